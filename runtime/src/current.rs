@@ -1,0 +1,100 @@
+//! The only thread-locals of the runtime, and the only way to them.
+//!
+//! A migratable task may come back from a suspension on another thread, while the compiler may have kept the address
+//! of a thread-local in a register over it. So the address never leaves a function that is not inlined.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::runtime::Shared;
+use crate::task::TaskRef;
+use crate::worker::Worker;
+
+thread_local! {
+    static WORKER: Cell<Option<NonNull<Worker>>> = const { Cell::new(None) };
+    /// Set on threads of a blocking pool, which belong to a runtime but run no tasks.
+    static POOL: Cell<Option<NonNull<Shared>>> = const { Cell::new(None) };
+}
+
+#[inline(never)]
+fn worker_pointer() -> Option<NonNull<Worker>> {
+    WORKER.get()
+}
+
+/// Runs `f` with the worker of this thread, if it is one.
+///
+/// `f` must not suspend: the reference would outlive a change of threads.
+#[inline]
+pub(crate) fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
+    // SAFETY: the pointer is set while the worker exists, by `enter`, on this very thread.
+    worker_pointer().map(|worker| f(unsafe { worker.as_ref() }))
+}
+
+/// The task that runs on this thread.
+#[inline]
+pub(crate) fn task() -> Option<TaskRef> {
+    with_worker(|worker| if worker.in_hook.get() { None } else { worker.running() })?
+}
+
+/// The task that runs on this thread, whatever it is doing; for reports, also from a signal handler.
+pub(crate) fn task_for_report() -> Option<TaskRef> {
+    with_worker(|worker| worker.running())?
+}
+
+/// The runtime that this thread belongs to.
+#[inline(never)]
+pub(crate) fn runtime() -> Option<Arc<Shared>> {
+    with_worker(|worker| Arc::clone(worker.shared())).or_else(|| {
+        // SAFETY: set by `enter_pool` for as long as the thread of the pool holds its runtime.
+        POOL.get().map(|shared| unsafe {
+            Arc::increment_strong_count(shared.as_ptr());
+            Arc::from_raw(shared.as_ptr())
+        })
+    })
+}
+
+/// Makes this thread `worker`'s until the guard is dropped.
+pub(crate) fn enter(worker: &Worker) -> Entered<'_> {
+    WORKER.set(Some(NonNull::from(worker)));
+    Entered(worker)
+}
+
+/// Makes this thread one of a blocking pool.
+pub(crate) fn enter_pool(shared: &Arc<Shared>) -> InPool<'_> {
+    // SAFETY: `Arc::as_ptr` is never null.
+    POOL.set(Some(unsafe { NonNull::new_unchecked(Arc::as_ptr(shared).cast_mut()) }));
+    InPool(shared)
+}
+
+/// Until dropped this thread is a worker.
+pub(crate) struct Entered<'a>(#[expect(dead_code, reason = "keeps the worker borrowed")] &'a Worker);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        WORKER.set(None);
+    }
+}
+
+/// Until dropped this thread belongs to a pool.
+pub(crate) struct InPool<'a>(#[expect(dead_code, reason = "keeps the runtime borrowed")] &'a Arc<Shared>);
+
+impl Drop for InPool<'_> {
+    fn drop(&mut self) {
+        POOL.set(None);
+    }
+}
+
+/// Until dropped, waits on this thread block it.
+pub(crate) struct HookGuard(bool);
+
+/// Enters a panic hook: what it calls may wait, and must not switch stacks under the panic machinery.
+pub(crate) fn enter_hook() -> HookGuard {
+    HookGuard(with_worker(|worker| worker.in_hook.replace(true)).unwrap_or(false))
+}
+
+impl Drop for HookGuard {
+    fn drop(&mut self) {
+        with_worker(|worker| worker.in_hook.set(self.0));
+    }
+}

@@ -1,0 +1,88 @@
+#![doc = include_str!("README.md")]
+
+pub(crate) mod counters;
+
+use counters::{Counters, Snapshot};
+
+use crate::primitive::{Mutex, MutexGuard, Ordering, fence};
+
+/// The idle workers of one runtime.
+pub(crate) struct Idle {
+    counters: Counters,
+    /// Who is parked; the last one parked is woken first, its caches are warm. The counters change under this lock
+    /// together with it.
+    parked: Mutex<Vec<Parked>>,
+    workers: u64,
+}
+
+struct Parked {
+    index: usize,
+    watching: bool,
+}
+
+impl Idle {
+    pub(crate) fn new(workers: usize) -> Self {
+        Idle {
+            counters: Counters::new(),
+            parked: Mutex::new(Vec::with_capacity(workers)),
+            workers: workers as u64,
+        }
+    }
+
+    /// Enters the search, unless half of the workers search already.
+    pub(crate) fn try_search(&self) -> bool {
+        self.counters.try_search(self.workers)
+    }
+
+    /// Leaves the search. True for the last one, who wakes another if it found more work than it can run at once.
+    pub(crate) fn end_search(&self) -> bool {
+        self.counters.end_search()
+    }
+
+    /// Counts worker `index` as parked. It looks at the queues again before it really parks.
+    pub(crate) fn park(&self, index: usize, searching: bool, watching: bool) {
+        let mut parked = self.lock();
+        parked.push(Parked { index, watching });
+        self.counters.park(searching, watching);
+    }
+
+    /// Counts worker `index` as running again. False if a producer has done so before and made it a searcher.
+    pub(crate) fn unpark(&self, index: usize) -> bool {
+        let mut parked = self.lock();
+        let Some(place) = parked.iter().position(|p| p.index == index) else { return false };
+        let entry = parked.remove(place);
+        self.counters.unpark(entry.watching, false);
+        true
+    }
+
+    /// After a task was queued where its spawner will look: the worker to wake for it, if one is to be woken.
+    #[must_use]
+    pub(crate) fn after_spawn(&self) -> Option<usize> {
+        self.pick(Snapshot::wants_wake)
+    }
+
+    /// After a task was queued where nobody is sure to look soon: the worker to wake for it, if one is to be woken.
+    #[must_use]
+    pub(crate) fn after_global(&self) -> Option<usize> {
+        self.pick(Snapshot::wants_wake_at_once)
+    }
+
+    fn pick(&self, wanted: fn(Snapshot) -> bool) -> Option<usize> {
+        // The fence of the store-load pair: the task was queued before, the counters are read after.
+        fence(Ordering::SeqCst);
+        if !wanted(self.counters.snapshot()) {
+            return None;
+        }
+        let mut parked = self.lock();
+        if !wanted(self.counters.snapshot()) {
+            return None;
+        }
+        let entry = parked.pop()?;
+        self.counters.unpark(entry.watching, true);
+        Some(entry.index)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Parked>> {
+        self.parked.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod blocking;
+mod coroutine;
+mod current;
+pub mod driver;
+mod idle;
+mod panics;
+mod primitive;
+mod queue;
+mod report;
+mod runtime;
+mod stack;
+mod sys;
+pub mod task;
+mod time;
+mod timer;
+#[doc(hidden)]
+pub mod wait;
+mod worker;
+
+pub use blocking::unblock;
+pub use runtime::{Builder, Handle, Runtime};
+pub use stack::Guards;
+pub use task::{JoinError, JoinHandle, Task, spawn, spawn_blocking, spawn_local, yield_now};
+pub use time::{sleep, sleep_until};

@@ -1,0 +1,113 @@
+//! Panics of tasks: the message that names the task, and the count that std keeps per thread.
+//!
+//! std counts the panics under way on each thread. A task that suspends while it unwinds (a destructor that locks or
+//! joins) would leave its panic in its thread's count: the tasks beside it would read `panicking()` as true, and poison
+//! mutexes that they rightly hold. So when a task is off its stack with panics under way, the worker moves them out
+//! of the count, and moves them back in before it resumes the task.
+//!
+//! The count is std's own and has no setter. What can change it is a panic. A [`Credit`] is a small coroutine whose
+//! panic is held in the middle: raised on one thread it adds one to that thread's count, allowed to be caught on
+//! another it takes one from that one's. Both halves are what std does for any panic; that they happen on two threads
+//! is what moves the count.
+//!
+//! ```text
+//!  task suspends, panicking           settle a raised credit here   −1; the task owes 1
+//!  task is to be resumed, owes 1      raise a settled credit here   +1; the task owes 0
+//! ```
+//!
+//! The first raise of a credit happens on a helper thread that ends right after. It costs a few microseconds per
+//! suspension, and only where a task suspends while it unwinds.
+
+use std::panic::{self, PanicHookInfo};
+use std::sync::{Mutex, MutexGuard, Once};
+use std::thread;
+
+use crate::coroutine::Credit;
+use crate::current;
+use crate::report::say;
+use crate::task::Task;
+
+/// Credits of the process, by whether their panic is under way.
+struct Credits {
+    raised: Vec<Credit>,
+    settled: Vec<Credit>,
+}
+
+static CREDITS: Mutex<Credits> = Mutex::new(Credits { raised: Vec::new(), settled: Vec::new() });
+
+fn credits() -> MutexGuard<'static, Credits> {
+    CREDITS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Takes all panics out of this thread's count, and tells how many those were.
+#[cold]
+pub(crate) fn take_out() -> u32 {
+    let mut taken = 0;
+    while thread::panicking() {
+        // The lock is not held over a flip: its guard would be poisoned by the very count that is changed.
+        let spare = credits().raised.pop();
+        let mut credit = spare.unwrap_or_else(raise_elsewhere);
+        credit.flip();
+        credits().settled.push(credit);
+        taken += 1;
+    }
+    taken
+}
+
+/// Puts so many panics that were taken out back into this thread's count.
+#[cold]
+pub(crate) fn put_back(taken: u32) {
+    for _ in 0..taken {
+        let spare = credits().settled.pop();
+        let mut credit = spare.unwrap_or_else(Credit::new);
+        credit.flip();
+        credits().raised.push(credit);
+    }
+}
+
+fn raise_elsewhere() -> Credit {
+    let raise = || {
+        let mut credit = Credit::new();
+        credit.flip();
+        credit
+    };
+    thread::Builder::new()
+        .name("fibra-credit".to_owned())
+        .spawn(raise)
+        .expect("a thread is needed to suspend a task while it unwinds")
+        .join()
+        .expect("raising a credit does not panic outwards")
+}
+
+/// Installs, once for the process, a panic hook that names the task before the hook that was there says the rest.
+///
+/// The hook that was there runs on the worker's stack, which is large enough for a backtrace; what it calls may not
+/// switch to another task, so waits block the thread there.
+pub(crate) fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| report(&*previous, info)));
+    });
+}
+
+fn report(previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHookInfo<'_>) {
+    let Some(task) = current::task() else { return previous(info) };
+    let _in_hook = current::enter_hook();
+    say(format_args!("{} panicked", Task::counted(task)));
+    let call = OnThisThread(|| previous(info));
+    // SAFETY: the hook runs in the task that panics, on its stack, and waits do not suspend in here.
+    unsafe { task.header().on_worker_stack(move || call.call()) }
+}
+
+/// A closure that goes to another stack of the same thread.
+struct OnThisThread<F>(F);
+
+// SAFETY: it is called before `on_worker_stack` returns, on the same thread.
+unsafe impl<F> Send for OnThisThread<F> {}
+
+impl<F: FnOnce()> OnThisThread<F> {
+    fn call(self) {
+        (self.0)();
+    }
+}

@@ -1,0 +1,10 @@
+//! The atomics under every state word that has a loom model.
+//!
+//! State words import from here and nowhere else, so that `tests/loom.rs` can build the very same source files over
+//! loom's types: it includes them by path beside a `primitive` module of its own.
+
+pub(crate) use std::cell::{Cell, UnsafeCell};
+pub(crate) use std::hint::spin_loop;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::{Mutex, MutexGuard};
+pub(crate) use std::thread::yield_now;

@@ -1,0 +1,306 @@
+//! How a runtime is described and started.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::shutdown::Ending;
+use super::{Outside, Runtime, Shared};
+use crate::driver::{self, Factory};
+use crate::stack::{Guards, Stacks};
+use crate::worker::Worker;
+use crate::worker::block::Block;
+use crate::{blocking, idle, panics, queue, report, stack, sys};
+
+/// The environment variable that sets the number of workers where the program does not.
+const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
+
+type Hook = Arc<dyn Fn() + Send + Sync>;
+
+/// What the parts of a runtime ask its description for.
+pub(crate) struct Config {
+    pub(crate) driver: Arc<dyn Factory>,
+    /// Whether workers may poll before they park.
+    pub(crate) polling: bool,
+    pub(crate) max_tasks: Option<usize>,
+    name: String,
+    pin: bool,
+    on_start: Option<Hook>,
+    on_stop: Option<Hook>,
+}
+
+/// Describes a runtime; made by `Runtime::builder`.
+///
+/// `R` is the type that [`build`](Builder::build) returns.
+pub struct Builder<R = Runtime> {
+    workers: Option<usize>,
+    stacks: stack::Config,
+    blocking: blocking::Config,
+    config: Config,
+    polling: bool,
+    built: PhantomData<fn() -> R>,
+}
+
+/// One worker that is still to start.
+pub(crate) struct Seed {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    stealable: queue::Stealable,
+}
+
+impl<R: From<Runtime>> Builder<R> {
+    #[expect(clippy::new_without_default, reason = "made by `Runtime::builder`, as the docs say")]
+    /// Starts with the defaults.
+    pub fn new() -> Self {
+        Builder {
+            workers: None,
+            stacks: stack::Config::default(),
+            blocking: blocking::Config::default(),
+            config: Config {
+                driver: Arc::new(driver::no_io),
+                polling: true,
+                max_tasks: None,
+                name: "fibra".to_owned(),
+                pin: false,
+                on_start: None,
+                on_stop: None,
+            },
+            polling: true,
+            built: PhantomData,
+        }
+    }
+
+    /// Sets the number of workers. Unless set it is the environment variable `FIBRA_WORKERS`, or else the number of
+    /// processors that the process may use.
+    ///
+    /// # Panics
+    /// If `workers` is 0 or more than 4096.
+    #[track_caller]
+    pub fn workers(mut self, workers: usize) -> Self {
+        assert!((1..=4096).contains(&workers), "a runtime has 1 to 4096 workers, not {workers}");
+        self.workers = Some(workers);
+        self
+    }
+
+    /// Sets the size of the tasks' stacks in bytes of address space, guard included; rounded up to a power of two.
+    /// 256 KiB unless set. Only what a task touches becomes memory, and a page of 4 KiB is what most need.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stacks.size = bytes;
+        self
+    }
+
+    /// Limits the number of stacks over all workers. Unlimited unless set.
+    ///
+    /// A task that finds no stack waits for one to come back, a second at the most; then it ends un-run, with an error that
+    /// names the limit.
+    pub fn max_stacks(mut self, stacks: usize) -> Self {
+        self.stacks.max_stacks = Some(stacks);
+        self
+    }
+
+    /// Sets what the stacks' guards are made of; for tests of the fall-back. [`Guards::Auto`] unless set.
+    pub fn stack_guards(mut self, guards: Guards) -> Self {
+        self.stacks.guards = guards;
+        self
+    }
+
+    /// Limits the number of live tasks; a spawn beyond it gives a handle that answers with the error. Unlimited unless
+    /// set.
+    pub fn max_tasks(mut self, tasks: usize) -> Self {
+        self.config.max_tasks = Some(tasks);
+        self
+    }
+
+    /// Limits the threads of the blocking pool. 512 unless set.
+    ///
+    /// # Panics
+    /// If `threads` is 0.
+    #[track_caller]
+    pub fn max_blocking_threads(mut self, threads: usize) -> Self {
+        assert!(threads > 0, "the blocking pool has one thread at the least");
+        self.blocking.max_threads = threads;
+        self
+    }
+
+    /// Sets how long an idle thread of the blocking pool is kept. 10 seconds unless set.
+    pub fn blocking_keep_alive(mut self, keep: Duration) -> Self {
+        self.blocking.keep_alive = keep;
+        self
+    }
+
+    /// Sets the names of the threads: worker `i` is `name-i`, threads of the pool are `name-blocking`. "fibra" unless set.
+    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
+        self.config.name = name.into();
+        self
+    }
+
+    /// Pins worker `i` to the `i`-th processor that the process may use. Off unless set; does nothing where the system
+    /// cannot do it.
+    pub fn pin_workers(mut self, pin: bool) -> Self {
+        self.config.pin = pin;
+        self
+    }
+
+    /// Sets what runs on each worker's thread before its first task. A panic of it fails the start.
+    pub fn on_worker_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.on_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what runs on each worker's thread after its last task.
+    pub fn on_worker_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.on_stop = Some(Arc::new(hook));
+        self
+    }
+
+    /// Allows or forbids workers to poll a little before they sleep. Allowed unless set; never done where the machine has
+    /// one processor, or the process fewer than workers.
+    pub fn polling(mut self, allowed: bool) -> Self {
+        self.polling = allowed;
+        self
+    }
+
+    /// Sets how workers wait for the outside world. Without it there is no I/O.
+    pub fn driver(mut self, factory: impl Factory) -> Self {
+        self.config.driver = Arc::new(factory);
+        self
+    }
+
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits no address space.
+    pub fn build(self) -> io::Result<R> {
+        let (shared, seeds) = self.prepare()?;
+        let threads = start_threads(&shared, seeds)?;
+        Ok(Runtime { shared, threads }.into())
+    }
+
+    /// Builds the runtime with the calling thread as worker 0, runs `f` there as its first task, and ends the runtime when
+    /// `f` returns: what is left is cancelled and unwound. `f` and its value need be neither `Send` nor `'static`.
+    ///
+    /// # Errors
+    /// As for [`build`](Builder::build).
+    ///
+    /// # Panics
+    /// With the panic of `f`, and when called from a task.
+    #[track_caller]
+    pub fn run<F, T>(self, f: F) -> io::Result<T>
+    where
+        F: FnOnce() -> T,
+    {
+        super::run::refuse_inside_a_task();
+        let (shared, mut seeds) = self.prepare()?;
+        let here = seeds.remove(0);
+        let threads = start_threads(&shared, seeds)?;
+        super::run_here(here, threads, f)
+    }
+
+    fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>)> {
+        let workers = self.workers.unwrap_or_else(default_workers);
+        self.config.polling = self.polling && sys::may_poll(workers);
+        panics::install_hook();
+        report::install()?;
+        let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::new()).collect();
+        let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));
+        let reserve = stack::Config { max_stacks: None, ..self.stacks.clone() };
+        let shared = Arc::new(Shared {
+            blocks: queues.iter().enumerate().map(block).collect(),
+            injector: queue::Shared::new(),
+            idle: idle::Idle::new(workers),
+            stacks: Stacks::new(self.stacks)?,
+            reserve: Stacks::new(reserve)?,
+            blocking: blocking::Pool::new(self.blocking, format!("{}-blocking", self.config.name)),
+            outside: Outside::default(),
+            live: 0.into(),
+            ending: Ending::new(),
+            config: self.config,
+        });
+        let seed = |(index, stealable)| Seed { shared: Arc::clone(&shared), index, stealable };
+        let seeds = queues.into_iter().enumerate().map(seed).collect();
+        Ok((shared, seeds))
+    }
+}
+
+impl<R> fmt::Debug for Builder<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .field("stacks", &self.stacks)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Seed {
+    /// Makes the worker on the calling thread and gives it to `f`, between the hooks.
+    pub(crate) fn grow(self, f: impl FnOnce(&Worker)) -> io::Result<()> {
+        let _alternate = stack::overflow::thread_setup()?;
+        let _pinned = self.shared.config.pin.then(|| sys::pin(self.index));
+        let worker = Worker::new(Arc::clone(&self.shared), self.index, self.stealable)?;
+        call(&self.shared.config.on_start)?;
+        f(&worker);
+        // Its panic has been printed; there is nothing left to end.
+        _ = call(&self.shared.config.on_stop);
+        Ok(())
+    }
+
+    fn thread_name(&self) -> String {
+        format!("{}-{}", self.shared.config.name, self.index)
+    }
+}
+
+/// Runs a hook; its panic is an error of the start, or nothing that concerns the end.
+fn call(hook: &Option<Hook>) -> io::Result<()> {
+    let Some(hook) = hook else { return Ok(()) };
+    catch_unwind(AssertUnwindSafe(|| hook())).map_err(|payload| {
+        crate::task::raw::drop_payload(payload);
+        io::Error::other("a worker's start or stop hook panicked")
+    })
+}
+
+fn default_workers() -> usize {
+    let set = std::env::var(WORKERS_VARIABLE).ok().and_then(|text| text.trim().parse().ok());
+    let set = set.filter(|workers| (1..=4096).contains(workers));
+    set.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get))
+}
+
+/// Starts a thread for each seed and waits until all run. On an error those that run are ended.
+fn start_threads(shared: &Arc<Shared>, seeds: Vec<Seed>) -> io::Result<Vec<thread::JoinHandle<()>>> {
+    let (started, starts) = mpsc::channel();
+    let mut threads = Vec::with_capacity(seeds.len());
+    let mut result = Ok(());
+    for seed in seeds {
+        let started = started.clone();
+        let builder = thread::Builder::new().name(seed.thread_name());
+        match builder.spawn(move || run_seed(seed, &started)) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => result = Err(error),
+        }
+    }
+    drop(started);
+    let result = starts.iter().take(threads.len()).fold(result, Result::and);
+    if let Err(error) = result {
+        shared.begin_ending();
+        shared.end_if_quiescent();
+        threads.into_iter().for_each(|thread| _ = thread.join());
+        return Err(error);
+    }
+    Ok(threads)
+}
+
+/// One worker's thread: tells once whether it has started.
+fn run_seed(seed: Seed, started: &mpsc::Sender<io::Result<()>>) {
+    let result = seed.grow(|worker| {
+        _ = started.send(Ok(()));
+        worker.run();
+    });
+    if let Err(error) = result {
+        _ = started.send(Err(error));
+    }
+}

@@ -1,0 +1,69 @@
+//! A runtime from elsewhere.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Shared, run};
+use crate::current;
+use crate::task::{Builder, JoinHandle};
+
+/// A handle to a runtime: spawns and runs tasks from any thread. Does not keep the runtime from ending.
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Handle {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Handle { shared: Arc::clone(shared) }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The runtime of the calling thread: a worker, or a thread of a blocking pool.
+    ///
+    /// # Panics
+    /// On any other thread; [`try_current`](Handle::try_current) answers `None` there.
+    #[track_caller]
+    pub fn current() -> Handle {
+        Self::try_current()
+            .expect("this thread belongs to no runtime: start one with `fibra::run` or `Runtime::builder`")
+    }
+
+    /// The runtime of the calling thread, if it belongs to one.
+    pub fn try_current() -> Option<Handle> {
+        current::runtime().map(|shared| Handle { shared })
+    }
+
+    /// Spawns a task on that runtime.
+    ///
+    /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Builder::new().spawn_on(self, f)
+    }
+
+    /// Runs `f` as a task of that runtime and waits for its value on the calling thread.
+    ///
+    /// # Panics
+    /// As for [`Runtime::run`](super::Runtime::run).
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        run::run_on(&self.shared, f)
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("workers", &self.shared.blocks.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,250 @@
+//! Runtimes: what the workers of one share, how it is built, entered, run and ended.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `builder.rs` | `Builder` |
+//! | `handle.rs` | `Handle`: a runtime from elsewhere |
+//! | `run.rs` | `Runtime::run` and the run on the calling thread |
+//! | `shutdown.rs` | the end |
+
+mod builder;
+mod handle;
+mod run;
+mod shutdown;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+pub use builder::Builder;
+pub(crate) use builder::Config;
+pub use handle::Handle;
+pub(crate) use run::run_here;
+use shutdown::Ending;
+
+use crate::blocking;
+use crate::idle::Idle;
+use crate::queue;
+use crate::stack::Stacks;
+use crate::task::{JoinHandle, Task, TaskRef};
+use crate::worker::block::Block;
+
+/// What all workers of one runtime share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) blocks: Box<[Arc<Block>]>,
+    /// Tasks that were spawned from outside the workers.
+    pub(crate) injector: queue::Shared,
+    pub(crate) idle: Idle,
+    pub(crate) stacks: Arc<Stacks>,
+    /// Stacks beyond all limits, for the destructors of tasks that found none.
+    pub(crate) reserve: Arc<Stacks>,
+    pub(crate) blocking: blocking::Pool,
+    /// Tasks that were spawned and ended off the workers.
+    outside: Outside,
+    /// Live tasks; counted only where there is a limit.
+    live: AtomicUsize,
+    ending: Ending,
+}
+
+#[derive(Default)]
+struct Outside {
+    spawned: AtomicU64,
+    finished: AtomicU64,
+}
+
+/// Reserves `count` ids of tasks and returns the first.
+pub(crate) fn reserve_ids(count: u64) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: the numbers only have to differ.
+    NEXT.fetch_add(count, Ordering::Relaxed)
+}
+
+impl Shared {
+    /// Queues a task that was spawned off the workers, or hands it back where the runtime is ending.
+    ///
+    /// # Errors
+    /// The task, un-run and uncounted.
+    pub(crate) fn inject(&self, task: TaskRef) -> Result<(), TaskRef> {
+        self.admit_outside().map_err(|Ended| task)?;
+        self.injector.push(task);
+        if let Some(index) = self.idle.after_global() {
+            self.blocks[index].unpark();
+        }
+        Ok(())
+    }
+
+    /// Counts one more task or closure from outside the workers.
+    ///
+    /// # Errors
+    /// When the runtime is ending, and perhaps nobody is left to run it.
+    pub(crate) fn admit_outside(&self) -> Result<(), Ended> {
+        // SeqCst: counted first, then looked; who ends the runtime marks the end first, then sums. One sees the other.
+        self.outside.spawned.fetch_add(1, Ordering::SeqCst);
+        if self.is_ending() {
+            self.outside_ended();
+            return Err(Ended);
+        }
+        Ok(())
+    }
+
+    /// Counts the end of one from outside, or of one that ends off the workers.
+    pub(crate) fn outside_ended(&self) {
+        self.outside.finished.fetch_add(1, Ordering::SeqCst);
+        if self.is_ending() {
+            self.end_if_quiescent();
+        }
+    }
+
+    /// Makes room for one more live task.
+    ///
+    /// # Errors
+    /// An error that names the limit, if it is reached.
+    pub(crate) fn admit_task(&self) -> io::Result<()> {
+        let Some(limit) = self.config.max_tasks else { return Ok(()) };
+        // Relaxed: a count and nothing behind it.
+        if self.live.fetch_add(1, Ordering::Relaxed) < limit {
+            return Ok(());
+        }
+        self.live.fetch_sub(1, Ordering::Relaxed);
+        let text = format!("no task left: all {limit} that max_tasks allows are alive");
+        Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
+    }
+
+    /// A task that was admitted has ended.
+    #[inline]
+    pub(crate) fn task_ended(&self) {
+        if self.config.max_tasks.is_some() {
+            // Relaxed: as above.
+            self.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// All tasks that have started and not ended.
+    pub(crate) fn tasks(&self) -> Vec<Task> {
+        let mut tasks: Vec<Task> = self.blocks.iter().flat_map(|block| block.registry.tasks()).collect();
+        tasks.extend(self.blocking.running());
+        tasks
+    }
+
+    fn unpark_all(&self) {
+        self.blocks.iter().for_each(|block| block.unpark());
+    }
+}
+
+/// The runtime is ending.
+pub(crate) struct Ended;
+
+/// A runtime: workers, their tasks, and a pool of threads for what blocks.
+///
+/// Runtimes are values, and several live in one process. What belongs to the process by its nature is shared: the panic
+/// hook that names the task, and the signal handler that reports stack overflows; both are installed by the first runtime
+/// and stay.
+///
+/// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does, and after five seconds says on standard error who
+/// is still there. A runtime that is dropped by a task of its own starts to end and the drop returns at once.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// let runtime = fibra::Runtime::builder().workers(2).build()?;
+/// let words = ["blocking", "code"];
+/// assert_eq!(runtime.run(|| words.len()), 2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Runtime {
+    shared: Arc<Shared>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Runtime {
+    /// Starts to describe a runtime.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A handle that can be sent elsewhere.
+    pub fn handle(&self) -> Handle {
+        Handle::new(&self.shared)
+    }
+
+    /// Spawns a task from outside; [`spawn`](crate::spawn) is for the inside.
+    ///
+    /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle().spawn(f)
+    }
+
+    /// Runs `f` as a task of this runtime and waits for its value on the calling thread.
+    ///
+    /// # Panics
+    /// With the panic of `f`; when called from a task, which must not block its worker; and when the runtime is shut
+    /// down meanwhile, so that there is no value.
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        run::run_on(&self.shared, f)
+    }
+
+    /// The number of workers.
+    pub fn workers(&self) -> usize {
+        self.shared.blocks.len()
+    }
+
+    /// Cancels all tasks, unwinds each on its own worker, and waits until all of them and all closures on the blocking
+    /// pool have ended.
+    pub fn shutdown(self) {
+        drop(self);
+    }
+
+    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have not ended;
+    /// their workers stay until they do.
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Vec<Task> {
+        self.shared.begin_ending();
+        if self.shared.wait_for_end(Some(timeout)) {
+            self.join_threads();
+            return Vec::new();
+        }
+        self.threads.clear();
+        self.shared.tasks().into_iter().filter(|task| !task.is_finished()).collect()
+    }
+
+    fn join_threads(&mut self) {
+        for thread in self.threads.drain(..) {
+            // A worker ends its process rather than panic.
+            _ = thread.join();
+        }
+        self.shared.blocking.wait_until_left();
+    }
+
+    fn is_entered(&self) -> bool {
+        crate::current::runtime().is_some_and(|current| Arc::ptr_eq(&current, &self.shared))
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.shared.begin_ending();
+        if self.is_entered() || self.threads.is_empty() {
+            return;
+        }
+        self.shared.wait_for_end_reporting();
+        self.join_threads();
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! The exchange of one class of stacks: what no worker holds, behind a mutex that is crossed in batches.
+//!
+//! Warm stacks come last in, first out. Those that stay at the bottom between two marks are cold; trimming moves them
+//! over to the cold ones, in small lots, with the mutex free while the kernel works.
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::guard::Guards;
+use super::handle::Stack;
+use super::pool::Trim;
+use super::region::{Fresh, Region, RegionRef};
+use super::size;
+
+/// How many stacks are trimmed in one go at most: a third of a millisecond of work where all were used deeply.
+pub(super) const LOT: usize = 16;
+
+/// All that is common to the stacks of one size in one runtime.
+pub(super) struct Class {
+    size: usize,
+    guard: usize,
+    guards: Guards,
+    shared: Mutex<Shared>,
+}
+
+struct Shared {
+    /// Stacks with memory, the longest here in front.
+    warm: VecDeque<Stack>,
+    /// So many in front have not moved since `marked`.
+    still: usize,
+    marked: Instant,
+    /// Stacks without memory.
+    cold: Vec<Stack>,
+    /// Ranges of regions that are not cut yet.
+    fresh: Vec<Fresh>,
+    /// Every region of the class.
+    regions: Vec<RegionRef>,
+    /// The stacks of all regions.
+    mapped: usize,
+}
+
+impl Class {
+    /// A class of stacks of `size` bytes. Maps nothing yet.
+    pub(super) fn new(size: usize, guard: usize, guards: Guards) -> Self {
+        let shared = Shared {
+            warm: VecDeque::new(),
+            still: 0,
+            marked: Instant::now(),
+            cold: Vec::new(),
+            fresh: Vec::new(),
+            regions: Vec::new(),
+            mapped: 0,
+        };
+        Self { size, guard, guards, shared: Mutex::new(shared) }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Moves up to `most` stacks to the end of `into`, the warmest last, and returns how many.
+    pub(super) fn fetch(&self, most: usize, into: &mut Vec<Stack>) -> usize {
+        let mut shared = self.lock();
+        let start = into.len();
+        while into.len() - start < most {
+            let Some(stack) = shared.pop() else { break };
+            into.push(stack);
+        }
+        into[start..].reverse();
+        into.len() - start
+    }
+
+    /// Takes stacks in, the last of them as the warmest.
+    pub(super) fn put(&self, stacks: impl Iterator<Item = Stack>) {
+        self.lock().warm.extend(stacks);
+    }
+
+    /// Splits off a range of at most `most` stacks to cut, mapping a region if there is none left.
+    pub(super) fn fetch_fresh(&self, most: usize) -> io::Result<Fresh> {
+        let mut shared = self.lock();
+        if shared.fresh.is_empty() {
+            let stacks = size::stacks_in_region(self.size, shared.mapped);
+            let region = Region::map(self.size, self.guard, stacks, self.guards)?;
+            shared.mapped += region.stacks();
+            let region = RegionRef::new(region);
+            shared.regions.push(region);
+            shared.fresh.push(region.whole());
+        }
+        let last = shared.fresh.len() - 1;
+        let range = shared.fresh[last].split(most);
+        if shared.fresh[last].len() == 0 {
+            shared.fresh.pop();
+        }
+        Ok(range)
+    }
+
+    /// Takes back what is left of a range.
+    pub(super) fn put_fresh(&self, range: Fresh) {
+        if range.len() > 0 {
+            self.lock().fresh.push(range);
+        }
+    }
+
+    /// Gives the memory of some stacks back that have been here for `age`.
+    pub(super) fn trim(&self, now: Instant, age: Duration) -> Trim {
+        let mut lot = match self.lock().lot(now, age) {
+            Ok(lot) => lot,
+            Err(verdict) => return verdict,
+        };
+        lot.iter_mut().for_each(Stack::discard);
+        let mut shared = self.lock();
+        shared.cold.append(&mut lot);
+        shared.verdict()
+    }
+
+    #[cfg(test)]
+    /// Adds what there is of this class to a runtime's count.
+    pub(super) fn count(&self, counts: &mut super::stacks::Counts) {
+        let shared = self.lock();
+        counts.regions += shared.regions.len();
+        counts.mapped += shared.mapped;
+        counts.exchanged += shared.warm.len() + shared.cold.len();
+        counts.lost += shared.regions.iter().map(|region| region.lost()).sum::<usize>();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // Nothing here panics halfway; a poisoned exchange is as good as any.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn pop(&mut self) -> Option<Stack> {
+        let stack = self.warm.pop_back().or_else(|| self.cold.pop());
+        self.still = self.still.min(self.warm.len());
+        stack
+    }
+
+    /// Takes the next stacks to trim out, or says why there are none.
+    fn lot(&mut self, now: Instant, age: Duration) -> Result<Vec<Stack>, Trim> {
+        if self.still == 0 {
+            self.still = self.warm.len();
+            self.marked = now;
+            return Err(if self.warm.is_empty() { Trim::Clean } else { Trim::Later });
+        }
+        if now.saturating_duration_since(self.marked) < age {
+            return Err(Trim::Later);
+        }
+        let lot = self.still.min(LOT);
+        self.still -= lot;
+        Ok(self.warm.drain(..lot).collect())
+    }
+
+    fn verdict(&self) -> Trim {
+        match (self.still, self.warm.is_empty()) {
+            (0, true) => Trim::Clean,
+            (0, false) => Trim::Later,
+            _ => Trim::More,
+        }
+    }
+}
+
+impl Drop for Class {
+    fn drop(&mut self) {
+        let shared = self.shared.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for stack in shared.warm.drain(..).chain(shared.cold.drain(..)) {
+            stack.into_region().count_home(1);
+        }
+        shared.fresh.drain(..).for_each(Fresh::go_home);
+        for region in mem::take(&mut shared.regions) {
+            // SAFETY: the stacks and ranges that were counted were consumed by it; the class forgets the region here.
+            unsafe { region.unmap_if_home() };
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The handle of one stack.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+use super::region::RegionRef;
+use super::size::COLOURED;
+use super::sys;
+
+/// How far below its guard a wild access still counts as an overflow: a big frame that was not probed.
+const NEAR: usize = 64 * 1024;
+
+/// The right to run on one piece of memory, with a guard at its low end.
+///
+/// Give it back to a [`Pool`](super::Pool) of the runtime that it came from. Dropped instead, it is counted as lost and its
+/// region is never unmapped; no memory is freed or reused.
+#[must_use = "a stack that is not given back is lost"]
+pub(crate) struct Stack {
+    /// Where the coroutine starts: the end of the memory, less the colour.
+    base: NonZeroUsize,
+    /// The lowest address, that of the guard.
+    limit: NonZeroUsize,
+    /// Invariant: the region is mapped, since this stack is not in its exchange when that is dropped.
+    region: RegionRef,
+}
+
+impl Stack {
+    pub(super) fn new(base: NonZeroUsize, limit: NonZeroUsize, region: RegionRef) -> Self {
+        Self { base, limit, region }
+    }
+
+    /// The highest address: a multiple of a cache line, at a different place of the last KiB from stack to stack.
+    #[inline]
+    pub(crate) fn base(&self) -> NonZeroUsize {
+        self.base
+    }
+
+    /// The lowest address, guard included; a multiple of the page size.
+    #[inline]
+    pub(crate) fn limit(&self) -> NonZeroUsize {
+        self.limit
+    }
+
+    /// The size of its class in bytes of address space, guard and colour included: what a user asks for and is told.
+    #[inline]
+    pub(crate) fn size(&self) -> usize {
+        (self.base.get() - self.limit.get()).next_multiple_of(COLOURED)
+    }
+
+    #[cfg(test)]
+    /// How many bytes can be used: between the guard and the base.
+    pub(crate) fn usable(&self) -> usize {
+        self.base.get() - self.guard_range().end
+    }
+
+    /// The addresses whose touch is an overflow.
+    pub(crate) fn guard_range(&self) -> Range<usize> {
+        let start = self.limit.get();
+        start..start + self.region.guard()
+    }
+
+    /// Where it lies, for reports while something runs on it.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { guard_start: self.guard_range().start, guard_end: self.guard_range().end, size: self.size() }
+    }
+
+    /// Gives back all memory but the topmost page.
+    pub(super) fn discard_depth(&mut self) {
+        self.discard_below(self.end() - sys::page_size());
+    }
+
+    /// Gives back all memory.
+    pub(super) fn discard(&mut self) {
+        self.discard_below(self.end());
+    }
+
+    /// Ends the handle without counting the stack as lost, for the one who unmaps it.
+    pub(super) fn into_region(self) -> RegionRef {
+        ManuallyDrop::new(self).region
+    }
+
+    fn end(&self) -> usize {
+        self.limit.get() + self.size()
+    }
+
+    fn discard_below(&mut self, end: usize) {
+        let start = self.guard_range().end;
+        // SAFETY: whole pages (guards and classes are multiples of a page) of the region's one mapping, which is alive by the
+        // invariant of `region`. They are this stack's alone, and `&mut self` in the module's hands says that none runs on it.
+        unsafe { sys::discard(start, end - start) };
+    }
+}
+
+/// Where a stack lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    guard_start: usize,
+    guard_end: usize,
+    /// As [`Stack::size`].
+    pub(crate) size: usize,
+}
+
+impl Extent {
+    /// Whether a fault at this address is an overflow of this stack: in its guard, or shortly below.
+    ///
+    /// Async-signal-safe.
+    pub(crate) fn is_overflow(&self, address: usize) -> bool {
+        (self.guard_start.saturating_sub(NEAR)..self.guard_end).contains(&address)
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        self.region.count_lost();
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stack({:#x}..{:#x})", self.limit, self.base)
+    }
+}

@@ -1,0 +1,23 @@
+#![doc = include_str!("README.md")]
+
+mod alternate;
+mod exchange;
+mod guard;
+mod handle;
+mod overflow_line;
+mod pool;
+mod region;
+mod shelf;
+mod size;
+mod stacks;
+mod sys;
+
+pub(crate) mod overflow;
+
+#[cfg(test)]
+mod tests;
+
+pub use guard::Guards;
+pub(crate) use handle::{Extent, Stack};
+pub(crate) use pool::{Pool, Trim};
+pub(crate) use stacks::{Config, Stacks};

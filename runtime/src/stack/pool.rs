@@ -1,0 +1,129 @@
+//! The stacks of one worker.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::exchange::Class;
+use super::handle::Stack;
+use super::shelf::Shelf;
+use super::stacks::Stacks;
+use super::{size, sys};
+
+/// One worker's stacks: a shelf for each size it has met, the usual size first.
+///
+/// When dropped, all it has goes to the exchange.
+pub(crate) struct Pool {
+    usual: Shelf,
+    /// A few at most, since sizes are powers of two: searched in line.
+    others: Vec<Shelf>,
+    stacks: Arc<Stacks>,
+}
+
+/// What is left to do after a [`Pool::trim`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use = "cold memory stays resident unless trimming goes on"]
+pub(crate) enum Trim {
+    /// Nothing: no unused stack holds more than its topmost page.
+    Clean,
+    /// Some unused stacks hold memory but are not old enough: call again after [`Config::trim_after`](super::Config).
+    Later,
+    /// One lot is done and more is ready: look for work, then call again.
+    More,
+}
+
+impl Pool {
+    pub(super) fn new(stacks: Arc<Stacks>, usual: Arc<Class>) -> Self {
+        Self { usual: Shelf::new(usual), others: Vec::new(), stacks }
+    }
+
+    /// Takes a stack of the usual size, the warmest first.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` where the limit of the runtime or of the system is reached; the text names which and how to raise it.
+    /// Later takes may succeed, once stacks were given back to any pool of the runtime.
+    #[inline]
+    pub(crate) fn take(&mut self) -> io::Result<Stack> {
+        self.usual.take(&self.stacks)
+    }
+
+    /// Takes a stack of at least `bytes` of address space, guard included.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take), and `InvalidInput` where no such stack fits into the address space.
+    #[inline]
+    pub(crate) fn take_sized(&mut self, bytes: usize) -> io::Result<Stack> {
+        let size = size::class_of(bytes, sys::page_size())?;
+        if size == self.usual.size() {
+            return self.take();
+        }
+        shelf_of(&mut self.others, &self.stacks, size).take(&self.stacks)
+    }
+
+    /// Gives a stack back that any pool of the runtime handed out, and on which nothing runs any more.
+    #[inline]
+    pub(crate) fn give(&mut self, stack: Stack) {
+        let size = stack.size();
+        if size == self.usual.size() {
+            self.usual.give(stack, &self.stacks);
+        } else {
+            shelf_of(&mut self.others, &self.stacks, size).give(stack, &self.stacks);
+        }
+        if self.stacks.is_hungry() {
+            self.answer_hunger();
+        }
+    }
+
+    /// Gives memory back that no task has used for a while: in this pool, and a lot of it in the exchange.
+    ///
+    /// For an idle worker. Takes well below a millisecond a size; while it returns [`Trim::Later`], the worker does not park for
+    /// longer than the age that is configured, and while it returns [`Trim::More`], it does not park at all.
+    pub(crate) fn trim(&mut self) -> Trim {
+        self.answer_hunger();
+        let (now, age) = (Instant::now(), self.stacks.config().trim_after);
+        let mut verdict = self.usual.trim(&self.stacks, now, age);
+        for shelf in &mut self.others {
+            verdict = verdict.max(shelf.trim(&self.stacks, now, age));
+        }
+        verdict
+    }
+
+    /// Gives all to the exchange, if another worker's take has failed.
+    #[cold]
+    #[inline(never)]
+    fn answer_hunger(&mut self) {
+        if self.stacks.answer_hunger() {
+            self.empty();
+        }
+    }
+
+    fn empty(&mut self) {
+        self.usual.empty(&self.stacks);
+        self.others.iter_mut().for_each(|shelf| shelf.empty(&self.stacks));
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.empty();
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("size", &self.usual.size()).finish_non_exhaustive()
+    }
+}
+
+/// The shelf of a size that is not the usual one, made when it is first met.
+fn shelf_of<'a>(others: &'a mut Vec<Shelf>, stacks: &Stacks, size: usize) -> &'a mut Shelf {
+    let known = others.iter().position(|shelf| shelf.size() == size);
+    let index = known.unwrap_or_else(|| {
+        others.push(Shelf::new(stacks.class(size)));
+        others.len() - 1
+    });
+    &mut others[index]
+}

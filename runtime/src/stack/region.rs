@@ -1,0 +1,215 @@
+//! A region: one mapping, cut into stacks of one size.
+//!
+//! ```text
+//! low addresses                                                        high addresses
+//! | guard | stack 0          colour | guard | stack 1          colour | guard | ...
+//! ^ limit                 ^ base     ^ limit of the next
+//! ```
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::guard::{self, Guards, Kind, Made};
+use super::handle::Stack;
+use super::size::{COLOUR_STEP, COLOURS};
+use super::sys;
+
+/// One mapping of `stacks` times `stride` bytes. Unmapped when dropped.
+pub(super) struct Region {
+    start: usize,
+    stacks: usize,
+    stride: usize,
+    guard: usize,
+    kind: Kind,
+    /// Guards here that are made of page protection.
+    protected: AtomicUsize,
+    /// Stacks that were dropped instead of given back.
+    lost: AtomicUsize,
+    /// Stacks seen in the exchange at its end; the region goes only when this is all of them.
+    home: AtomicUsize,
+}
+
+impl Region {
+    /// Maps a region of `stacks` stacks, or of fewer where that much address space cannot be had.
+    pub(super) fn map(stride: usize, guard: usize, stacks: usize, guards: Guards) -> io::Result<Self> {
+        let mut stacks = stacks.max(1);
+        let start = loop {
+            match sys::map(stacks * stride) {
+                Ok(start) => break start,
+                Err(_) if stacks > 1 => stacks /= 2,
+                Err(error) => return Err(no_address_space(stride, error)),
+            }
+        };
+        sys::forbid_huge_pages(start, stacks * stride);
+        let zero = || AtomicUsize::new(0);
+        let (protected, lost, home) = (zero(), zero(), zero());
+        let mut region = Self { start, stacks, stride, guard, kind: Kind::Protect, protected, lost, home };
+        // SAFETY: the range is the low end of the first stack of a mapping made just now.
+        region.kind = unsafe { guard::decide(guards, start, guard) }?;
+        Ok(region)
+    }
+
+    pub(super) fn stacks(&self) -> usize {
+        self.stacks
+    }
+
+    pub(super) fn guard(&self) -> usize {
+        self.guard
+    }
+
+    #[cfg(test)]
+    /// How many of its stacks were dropped instead of given back.
+    pub(super) fn lost(&self) -> usize {
+        // Relaxed: a statistic.
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_lost(&self) {
+        // Relaxed: a statistic. That the region stays mapped follows from the stack's absence from the exchange.
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts stacks, or a range not cut yet, as home.
+    pub(super) fn count_home(&self, stacks: usize) {
+        // Relaxed: only the dropper of the class counts, on one thread.
+        self.home.fetch_add(stacks, Ordering::Relaxed);
+    }
+
+    fn all_home(&self) -> bool {
+        // Relaxed: as above.
+        self.home.load(Ordering::Relaxed) == self.stacks
+    }
+
+    fn limit_of(&self, index: usize) -> usize {
+        debug_assert!(index < self.stacks);
+        self.start + index * self.stride
+    }
+
+    fn install_guard(&self, index: usize) -> io::Result<()> {
+        // SAFETY: whole pages at the low end of a stack that is not handed out yet, in a mapping that lives as long as `self`.
+        if unsafe { guard::install(self.kind, self.limit_of(index), self.guard) }? == Made::Protection {
+            // Relaxed: read when the region is dropped, which the exchange's mutex and the last Arc order after this.
+            self.protected.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly what `map` returned. A region is dropped where its making failed, or by
+        // `RegionRef::unmap_if_home`, which found every stack at home.
+        unsafe { sys::unmap(self.start, self.stacks * self.stride) };
+        guard::retire(*self.protected.get_mut());
+    }
+}
+
+/// A region that its class owns and that its stacks refer to.
+///
+/// Invariant: the region lives until [`unmap_if_home`](Self::unmap_if_home), after which no stack, no range and no class
+/// refers to it, or for ever.
+#[derive(Clone, Copy)]
+pub(super) struct RegionRef(NonNull<Region>);
+
+// SAFETY: a `Region` is plain numbers and atomics; a shared reference to it may be used on any thread.
+unsafe impl Send for RegionRef {}
+// SAFETY: as above.
+unsafe impl Sync for RegionRef {}
+
+/// Regions that outlive their class. Nobody looks here but leak checkers, which see that the headers are meant to stay.
+static LEAKED: Mutex<Vec<RegionRef>> = Mutex::new(Vec::new());
+
+impl RegionRef {
+    pub(super) fn new(region: Region) -> Self {
+        Self(NonNull::from(Box::leak(Box::new(region))))
+    }
+
+    /// All of the region, to be cut.
+    pub(super) fn whole(self) -> Fresh {
+        Fresh { region: self, next: 0, end: self.stacks }
+    }
+
+    /// Unmaps the region if each of its stacks was counted as home; otherwise it is leaked.
+    ///
+    /// # Safety
+    ///
+    /// Whoever counted has destroyed what was counted, and this is the last use of the region by its class.
+    pub(super) unsafe fn unmap_if_home(self) {
+        if self.all_home() {
+            // SAFETY: the pointer came from `Box::leak`. All stacks were counted and destroyed, so none refers to the region.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        } else {
+            LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        }
+    }
+}
+
+impl Deref for RegionRef {
+    type Target = Region;
+
+    fn deref(&self) -> &Region {
+        // SAFETY: alive by the invariant of the type; only shared references are ever made of it before its end.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// A range of stacks that are not cut yet: they have no guard and were never touched.
+///
+/// Like a [`Stack`] it must come home for the region to be unmapped; forgotten, it leaks the region.
+pub(super) struct Fresh {
+    region: RegionRef,
+    next: usize,
+    end: usize,
+}
+
+impl Fresh {
+    pub(super) fn len(&self) -> usize {
+        self.end - self.next
+    }
+
+    /// Splits off the first `most` stacks, or all.
+    pub(super) fn split(&mut self, most: usize) -> Fresh {
+        let (next, end) = (self.next, self.end.min(self.next + most));
+        self.next = end;
+        Fresh { region: self.region, next, end }
+    }
+
+    /// Cuts the next stack and installs its guard; `None` at the end of the range. After an error it may be tried again.
+    pub(super) fn cut(&mut self) -> Option<io::Result<Stack>> {
+        if self.next == self.end {
+            return None;
+        }
+        Some(self.region.install_guard(self.next).map(|()| {
+            let index = self.next;
+            self.next += 1;
+            stack_at(self.region, index)
+        }))
+    }
+
+    /// Ends the range where it is counted as home.
+    pub(super) fn go_home(self) {
+        self.region.count_home(self.len());
+    }
+}
+
+fn stack_at(region: RegionRef, index: usize) -> Stack {
+    let limit = region.limit_of(index);
+    let base = limit + region.stride - (index % COLOURS) * COLOUR_STEP;
+    let nonzero = |address| NonZeroUsize::new(address).expect("a mapping is never at address zero");
+    Stack::new(nonzero(base), nonzero(limit), region)
+}
+
+fn no_address_space(stride: usize, error: io::Error) -> io::Error {
+    if error.raw_os_error() != Some(libc::ENOMEM) {
+        return error;
+    }
+    let text = format!(
+        "no address space for another stack of {stride} bytes; \
+         see RLIMIT_AS (ulimit -v) and the sysctls vm.max_map_count and vm.overcommit_memory"
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, text)
+}

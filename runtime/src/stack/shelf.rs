@@ -1,0 +1,169 @@
+//! The stacks of one size in one worker's pool.
+
+use std::io;
+use std::mem;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::exchange::{Class, LOT};
+use super::handle::Stack;
+use super::pool::Trim;
+use super::region::Fresh;
+use super::stacks::Stacks;
+
+/// A shelf that is this full sends a batch to the exchange.
+const FULL: usize = 96;
+
+/// How many stacks cross the exchange's mutex at a time.
+const BATCH: usize = 32;
+
+/// Warm stacks of one size, and a range of fresh ones.
+pub(super) struct Shelf {
+    size: usize,
+    /// The warmest is the last.
+    warm: Vec<Stack>,
+    /// So many at the bottom have not moved since `marked`.
+    still: usize,
+    /// So many at the bottom had only their topmost page at `marked`.
+    shallow: usize,
+    marked: Instant,
+    /// Fresh stacks, cut one by one when nothing warm is left.
+    fresh: Option<Fresh>,
+    class: Arc<Class>,
+}
+
+impl Shelf {
+    pub(super) fn new(class: Arc<Class>) -> Self {
+        Self {
+            size: class.size(),
+            warm: Vec::with_capacity(FULL),
+            still: 0,
+            shallow: 0,
+            marked: Instant::now(),
+            fresh: None,
+            class,
+        }
+    }
+
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, stacks: &Stacks) -> io::Result<Stack> {
+        match self.pop() {
+            Some(stack) => Ok(stack),
+            None => self.take_slow(stacks),
+        }
+    }
+
+    #[inline]
+    pub(super) fn give(&mut self, stack: Stack, stacks: &Stacks) {
+        if self.warm.len() == FULL {
+            self.send_batch(stacks);
+        }
+        self.warm.push(stack);
+    }
+
+    /// Gives memory back that nobody used for `age`, here and in the exchange.
+    pub(super) fn trim(&mut self, stacks: &Stacks, now: Instant, age: Duration) -> Trim {
+        let here = self.trim_here(stacks, now, age);
+        here.max(self.class.trim(now, age))
+    }
+
+    /// Gives everything to the exchange.
+    pub(super) fn empty(&mut self, stacks: &Stacks) {
+        self.send(self.warm.len(), stacks);
+        self.return_fresh(stacks);
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Stack> {
+        let stack = self.warm.pop()?;
+        self.still = self.still.min(self.warm.len());
+        Some(stack)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_slow(&mut self, stacks: &Stacks) -> io::Result<Stack> {
+        if let Some(Ok(stack)) = self.cut(stacks) {
+            return Ok(stack);
+        }
+        let taken = self.restock(stacks).and_then(|()| self.pop_or_cut(stacks));
+        taken.inspect_err(|_| stacks.go_hungry())
+    }
+
+    fn pop_or_cut(&mut self, stacks: &Stacks) -> io::Result<Stack> {
+        match self.pop() {
+            Some(stack) => Ok(stack),
+            None => self.cut(stacks).expect("a restocked shelf has a stack"),
+        }
+    }
+
+    /// Cuts a fresh stack, if there is a range. One that cannot be cut any more goes back.
+    fn cut(&mut self, stacks: &Stacks) -> Option<io::Result<Stack>> {
+        let result = self.fresh.as_mut()?.cut();
+        if !matches!(result, Some(Ok(_))) {
+            self.return_fresh(stacks);
+        }
+        result
+    }
+
+    /// Fetches a batch: from the exchange, or else of fresh stacks.
+    fn restock(&mut self, stacks: &Stacks) -> io::Result<()> {
+        let reserved = stacks.reserve(batch(stacks))?;
+        let fetched = self.class.fetch(reserved, &mut self.warm);
+        if fetched > 0 {
+            stacks.release(reserved - fetched);
+            return Ok(());
+        }
+        let fresh = self.class.fetch_fresh(reserved).inspect_err(|_| stacks.release(reserved))?;
+        stacks.release(reserved - fresh.len());
+        self.fresh = Some(fresh);
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_batch(&mut self, stacks: &Stacks) {
+        self.send(BATCH, stacks);
+    }
+
+    /// Sends the coldest stacks to the exchange.
+    fn send(&mut self, count: usize, stacks: &Stacks) {
+        self.class.put(self.warm.drain(..count));
+        self.still = self.still.saturating_sub(count);
+        self.shallow = self.shallow.saturating_sub(count);
+        stacks.release(count);
+    }
+
+    fn return_fresh(&mut self, stacks: &Stacks) {
+        if let Some(fresh) = mem::take(&mut self.fresh) {
+            let count = fresh.len();
+            self.class.put_fresh(fresh);
+            stacks.release(count);
+        }
+    }
+
+    fn trim_here(&mut self, stacks: &Stacks, now: Instant, age: Duration) -> Trim {
+        if now.saturating_duration_since(self.marked) >= age {
+            let start = self.shallow.min(self.still);
+            self.shallow = self.still.min(start + LOT);
+            self.warm[start..self.shallow].iter_mut().for_each(Stack::discard_depth);
+            if self.shallow < self.still {
+                return Trim::More;
+            }
+            self.send(self.still / 2, stacks);
+            self.still = self.warm.len();
+            self.marked = now;
+        }
+        if self.shallow.min(self.still) == self.warm.len() { Trim::Clean } else { Trim::Later }
+    }
+}
+
+/// Where stacks are limited no worker hoards them.
+fn batch(stacks: &Stacks) -> usize {
+    stacks.config().max_stacks.map_or(BATCH, |limit| (limit / 64).clamp(1, BATCH))
+}

@@ -1,0 +1,104 @@
+//! Arithmetic of sizes: what a class, a guard and a region measure. No memory is touched here.
+
+use std::io;
+
+/// The smallest class in bytes.
+pub(super) const SMALLEST: usize = 16 * 1024;
+
+/// Stacks up to this size have a guard of one page.
+const SMALL: usize = 32 * 1024;
+
+/// The guard of all other stacks. Wider than a page, since C code is compiled without probes and may step over one.
+const GUARD: usize = 16 * 1024;
+
+/// The colours of stacks: how many different starts there are, and how far they lie apart (a cache line).
+pub(super) const COLOURS: usize = 16;
+pub(super) const COLOUR_STEP: usize = 64;
+
+/// The extent of all colours; every class is a multiple of it.
+pub(super) const COLOURED: usize = COLOURS * COLOUR_STEP;
+
+/// The first region of a class has at most so many stacks, and each further one twice as many as the last.
+const FIRST_STACKS: usize = 64;
+const MOST_STACKS: usize = 16 * 1024;
+
+/// The most address space that the first and any later region may take, unless a single stack is larger.
+const FIRST_BYTES: usize = 32 * 1024 * 1024;
+#[cfg(target_pointer_width = "64")]
+const MOST_BYTES: usize = 8 * 1024 * 1024 * 1024;
+#[cfg(not(target_pointer_width = "64"))]
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// The size of the class that serves a request for `bytes`: the next power of two, at least [`SMALLEST`] and four pages.
+///
+/// Powers of two keep the classes few; what they waste is address space, not memory.
+///
+/// # Errors
+///
+/// `InvalidInput` where no such stack fits into the address space.
+pub(super) fn class_of(bytes: usize, page: usize) -> io::Result<usize> {
+    let wanted = bytes.max(SMALLEST).max(4 * page);
+    wanted.checked_next_power_of_two().filter(|size| *size <= isize::MAX as usize / 2).ok_or_else(|| {
+        let text = format!("a stack of {bytes} bytes does not fit into the address space");
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    })
+}
+
+/// The bytes at the low end of a stack of `size` bytes that are its guard.
+///
+/// Small stacks get one page: more would take half of what little they have. Rust code touches every page of its frames
+/// in order and is caught by one page; only a frame of foreign code that is larger than a page could step over it.
+pub(super) fn guard_of(size: usize, page: usize) -> usize {
+    if size <= SMALL { page } else { GUARD.min(size / 4).next_multiple_of(page) }
+}
+
+/// How many stacks of `size` bytes the next region has, when those before it have `so_far`.
+pub(super) fn stacks_in_region(size: usize, so_far: usize) -> usize {
+    match so_far {
+        0 => FIRST_STACKS.min(FIRST_BYTES / size).max(1),
+        // The regions so far have 1 + 2 + 4 + ... of the first; one more doubling is about as many again.
+        _ => so_far.min(MOST_STACKS).min(MOST_BYTES / size).max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_powers_of_two_and_bounded() {
+        assert_eq!(class_of(0, 4096).unwrap(), SMALLEST);
+        assert_eq!(class_of(16 * 1024 + 1, 4096).unwrap(), 32 * 1024);
+        assert_eq!(class_of(256 * 1024, 4096).unwrap(), 256 * 1024);
+        assert_eq!(class_of(0, 65536).unwrap(), 256 * 1024);
+        for bytes in [usize::MAX, isize::MAX as usize, usize::MAX / 2 + 2] {
+            assert_eq!(class_of(bytes, 4096).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+
+    #[test]
+    fn a_guard_leaves_room_and_is_wider_where_it_can_be() {
+        assert_eq!(guard_of(16 * 1024, 4096), 4096);
+        assert_eq!(guard_of(32 * 1024, 4096), 4096);
+        assert_eq!(guard_of(64 * 1024, 4096), 16 * 1024);
+        assert_eq!(guard_of(1 << 30, 4096), 16 * 1024);
+        assert_eq!(guard_of(256 * 1024, 65536), 65536);
+    }
+
+    #[test]
+    fn a_million_stacks_are_few_regions() {
+        let (mut so_far, mut regions) = (0, 0);
+        while so_far < 1_000_000 {
+            so_far += stacks_in_region(64 * 1024, so_far);
+            regions += 1;
+        }
+        assert!(regions < 80, "{regions}");
+    }
+
+    #[test]
+    fn a_region_of_huge_stacks_has_one() {
+        assert_eq!(stacks_in_region(1 << 40, 0), 1);
+        assert_eq!(stacks_in_region(1 << 40, 5), 1);
+        assert_eq!(stacks_in_region(isize::MAX as usize / 2 + 1, 1), 1);
+    }
+}

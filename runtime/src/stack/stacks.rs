@@ -1,0 +1,161 @@
+//! All stacks of one runtime: its classes, and the limit over them.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::exchange::Class;
+use super::guard::Guards;
+use super::pool::Pool;
+use super::{size, sys};
+
+/// The default of [`Config::size`] in bytes.
+const DEFAULT_SIZE: usize = 256 * 1024;
+
+/// The default of [`Config::trim_after`].
+const TRIM_AFTER: Duration = Duration::from_secs(1);
+
+/// How the stacks of a runtime are to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The usual size in bytes of address space, guard included; rounded up to a power of two. 256 KiB unless set.
+    pub(crate) size: usize,
+    /// What guards are made of.
+    pub(crate) guards: Guards,
+    /// The most stacks that may be in use or warm at a time, over all workers and sizes.
+    pub(crate) max_stacks: Option<usize>,
+    /// The age at which an unused stack is cold. One second unless set.
+    pub(crate) trim_after: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { size: DEFAULT_SIZE, guards: Guards::Auto, max_stacks: None, trim_after: TRIM_AFTER }
+    }
+}
+
+#[cfg(test)]
+/// What there is; see [`Stacks::counts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Regions, each one mapping unless guards are made of page protection.
+    pub(crate) regions: usize,
+    /// Stacks that the regions have room for.
+    pub(crate) mapped: usize,
+    /// Stacks in use or in the workers' pools, lost ones included.
+    pub(crate) outside: usize,
+    /// Stacks in the exchanges.
+    pub(crate) exchanged: usize,
+    /// Stacks that were dropped instead of given back.
+    pub(crate) lost: usize,
+}
+
+/// The stacks of one runtime. Workers use them through their [`Pool`]s.
+pub(crate) struct Stacks {
+    config: Config,
+    classes: Mutex<Vec<Arc<Class>>>,
+    /// Stacks outside the exchanges, those counted that a pool may still cut.
+    outside: AtomicUsize,
+    /// A take has failed since the last pool was emptied for it.
+    hungry: AtomicBool,
+}
+
+impl Stacks {
+    /// Prepares stacks; maps nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` where the configured size does not fit into the address space.
+    pub(crate) fn new(mut config: Config) -> io::Result<Arc<Self>> {
+        config.size = size::class_of(config.size, sys::page_size())?;
+        let (outside, hungry) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, hungry }))
+    }
+
+    /// Makes the pool of one more worker.
+    pub(crate) fn pool(self: &Arc<Self>) -> Pool {
+        Pool::new(Arc::clone(self), self.class(self.config.size))
+    }
+
+    #[cfg(test)]
+    /// The usual size, rounded.
+    pub(crate) fn size(&self) -> usize {
+        self.config.size
+    }
+
+    #[cfg(test)]
+    /// Counts what there is, for reports and tests. Moving while workers run.
+    pub(crate) fn counts(&self) -> Counts {
+        // Relaxed: a statistic.
+        let mut counts = Counts { outside: self.outside.load(Ordering::Relaxed), ..Counts::default() };
+        self.lock().iter().for_each(|class| class.count(&mut counts));
+        counts
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The class of stacks of `size` bytes, a size that [`size::class_of`] returned.
+    pub(super) fn class(&self, size: usize) -> Arc<Class> {
+        let mut classes = self.lock();
+        if let Some(class) = classes.iter().find(|class| class.size() == size) {
+            return Arc::clone(class);
+        }
+        let guard = size::guard_of(size, sys::page_size());
+        let class = Arc::new(Class::new(size, guard, self.config.guards));
+        classes.push(Arc::clone(&class));
+        class
+    }
+
+    /// Counts up to `most` stacks as outside, fewer where the limit leaves fewer, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` where the limit leaves none.
+    pub(super) fn reserve(&self, most: usize) -> io::Result<usize> {
+        let limit = self.config.max_stacks.unwrap_or(usize::MAX);
+        let granted = |outside: usize| most.min(limit.saturating_sub(outside));
+        let more = |outside| Some(granted(outside)).filter(|n| *n > 0).map(|n| outside + n);
+        // Relaxed: a count for a limit; the stacks themselves pass through the exchange's mutex.
+        match self.outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(before) => Ok(granted(before)),
+            Err(_) => Err(limit_reached(limit)),
+        }
+    }
+
+    /// Counts stacks as back in the exchange.
+    pub(super) fn release(&self, stacks: usize) {
+        // Relaxed: as in `reserve`.
+        self.outside.fetch_sub(stacks, Ordering::Relaxed);
+    }
+
+    /// Leaves word that a take has failed.
+    pub(super) fn go_hungry(&self) {
+        // Relaxed: a request that is served a little later; the stacks pass through the exchange's mutex.
+        self.hungry.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_hungry(&self) -> bool {
+        // Relaxed: as in `go_hungry`; a plain load on every give.
+        self.hungry.load(Ordering::Relaxed)
+    }
+
+    /// Takes the word, if there is one, upon which the caller empties its pool.
+    pub(super) fn answer_hunger(&self) -> bool {
+        // Relaxed: as in `go_hungry`.
+        self.is_hungry() && self.hungry.swap(false, Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Class>>> {
+        // Nothing panics halfway through a change of the list.
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn limit_reached(limit: usize) -> io::Error {
+    let text = format!("no stack left: all {limit} that max_stacks allows are in use");
+    io::Error::new(io::ErrorKind::OutOfMemory, text)
+}

@@ -1,0 +1,77 @@
+//! What is asked of the operating system beside memory, with fall-backs where it cannot be had.
+//!
+//! A system owes: [`pin`] (may do nothing), [`processors`].
+
+use std::num::NonZeroUsize;
+use std::thread;
+
+/// Whether workers that poll take nothing from anybody: the machine has several processors, and the process may use one
+/// for each worker.
+pub(crate) fn may_poll(workers: usize) -> bool {
+    processors() > 1 && thread::available_parallelism().map_or(1, NonZeroUsize::get) >= workers
+}
+
+/// The processors of the machine, whether this process may use them or not.
+#[cfg(unix)]
+fn processors() -> usize {
+    // SAFETY: `sysconf` takes any number and touches no memory of ours.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).unwrap_or(1)
+}
+
+#[cfg(not(unix))]
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// The thread is bound to one processor until this is dropped.
+pub(crate) struct Pinned {
+    #[cfg(target_os = "linux")]
+    before: Option<libc::cpu_set_t>,
+}
+
+/// Binds the calling thread to the `index`-th processor that it may use, counted round. Does nothing where that is refused.
+#[cfg(target_os = "linux")]
+pub(crate) fn pin(index: usize) -> Pinned {
+    let Some(before) = affinity() else { return Pinned { before: None } };
+    // SAFETY: `cpu_set_t` is plain bits, and the processors asked for are below its size.
+    let allowed: Vec<usize> =
+        (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &before) }).collect();
+    // SAFETY: as above; all zero is the empty set.
+    let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    unsafe { libc::CPU_SET(allowed[index % allowed.len()], &mut one) };
+    set_affinity(&one);
+    Pinned { before: Some(before) }
+}
+
+/// Binds nothing here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn pin(_index: usize) -> Pinned {
+    Pinned {}
+}
+
+#[cfg(target_os = "linux")]
+fn affinity() -> Option<libc::cpu_set_t> {
+    // SAFETY: all zero is the empty set; the call writes no more than the size it is told.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let result = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+        (result == 0 && libc::CPU_COUNT(&set) > 0).then_some(set)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn set_affinity(set: &libc::cpu_set_t) {
+    // SAFETY: the set is read only, of the size that is told. A refusal leaves the thread where it is.
+    _ = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            set_affinity(before);
+        }
+    }
+}

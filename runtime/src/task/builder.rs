@@ -1,0 +1,367 @@
+//! How tasks are made.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::header::{Nature, Origin, TaskRef, Traits};
+use super::{JoinError, JoinHandle, Task, raw};
+use crate::coroutine::Stop;
+use crate::current;
+use crate::runtime::{self, Handle, Shared};
+use crate::wait;
+use crate::worker::Worker;
+
+/// Describes a task: its name, the size of its stack, where it may run.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let deep = task::Builder::new().name("deep").stack_size(1 << 20).spawn(|| task::current().to_string());
+/// assert!(deep.join().unwrap().contains("'deep'"));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Builder {
+    traits: Option<Box<Traits>>,
+    migratable: bool,
+}
+
+impl Builder {
+    /// A task without a name, on a stack of the runtime's size, that stays where it started.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the task; reports and panic messages show the name.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.traits().name = Some(name.into());
+        self
+    }
+
+    /// Sets the size of the task's stack in bytes of address space, guard included; rounded up to a power of two.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.traits().stack_size = Some(bytes);
+        self
+    }
+
+    /// Lets the task go on on another worker after each suspension.
+    ///
+    /// It does not migrate while it unwinds.
+    ///
+    /// # Safety
+    /// In all code that the task runs, over every suspension (of which each wait, lock, I/O and `yield_now` may be one):
+    /// * no value lives that is tied to a thread: `Rc`, a `MutexGuard` of std, anything that is not `Send`;
+    /// * no reference to a thread-local lives, and no address of one: the compiler may keep such an address in a register
+    ///   over any call that it can see through, so thread-locals are reached in functions only that do not suspend and are
+    ///   not inlined into ones that do.
+    pub unsafe fn migratable(mut self) -> Self {
+        self.migratable = true;
+        self
+    }
+
+    /// Spawns the task on the current runtime.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        if let Some(handle) = current::with_worker(Worker::shared_pointer) {
+            // SAFETY: `f` and `T` are `Send` and `'static`; the pointer is the current worker's runtime.
+            return unsafe { self.spawn_here(&*handle, f) };
+        }
+        let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
+        // SAFETY: `f` and `T` are `Send` and `'static`.
+        unsafe { self.spawn_erased(&shared, f) }
+    }
+
+    /// Spawns the task on the runtime of `handle`.
+    pub fn spawn_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: `f` and `T` are `Send` and `'static`.
+        unsafe { self.spawn_erased(handle.shared(), f) }
+    }
+
+    /// Spawns the task on the current worker, where it stays: `f` and its value need not be `Send`.
+    ///
+    /// # Panics
+    /// Off a worker.
+    #[track_caller]
+    pub fn spawn_local<F, T>(self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + 'static,
+        T: 'static,
+    {
+        // SAFETY: `f` and `T` are `'static`.
+        let spawned = current::with_worker(|worker| unsafe { self.spawn_local_erased(worker, f) });
+        spawned.unwrap_or_else(|| off_the_runtime("spawn_local"))
+    }
+
+    /// Runs `f` on the blocking pool of the current runtime.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub fn spawn_blocking<F, T>(mut self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_blocking"));
+        let task = self.make(f, Nature::Blocking, runtime::reserve_ids(1));
+        // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
+        let handle = unsafe { JoinHandle::new(task) };
+        // SAFETY: as above.
+        unsafe { shared.spawn_on_pool(task) };
+        handle
+    }
+
+    /// # Safety
+    /// `f` and its value may be used on any thread, and what they borrow lives until the handle says that the task is done.
+    pub(crate) unsafe fn spawn_erased<F, T>(self, shared: &Arc<Shared>, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        let here = current::with_worker(|worker| Arc::ptr_eq(worker.shared(), shared)) == Some(true);
+        if here {
+            // SAFETY: by this function's contract.
+            return unsafe { self.spawn_here(shared, f) };
+        }
+        let (task, handle) = match self.admit(shared, f, runtime::reserve_ids(1)) {
+            Ok(made) => made,
+            Err(handle) => return handle,
+        };
+        if let Err(task) = shared.inject(task) {
+            let error = JoinError::cancelled(handle.task());
+            shared.task_ended();
+            // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+            unsafe { discard_here(task, error) };
+        }
+        handle
+    }
+
+    /// # Safety
+    /// As for `spawn_erased`, and this thread is a worker of `shared`.
+    #[inline]
+    unsafe fn spawn_here<F, T>(self, shared: &Shared, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        let id = current::with_worker(Worker::next_id).unwrap_or_default();
+        let (task, handle) = match self.admit(shared, f, id) {
+            Ok(made) => made,
+            Err(handle) => return handle,
+        };
+        current::with_worker(|worker| worker.spawned(task));
+        handle
+    }
+
+    /// # Safety
+    /// What `f` and its value borrow lives until the task is done; `worker` is this thread's, or about to be.
+    pub(crate) unsafe fn spawn_local_erased<F, T>(mut self, worker: &Worker, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        let admitted = worker.shared().admit_task();
+        let task = self.make(f, Nature::Local, worker.next_id());
+        // SAFETY: made with `T` just now; the handle's count goes to it.
+        let handle = unsafe { JoinHandle::new(task) };
+        match admitted {
+            Ok(()) => worker.spawned(task),
+            // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+            Err(error) => unsafe { discard_here(task, JoinError::not_started(handle.task(), error)) },
+        }
+        handle
+    }
+
+    /// Makes the task, or, over the limit of tasks, a handle that says so.
+    fn admit<F, T>(
+        mut self,
+        shared: &Shared,
+        f: F,
+        id: u64,
+    ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
+    where
+        F: FnOnce() -> T,
+    {
+        let nature = if self.migratable { Nature::Migratable } else { Nature::Homing };
+        let admitted = shared.admit_task();
+        let task = self.make(f, nature, id);
+        // SAFETY: made with `T` just now; the handle's count goes to it.
+        let handle = unsafe { JoinHandle::new(task) };
+        match admitted {
+            Ok(()) => Ok((task, handle)),
+            Err(error) => {
+                // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+                unsafe { discard_here(task, JoinError::not_started(handle.task(), error)) };
+                Err(handle)
+            }
+        }
+    }
+
+    fn make<F, T>(&mut self, f: F, nature: Nature, id: u64) -> TaskRef
+    where
+        F: FnOnce() -> T,
+    {
+        raw::new(f, Origin { id, nature, traits: self.traits.take() })
+    }
+
+    pub(crate) fn named_main(self) -> Self {
+        self.name("main")
+    }
+
+    fn traits(&mut self) -> &mut Traits {
+        self.traits.get_or_insert_default()
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let traits = self.traits.as_deref();
+        f.debug_struct("Builder")
+            .field("name", &traits.and_then(|traits| traits.name.as_deref()))
+            .field("stack_size", &traits.and_then(|traits| traits.stack_size))
+            .field("migratable", &self.migratable)
+            .finish()
+    }
+}
+
+/// Ends a task that no queue has seen; the closure is dropped in the caller.
+///
+/// # Safety
+/// The stage and the runtime's count are the caller's.
+pub(crate) unsafe fn discard_here(task: TaskRef, error: JoinError) {
+    // SAFETY: by this function's contract.
+    unsafe {
+        (task.header().vtable.discard)(task, error);
+        task.release();
+    }
+}
+
+#[track_caller]
+#[cold]
+fn off_the_runtime(what: &str) -> ! {
+    panic!(
+        "`{what}` was called on a thread that belongs to no runtime: start one with `fibra::run(|| ...)`, or keep a \
+         `Handle` and spawn on that"
+    )
+}
+
+/// Spawns a task on the current runtime: `f` runs beside its spawner, on any worker, and stays on the one that started
+/// it.
+///
+/// Dropping the handle detaches the task.
+///
+/// # Panics
+/// Off a runtime.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let sum = fibra::spawn(|| (1..=10).sum::<u32>());
+/// assert_eq!(sum.join().unwrap(), 55);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(f)
+}
+
+/// Spawns a task on the current worker, where it stays: `f` and its value need not be `Send`.
+///
+/// # Panics
+/// Off a worker.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::{cell::Cell, rc::Rc};
+/// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+/// let count = Rc::new(Cell::new(0));
+/// let shared = Rc::clone(&count);
+/// fibra::spawn_local(move || shared.set(1)).join().unwrap();
+/// assert_eq!(count.get(), 1);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn_local<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    Builder::new().spawn_local(f)
+}
+
+/// Runs `f` on a thread of the blocking pool, for calls that block a thread. The detached kind; to wait for it in place
+/// and to borrow, use [`unblock`](crate::unblock).
+///
+/// A closure that has started runs to its end; the end of the runtime waits for it. One that has not is dropped then.
+///
+/// # Panics
+/// Off a runtime.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let read = fibra::spawn_blocking(|| std::fs::read_to_string("/dev/null"));
+/// assert_eq!(read.join().unwrap().unwrap(), "");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn_blocking<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn_blocking(f)
+}
+
+/// Lets all other tasks run that are ready, then goes on. On a plain thread it is [`std::thread::yield_now`].
+///
+/// # Cancellation
+/// A cancellation point, so that a loop over it can be ended.
+#[inline]
+pub fn yield_now() {
+    let Some(task) = current::task() else { return std::thread::yield_now() };
+    if task.header().is_cancelled() {
+        wait::cancellation_point();
+    }
+    // SAFETY: `task` is the current task.
+    unsafe { task.header().suspend(Stop::Yielded) };
+}
+
+/// Runs `f` without the operation budget: it may go on over things that are ready for as long as it likes, and starves
+/// the tasks beside it while it does.
+pub fn unconstrained<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<(Task, bool)>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            if let Some((task, before)) = &self.0 {
+                task.header().unconstrained.set(*before);
+            }
+        }
+    }
+    let task = super::try_current();
+    let _restore = Restore(task.map(|task| {
+        let before = task.header().unconstrained.replace(true);
+        (task, before)
+    }));
+    f()
+}

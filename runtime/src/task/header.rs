@@ -1,0 +1,264 @@
+//! The untyped part of a task.
+//!
+//! | field | who may touch it |
+//! | --- | --- |
+//! | `waiter.word`, `join`, `park`, `cancelled`, `refs` | anybody, by their own rules |
+//! | `next` | who queues the task, then the queue, then who takes it out: exactly one at a time |
+//! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task |
+//! | `coroutine`, `timer`, `timed`, `slot` | the worker that the task is on |
+//! | the rest of the cells | the running task itself, or its worker while it does not run |
+
+use std::cell::{Cell, UnsafeCell};
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+
+use super::join::Join;
+use super::parking::Parking;
+use super::raw::VTable;
+use crate::coroutine::{Coroutine, Stop, Suspender};
+use crate::stack::Extent;
+use crate::timer;
+use crate::wait::{Kind, Waiter};
+use crate::worker::block::Block;
+
+/// How a task came to be.
+pub(crate) struct Origin {
+    pub(crate) id: u64,
+    pub(crate) nature: Nature,
+    /// Name and stack size, for the few tasks that have their own.
+    pub(crate) traits: Option<Box<Traits>>,
+}
+
+/// Where a task may run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nature {
+    /// Anywhere until its first run, then at home.
+    Homing,
+    /// On the worker that spawned it.
+    Local,
+    /// On another worker after each sleep.
+    Migratable,
+    /// On a thread of the blocking pool.
+    Blocking,
+}
+
+/// What a task was given by its builder.
+#[derive(Default)]
+pub(crate) struct Traits {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) stack_size: Option<usize>,
+}
+
+/// In the order of use: what every switch touches stands first and together.
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) waiter: Waiter,
+    pub(crate) next: AtomicPtr<Header>,
+    home: AtomicPtr<Block>,
+    suspender: Cell<*const Suspender>,
+    pub(crate) nature: Nature,
+    started: Cell<bool>,
+    cancelled: AtomicBool,
+    /// The timer is armed.
+    pub(crate) timed: Cell<bool>,
+    pub(crate) unconstrained: Cell<bool>,
+    /// Its stack is of the reserve.
+    pub(crate) on_reserve: Cell<bool>,
+    pub(crate) park: Parking,
+    /// How many panics of this task were under way when it was suspended, and are not in its thread's count now. Such a
+    /// task may not change its thread.
+    pub(crate) owed: Cell<u32>,
+    /// The depth of shields around the running code.
+    pub(crate) shields: Cell<u32>,
+    /// How often this task was unwound by its cancellation.
+    pub(crate) unwound: Cell<u32>,
+    pub(crate) coroutine: UnsafeCell<Option<Coroutine>>,
+    refs: AtomicUsize,
+    pub(crate) join: Join,
+    pub(crate) vtable: &'static VTable,
+    pub(crate) id: u64,
+    traits: Option<Box<Traits>>,
+    pub(crate) slot: Cell<usize>,
+    /// The worker in whose registry the task is, by index.
+    pub(crate) registered: Cell<usize>,
+    /// Where its stack lies.
+    pub(crate) extent: Cell<Extent>,
+    /// Why the task ends un-run, on its way to the join error.
+    pub(crate) failure: Cell<Option<Box<io::Error>>>,
+    pub(crate) timer: timer::Node,
+}
+
+static KIND: Kind = Kind { queue, retain, release };
+
+impl Header {
+    pub(crate) fn new(vtable: &'static VTable, origin: Origin) -> Self {
+        Header {
+            waiter: Waiter::new(&KIND),
+            next: AtomicPtr::new(ptr::null_mut()),
+            home: AtomicPtr::new(ptr::null_mut()),
+            refs: AtomicUsize::new(2),
+            join: Join::new(),
+            park: Parking::new(),
+            cancelled: AtomicBool::new(false),
+            started: Cell::new(false),
+            timed: Cell::new(false),
+            nature: origin.nature,
+            owed: Cell::new(0),
+            unconstrained: Cell::new(false),
+            shields: Cell::new(0),
+            unwound: Cell::new(0),
+            failure: Cell::new(None),
+            on_reserve: Cell::new(false),
+            coroutine: UnsafeCell::new(None),
+            suspender: Cell::new(ptr::null()),
+            extent: Cell::default(),
+            timer: timer::Node::new(),
+            slot: Cell::new(0),
+            registered: Cell::new(0),
+            id: origin.id,
+            traits: origin.traits,
+            vtable,
+        }
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.traits.as_ref()?.name.as_deref()
+    }
+
+    pub(crate) fn stack_size(&self) -> Option<usize> {
+        self.traits.as_ref()?.stack_size
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.started.get()
+    }
+
+    pub(crate) fn set_started(&self) {
+        self.started.set(true);
+    }
+
+    /// The block of the worker that queues this task.
+    pub(crate) fn home(&self) -> *const Block {
+        // Relaxed: read by who was told to queue the task, or by its worker; both are ordered after the store by the
+        // wait word.
+        self.home.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_home(&self, block: &Arc<Block>) {
+        // Relaxed: as above.
+        self.home.store(Arc::as_ptr(block).cast_mut(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // SeqCst: the load of the pair with `ASLEEP`; the word's head has the proof. A plain load on most machines.
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Marks the task. True if it was not marked before.
+    pub(crate) fn set_cancelled(&self) -> bool {
+        // SeqCst: the store of the pair.
+        !self.cancelled.swap(true, Ordering::SeqCst)
+    }
+
+    /// True while a cancellation must not end a sleep of the task.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.shields.get() > 0 || std::thread::panicking()
+    }
+
+    pub(crate) fn set_suspender(&self, suspender: &Suspender) {
+        self.suspender.set(suspender);
+    }
+
+    /// Leaves the stack until the worker resumes the task.
+    ///
+    /// # Safety
+    /// The caller runs in this very task.
+    pub(crate) unsafe fn suspend(&self, stop: Stop) {
+        // SAFETY: the suspender lies at the top of the stack that this code runs on.
+        unsafe { (*self.suspender.get()).suspend(stop) };
+    }
+
+    /// Runs `f` on the stack of the worker.
+    ///
+    /// # Safety
+    /// As for `suspend`; and `f` must not suspend.
+    pub(crate) unsafe fn on_worker_stack<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        // SAFETY: as in `suspend`.
+        crate::coroutine::on_worker_stack(unsafe { &*self.suspender.get() }, f)
+    }
+}
+
+/// A pointer to a task whose life somebody vouches for: a queue, the registry, or a counted handle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TaskRef(NonNull<Header>);
+
+// SAFETY: what a pointer may do on another thread is said field by field at the head of this file.
+unsafe impl Send for TaskRef {}
+// SAFETY: as above.
+unsafe impl Sync for TaskRef {}
+
+impl TaskRef {
+    pub(crate) fn new(header: NonNull<Header>) -> Self {
+        TaskRef(header)
+    }
+
+    pub(crate) fn as_ptr(self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    pub(crate) fn waiter(self) -> NonNull<Waiter> {
+        self.0.cast()
+    }
+
+    /// The header, for as long as the voucher lasts. Callers keep it no longer than the task is theirs.
+    #[inline]
+    pub(crate) fn header<'a>(self) -> &'a Header {
+        // SAFETY: a `TaskRef` is only used by those who hold a count, or whom the runtime's count serves: it is given
+        // up after the task has left every queue and its worker.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(crate) fn retain(self) {
+        // Relaxed: a new count comes from one that exists; nothing is published. An overflow would need more handles
+        // than fit into memory, unless they are leaked: then the process ends before the count wraps.
+        if self.header().refs.fetch_add(1, Ordering::Relaxed) > usize::MAX / 2 {
+            std::process::abort();
+        }
+    }
+
+    /// Gives a count up, and frees the task with the last one.
+    ///
+    /// # Safety
+    /// The caller owns a count and does not use the task after this.
+    pub(crate) unsafe fn release(self) {
+        let header = self.header();
+        // Acquire, alone: the only count there is cannot be contended. Pairs with the Release of the others' ends.
+        if header.refs.load(Ordering::Acquire) != 1 {
+            // Release: what this owner did to the task comes before its end.
+            if header.refs.fetch_sub(1, Ordering::Release) != 1 {
+                return;
+            }
+            // Acquire: pairs with the Release above of every other owner.
+            fence(Ordering::Acquire);
+        }
+        // SAFETY: nobody else has a count.
+        unsafe { (header.vtable.free)(self) }
+    }
+}
+
+unsafe fn queue(waiter: NonNull<Waiter>) {
+    // SAFETY: a waiter of this kind is the first field of a header; it was asleep and this wake claimed it, so it stays
+    // where it is until it is queued.
+    crate::worker::wake(TaskRef::new(waiter.cast()));
+}
+
+unsafe fn retain(waiter: NonNull<Waiter>) {
+    TaskRef::new(waiter.cast()).retain();
+}
+
+unsafe fn release(waiter: NonNull<Waiter>) {
+    // SAFETY: the caller's contract: it owns a count.
+    unsafe { TaskRef::new(waiter.cast()).release() }
+}

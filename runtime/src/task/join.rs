@@ -1,0 +1,387 @@
+//! Waiting for the end of a task.
+//!
+//! One atomic pointer is both the state of the handle and the place of its one waiter:
+//!
+//! ```text
+//!             handle dropped
+//!   NOBODY ───────────────────▶ DETACHED
+//!    │  ▲                           │
+//!    │  │ withdrawn                 │ finish: the runner drops the result
+//!    ▼  │                           ▼
+//!   a node on the joiner's stack ─▶ DONE ◀── finish: the result is the handle's
+//! ```
+//!
+//! The runner makes the moves to DONE, the handle makes all others. Every move is one read-modify-write with Acquire
+//! and Release: DONE publishes the result to the handle, DETACHED gives up the stage to the runner.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Task, TaskRef, raw};
+use crate::current;
+use crate::wait::{self, Asleep, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+const NOBODY: *mut Joiner = ptr::null_mut();
+const DETACHED: *mut Joiner = ptr::without_provenance_mut(1);
+const DONE: *mut Joiner = ptr::without_provenance_mut(2);
+
+/// The state of a task's end.
+pub(crate) struct Join(AtomicPtr<Joiner>);
+
+/// The one who waits; lives on its stack.
+struct Joiner {
+    wake: Cell<Option<RawWake>>,
+}
+
+/// Whom the runner finds at the end of a task.
+#[must_use]
+pub(crate) enum JoinState {
+    Nobody,
+    Waiting(RawWake),
+    Detached,
+}
+
+impl Join {
+    pub(crate) const fn new() -> Self {
+        Join(AtomicPtr::new(NOBODY))
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        // Acquire: pairs with the Release in `finish`; who sees DONE may read the result.
+        self.0.load(Ordering::Acquire) == DONE
+    }
+
+    pub(crate) fn is_detached(&self) -> bool {
+        // Acquire: pairs with the Release in `detach`.
+        self.0.load(Ordering::Acquire) == DETACHED
+    }
+
+    /// True while somebody waits for the end; a hint.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let seen = self.0.load(Ordering::Relaxed);
+        seen != NOBODY && seen != DETACHED && seen != DONE
+    }
+
+    /// Publishes the end. By the runner, once.
+    pub(crate) fn finish(&self) -> JoinState {
+        // Release: publishes the result. Acquire: pairs with `publish` and `detach`.
+        match self.0.swap(DONE, Ordering::AcqRel) {
+            NOBODY => JoinState::Nobody,
+            DETACHED => JoinState::Detached,
+            joiner => {
+                // SAFETY: a joiner that published its node stays until it has withdrawn it, which fails from now on, or
+                // until the wake lands that is taken here.
+                let wake = unsafe { (*joiner).wake.take() };
+                JoinState::Waiting(wake.expect("a node is published with a wake"))
+            }
+        }
+    }
+
+    /// Leaves the result to the runner. False if the task is done already.
+    fn detach(&self) -> bool {
+        // Release: gives up the stage. Acquire on failure: the result is ours.
+        self.0.compare_exchange(NOBODY, DETACHED, Ordering::Release, Ordering::Acquire).is_ok()
+    }
+
+    fn publish(&self, joiner: &Joiner) -> bool {
+        let node = ptr::from_ref(joiner).cast_mut();
+        // Release: pairs with the Acquire in `finish`, which reads the node. Acquire on failure: DONE.
+        self.0.compare_exchange(NOBODY, node, Ordering::Release, Ordering::Acquire).is_ok()
+    }
+
+    fn withdraw(&self, joiner: &Joiner) -> bool {
+        let node = ptr::from_ref(joiner).cast_mut();
+        // Acquire on failure: DONE. Relaxed otherwise: the node was never read.
+        self.0.compare_exchange(node, NOBODY, Ordering::Relaxed, Ordering::Acquire).is_ok()
+    }
+}
+
+struct UntilDone<'a> {
+    join: &'a Join,
+    joiner: Joiner,
+}
+
+impl WaitStrategy for UntilDone<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: only `finish` takes the wake, by unlinking the node for good; `before_awake` then answers `Served`.
+        self.joiner.wake.set(Some(unsafe { me.raw() }));
+        if self.join.publish(&self.joiner) {
+            return Asleep::Stay;
+        }
+        // Never published: the wake is dropped unused.
+        self.joiner.wake.set(None);
+        Asleep::Rouse
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        let roused_early = why == Waking::Notified && self.joiner.wake.take().is_none();
+        match roused_early || self.join.withdraw(&self.joiner) {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}
+
+/// Owns the right to a task's result.
+///
+/// Dropping the handle detaches the task: it runs on, and its result is dropped when it ends.
+///
+/// # Differences from std
+/// [`join_timeout`](JoinHandle::join_timeout) exists, and joining is possible from tasks and threads alike.
+pub struct JoinHandle<T> {
+    task: Task,
+    result: PhantomData<T>,
+}
+
+// SAFETY: the handle moves or drops a `T` on the thread it is on, so it may go where a `T` may.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: through `&JoinHandle` no `T` is reached.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// # Safety
+    /// `task` was made with the result type `T`, and the caller gives it the handle's count.
+    pub(crate) unsafe fn new(task: TaskRef) -> Self {
+        // SAFETY: the count is the caller's to give.
+        JoinHandle { task: unsafe { Task::from_count(task) }, result: PhantomData }
+    }
+
+    /// Waits for the task to end and takes its result.
+    ///
+    /// # Cancellation
+    /// A cancellation point; a cancelled joiner detaches the task.
+    ///
+    /// # Panics
+    /// When a task joins itself.
+    ///
+    /// # Errors
+    /// [`JoinError`] tells whether the task panicked, was cancelled or could not start.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let answer = fibra::spawn(|| 6 * 7);
+    /// assert_eq!(answer.join().unwrap(), 42);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn join(self) -> Result<T, JoinError> {
+        match self.wait(None) {
+            Ok(output) => output,
+            Err(_) => unreachable!("a wait without a deadline does not run out"),
+        }
+    }
+
+    /// Waits for the task to end, but no longer than `timeout`; gives the handle back when the time runs out.
+    ///
+    /// # Cancellation
+    /// As for [`join`](JoinHandle::join).
+    ///
+    /// # Panics
+    /// When a task joins itself.
+    ///
+    /// # Errors
+    /// The handle, when the task has not ended in time.
+    #[track_caller]
+    pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        // Beyond what the clock can tell there is no deadline.
+        self.wait(Instant::now().checked_add(timeout))
+    }
+
+    /// True once the task has ended and its result is there.
+    pub fn is_finished(&self) -> bool {
+        self.task.header().join.is_done()
+    }
+
+    /// The task itself.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    #[track_caller]
+    fn wait(self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        let join = &self.task.header().join;
+        if join.is_done() {
+            wait::charge();
+            return Ok(self.take());
+        }
+        assert!(current::task() != Some(self.task.as_ref()), "{} joins itself", self.task);
+        let until = UntilDone { join, joiner: Joiner { wake: Cell::new(None) } };
+        match wait::sleep(&until, deadline) {
+            Waking::Notified => Ok(self.take()),
+            Waking::TimedOut => Err(self),
+            Waking::Cancelled => {
+                drop(self);
+                wait::unwind_cancelled()
+            }
+        }
+    }
+
+    /// The result of a task that is done.
+    fn take(self) -> Result<T, JoinError> {
+        let mut output = None;
+        let task = self.task.as_ref();
+        // SAFETY: the task is done and the result is this handle's; the place has the type that the task was made with.
+        unsafe { (task.header().vtable.read)(task, NonNull::from(&mut output).cast()) };
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped or used again, so its count moves out.
+        drop(unsafe { ptr::read(&this.task) });
+        output.expect("a read fills its place")
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        let task = self.task.as_ref();
+        if !task.header().join.detach() {
+            // SAFETY: the task is done and nobody took its result, so it is the handle's.
+            unsafe { (task.header().vtable.drop_output)(task) }
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("task", &self.task).field("finished", &self.is_finished()).finish()
+    }
+}
+
+/// Why a task has no result.
+pub struct JoinError {
+    cause: Cause,
+    task: String,
+}
+
+enum Cause {
+    Panicked(Payload),
+    Cancelled,
+    NotStarted(io::Error),
+}
+
+/// The payload of a panic. Behind a mutex only so that the error is `Sync`, as `Box<dyn Error + Send + Sync>` wants it.
+struct Payload(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Payload {
+    fn take(&mut self) -> Option<Box<dyn Any + Send>> {
+        self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+
+    /// The message, of a panic that has one.
+    fn message(&self) -> Option<String> {
+        let payload = self.0.lock().ok()?;
+        let text = payload.as_ref()?.downcast_ref::<&'static str>().map(|text| (*text).to_owned());
+        text.or_else(|| payload.as_ref()?.downcast_ref::<String>().cloned())
+    }
+}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        if let Some(payload) = self.take() {
+            raw::drop_payload(payload);
+        }
+    }
+}
+
+impl JoinError {
+    pub(crate) fn panicked(task: &Task, payload: Box<dyn Any + Send>) -> Self {
+        JoinError { cause: Cause::Panicked(Payload(Mutex::new(Some(payload)))), task: task.to_string() }
+    }
+
+    pub(crate) fn cancelled(task: &Task) -> Self {
+        JoinError { cause: Cause::Cancelled, task: task.to_string() }
+    }
+
+    pub(crate) fn not_started(task: &Task, error: io::Error) -> Self {
+        JoinError { cause: Cause::NotStarted(error), task: task.to_string() }
+    }
+
+    /// True if the task panicked.
+    pub fn is_panic(&self) -> bool {
+        matches!(self.cause, Cause::Panicked(_))
+    }
+
+    /// True if the task was cancelled, by its owner or by the end of its runtime.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.cause, Cause::Cancelled)
+    }
+
+    /// True if the task never ran because something was lacking that it needed to start.
+    pub fn is_not_started(&self) -> bool {
+        matches!(self.cause, Cause::NotStarted(_))
+    }
+
+    /// What the task lacked to start: a stack, or a thread of the blocking pool.
+    pub fn io_error(&self) -> Option<&io::Error> {
+        match &self.cause {
+            Cause::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Panics
+    /// If the task did not panic.
+    #[track_caller]
+    pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
+        self.try_into_panic().unwrap_or_else(|error| panic!("no panic to take: {error}"))
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Errors
+    /// The error itself, if the task did not panic.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
+        match self.cause {
+            Cause::Panicked(mut payload) => Ok(payload.take().expect("only taken with the error itself")),
+            _ => Err(self),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Cause::Panicked(payload) => match payload.message() {
+                Some(message) => write!(f, "{} panicked: {message}", self.task),
+                None => write!(f, "{} panicked", self.task),
+            },
+            Cause::Cancelled => write!(f, "{} was cancelled", self.task),
+            Cause::NotStarted(error) => write!(f, "{} could not start: {error}", self.task),
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({self})")
+    }
+}
+
+impl Error for JoinError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.cause {
+            Cause::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<JoinError> for io::Error {
+    fn from(error: JoinError) -> Self {
+        match error.cause {
+            Cause::NotStarted(io) => io,
+            _ => io::Error::other(error),
+        }
+    }
+}

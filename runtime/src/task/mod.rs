@@ -1,0 +1,153 @@
+//! Tasks: the handle, the allocation behind it, and how tasks are made, joined, parked and cancelled.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `header.rs` | the untyped part of a task, and who may touch which field |
+//! | `raw.rs` | the one allocation: header, closure, result |
+//! | `join.rs` | the end of a task: `JoinHandle`, `JoinError` |
+//! | `park.rs`, `parking.rs` | `park` and `unpark`, and the state of their token |
+//! | `cancel.rs` | the mark, and the unwinding |
+//! | `builder.rs` | `Builder` and the `spawn` family |
+//!
+//! # What a task may rely on
+//!
+//! A task that has started stays on the thread of its worker for life. Thread-locals, `Rc`, a held
+//! [`std::sync::MutexGuard`] and everything else that is tied to a thread stay valid over every suspension. Limits that
+//! remain, as in every library of stackful tasks:
+//!
+//! * Thread-locals that assume nesting in last-in-first-out order see the tasks of one worker interleave: `scoped-tls`,
+//!   an entered tracing span, and std's lazy [`thread_local!`](std::thread_local) when its *initializer* suspends
+//!   (two tasks may then initialize it, and the value that the first one borrowed is dropped under it). Do not suspend
+//!   inside an initializer of a `thread_local!`; those with a `const` initializer are immune.
+//! * A std lock that is held over a suspension blocks the whole worker if another task of that worker wants it.
+//! * An `extern "C"` frame between a cancellation point and the task's root aborts the process when it is unwound.
+//! * After `fork` only `exec` is of use: the workers do not exist in the child.
+
+mod builder;
+pub(crate) mod cancel;
+mod header;
+mod join;
+mod park;
+mod parking;
+pub(crate) mod raw;
+
+use std::fmt;
+
+pub(crate) use builder::discard_here;
+pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};
+pub(crate) use header::{Header, Nature, TaskRef};
+pub use join::{JoinError, JoinHandle};
+pub use park::{park, park_timeout};
+
+use crate::current as here;
+
+/// A handle to a task: cheap to clone, keeps the task's record but not its result.
+pub struct Task(TaskRef);
+
+impl Task {
+    /// # Safety
+    /// The caller gives one of its counts.
+    pub(crate) unsafe fn from_count(task: TaskRef) -> Self {
+        Task(task)
+    }
+
+    /// Makes a handle with a count of its own; the caller vouches for the task being alive.
+    pub(crate) fn counted(task: TaskRef) -> Self {
+        task.retain();
+        Task(task)
+    }
+
+    pub(crate) fn as_ref(&self) -> TaskRef {
+        self.0
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.0.header()
+    }
+
+    /// The number of the task, of which no other task of this process has the same.
+    pub fn id(&self) -> u64 {
+        self.header().id
+    }
+
+    /// The name it was built with.
+    pub fn name(&self) -> Option<&str> {
+        self.header().name()
+    }
+
+    /// True once the task has ended.
+    pub fn is_finished(&self) -> bool {
+        self.header().join.is_done()
+    }
+
+    /// Asks the task to end: its next cancellation point unwinds it, and if it never ran its body is not entered.
+    ///
+    /// Cancellation points are sleeps, parks, joins, `yield_now` and I/O that has to wait. Destructors run as in a
+    /// panic, but no message is printed. A task that catches the unwinding meets it again at its next point.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+impl Clone for Task {
+    fn clone(&self) -> Self {
+        Task::counted(self.0)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: this handle owns a count and is gone after this.
+        unsafe { self.0.release() }
+    }
+}
+
+impl PartialEq for Task {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Task {}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "task '{name}' (id {})", self.id()),
+            None => write!(f, "task (id {})", self.id()),
+        }
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Task");
+        out.field("id", &self.id()).field("name", &self.name()).field("finished", &self.is_finished());
+        out.finish()
+    }
+}
+
+/// The task that this code runs in.
+///
+/// # Panics
+/// On a thread that runs no task; [`try_current`] answers `None` there.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let handle = task::Builder::new().name("greeter").spawn(|| task::current().name().unwrap().to_owned());
+/// assert_eq!(handle.join().unwrap(), "greeter");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn current() -> Task {
+    try_current()
+        .expect("this thread runs no task: call from inside `fibra::run`, `Runtime::run` or a spawned task")
+}
+
+/// The task that this code runs in, if it runs in one.
+pub fn try_current() -> Option<Task> {
+    here::task().map(Task::counted)
+}

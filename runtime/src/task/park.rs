@@ -1,0 +1,106 @@
+//! Park and unpark: a token that one task keeps for itself.
+//!
+//! The state and who moves it are in `parking.rs`. Nothing else uses the token: a join, a lock or a socket that the task
+//! waits for neither takes it nor is ended by it.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use super::Task;
+use super::parking::{Entered, Left, Parking, Unparked};
+use crate::current;
+use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+struct UntilUnparked<'a> {
+    parking: &'a Parking,
+    /// The token was there when the park began; no wake is behind it.
+    token_first: Cell<bool>,
+}
+
+impl WaitStrategy for UntilUnparked<'_> {
+    fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
+        match self.parking.enter() {
+            Entered::Parked => Asleep::Stay,
+            Entered::TokenFirst => {
+                self.token_first.set(true);
+                Asleep::Rouse
+            }
+        }
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        match self.parking.leave() {
+            Left::Token if !self.token_first.get() => Withdrawal::Served,
+            _ => Withdrawal::Withdrawn,
+        }
+    }
+}
+
+/// Blocks the current task until it is unparked.
+///
+/// An [`unpark`](Task::unpark) that came before makes it return at once; several of them count as one. There are no
+/// other returns: a park that ends was unparked. On a plain thread it is [`std::thread::park`].
+///
+/// # Cancellation
+/// A cancellation point.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let parked = fibra::spawn(task::park);
+/// parked.task().unpark();
+/// parked.join().unwrap();
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn park() {
+    match current::task() {
+        Some(_) => _ = park_until(None),
+        None => std::thread::park(),
+    }
+}
+
+/// Blocks the current task until it is unparked, but no longer than `timeout`. True if it was unparked.
+///
+/// On a plain thread it is [`std::thread::park_timeout`], which does not tell, and `true` is returned.
+///
+/// # Cancellation
+/// A cancellation point.
+pub fn park_timeout(timeout: Duration) -> bool {
+    match current::task() {
+        // Beyond what the clock can tell there is no deadline.
+        Some(_) => park_until(Instant::now().checked_add(timeout)),
+        None => {
+            std::thread::park_timeout(timeout);
+            true
+        }
+    }
+}
+
+fn park_until(deadline: Option<Instant>) -> bool {
+    let task = super::current();
+    let parking = &task.header().park;
+    if parking.take_token() {
+        wait::cancellation_point();
+        wait::charge();
+        return true;
+    }
+    match wait::sleep(&UntilUnparked { parking, token_first: Cell::new(false) }, deadline) {
+        Waking::Notified => true,
+        Waking::TimedOut => false,
+        Waking::Cancelled => wait::unwind_cancelled(),
+    }
+}
+
+impl Task {
+    /// Gives the task the token that its next [`park`] takes, and wakes it if it is parked.
+    ///
+    /// # Examples
+    /// See [`park`].
+    pub fn unpark(&self) {
+        if self.header().park.unpark() == Unparked::Wake {
+            self.as_ref().notify();
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The one allocation of a task: header, then closure, later result.
+//!
+//! ```text
+//!  Cell<F, T> ┬ Header  … everything that does not depend on F and T (see `header.rs`)
+//!             └ Stage   Closure(F) ─run─▶ Empty ─▶ Output(Result<T, JoinError>) ─read─▶ Empty
+//! ```
+//!
+//! The stage belongs to the one who runs the task until the task is done; from then on to the join handle, or, when
+//! that is gone, to the one who ran the task. The last counted reference frees the allocation and never finds anything
+//! of a user's in it: a user's destructors run in tasks and in whoever drops a handle.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use super::cancel;
+use super::header::{Header, Origin, TaskRef};
+use super::join::{JoinError, JoinState};
+
+#[repr(C)]
+struct Cell<F, T> {
+    header: Header,
+    stage: UnsafeCell<Stage<F, T>>,
+}
+
+enum Stage<F, T> {
+    Closure(F),
+    Output(Result<T, JoinError>),
+    Empty,
+}
+
+/// What the untyped rest of the runtime can do with a task.
+pub(crate) struct VTable {
+    /// Runs the closure to its end and completes the task. On the task's own stack, or on a thread of the pool.
+    pub(crate) run: unsafe fn(TaskRef),
+    /// Drops the closure un-run and completes the task with an error.
+    pub(crate) discard: unsafe fn(TaskRef, JoinError),
+    /// Moves the result of a done task to where the pointer shows: a `*mut Option<Result<T, JoinError>>`.
+    pub(crate) read: unsafe fn(TaskRef, NonNull<()>),
+    /// Drops the result of a done task.
+    pub(crate) drop_output: unsafe fn(TaskRef),
+    /// Frees the allocation.
+    pub(crate) free: unsafe fn(TaskRef),
+}
+
+/// Makes a task that has not run. The caller gets two counts: the runtime's and the handle's.
+pub(crate) fn new<F, T>(f: F, origin: Origin) -> TaskRef
+where
+    F: FnOnce() -> T,
+{
+    let vtable = const {
+        &VTable {
+            run: run::<F, T>,
+            discard: discard::<F, T>,
+            read: read::<F, T>,
+            drop_output: drop_output::<F, T>,
+            free: free::<F, T>,
+        }
+    };
+    let cell = Box::new(Cell {
+        header: Header::new(vtable, origin),
+        stage: UnsafeCell::new(Stage::<F, T>::Closure(f)),
+    });
+    TaskRef::new(NonNull::from(Box::leak(cell)).cast())
+}
+
+/// # Safety
+/// `task` was made by `new::<F, T>`, is alive, and the caller is the owner of the stage (see the module's head).
+unsafe fn stage<'a, F, T>(task: TaskRef) -> *mut Stage<F, T>
+where
+    Cell<F, T>: 'a,
+{
+    // SAFETY: by the contract the pointer is to a live `Cell<F, T>`.
+    unsafe { (*task.as_ptr().cast::<Cell<F, T>>()).stage.get() }
+}
+
+unsafe fn run<F: FnOnce() -> T, T>(task: TaskRef) {
+    // SAFETY: the vtable's contract is this function's; who runs a task owns its stage.
+    let taken = unsafe { stage::<F, T>(task).replace(Stage::Empty) };
+    let Stage::Closure(f) = taken else { unreachable!("a task runs once") };
+    let output = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(task, payload));
+    // SAFETY: as above.
+    unsafe { complete::<F, T>(task, output) };
+}
+
+unsafe fn discard<F: FnOnce() -> T, T>(task: TaskRef, error: JoinError) {
+    // SAFETY: as in `run`.
+    let taken = unsafe { stage::<F, T>(task).replace(Stage::Empty) };
+    let error = match catch_unwind(AssertUnwindSafe(|| drop(taken))) {
+        Ok(()) => error,
+        Err(payload) => cancel::judge(task, payload),
+    };
+    // SAFETY: as in `run`.
+    unsafe { complete::<F, T>(task, Err(error)) };
+}
+
+/// Stores the result, or drops it where nobody will ask for it, and tells who waits.
+unsafe fn complete<F, T>(task: TaskRef, output: Result<T, JoinError>) {
+    let join = &task.header().join;
+    if join.is_detached() {
+        drop_quietly(output);
+        let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
+        return;
+    }
+    // SAFETY: the task is not done, so its runner owns the stage.
+    unsafe { *stage::<F, T>(task) = Stage::Output(output) };
+    match join.finish() {
+        JoinState::Nobody => {}
+        JoinState::Waiting(wake) => wake.wake(),
+        // The handle was dropped between the look and the finish, and left the result to us.
+        // SAFETY: so the stage is ours.
+        JoinState::Detached => unsafe { drop_output::<F, T>(task) },
+    }
+}
+
+unsafe fn read<F, T>(task: TaskRef, into: NonNull<()>) {
+    // SAFETY: the handle of a done task owns the stage.
+    let taken = unsafe { stage::<F, T>(task).replace(Stage::Empty) };
+    let Stage::Output(output) = taken else { unreachable!("a result is read once, of a done task") };
+    // SAFETY: the caller gave a place of this type.
+    unsafe { *into.cast::<Option<Result<T, JoinError>>>().as_mut() = Some(output) };
+}
+
+unsafe fn drop_output<F, T>(task: TaskRef) {
+    // SAFETY: the caller owns the stage.
+    drop_quietly(unsafe { stage::<F, T>(task).replace(Stage::Empty) });
+}
+
+unsafe fn free<F, T>(task: TaskRef) {
+    // SAFETY: the last reference is gone, and the box was leaked in `new`.
+    drop(unsafe { Box::from_raw(task.as_ptr().cast::<Cell<F, T>>()) });
+}
+
+/// Drops a user's value; a panic of its destructor goes no further than its message.
+fn drop_quietly<V>(value: V) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        drop_payload(payload);
+    }
+}
+
+/// Drops the payload of a panic. One whose destructor panics in its turn is leaked: there must be an end.
+pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(another);
+    }
+}

@@ -1,0 +1,314 @@
+//! The wheel itself: where a timer hangs, which one is next, and what happens when time passes.
+
+use std::array;
+use std::cell::Cell;
+use std::fmt;
+use std::iter;
+use std::time::Instant;
+
+use super::ring::{NOWHERE, Node, Ring};
+use super::ticks::Ticks;
+
+/// The binary logarithm of the number of slots in a row.
+const ROW_BITS: u32 = 6;
+
+/// Slots in a row: as many as a word of occupancy has bits.
+const SLOTS: usize = 1 << ROW_BITS;
+
+/// Row 0 holds what is due already; row `n + 1` is level `n` of the wheel. Nine levels of 6 bits hold every tick.
+const ROWS: usize = 10;
+
+/// How many nodes of a slot are looked at to find its earliest one again.
+const SCAN_LIMIT: usize = 16;
+
+/// A hierarchical timing wheel: the timers of one worker, to be touched by its thread only.
+///
+/// It is neither `Send` nor `Sync`. Its methods take `&self`, so that a timer's action can arm and disarm others.
+pub(crate) struct Wheel {
+    ticks: Ticks,
+    /// The present, as far as the wheel knows: every timer up to this tick has fired or is in row 0.
+    elapsed: Cell<u64>,
+    armed: Cell<usize>,
+    /// The slot of row 0 that takes what is due, 0 or 1; `expire` empties the other one.
+    due: Cell<usize>,
+    /// Bit `r`: `occupied[r]` is not zero.
+    rows: Cell<u16>,
+    /// By row; bit `s`: slot `s` is not empty.
+    occupied: [Cell<u64>; ROWS],
+    /// `ROWS` times `SLOTS` of them.
+    slots: Box<[Slot]>,
+}
+
+/// The timers of one span of ticks.
+struct Slot {
+    ring: Ring,
+    /// No timer in the ring has a lower tick than this. Without meaning when the ring is empty.
+    earliest: Cell<u64>,
+    /// The earliest timer was removed, so that `earliest` may be too low.
+    stale: Cell<bool>,
+}
+
+/// Which slot: a row, and a slot in that row.
+#[derive(Clone, Copy)]
+struct Place(u16);
+
+impl Place {
+    #[inline]
+    fn new(row: usize, slot: usize) -> Place {
+        Place((row << ROW_BITS | slot) as u16)
+    }
+
+    #[inline]
+    fn row(self) -> usize {
+        usize::from(self.0) >> ROW_BITS
+    }
+
+    /// The slot's bit in the words of its row.
+    #[inline]
+    fn bit(self) -> u64 {
+        1 << (usize::from(self.0) % SLOTS)
+    }
+
+    /// The first tick of the slot's span, in a wheel whose present is `elapsed`. Not for row 0.
+    #[inline]
+    fn start(self, elapsed: u64) -> u64 {
+        let shift = (self.row() as u32 - 1) * ROW_BITS;
+        let above = elapsed >> (shift + ROW_BITS) << ROW_BITS;
+        let slot = u64::from(self.0) % SLOTS as u64;
+        (above | slot) << shift
+    }
+}
+
+impl Wheel {
+    /// Makes an empty wheel whose present is `now`.
+    pub(crate) fn new(now: Instant) -> Wheel {
+        let empty = || Slot { ring: Ring::new(), earliest: Cell::new(0), stale: Cell::new(false) };
+        Wheel {
+            ticks: Ticks::since(now),
+            elapsed: Cell::new(0),
+            armed: Cell::new(0),
+            due: Cell::new(0),
+            rows: Cell::new(0),
+            occupied: array::from_fn(|_| Cell::new(0)),
+            slots: iter::repeat_with(empty).take(ROWS * SLOTS).collect(),
+        }
+    }
+
+    /// Arms `node`: the first [`expire`](Wheel::expire) at `deadline` or later calls `fire(owner, epoch)`.
+    ///
+    /// A deadline in the past fires at the next `expire`, one more than 584 years after the wheel was made never.
+    ///
+    /// # Safety
+    ///
+    /// `node` is not armed. It stays in place and alive until it has fired or was removed, and only the wheel's thread
+    /// touches it.
+    #[inline]
+    pub(crate) unsafe fn insert(&self, node: &Node, deadline: Instant, owner: *const (), epoch: u64) {
+        debug_assert!(!node.is_armed(), "the timer is armed already");
+        node.tick.set(self.ticks.ceil(deadline));
+        node.owner.set(owner);
+        node.epoch.set(epoch);
+        self.armed.set(self.armed.get() + 1);
+        // SAFETY: not armed means in no ring; alive and in place by this function's own contract.
+        unsafe { self.link(node) }
+    }
+
+    /// Disarms `node`; does nothing if it is not armed.
+    ///
+    /// # Safety
+    ///
+    /// `node` is armed in this wheel or not at all.
+    #[inline]
+    pub(crate) unsafe fn remove(&self, node: &Node) {
+        if node.is_armed() {
+            // SAFETY: armed, and hence armed in this wheel, by the contract.
+            unsafe { self.disarm(node) }
+        }
+    }
+
+    /// The moment at which `expire` has something to do; `None` if no timer is armed that can ever fire.
+    ///
+    /// It is the deadline of the earliest timer, rounded up to a tick. It may be too early, never too late, for a timer
+    /// that hangs among many in a slot of level 1 or above (a millisecond or more ahead) and whose predecessor was
+    /// removed.
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let slot = self.slot(self.first(self.rows.get())?);
+        if slot.stale.get() {
+            slot.look_again();
+        }
+        self.ticks.start_of(slot.earliest.get())
+    }
+
+    /// Fires every timer whose deadline is `now` or earlier: disarms it, then calls `fire(owner, epoch)`.
+    ///
+    /// They fire in the order of their ticks, those of one tick in the order of their insertion. `fire` may insert and
+    /// remove timers, also such as are due in this very call: a removed one does not fire, and an inserted one whose
+    /// deadline has passed fires at the next call. `fire` must not call `expire` itself, or the order is lost. `now`
+    /// must not run backwards.
+    #[inline]
+    pub(crate) fn expire(&self, now: Instant, mut fire: impl FnMut(*const (), u64)) {
+        self.advance(self.ticks.floor(now));
+        let firing = self.due.get();
+        self.due.set(1 - firing);
+        while let Some(node) = self.slots[firing].ring.front() {
+            // SAFETY: a node in a ring of this wheel is armed in it, and alive by the contract of `insert`. Nothing
+            // touches it after it was disarmed.
+            let (owner, epoch) = unsafe {
+                let node = &*node;
+                self.disarm(node);
+                (node.owner.get(), node.epoch.get())
+            };
+            fire(owner, epoch);
+        }
+    }
+
+    /// Tells whether no timer is armed.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.armed.get() == 0
+    }
+
+    /// The number of armed timers.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.armed.get()
+    }
+
+    /// Moves the present to `now`, and all that is due by then to row 0, in order.
+    fn advance(&self, now: u64) {
+        if now <= self.elapsed.get() {
+            return;
+        }
+        while let Some(place) = self.first(self.rows.get() & !1) {
+            if place.start(self.elapsed.get()) > now {
+                break;
+            }
+            self.enter(place, now);
+        }
+        self.elapsed.set(now);
+    }
+
+    /// Moves the present into the first slot that is occupied, and its timers to the levels below or to row 0.
+    ///
+    /// The present goes as far as the slot's earliest timer at once, which spares that one the levels in between.
+    fn enter(&self, place: Place, now: u64) {
+        let slot = self.slot(place);
+        self.elapsed.set(slot.earliest.get().min(now));
+        while let Some(node) = slot.ring.front() {
+            // SAFETY: the node is in this ring, and alive by the contract of `insert`. The present is inside the slot's
+            // span, so `link` puts it into a lower row, never back here.
+            unsafe {
+                slot.ring.unlink(node);
+                self.link(&*node);
+            }
+        }
+        self.vacate(place);
+    }
+
+    /// Hangs a node where its tick belongs.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no ring, and stays alive and in place until it is unlinked.
+    #[inline]
+    unsafe fn link(&self, node: &Node) {
+        let tick = node.tick.get();
+        let place = self.place_of(tick);
+        let slot = self.slot(place);
+        if slot.ring.is_empty() {
+            self.occupy(place);
+            slot.earliest.set(tick);
+            slot.stale.set(false);
+        } else if tick < slot.earliest.get() {
+            slot.earliest.set(tick);
+        }
+        node.place.set(place.0);
+        // SAFETY: handed on from the caller.
+        unsafe { slot.ring.push_back(node) }
+    }
+
+    /// Takes an armed node out.
+    ///
+    /// # Safety
+    ///
+    /// `node` is armed in this wheel.
+    #[inline]
+    unsafe fn disarm(&self, node: &Node) {
+        let place = Place(node.place.replace(NOWHERE));
+        let slot = self.slot(place);
+        // SAFETY: `place` names the ring that the node is in, as long as it is armed.
+        unsafe { slot.ring.unlink(node) };
+        self.armed.set(self.armed.get() - 1);
+        if slot.ring.is_empty() {
+            self.vacate(place);
+        } else if node.tick.get() == slot.earliest.get() && place.row() > 1 {
+            // In rows 0 and 1 there is nothing to correct: due is due, and a slot of level 0 is a single tick.
+            slot.stale.set(true);
+        }
+    }
+
+    /// The slot for `tick`: row 0 if it has come, else by the highest digit in which it differs from the present.
+    #[inline]
+    fn place_of(&self, tick: u64) -> Place {
+        let elapsed = self.elapsed.get();
+        if tick <= elapsed {
+            return Place::new(0, self.due.get());
+        }
+        let level = (tick ^ elapsed).ilog2() / ROW_BITS;
+        let digit = (tick >> (level * ROW_BITS)) as usize % SLOTS;
+        Place::new(level as usize + 1, digit)
+    }
+
+    /// The first occupied slot of the given rows, which is the one with the earliest timer.
+    #[inline]
+    fn first(&self, rows: u16) -> Option<Place> {
+        if rows == 0 {
+            return None;
+        }
+        let row = rows.trailing_zeros() as usize;
+        Some(Place::new(row, self.occupied[row].get().trailing_zeros() as usize))
+    }
+
+    #[inline]
+    fn occupy(&self, place: Place) {
+        let occupied = &self.occupied[place.row()];
+        occupied.set(occupied.get() | place.bit());
+        self.rows.set(self.rows.get() | 1 << place.row());
+    }
+
+    #[inline]
+    fn vacate(&self, place: Place) {
+        let occupied = &self.occupied[place.row()];
+        occupied.set(occupied.get() & !place.bit());
+        if occupied.get() == 0 {
+            self.rows.set(self.rows.get() & !(1 << place.row()));
+        }
+    }
+
+    #[inline]
+    fn slot(&self, place: Place) -> &Slot {
+        &self.slots[usize::from(place.0)]
+    }
+}
+
+impl Slot {
+    /// Finds the earliest timer again after it was removed. In a crowded slot the old bound stays: it is early, which
+    /// costs one idle wake-up (and the cascade that comes with it) where exactness would cost a walk for each removal.
+    #[cold]
+    fn look_again(&self) {
+        self.stale.set(false);
+        if let Some(tick) = self.ring.earliest(SCAN_LIMIT) {
+            self.earliest.set(tick);
+        }
+    }
+}
+
+impl fmt::Debug for Wheel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wheel")
+            .field("armed", &self.len())
+            .field("elapsed", &self.elapsed.get())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! Who waits, and the rights to wake it.
+//!
+//! A [`Waiter`] is the head of a task's allocation, of a thread's parking place, or of a polled future's cell. The three
+//! differ in a [`Kind`]: how the waiter is made to run again, and how it is kept alive.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use super::word::{Epoch, Woke, Word};
+
+/// What differs between the kinds of waiter.
+pub(crate) struct Kind {
+    /// Makes a waiter run that its waker found asleep.
+    ///
+    /// # Safety
+    /// The caller's wake answered [`Woke::Queue`]; it is called once for that wake, and the waiter is not touched after.
+    pub(crate) queue: unsafe fn(NonNull<Waiter>),
+    /// Counts one more owner. The caller borrows from one.
+    pub(crate) retain: unsafe fn(NonNull<Waiter>),
+    /// Gives one counted ownership up.
+    pub(crate) release: unsafe fn(NonNull<Waiter>),
+}
+
+/// The part that all waiters share; the first field of each of them.
+#[repr(C)]
+pub(crate) struct Waiter {
+    pub(crate) word: Word,
+    kind: &'static Kind,
+}
+
+impl Waiter {
+    pub(crate) const fn new(kind: &'static Kind) -> Self {
+        Waiter { word: Word::new(), kind }
+    }
+}
+
+/// The present sleep of a waiter, as its strategy sees it.
+#[derive(Clone, Copy)]
+pub struct WakeHandle<'a> {
+    waiter: NonNull<Waiter>,
+    epoch: Epoch,
+    borrowed: PhantomData<&'a ()>,
+}
+
+impl<'a> WakeHandle<'a> {
+    /// `waiter` lives for `'a` at the least.
+    pub(crate) fn new(waiter: NonNull<Waiter>, epoch: Epoch, _life: &'a ()) -> Self {
+        WakeHandle { waiter, epoch, borrowed: PhantomData }
+    }
+
+    /// Takes the right to wake this sleep, without a count and without an epoch.
+    ///
+    /// # Safety
+    /// The result is used at most once, for this sleep: either it lands, or is dropped unused, before `before_awake`
+    /// returns `Withdrawn`; or its holder has unlinked it under the lock of the list it was published in, and
+    /// `before_awake` answers `Served` from then on.
+    pub unsafe fn raw(self) -> RawWake {
+        RawWake(self.waiter)
+    }
+
+    /// Makes a counted handle that wakes this sleep and no other, and is safe to keep for ever.
+    pub fn retain(self) -> RetainedWake {
+        // SAFETY: the waiter is alive for the handle's lifetime; the count is given back in `drop`.
+        unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
+        RetainedWake { waiter: self.waiter, epoch: self.epoch }
+    }
+}
+
+/// The right to wake one sleeper once. Dropped unused it does nothing.
+#[must_use]
+pub struct RawWake(NonNull<Waiter>);
+
+// SAFETY: a wake is made of atomics on the waiter's word and of `Kind::queue`, which may run on any thread.
+unsafe impl Send for RawWake {}
+
+impl RawWake {
+    /// Notifies the sleeper. Not to be called with a lock held: on a worker it queues the task, elsewhere it may make a
+    /// system call.
+    pub fn wake(self) {
+        // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
+        let waiter = unsafe { self.0.as_ref() };
+        let kind = waiter.kind;
+        if waiter.word.notify() == Woke::Queue {
+            // SAFETY: this wake answered `Queue`.
+            unsafe { (kind.queue)(self.0) }
+        }
+    }
+}
+
+/// A counted right to wake one sleep: late uses do nothing.
+pub struct RetainedWake {
+    waiter: NonNull<Waiter>,
+    epoch: Epoch,
+}
+
+// SAFETY: the count keeps the waiter alive, and everything done to it is atomic.
+unsafe impl Send for RetainedWake {}
+// SAFETY: as above; `wake` takes `&self` and may run on several threads at once.
+unsafe impl Sync for RetainedWake {}
+
+impl RetainedWake {
+    /// Notifies the sleep that this handle was made for; does nothing when that is over.
+    pub fn wake(&self) {
+        // SAFETY: this handle counts, so the waiter is alive.
+        let waiter = unsafe { self.waiter.as_ref() };
+        if waiter.word.notify_in(self.epoch) == Woke::Queue {
+            // SAFETY: this wake answered `Queue`.
+            unsafe { (waiter.kind.queue)(self.waiter) }
+        }
+    }
+}
+
+impl Clone for RetainedWake {
+    fn clone(&self) -> Self {
+        // SAFETY: this handle counts, so the waiter is alive.
+        unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
+        RetainedWake { ..*self }
+    }
+}
+
+impl Drop for RetainedWake {
+    fn drop(&mut self) {
+        // SAFETY: gives up the count that `retain` or `clone` took.
+        unsafe { (self.waiter.as_ref().kind.release)(self.waiter) }
+    }
+}

@@ -1,0 +1,207 @@
+//! The wait word: the one atomic on which a sleeper and all its wakers meet.
+//!
+//! ```text
+//!  63                                    8 7       0
+//! ┌───────────────────────────────────────┬─────────┐
+//! │ epoch: one per sleep, never repeats   │ flags   │
+//! └───────────────────────────────────────┴─────────┘
+//!  NOTIFIED   what was waited for has come                  set by a waker
+//!  TIMED_OUT  the deadline of this sleep has passed         set by the timer
+//!  CANCELLED  the task was cancelled while it slept         set by the canceller
+//!  ASLEEP     the sleeper is off its stack                  set by who took it off
+//!  SHIELDED   a cancel must not end this sleep              set by the sleeper
+//!
+//!             begin                 fall_asleep                 notify / expire / cancel
+//!  running ──────────▶ going to ───────────────▶ asleep ──────────────────────────────▶ to be queued
+//!      ▲                sleep │                                                            │
+//!      │                      │ a wake bit came first: fall_asleep says so                 │
+//!      └──────────────────────┴────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! * Only the running sleeper moves the epoch, with a plain store: a waker that carries an older epoch then fails its
+//!   compare-exchange, and a waker without one has unlinked the node under the list's lock, so it cannot be late.
+//! * Of all parties exactly one sees "asleep and no wake bit yet" and queues the sleeper: the first waker after
+//!   `fall_asleep`, or the caller of `fall_asleep` when a bit was there first.
+//! * A wake releases, and `why` acquires: what the waker wrote before its wake is seen by the sleeper after it.
+//! * Cancel is sticky and lives in a word of its own. The canceller stores it and then looks here; whoever calls
+//!   `fall_asleep` sets ASLEEP here and then looks there. Both pairs are sequentially consistent, so one of them sees
+//!   the other (the store-load proof: were both to miss, each load would precede the other's store in the one order).
+//! * 56 bits of epoch last for 2,000 years at a million sleeps a second. 32 would wrap within the hour, and a timer or
+//!   an I/O wake that was held that long would rouse a stranger's sleep.
+//!
+//! Rejected: a swap instead of `fetch_or` (loses a bit that a second waker left), and moving the epoch by a
+//! read-modify-write (a locked instruction for nothing: stale wakers fail either way).
+
+use std::fmt;
+
+use crate::primitive::{AtomicU64, Ordering};
+
+const NOTIFIED: u64 = 1;
+const TIMED_OUT: u64 = 1 << 1;
+const CANCELLED: u64 = 1 << 2;
+const ASLEEP: u64 = 1 << 3;
+const SHIELDED: u64 = 1 << 4;
+
+const WAKE_MASK: u64 = NOTIFIED | TIMED_OUT | CANCELLED;
+const FLAGS_MASK: u64 = 0xff;
+const ONE_EPOCH: u64 = 0x100;
+
+/// The wait word of one waiter.
+pub(crate) struct Word(AtomicU64);
+
+/// The number of a sleep, as a waker carries it that may outlive the sleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Epoch(u64);
+
+impl Epoch {
+    pub(crate) fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Epoch(bits)
+    }
+}
+
+/// What a waker owes after its wake.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Woke {
+    /// The waker found the sleeper asleep and was the first: it queues it.
+    Queue,
+    /// Somebody else queues the sleeper, or there is nobody to wake.
+    Left,
+}
+
+/// What whoever took the sleeper off its stack owes.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fallen {
+    Asleep,
+    /// A wake came first; the caller makes the sleeper ready.
+    Roused,
+}
+
+impl Word {
+    pub(crate) const fn new() -> Self {
+        Word(AtomicU64::new(0))
+    }
+
+    /// Starts the next sleep. By the running sleeper only, before anybody can know of the sleep.
+    pub(crate) fn begin(&self, shielded: bool) -> Epoch {
+        // Relaxed: only this thread moves the epoch; the list's lock (or the timer's wheel) publishes it.
+        let epoch = (self.0.load(Ordering::Relaxed) & !FLAGS_MASK).wrapping_add(ONE_EPOCH);
+        self.0.store(epoch | if shielded { SHIELDED } else { 0 }, Ordering::Relaxed);
+        Epoch(epoch)
+    }
+
+    /// Marks the sleeper as off its stack.
+    pub(crate) fn fall_asleep(&self) -> Fallen {
+        // SeqCst: the store of the pair with `cancel`'s load. Release: pairs with the Acquire half of a waker's
+        // read-modify-write, which may go on to run the sleeper on its own thread.
+        let before = self.0.fetch_or(ASLEEP, Ordering::SeqCst);
+        if before & WAKE_MASK == 0 { Fallen::Asleep } else { Fallen::Roused }
+    }
+
+    /// Wakes the present sleep, whatever its epoch. For wakers that unlinked the sleeper under its list's lock.
+    pub(crate) fn notify(&self) -> Woke {
+        // Release: pairs with the Acquire in `why`. Acquire: pairs with `fall_asleep`.
+        Self::owed(self.0.fetch_or(NOTIFIED, Ordering::AcqRel))
+    }
+
+    /// Wakes sleep `epoch`, and does nothing to any other.
+    pub(crate) fn notify_in(&self, epoch: Epoch) -> Woke {
+        self.wake_in(epoch, NOTIFIED)
+    }
+
+    /// Ends sleep `epoch` by its deadline, and does nothing to any other.
+    pub(crate) fn expire(&self, epoch: Epoch) -> Woke {
+        self.wake_in(epoch, TIMED_OUT)
+    }
+
+    fn wake_in(&self, epoch: Epoch, flag: u64) -> Woke {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            if seen & !FLAGS_MASK != epoch.0 {
+                return Woke::Left;
+            }
+            // As in `notify`.
+            match self.0.compare_exchange_weak(seen, seen | flag, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(before) => return Self::owed(before),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Ends the present sleep by a cancel, if it is asleep, may be cancelled and nothing else woke it.
+    pub(crate) fn cancel(&self) -> Woke {
+        // SeqCst: the load of the pair with `fall_asleep`; the sticky cancel word was stored before.
+        let mut seen = self.0.load(Ordering::SeqCst);
+        loop {
+            if seen & ASLEEP == 0 || seen & (WAKE_MASK | SHIELDED) != 0 {
+                return Woke::Left;
+            }
+            match self.0.compare_exchange_weak(seen, seen | CANCELLED, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(before) => return Self::owed(before),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Goes back to sleep, shielded, until the notification lands that is on its way. True if it has landed.
+    pub(crate) fn await_landing(&self) -> bool {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            if seen & NOTIFIED != 0 {
+                // Acquire: pairs with the Release in `notify`.
+                return self.why().notified;
+            }
+            let again = (seen & !FLAGS_MASK) | SHIELDED;
+            match self.0.compare_exchange_weak(seen, again, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return false,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// What woke the sleeper; by the sleeper itself.
+    pub(crate) fn why(&self) -> Snapshot {
+        // Acquire: pairs with the Release of the wake.
+        Snapshot::of(self.0.load(Ordering::Acquire))
+    }
+
+    fn owed(before: u64) -> Woke {
+        if before & ASLEEP != 0 && before & WAKE_MASK == 0 { Woke::Queue } else { Woke::Left }
+    }
+}
+
+/// The word, decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) epoch: u64,
+    pub(crate) notified: bool,
+    pub(crate) timed_out: bool,
+    pub(crate) cancelled: bool,
+    pub(crate) asleep: bool,
+    pub(crate) shielded: bool,
+}
+
+impl Snapshot {
+    fn of(bits: u64) -> Self {
+        Snapshot {
+            epoch: bits / ONE_EPOCH,
+            notified: bits & NOTIFIED != 0,
+            timed_out: bits & TIMED_OUT != 0,
+            cancelled: bits & CANCELLED != 0,
+            asleep: bits & ASLEEP != 0,
+            shielded: bits & SHIELDED != 0,
+        }
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Relaxed: a picture for people, nothing is read through it.
+        Snapshot::of(self.0.load(Ordering::Relaxed)).fmt(f)
+    }
+}

@@ -1,0 +1,103 @@
+//! What others may reach of a worker.
+//!
+//! The block outlives the worker for as long as somebody holds a count. One who wakes a task of another worker takes a
+//! count before it pushes: after the push the task may run, end, and let its whole runtime end.
+//!
+//! Whether its worker has to be woken is in `park_state.rs`.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::park_state::{Found, ParkState};
+use super::registry::Registry;
+use crate::driver::Unpark;
+use crate::queue;
+use crate::task::TaskRef;
+
+pub(crate) struct Block {
+    pub(crate) index: usize,
+    /// Started tasks of this worker that others woke.
+    pub(crate) inbox: queue::Inbox,
+    /// Un-started tasks that others placed here; thieves may take them as well.
+    pub(crate) placed: queue::Shared,
+    /// The stealable queue's other end.
+    pub(crate) thief: queue::Thief,
+    /// How many tasks this worker has taken out of its stealable queue; written by it alone. Tells a thief whether what
+    /// it saw there has waited.
+    pub(crate) taken: AtomicU32,
+    /// How many tasks were spawned on this worker and how many ended on it; written by it alone.
+    pub(crate) spawned: AtomicU64,
+    pub(crate) finished: AtomicU64,
+    /// The started tasks that are at home here.
+    pub(crate) registry: Registry,
+    state: ParkState,
+    unparker: OnceLock<Arc<dyn Unpark>>,
+}
+
+impl Block {
+    pub(crate) fn new(index: usize, thief: queue::Thief) -> Self {
+        Block {
+            index,
+            inbox: queue::Inbox::new(),
+            placed: queue::Shared::new(),
+            thief,
+            taken: AtomicU32::new(0),
+            spawned: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            registry: Registry::new(),
+            state: ParkState::new(),
+            unparker: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn set_unparker(&self, unparker: Arc<dyn Unpark>) {
+        _ = self.unparker.set(unparker);
+    }
+
+    /// How many tasks wait here that thieves may take.
+    pub(crate) fn waiting(&self) -> usize {
+        self.thief.len() + self.placed.len()
+    }
+
+    /// Hands a task that the caller was told to queue to its home.
+    pub(crate) fn deliver(home: *const Block, task: TaskRef) {
+        // SAFETY: the task is asleep and at home there, and no worker leaves while a task of its own is asleep; so the
+        // block is alive until the push, and by this count after it.
+        let block = unsafe {
+            Arc::increment_strong_count(home);
+            Arc::from_raw(home)
+        };
+        block.inbox.push(task);
+        block.unpark_if_parked();
+    }
+
+    /// Breaks the worker's park, if it is in one. To be called after something was put where the worker looks.
+    pub(crate) fn unpark_if_parked(&self) {
+        if self.state.is_parked() {
+            self.unpark();
+        }
+    }
+
+    /// Makes the present or else the next park return.
+    pub(crate) fn unpark(&self) {
+        if self.state.unpark() == Found::Parked {
+            self.unparker.get().expect("a worker parks after it has set its unparker").unpark();
+        }
+    }
+
+    /// By the worker: from now on others have to break its park. False if one has asked for that already.
+    pub(crate) fn begin_park(&self) -> bool {
+        self.state.begin_park()
+    }
+
+    /// By the worker: running again.
+    pub(crate) fn end_park(&self) {
+        self.state.end_park();
+    }
+}
+
+/// Adds to a counter that only the calling worker writes: no locked instruction.
+pub(crate) fn bump(counter: &AtomicU64) {
+    // Release: pairs with the Acquire of who sums the counters at a shutdown.
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
+}

@@ -1,0 +1,25 @@
+//! The operation budget: no loop over things that are always ready starves the tasks beside it.
+
+use crate::current;
+use crate::task;
+
+/// Operations in one turn of a task before it has to let the others run.
+pub(crate) const OPERATIONS: u32 = 128;
+
+/// Counts one operation of the current task that completed without a wait; after 128 of them in one turn the
+/// task yields. Does nothing off a task, and inside [`task::unconstrained`].
+#[inline]
+pub fn charge() {
+    if current::with_worker(|worker| worker.charge()) == Some(true) {
+        overdrawn();
+    }
+}
+
+#[cold]
+fn overdrawn() {
+    if let Some(task) = current::task()
+        && !task.header().unconstrained.get()
+    {
+        task::yield_now();
+    }
+}

@@ -1,0 +1,60 @@
+//! What a thief saw of the others' queues, so that it takes only what has waited.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::block::Block;
+
+/// Between two looks that count as two.
+pub(super) const TICK: Duration = Duration::from_micros(20);
+
+/// The last look at each worker's queue.
+pub(super) struct Looks {
+    at: Option<Instant>,
+    seen: Vec<Seen>,
+    spawned: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    taken: u32,
+    waiting: u32,
+}
+
+impl Looks {
+    pub(super) fn new(workers: usize) -> Self {
+        Looks { at: None, seen: vec![Seen::default(); workers], spawned: 0 }
+    }
+
+    /// True when the last look is a tick old, so that what it saw counts.
+    pub(super) fn is_ripe(&self, now: Instant) -> bool {
+        self.at.is_some_and(|at| now.saturating_duration_since(at) >= TICK)
+    }
+
+    /// True if of what the last look saw in this queue something is still there.
+    pub(super) fn has_waited(&self, block: &Block) -> bool {
+        let seen = self.seen[block.index];
+        // Relaxed: a hint; the queue itself decides what a theft finds.
+        let taken_since = block.taken.load(Ordering::Relaxed).wrapping_sub(seen.taken);
+        taken_since < seen.waiting && block.waiting() > 0
+    }
+
+    /// Looks again. True if there is something to watch: a task that waits, or spawns since the last look.
+    pub(super) fn look(&mut self, now: Instant, blocks: &[std::sync::Arc<Block>], own: usize) -> bool {
+        let mut waiting = false;
+        let mut spawned = 0_u64;
+        for block in blocks.iter().filter(|block| block.index != own) {
+            let seen = Seen {
+                // Relaxed: hints, as above.
+                taken: block.taken.load(Ordering::Relaxed),
+                waiting: u32::try_from(block.waiting()).unwrap_or(u32::MAX),
+            };
+            waiting |= seen.waiting > 0;
+            spawned = spawned.wrapping_add(block.spawned.load(Ordering::Relaxed));
+            self.seen[block.index] = seen;
+        }
+        let news = std::mem::replace(&mut self.spawned, spawned) != spawned;
+        self.at = Some(now);
+        waiting || news
+    }
+}

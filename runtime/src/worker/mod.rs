@@ -1,0 +1,280 @@
+//! One worker: a thread, the tasks that are at home on it, and the loop that runs them.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `run.rs` | the loop: the next task, its run, and what its stop means |
+//! | `start.rs` | the first run of a task: where, on which stack |
+//! | `rest.rs` | a worker without work: search, poll, park |
+//! | `polling.rs` | whether to poll before parking |
+//! | `looks.rs` | what a thief saw of the others' queues |
+//! | `block.rs` | what others may reach of a worker |
+//! | `park_state.rs` | whether it has to be woken; pure, modelled |
+//! | `registry.rs` | who is at home |
+//! | `budget.rs` | the operation budget |
+
+pub(crate) mod block;
+pub(crate) mod budget;
+mod looks;
+mod park_state;
+mod polling;
+mod registry;
+mod rest;
+mod run;
+mod start;
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use block::Block;
+use looks::Looks;
+use polling::Polling;
+
+use crate::current;
+use crate::driver::{Driver, Ready};
+use crate::queue;
+use crate::runtime::Shared;
+use crate::stack;
+use crate::task::{Nature, TaskRef};
+use crate::timer::Wheel;
+use crate::wait::word::{Epoch, Woke};
+
+/// Ids are handed to workers in pieces, so that a spawn touches no shared counter.
+const IDS: u64 = 1024;
+
+/// The two kinds of ready task that take turns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Started,
+    Unstarted,
+}
+
+/// What only the worker's own thread touches.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    block: Arc<Block>,
+    local: queue::Local,
+    stealable: queue::Stealable,
+    wheel: Wheel,
+    stacks: RefCell<stack::Pool>,
+    /// For the destructors of tasks that found no stack.
+    reserve: RefCell<stack::Pool>,
+    driver: RefCell<Box<dyn Driver>>,
+    driver_handle: Arc<dyn Any + Send + Sync>,
+    ready: RefCell<Ready>,
+    running: Cell<Option<TaskRef>>,
+    /// Inside a panic hook waits block the thread.
+    pub(crate) in_hook: Cell<bool>,
+    budget: Cell<u32>,
+    picks: Cell<u32>,
+    /// Whose turn it is, and how many of them are left in it.
+    round: Cell<(Side, usize)>,
+    ids: Cell<(u64, u64)>,
+    /// Tasks whose first run found no stack, and when that was.
+    starved: RefCell<VecDeque<(TaskRef, Instant)>>,
+    /// While there are any: when a stack was last found for one, or else when the first one found none.
+    starved_since: Cell<Option<Instant>>,
+    polling: RefCell<Polling>,
+    looks: RefCell<Looks>,
+    searching: Cell<bool>,
+    /// When to look at cold stacks next, and whether there are any.
+    next_trim: Cell<(Instant, bool)>,
+    /// The tasks at home here were told of the shutdown.
+    told: Cell<bool>,
+}
+
+impl Worker {
+    /// Makes worker `index` of `shared`, on its own thread. `stealable` is the queue that its block's thief steals from.
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, stealable: queue::Stealable) -> io::Result<Self> {
+        let block = Arc::clone(&shared.blocks[index]);
+        let parts = shared.config.driver.make()?;
+        block.set_unparker(parts.driver.unparker());
+        let stacks = shared.stacks.pool();
+        Ok(Worker {
+            local: queue::Local::new(),
+            stealable,
+            wheel: Wheel::new(Instant::now()),
+            stacks: RefCell::new(stacks),
+            reserve: RefCell::new(shared.reserve.pool()),
+            driver: RefCell::new(parts.driver),
+            driver_handle: parts.handle,
+            ready: RefCell::new(Ready::new()),
+            running: Cell::new(None),
+            in_hook: Cell::new(false),
+            budget: Cell::new(0),
+            picks: Cell::new(0),
+            round: Cell::new((Side::Started, 0)),
+            ids: Cell::new((0, 0)),
+            starved: RefCell::new(VecDeque::new()),
+            starved_since: Cell::new(None),
+            polling: RefCell::new(Polling::new(shared.config.polling)),
+            looks: RefCell::new(Looks::new(shared.blocks.len())),
+            searching: Cell::new(false),
+            next_trim: Cell::new((Instant::now(), false)),
+            told: Cell::new(false),
+            block,
+            shared,
+        })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// For callers that cannot keep a borrow of the worker. Valid while this thread is the worker.
+    pub(crate) fn shared_pointer(&self) -> *const Shared {
+        Arc::as_ptr(&self.shared)
+    }
+
+    pub(crate) fn driver_handle(&self) -> &Arc<dyn Any + Send + Sync> {
+        &self.driver_handle
+    }
+
+    /// The task that this thread runs right now.
+    #[inline]
+    pub(crate) fn running(&self) -> Option<TaskRef> {
+        self.running.get()
+    }
+
+    /// Takes one from the running task's budget. True when it is used up.
+    #[inline]
+    pub(crate) fn charge(&self) -> bool {
+        let left = self.budget.get().saturating_sub(1);
+        self.budget.set(left);
+        left == 0
+    }
+
+    /// The id of the next task that is spawned here.
+    #[inline]
+    pub(crate) fn next_id(&self) -> u64 {
+        let (next, end) = self.ids.get();
+        if next == end {
+            let first = crate::runtime::reserve_ids(IDS);
+            self.ids.set((first + 1, first + IDS));
+            return first;
+        }
+        self.ids.set((next + 1, end));
+        next
+    }
+
+    /// Queues a task that was spawned on this worker and has not run.
+    pub(crate) fn spawned(&self, task: TaskRef) {
+        block::bump(&self.block.spawned);
+        match task.header().nature {
+            Nature::Local => {
+                task.header().set_home(&self.block);
+                self.local.push(task);
+            }
+            _ => self.push_stealable(task),
+        }
+    }
+
+    /// Sees to it that somebody looks here, should this worker not come to it.
+    #[inline]
+    pub(super) fn tell_thieves(&self) {
+        if self.shared.blocks.len() > 1
+            && let Some(index) = self.shared.idle.after_spawn()
+        {
+            self.shared.blocks[index].unpark();
+        }
+    }
+
+    /// Sets the running task's timer for its sleep `epoch`.
+    pub(crate) fn arm_timer(&self, task: TaskRef, deadline: Instant, epoch: Epoch) {
+        task.header().timed.set(true);
+        // SAFETY: the node lies in the task, which is at home here and does not end while its timer is armed: whatever
+        // makes it ready disarms it first, on this worker.
+        unsafe {
+            self.wheel.insert(
+                &task.header().timer,
+                deadline,
+                task.as_ptr().cast_const().cast(),
+                epoch.to_bits(),
+            );
+        }
+    }
+
+    /// Queues a task of this worker that was woken.
+    pub(crate) fn make_ready(&self, task: TaskRef) {
+        let header = task.header();
+        if header.timed.replace(false) {
+            // SAFETY: armed in this worker's wheel by `arm_timer`, or fired since, which has disarmed it.
+            unsafe { self.wheel.remove(&header.timer) };
+        }
+        self.queue(task);
+    }
+
+    /// Queues a task of this worker that is ready.
+    #[inline]
+    fn queue(&self, task: TaskRef) {
+        let header = task.header();
+        if header.nature == Nature::Migratable && header.owed.get() == 0 {
+            self.push_stealable(task);
+        } else {
+            self.local.push(task);
+        }
+    }
+
+    fn push_stealable(&self, task: TaskRef) {
+        self.stealable.push(task);
+        self.tell_thieves();
+    }
+
+    /// Fires the timers that are due.
+    fn expire_timers(&self, now: Instant) {
+        self.wheel.expire(now, |owner, epoch| {
+            let owner = ptr::NonNull::new(owner.cast_mut().cast()).expect("a timer has an owner");
+            let task = TaskRef::new(owner);
+            if task.header().waiter.word.expire(Epoch::from_bits(epoch)) == Woke::Queue {
+                self.make_ready(task);
+            }
+        });
+    }
+
+    fn is_home_of(&self, block: *const Block) -> bool {
+        ptr::eq(Arc::as_ptr(&self.block), block)
+    }
+
+    /// Takes from the stealable queue, and says so to thieves.
+    fn pop_stealable(&self) -> Option<TaskRef> {
+        let task = self.stealable.pop()?;
+        self.count_taken();
+        Some(task)
+    }
+
+    /// The same for what others placed here.
+    fn pop_placed(&self) -> Option<TaskRef> {
+        if self.block.placed.is_empty() {
+            return None;
+        }
+        let task = self.block.placed.pop()?;
+        self.count_taken();
+        Some(task)
+    }
+
+    fn count_taken(&self) {
+        let taken = self.block.taken.load(Ordering::Relaxed);
+        // Relaxed: a hint for thieves, written by this worker alone.
+        self.block.taken.store(taken.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+/// Queues a sleeping task that the caller was told to queue.
+pub(crate) fn wake(task: TaskRef) {
+    let home = task.header().home();
+    let local = current::with_worker(|worker| {
+        let at_home = worker.is_home_of(home);
+        if at_home {
+            worker.make_ready(task);
+        }
+        at_home
+    });
+    if local != Some(true) {
+        Block::deliver(home, task);
+    }
+}

@@ -1,0 +1,189 @@
+//! A worker without work: it searches, polls a little, parks.
+
+use std::time::{Duration, Instant};
+
+use super::{Worker, polling};
+use crate::stack::Trim;
+use crate::task::Task;
+
+/// How long a watching worker parks at first, and at the most.
+const WATCH_FIRST: Duration = Duration::from_micros(50);
+const WATCH_MOST: Duration = Duration::from_micros(250);
+
+/// While a task waits for a stack, how often its worker tries again.
+const STARVED: Duration = Duration::from_millis(2);
+
+/// Unused stacks are looked at so often while there are warm ones.
+const TRIM: Duration = Duration::from_millis(500);
+
+impl Worker {
+    /// Waits until there may be something to run. False when the runtime has ended.
+    pub(super) fn rest(&self) -> bool {
+        let mut watch = WATCH_FIRST;
+        loop {
+            self.heed_shutdown();
+            if self.shared.is_ending() && self.shared.end_if_quiescent() {
+                return false;
+            }
+            if self.search() || self.poll() {
+                return true;
+            }
+            if self.park(watch) || self.has_work() {
+                return true;
+            }
+            watch = (watch * 2).min(WATCH_MOST);
+        }
+    }
+
+    /// True if there is something in this worker's own queues.
+    fn has_work(&self) -> bool {
+        !self.local.is_empty()
+            || !self.stealable.is_empty()
+            || !self.block.inbox.is_empty()
+            || !self.block.placed.is_empty()
+    }
+
+    /// Looks for work that any worker may run. True if some came.
+    fn search(&self) -> bool {
+        if self.starved_since.get().is_some() {
+            self.feed_starved();
+            return !self.local.is_empty();
+        }
+        if !self.searching.get() {
+            if !self.shared.idle.try_search() {
+                return false;
+            }
+            self.searching.set(true);
+        }
+        self.take_shared() || self.steal()
+    }
+
+    fn steal(&self) -> bool {
+        let blocks = &self.shared.blocks;
+        if blocks.len() == 1 {
+            return false;
+        }
+        let looks = self.looks.borrow();
+        if !looks.is_ripe(Instant::now()) {
+            return false;
+        }
+        let others = (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
+        others
+            .filter(|block| looks.has_waited(block))
+            .any(|block| block.thief.steal_half(&self.stealable) || block.placed.steal_batch(&self.stealable))
+    }
+
+    /// The search has an end: this worker runs something. The last searcher wakes one more where work is left, since the
+    /// producers of the meantime trusted in it.
+    pub(super) fn found_work(&self) {
+        self.searching.set(false);
+        // Left first, looked after: the pair of a producer's push and its look at the counters.
+        if self.shared.idle.end_search() && self.leaves_work() {
+            self.tell_thieves();
+        }
+    }
+
+    /// True if there is something that another worker could run.
+    fn leaves_work(&self) -> bool {
+        !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.waiting() > 0)
+    }
+
+    /// Polls the driver for a little while, if that has lately been worth it. True if work came.
+    fn poll(&self) -> bool {
+        if !self.polling.borrow_mut().begin() {
+            return false;
+        }
+        let begin = Instant::now();
+        loop {
+            self.poll_driver(Some(Duration::ZERO));
+            let now = Instant::now();
+            self.expire_timers(now);
+            let waited = now - begin;
+            if self.has_work() || self.take_shared() {
+                self.polling.borrow_mut().succeeded(waited);
+                return true;
+            }
+            if waited >= polling::LONGEST {
+                self.polling.borrow_mut().failed();
+                return false;
+            }
+        }
+    }
+
+    /// Parks in the driver, unless something came after all. True if it did.
+    fn park(&self, watch: Duration) -> bool {
+        let now = Instant::now();
+        let watching = self.look(now);
+        let timeout = self.timeout(now, watching.then_some(watch));
+        self.shared.idle.park(self.block.index, self.searching.replace(false), watching);
+        let came = if self.block.begin_park() {
+            let came = self.sees_work(watching);
+            self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
+            came
+        } else {
+            true
+        };
+        self.block.end_park();
+        // Woken by a producer, which has counted this worker as a searcher.
+        self.searching.set(!self.shared.idle.unpark(self.block.index));
+        self.expire_timers(Instant::now());
+        if watching && !self.searching.get() && self.has_work() && self.leaves_work() {
+            // Its own work calls the watcher away: another one takes over.
+            self.tell_thieves();
+        }
+        came
+    }
+
+    /// The look after the worker is counted as parked; the other half of the store-load pairs of `idle` and `Block`.
+    fn sees_work(&self, watching: bool) -> bool {
+        let others = || self.shared.blocks.iter().any(|block| block.waiting() > 0);
+        self.has_work()
+            || (!self.shared.injector.is_empty() && self.starved_since.get().is_none())
+            || (!watching && others())
+            || self.must_heed()
+    }
+
+    /// Looks at the others' queues. True if there is something to watch.
+    fn look(&self, now: Instant) -> bool {
+        let blocks = &self.shared.blocks;
+        if blocks.len() == 1 {
+            return false;
+        }
+        let mut looks = self.looks.borrow_mut();
+        looks.look(now, blocks, self.block.index)
+    }
+
+    /// How long to park at the most.
+    fn timeout(&self, now: Instant, watch: Option<Duration>) -> Option<Duration> {
+        let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
+        let starved = self.starved_since.get().map(|_| STARVED);
+        [timer, watch, starved, self.trim(now)].into_iter().flatten().min()
+    }
+
+    /// Gives cold stacks back now and then. How long until the next look, if one is owed.
+    fn trim(&self, now: Instant) -> Option<Duration> {
+        let (next, owed) = self.next_trim.get();
+        if next > now {
+            return owed.then(|| next - now);
+        }
+        let (wait, owed) = match self.stacks.borrow_mut().trim() {
+            Trim::Clean => (TRIM, false),
+            Trim::Later => (TRIM, true),
+            Trim::More => (Duration::from_millis(1), true),
+        };
+        self.next_trim.set((now + wait, owed));
+        owed.then_some(wait)
+    }
+
+    /// Once the runtime is to end: cancels what is at home here.
+    pub(super) fn heed_shutdown(&self) {
+        if self.must_heed() {
+            self.told.set(true);
+            self.block.registry.tasks().iter().for_each(Task::cancel);
+        }
+    }
+
+    fn must_heed(&self) -> bool {
+        self.shared.is_ending() && !self.told.get()
+    }
+}

@@ -1,0 +1,211 @@
+//! The loop: which task is next, its run, and what its stop means.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::budget::OPERATIONS;
+use super::{Side, Worker, block};
+use crate::coroutine::{Resumed, Stop};
+use crate::panics;
+use crate::report::say;
+use crate::task::TaskRef;
+use crate::wait::word::{Fallen, Woke};
+
+/// After so many picks the worker looks at everything that is not a local queue: other threads' spawns, the driver,
+/// the timers. So none of them starves beside tasks that are always ready.
+const TURN: u32 = 128;
+
+impl Worker {
+    /// Runs tasks until the runtime has ended.
+    pub(crate) fn run(&self) {
+        let entered = crate::current::enter(self);
+        let bomb = AbortOnUnwind;
+        // A caller that unwinds already, and makes its thread a worker in a destructor, has no part in what tasks count.
+        let callers = panics::take_out();
+        loop {
+            match self.next() {
+                Some(task) => self.execute(task),
+                None if self.rest() => {}
+                None => break,
+            }
+        }
+        panics::put_back(callers);
+        std::mem::forget(bomb);
+        drop(entered);
+    }
+
+    fn next(&self) -> Option<TaskRef> {
+        let picks = self.picks.get().wrapping_add(1);
+        self.picks.set(picks);
+        if picks.is_multiple_of(TURN) {
+            self.turn();
+        }
+        if !self.block.inbox.is_empty() {
+            self.take_inbox();
+        }
+        self.next_in_round().or_else(|| self.next_from_others())
+    }
+
+    /// Started and un-started tasks take turns, each time all that were there when the turn began. So a task that yields
+    /// lets all of them run that were ready or spawned before, and neither kind starves the other.
+    fn next_in_round(&self) -> Option<TaskRef> {
+        for _ in 0..3 {
+            let (side, left) = self.round.get();
+            if left > 0 {
+                self.round.set((side, left - 1));
+                let task = match side {
+                    Side::Started => self.local.pop(),
+                    Side::Unstarted => self.next_unstarted(),
+                };
+                if task.is_some() {
+                    return task;
+                }
+            }
+            let unstarted = if side == Side::Started { self.stealable.len() } else { 0 };
+            self.round.set(match unstarted {
+                0 => (Side::Started, self.local.len()),
+                some => (Side::Unstarted, some),
+            });
+        }
+        None
+    }
+
+    /// What waits to start here. Nothing while a task is starved that came earlier.
+    fn next_unstarted(&self) -> Option<TaskRef> {
+        if self.starved_since.get().is_some() {
+            return None;
+        }
+        self.pop_stealable()
+    }
+
+    /// What others put here or where anybody may take it.
+    fn next_from_others(&self) -> Option<TaskRef> {
+        if self.starved_since.get().is_some() {
+            return None;
+        }
+        if let Some(task) = self.pop_placed() {
+            return Some(task);
+        }
+        self.take_shared();
+        self.pop_stealable()
+    }
+
+    pub(super) fn take_inbox(&self) {
+        self.block.inbox.take(|task| self.make_ready(task));
+    }
+
+    /// Moves what others placed here to where it takes part in the rounds.
+    fn take_placed(&self) {
+        if !self.block.placed.is_empty() {
+            self.block.placed.steal_batch(&self.stealable);
+        }
+    }
+
+    pub(super) fn take_shared(&self) -> bool {
+        !self.shared.injector.is_empty() && self.shared.injector.steal_batch(&self.stealable)
+    }
+
+    /// Looks at everything that the picks do not look at.
+    fn turn(&self) {
+        self.take_shared();
+        self.take_placed();
+        self.poll_driver(Some(Duration::ZERO));
+        if !self.wheel.is_empty() {
+            self.expire_timers(Instant::now());
+        }
+        if self.starved_since.get().is_some() {
+            self.feed_starved();
+        }
+        self.heed_shutdown();
+    }
+
+    /// Waits in the driver, and makes ready what it found.
+    pub(super) fn poll_driver(&self, timeout: Option<Duration>) {
+        let mut ready = self.ready.borrow_mut();
+        if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
+            panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
+        }
+        ready.wake_all();
+    }
+
+    fn execute(&self, task: TaskRef) {
+        if self.searching.get() {
+            self.found_work();
+        }
+        if !task.header().is_started() && !self.start(task) {
+            return;
+        }
+        self.resume(task);
+    }
+
+    pub(super) fn resume(&self, task: TaskRef) {
+        let header = task.header();
+        if header.owed.get() > 0 {
+            panics::put_back(header.owed.replace(0));
+        }
+        header.set_home(&self.block);
+        self.budget.set(OPERATIONS);
+        self.running.set(Some(task));
+        // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one
+        // has it.
+        let resumed =
+            unsafe { (*header.coroutine.get()).as_mut().expect("a started task has a coroutine").resume() };
+        self.running.set(None);
+        if thread::panicking() {
+            header.owed.set(panics::take_out());
+        }
+        match resumed {
+            Resumed::Stopped(Stop::Yielded) => self.queue(task),
+            Resumed::Stopped(Stop::Asleep) => self.settle(task),
+            Resumed::Finished => self.finish(task),
+        }
+    }
+
+    /// The task is off its stack and wants to sleep; what came before it was off is dealt with here.
+    fn settle(&self, task: TaskRef) {
+        // Whoever wakes it meanwhile sends it to this worker, so it does not run before this worker's next pick.
+        match task.header().waiter.word.fall_asleep() {
+            Fallen::Roused => self.make_ready(task),
+            Fallen::Asleep => self.settle_cancel(task),
+        }
+    }
+
+    /// The second look at the cancel mark, after ASLEEP is set.
+    fn settle_cancel(&self, task: TaskRef) {
+        let header = task.header();
+        if header.is_cancelled() && header.waiter.word.cancel() == Woke::Queue {
+            self.make_ready(task);
+        }
+    }
+
+    fn finish(&self, task: TaskRef) {
+        let header = task.header();
+        // SAFETY: the task is this worker's and has ended.
+        let coroutine = unsafe { (*header.coroutine.get()).take() }.expect("a started task has a coroutine");
+        self.take_back(task, coroutine.into_stack());
+        // A migratable task may end away from the worker that it started on.
+        self.shared.blocks[header.registered.get()].registry.leave(header.slot.get());
+        self.ended(task);
+    }
+
+    /// Counts a task as ended and gives up the runtime's count of it.
+    pub(super) fn ended(&self, task: TaskRef) {
+        // SAFETY: the runtime's count is this worker's to give up once the task is in no queue and no registry.
+        unsafe { task.release() };
+        self.shared.task_ended();
+        block::bump(&self.block.finished);
+        if self.starved_since.get().is_some() {
+            self.feed_starved();
+        }
+    }
+}
+
+/// A panic of the runtime itself would leave tasks behind that borrow from each other: the process ends.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        say(format_args!("a worker has panicked; this is an error in the runtime or its driver, aborting"));
+        std::process::abort();
+    }
+}
