@@ -7,6 +7,7 @@
 //! | `join.rs` | the end of a task: `JoinHandle`, `JoinError` |
 //! | `park.rs`, `parking.rs` | `park` and `unpark`, and the state of their token |
 //! | `cancel.rs` | the mark, and the unwinding |
+//! | `scope.rs` | tasks that borrow from their spawner |
 //! | `builder.rs` | `Builder` and the `spawn` family |
 //!
 //! # What a task may rely on
@@ -30,6 +31,7 @@ mod join;
 mod park;
 mod parking;
 pub(crate) mod raw;
+mod scope;
 
 use std::fmt;
 
@@ -38,6 +40,7 @@ pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yi
 pub(crate) use header::{Header, Nature, TaskRef};
 pub use join::{JoinError, JoinHandle};
 pub use park::{park, park_timeout};
+pub use scope::{Scope, ScopedJoinHandle, scope};
 
 use crate::current as here;
 

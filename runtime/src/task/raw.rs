@@ -87,7 +87,7 @@ unsafe fn run<F: FnOnce() -> T, T>(task: TaskRef) {
 unsafe fn discard<F: FnOnce() -> T, T>(task: TaskRef, error: JoinError) {
     // SAFETY: as in `run`.
     let taken = unsafe { stage::<F, T>(task).replace(Stage::Empty) };
-    let error = match catch_unwind(AssertUnwindSafe(|| drop(taken))) {
+    let error = match shielded(task, || catch_unwind(AssertUnwindSafe(|| drop(taken)))) {
         Ok(()) => error,
         Err(payload) => cancel::judge(task, payload),
     };
@@ -99,7 +99,7 @@ unsafe fn discard<F: FnOnce() -> T, T>(task: TaskRef, error: JoinError) {
 unsafe fn complete<F, T>(task: TaskRef, output: Result<T, JoinError>) {
     let join = &task.header().join;
     if join.is_detached() {
-        drop_quietly(output);
+        shielded(task, || drop_quietly(output));
         let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
         return;
     }
@@ -110,7 +110,7 @@ unsafe fn complete<F, T>(task: TaskRef, output: Result<T, JoinError>) {
         JoinState::Waiting(wake) => wake.wake(),
         // The handle was dropped between the look and the finish, and left the result to us.
         // SAFETY: so the stage is ours.
-        JoinState::Detached => unsafe { drop_output::<F, T>(task) },
+        JoinState::Detached => shielded(task, || unsafe { drop_output::<F, T>(task) }),
     }
 }
 
@@ -130,6 +130,16 @@ unsafe fn drop_output<F, T>(task: TaskRef) {
 unsafe fn free<F, T>(task: TaskRef) {
     // SAFETY: the last reference is gone, and the box was leaked in `new`.
     drop(unsafe { Box::from_raw(task.as_ptr().cast::<Cell<F, T>>()) });
+}
+
+/// Runs destructors at the end of the current task, `task`. Its cancellation must not cut them short, as it does not where
+/// the task unwinds. `f` does not unwind.
+fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
+    let shields = &task.header().shields;
+    shields.set(shields.get() + 1);
+    let result = f();
+    shields.set(shields.get() - 1);
+    result
 }
 
 /// Drops a user's value; a panic of its destructor goes no further than its message.

@@ -1,0 +1,124 @@
+//! Promises of scopes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fibra_runtime::{self as fibra, Runtime, task};
+
+fn on_workers(test: impl Fn() + Send + Sync) {
+    for workers in [1, 2, 4] {
+        Runtime::builder().workers(workers).build().expect("a runtime").run(&test);
+    }
+}
+
+#[test]
+fn children_borrow_and_are_waited_for() {
+    on_workers(|| {
+        let mut numbers = vec![0_usize; 100];
+        fibra::scope(|s| {
+            for (index, number) in numbers.iter_mut().enumerate() {
+                s.spawn(move || {
+                    fibra::yield_now();
+                    *number = index;
+                });
+            }
+        });
+        assert!(numbers.iter().enumerate().all(|(index, number)| index == *number));
+    });
+}
+
+#[test]
+fn results_are_joined_and_may_borrow() {
+    on_workers(|| {
+        let text = String::from("borrowed");
+        let found = fibra::scope(|s| s.spawn(|| text.as_str()).join().unwrap());
+        assert_eq!(found, "borrowed");
+    });
+}
+
+#[test]
+fn an_unjoined_panic_is_reported_at_the_end() {
+    on_workers(|| {
+        let others = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            fibra::scope(|s| {
+                s.spawn(|| panic!("on purpose"));
+                for _ in 0..10 {
+                    s.spawn(|| {
+                        fibra::sleep(Duration::from_millis(2));
+                        others.fetch_add(1, Ordering::Relaxed)
+                    });
+                }
+            });
+        }));
+        assert!(result.is_err());
+        assert_eq!(others.into_inner(), 10);
+    });
+}
+
+#[test]
+fn a_joined_panic_is_the_joiners() {
+    on_workers(|| {
+        fibra::scope(|s| assert!(s.spawn(|| panic!("on purpose")).join().unwrap_err().is_panic()));
+    });
+}
+
+#[test]
+fn children_are_waited_for_when_the_closure_panics() {
+    on_workers(|| {
+        let ended = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            fibra::scope(|s| {
+                s.spawn(|| {
+                    fibra::sleep(Duration::from_millis(3));
+                    ended.store(1, Ordering::Relaxed);
+                });
+                panic!("on purpose");
+            });
+        }));
+        assert!(result.is_err());
+        assert_eq!(ended.into_inner(), 1);
+    });
+}
+
+#[test]
+fn a_cancelled_parent_cancels_its_children_and_waits() {
+    on_workers(|| {
+        struct Count<'a>(&'a AtomicUsize);
+        impl Drop for Count<'_> {
+            fn drop(&mut self) {
+                fibra::sleep(Duration::from_millis(1));
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        static UNWOUND: AtomicUsize = AtomicUsize::new(0);
+        UNWOUND.store(0, Ordering::Relaxed);
+        let parent = fibra::spawn(|| {
+            let here = AtomicUsize::new(0);
+            fibra::scope(|s| {
+                for _ in 0..20 {
+                    s.spawn(|| {
+                        let _count = Count(&here);
+                        UNWOUND.fetch_add(1, Ordering::Relaxed);
+                        task::park();
+                    });
+                }
+            });
+        });
+        while UNWOUND.load(Ordering::Relaxed) < 20 {
+            fibra::yield_now();
+        }
+        parent.task().cancel();
+        assert!(parent.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn a_forgotten_handle_leaves_the_scope_sound() {
+    on_workers(|| {
+        let value = AtomicUsize::new(0);
+        fibra::scope(|s| std::mem::forget(s.spawn(|| value.fetch_add(1, Ordering::Relaxed))));
+        assert_eq!(value.into_inner(), 1);
+    });
+}
