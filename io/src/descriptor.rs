@@ -1,0 +1,89 @@
+//! An open descriptor that tasks can wait for: the value that every socket of this crate is made of.
+//!
+//! It owns one of std's types, its [`Source`], and the wish of its user not to wait. Dropping it, or taking the std
+//! value out, deregisters first: an epoll registration belongs to the open file, so a descriptor that is closed or
+//! given away while a clone of it lives would go on sending events for a number that may be somebody else's by then.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::source::Source;
+
+/// See the [module](self).
+pub(crate) struct Descriptor<S: AsFd> {
+    /// Before `inner`: fields are dropped in order.
+    link: Link,
+    /// The user's wish: fail instead of waiting. Our own, not the open file's mode, which clones share.
+    nonblocking: AtomicBool,
+    inner: S,
+}
+
+impl<S: AsFd> Descriptor<S> {
+    pub(crate) fn new(inner: S, nonblocking: bool) -> Descriptor<S> {
+        let link = Link { source: Arc::new(Source::new()), fd: inner.as_fd().as_raw_fd() };
+        Descriptor { link, nonblocking: AtomicBool::new(nonblocking), inner }
+    }
+
+    /// The std value, for everything that neither waits nor changes hands.
+    #[inline]
+    pub(crate) fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Deregisters, and gives the std value away.
+    pub(crate) fn into_inner(self) -> S {
+        let Descriptor { link, inner, .. } = self;
+        drop(link);
+        inner
+    }
+
+    #[inline]
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.inner.as_fd()
+    }
+
+    #[inline]
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        &self.link.source
+    }
+
+    #[inline]
+    pub(crate) fn is_nonblocking(&self) -> bool {
+        // Relaxed: a wish, which publishes nothing.
+        self.nonblocking.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_nonblocking(&self, nonblocking: bool) {
+        // Relaxed: see `is_nonblocking`.
+        self.nonblocking.store(nonblocking, Ordering::Relaxed);
+    }
+}
+
+impl<S: AsFd + fmt::Debug> fmt::Debug for Descriptor<S> {
+    /// As std prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+// A panic between two calls leaves nothing half done: the state behind these is the kernel's and single words.
+impl<S: AsFd> UnwindSafe for Descriptor<S> {}
+impl<S: AsFd> RefUnwindSafe for Descriptor<S> {}
+
+/// The source of an open descriptor, which is deregistered when this is dropped.
+struct Link {
+    source: Arc<Source>,
+    /// Open as long as this value lives.
+    fd: RawFd,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.source.detach(self.fd);
+    }
+}

@@ -1,0 +1,42 @@
+#![doc = include_str!("../README.md")]
+
+mod descriptor;
+mod op;
+mod primitive;
+mod reactor;
+mod readiness;
+mod source;
+mod sys;
+
+pub mod net;
+pub mod os;
+
+use fibra_runtime::driver::Factory;
+
+/// Makes the driver that lets tasks wait for sockets. Give it to the builder of a runtime.
+///
+/// Each worker gets an epoll instance and an event descriptor of its own, made on the worker's thread. A runtime without
+/// this driver can use the sockets too, but each wait then takes a thread of the blocking pool.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use fibra_io::net::{TcpListener, TcpStream};
+///
+/// let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+/// runtime.run(|| -> std::io::Result<()> {
+///     let listener = TcpListener::bind("127.0.0.1:0")?;
+///     let mut client = TcpStream::connect(listener.local_addr()?)?;
+///     let (mut server, _) = listener.accept()?;
+///     server.write_all(b"hello")?;
+///     let mut buf = [0; 5];
+///     client.read_exact(&mut buf)?;
+///     assert_eq!(&buf, b"hello");
+///     Ok(())
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn driver() -> impl Factory {
+    reactor::ReactorFactory
+}

@@ -1,0 +1,30 @@
+//! TCP, as in [`std::net`], for tasks.
+//!
+//! A program ports by changing `use std::net` to `use fibra::net`: the same names, signatures, traits and error kinds. The
+//! address types are std's own. [`ToSocketAddrs`] is a trait of ours with std's shape and std's implementations,
+//! because looking up a name blocks a thread: here that is a thread of the blocking pool.
+//!
+//! # Waiting
+//!
+//! A system call comes first; the task falls asleep only if it would block. Any number of tasks may read, write or
+//! accept on one socket at once: whatever the kernel signals wakes all of them that wait in that direction, and they
+//! compete; who gets the next byte is not promised. An operation that completes without waiting is counted, and after a
+//! good many of them the task lets the others run.
+//!
+//! No call depends on the mode of the descriptor: turning a clone blocking or non-blocking elsewhere changes nothing here.
+//!
+//! # Cancellation
+//!
+//! Every wait is a cancellation point. In a task that unwinds from a cancellation, an operation that would have to
+//! wait fails with [`TimedOut`](std::io::ErrorKind::TimedOut) instead.
+
+mod resolve;
+mod tcp;
+mod timeouts;
+
+pub use std::net::{
+    AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
+};
+
+pub use self::resolve::ToSocketAddrs;
+pub use self::tcp::{Incoming, IntoIncoming, TcpListener, TcpStream};

@@ -1,0 +1,175 @@
+//! From what a user writes to addresses; names are looked up on the blocking pool.
+
+#![forbid(unsafe_code)]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::{io, iter, option, slice, vec};
+
+use fibra_runtime::unblock;
+
+#[cfg(test)]
+mod tests;
+
+/// Turns a value into socket addresses: std's [`ToSocketAddrs`](std::net::ToSocketAddrs), for tasks.
+///
+/// The implementations are those of std. The ones for strings parse literal addresses in place; a name is looked up by
+/// the system on a thread of the blocking pool while the task sleeps. Off the runtime the lookup blocks the thread.
+///
+/// # Cancellation
+///
+/// A lookup that has started is waited for.
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::net::{SocketAddr, ToSocketAddrs};
+///
+/// let found: Vec<SocketAddr> = "127.0.0.1:80".to_socket_addrs()?.collect();
+/// assert_eq!(found, [SocketAddr::from(([127, 0, 0, 1], 80))]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub trait ToSocketAddrs {
+    /// The addresses, in the order in which they are to be tried.
+    type Iter: Iterator<Item = SocketAddr>;
+
+    /// Gives the addresses, after a lookup if need be.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if a string is no address, and what the lookup says.
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter>;
+}
+
+/// Tries `each` address until one succeeds; the last error otherwise.
+pub(crate) fn try_each<T>(
+    addresses: impl ToSocketAddrs,
+    mut each: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut last = None;
+    for address in addresses.to_socket_addrs()? {
+        match each(address) {
+            Ok(value) => return Ok(value),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(no_address))
+}
+
+/// The error of an empty list of addresses.
+pub(crate) fn no_address() -> io::Error {
+    invalid("could not resolve to any addresses")
+}
+
+impl ToSocketAddrs for SocketAddr {
+    type Iter = option::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        Ok(Some(*self).into_iter())
+    }
+}
+
+impl ToSocketAddrs for SocketAddrV4 {
+    type Iter = option::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        SocketAddr::V4(*self).to_socket_addrs()
+    }
+}
+
+impl ToSocketAddrs for SocketAddrV6 {
+    type Iter = option::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        SocketAddr::V6(*self).to_socket_addrs()
+    }
+}
+
+impl ToSocketAddrs for (IpAddr, u16) {
+    type Iter = option::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        SocketAddr::from(*self).to_socket_addrs()
+    }
+}
+
+impl ToSocketAddrs for (Ipv4Addr, u16) {
+    type Iter = option::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        SocketAddr::from(*self).to_socket_addrs()
+    }
+}
+
+impl ToSocketAddrs for (Ipv6Addr, u16) {
+    type Iter = option::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        SocketAddr::from(*self).to_socket_addrs()
+    }
+}
+
+impl ToSocketAddrs for (&str, u16) {
+    type Iter = vec::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        let (host, port) = *self;
+        match host.parse::<IpAddr>() {
+            Ok(ip) => Ok(vec![SocketAddr::new(ip, port)].into_iter()),
+            Err(_) => look_up(host, port),
+        }
+    }
+}
+
+impl ToSocketAddrs for (String, u16) {
+    type Iter = vec::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        (self.0.as_str(), self.1).to_socket_addrs()
+    }
+}
+
+impl ToSocketAddrs for str {
+    type Iter = vec::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        if let Ok(address) = self.parse() {
+            return Ok(vec![address].into_iter());
+        }
+        let (host, port) = self.rsplit_once(':').ok_or_else(|| invalid("invalid socket address"))?;
+        let port = port.parse().map_err(|_| invalid("invalid port value"))?;
+        look_up(host, port)
+    }
+}
+
+impl ToSocketAddrs for String {
+    type Iter = vec::IntoIter<SocketAddr>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        self.as_str().to_socket_addrs()
+    }
+}
+
+impl<'a> ToSocketAddrs for &'a [SocketAddr] {
+    type Iter = iter::Cloned<slice::Iter<'a, SocketAddr>>;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        Ok(self.iter().cloned())
+    }
+}
+
+impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
+    type Iter = T::Iter;
+
+    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+        (**self).to_socket_addrs()
+    }
+}
+
+/// Asks the system, on a thread that may block.
+fn look_up(host: &str, port: u16) -> io::Result<vec::IntoIter<SocketAddr>> {
+    unblock(|| std::net::ToSocketAddrs::to_socket_addrs(&(host, port)))
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}

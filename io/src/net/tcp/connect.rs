@@ -1,0 +1,108 @@
+//! How a connection is opened: ask without waiting, wait until the socket is writable, ask what came of it.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use fibra_runtime::wait;
+use socket2::Domain;
+
+use super::TcpStream;
+use super::race::connect_first;
+use crate::net::resolve::no_address;
+use crate::op::Attempt;
+use crate::readiness::Direction;
+use crate::sys;
+
+/// Connects to one of the addresses: in a task by racing them, in a plain thread by trying one after the other.
+pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream> {
+    let first = addresses.next().ok_or_else(no_address)?;
+    match addresses.next() {
+        None => connect_to(first, None),
+        Some(second) => {
+            let all: Vec<SocketAddr> = [first, second].into_iter().chain(addresses).collect();
+            match wait::in_task() && !wait::unwinds_from_cancel() {
+                true => connect_first(all),
+                false => connect_in_turn(&all),
+            }
+        }
+    }
+}
+
+/// What std does.
+fn connect_in_turn(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut outcome = Err(no_address());
+    for address in addresses {
+        outcome = connect_to(*address, None);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// Connects to one address, within `timeout` if there is one.
+pub(super) fn connect_to(address: SocketAddr, timeout: Option<Duration>) -> io::Result<TcpStream> {
+    if timeout.is_some_and(|timeout| timeout.is_zero()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout"));
+    }
+    match Connecting::start(address)?.within(timeout)? {
+        Outcome::Connected(stream) => Ok(stream),
+        Outcome::Pending(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connection timed out")),
+    }
+}
+
+/// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since `connect(2)` has no
+/// flag for it; then it becomes what std would have made.
+pub(super) struct Connecting(TcpStream);
+
+/// What became of it so far.
+pub(super) enum Outcome {
+    Connected(TcpStream),
+    Pending(Connecting),
+}
+
+impl Connecting {
+    /// Asks.
+    pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
+        let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
+        match socket.connect(&address.into()) {
+            Err(error) if !is_under_way(&error) => Err(error),
+            _ => Ok(Connecting(TcpStream::fresh(socket.into()))),
+        }
+    }
+
+    /// Waits for the outcome. The first look comes before the first wait: over the loopback it is often there already.
+    pub(super) fn within(self, timeout: Option<Duration>) -> io::Result<Outcome> {
+        let stream = self.0;
+        let outcome = stream.io().run(Direction::Write, || timeout, || look(stream.std()).map(Attempt::Done));
+        match outcome {
+            Ok(()) => {
+                stream.std().set_nonblocking(false)?;
+                Ok(Outcome::Connected(stream))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(Outcome::Pending(Connecting(stream)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What came of it, or `WouldBlock`. An event alone proves nothing; an error or a peer does.
+fn look(socket: &std::net::TcpStream) -> io::Result<()> {
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    match socket.peer_addr() {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Err(io::ErrorKind::WouldBlock.into()),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_under_way(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EINPROGRESS) || error.kind() == io::ErrorKind::Interrupted
+}

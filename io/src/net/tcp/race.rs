@@ -1,0 +1,163 @@
+//! Several addresses, and the first that answers: RFC 8305, "Happy Eyeballs".
+//!
+//! The families take turns, beginning with the one that the resolver put first. An attempt that has not been decided after
+//! [`HEAD_START`] goes on while the next begins; one that fails lets the next begin at once. The first attempt is waited
+//! for in place, so the usual case spawns nothing. Attempts that have lost are cancelled, and with them their sockets
+//! closed.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::wait::{self, Waking};
+use fibra_runtime::{JoinHandle, spawn};
+
+use super::TcpStream;
+use super::connect::{Connecting, Outcome};
+use crate::net::resolve::no_address;
+use crate::readiness::{Clearing, Direction, Edge};
+use crate::source::Source;
+
+#[cfg(test)]
+mod tests;
+
+/// The "Connection Attempt Delay" that the RFC recommends.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Connects to the first of the addresses that answers. To be called in a task.
+pub(super) fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+    let mut race = Race::default();
+    let mut failure = no_address();
+    for address in in_turns(addresses) {
+        match race.attempt(address) {
+            Some(Ok(winner)) => return Ok(winner),
+            Some(Err(error)) => failure = error,
+            None => {}
+        }
+    }
+    while let Some(outcome) = race.next_outcome(None) {
+        match outcome {
+            Ok(winner) => return Ok(winner),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// The addresses in such an order that the families take turns as long as both last.
+fn in_turns(addresses: Vec<SocketAddr>) -> impl Iterator<Item = SocketAddr> {
+    let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (ours, others): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|it| it.is_ipv6() == first_is_v6);
+    let (mut ours, mut others) = (ours.into_iter(), others.into_iter());
+    let mut turn = false;
+    std::iter::from_fn(move || {
+        turn = !turn;
+        match turn {
+            true => ours.next().or_else(|| others.next()),
+            false => others.next().or_else(|| ours.next()),
+        }
+    })
+}
+
+/// The attempts that are under way. Dropping it cancels them.
+#[derive(Default)]
+struct Race {
+    board: Arc<Board>,
+    runners: Vec<JoinHandle<()>>,
+    undecided: usize,
+}
+
+impl Race {
+    /// Begins an attempt and gives what was decided within its head start, by whichever attempt.
+    fn attempt(&mut self, address: SocketAddr) -> Option<io::Result<TcpStream>> {
+        let connecting = match Connecting::start(address) {
+            Ok(connecting) => connecting,
+            Err(error) => return Some(Err(error)),
+        };
+        if self.undecided > 0 {
+            self.enter(connecting);
+            return self.next_outcome(Some(HEAD_START));
+        }
+        match connecting.within(Some(HEAD_START)) {
+            Ok(Outcome::Connected(stream)) => Some(Ok(stream)),
+            Ok(Outcome::Pending(connecting)) => {
+                self.enter(connecting);
+                None
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Lets an attempt go on by itself.
+    fn enter(&mut self, connecting: Connecting) {
+        let board = Arc::clone(&self.board);
+        self.undecided += 1;
+        self.runners.push(spawn(move || match connecting.within(None) {
+            Ok(Outcome::Connected(stream)) => board.post(Ok(stream)),
+            Ok(Outcome::Pending(_)) => board.post(Err(io::ErrorKind::TimedOut.into())),
+            Err(error) => board.post(Err(error)),
+        }));
+    }
+
+    /// Waits for the next outcome. None if there is no attempt any more, or the time has passed.
+    fn next_outcome(&mut self, timeout: Option<Duration>) -> Option<io::Result<TcpStream>> {
+        if self.undecided == 0 {
+            return None;
+        }
+        let outcome = self.board.take(timeout.map(|timeout| Instant::now() + timeout))?;
+        self.undecided -= 1;
+        Some(outcome)
+    }
+}
+
+impl Drop for Race {
+    fn drop(&mut self) {
+        for runner in &self.runners {
+            runner.task().cancel();
+        }
+    }
+}
+
+/// Where the attempts post their outcomes. The wait is that of a descriptor which no reactor knows.
+struct Board {
+    outcomes: Mutex<Vec<io::Result<TcpStream>>>,
+    news: Source,
+}
+
+impl Default for Board {
+    fn default() -> Board {
+        Board { outcomes: Mutex::default(), news: Source::new() }
+    }
+}
+
+impl Board {
+    fn post(&self, outcome: io::Result<TcpStream>) {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+        let mut reader = None;
+        self.news.edge(Edge::new().ready(Direction::Read, true), |wake| reader = Some(wake));
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// Waits for an outcome. There is one reader only.
+    fn take(&self, deadline: Option<Instant>) -> Option<io::Result<TcpStream>> {
+        loop {
+            let seen = self.news.readiness().load();
+            if let Some(outcome) = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                return Some(outcome);
+            }
+            if self.news.readiness().blocked(Direction::Read, seen) == Clearing::Overtaken {
+                continue;
+            }
+            match self.news.sleep(Direction::Read, deadline) {
+                Waking::Notified => {}
+                Waking::TimedOut => return None,
+                Waking::Cancelled => wait::unwind_cancelled(),
+            }
+        }
+    }
+}

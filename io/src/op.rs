@@ -1,0 +1,191 @@
+//! The one loop of this crate: try the system call, sleep when it would block, try again.
+//!
+//! Where the wait happens depends on who calls:
+//!
+//! | caller | waits by |
+//! | --- | --- |
+//! | a task on a worker with a reactor of ours | sleeping until the reactor hears an edge |
+//! | a task on a worker without one | a `poll(2)` on the blocking pool, in slices, so that a cancel is seen |
+//! | a plain thread | a `poll(2)` of its own |
+//!
+//! The last two are level-triggered; what they hear is noted in the readiness word as if it were an edge.
+//!
+//! # Cancellation
+//!
+//! A wait is a cancellation point, a call that need not wait is none. An operation that would have to wait in a task
+//! that unwinds from a cancellation fails with `TimedOut` instead: a buffered writer that is flushed by its destructor
+//! cannot hold the shutdown for ever.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::wait::{self, Waking};
+use fibra_runtime::{driver, unblock};
+
+use crate::descriptor::Descriptor;
+use crate::reactor::Handle;
+use crate::readiness::{Clearing, Direction, Edge};
+use crate::sys;
+
+/// The longest that one closure on the blocking pool waits, and so the longest that a cancel goes unseen there.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// What a system call achieved.
+pub(crate) enum Attempt<T> {
+    /// It did its work; another one may find more.
+    Done(T),
+    /// It moved less than it was asked to: another one would find nothing.
+    Drained(T),
+}
+
+impl<T> Attempt<T> {
+    fn value(self) -> T {
+        match self {
+            Attempt::Done(value) | Attempt::Drained(value) => value,
+        }
+    }
+}
+
+impl Attempt<usize> {
+    /// Of a read of `n` bytes into a buffer of `len`. Nothing at all is the end of the stream, which stays.
+    #[inline]
+    pub(crate) fn read(n: usize, len: usize) -> Attempt<usize> {
+        if n > 0 && n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
+    }
+
+    /// Of a write of `n` bytes out of `len`.
+    #[inline]
+    pub(crate) fn written(n: usize, len: usize) -> Attempt<usize> {
+        if n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
+    }
+}
+
+impl<S: AsFd> Descriptor<S> {
+    /// Runs `call` until it does not say `WouldBlock`, and waits in between; at most for `timeout`, which then ends
+    /// it with the `WouldBlock` that a blocking call of std ends with.
+    ///
+    /// `call` must not wait by itself. It is not called at all when the last one, or a poll, left the descriptor known
+    /// to be drained and no edge has come since.
+    #[inline]
+    pub(crate) fn run<T>(
+        &self,
+        direction: Direction,
+        timeout: impl Fn() -> Option<Duration>,
+        mut call: impl FnMut() -> io::Result<Attempt<T>>,
+    ) -> io::Result<T> {
+        if self.is_nonblocking() {
+            wait::charge();
+            return call().map(Attempt::value);
+        }
+        if let Some(outcome) = self.attempt(direction, &mut call) {
+            wait::charge();
+            return outcome;
+        }
+        let deadline = timeout().and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            self.wait(direction, deadline)?;
+            if let Some(outcome) = self.attempt(direction, &mut call) {
+                return outcome;
+            }
+        }
+    }
+
+    /// Tries the call if that is worth it. None: wait first.
+    #[inline]
+    fn attempt<T>(
+        &self,
+        direction: Direction,
+        call: &mut impl FnMut() -> io::Result<Attempt<T>>,
+    ) -> Option<io::Result<T>> {
+        let readiness = self.source().readiness();
+        loop {
+            let seen = readiness.load();
+            if !seen.is_ready(direction) {
+                return None;
+            }
+            match call() {
+                Ok(Attempt::Done(value)) => return Some(Ok(value)),
+                Ok(Attempt::Drained(value)) => {
+                    readiness.drained(direction, seen);
+                    return Some(Ok(value));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if readiness.blocked(direction, seen) == Clearing::Cleared {
+                        return None;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Waits until that direction may be ready. Spurious returns are fine.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+        if !wait::in_task() {
+            return self.wait_in_place(direction, deadline);
+        }
+        if wait::unwinds_from_cancel() {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "a cancelled task does not wait for its sockets",
+            ));
+        }
+        match driver::current::<Handle>() {
+            Some(here) => {
+                self.source().attach(self.fd().as_raw_fd(), &here)?;
+                drop(here);
+                self.wait_for_edge(direction, deadline)
+            }
+            None => self.wait_on_pool(direction, deadline),
+        }
+    }
+
+    fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+        match self.source().sleep(direction, deadline) {
+            Waking::Notified => Ok(()),
+            Waking::TimedOut => Err(timed_out()),
+            Waking::Cancelled => wait::unwind_cancelled(),
+        }
+    }
+
+    /// Blocks the thread.
+    fn wait_in_place(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+        if !sys::wait_for(self.fd(), direction, deadline)? {
+            return Err(timed_out());
+        }
+        self.heard(direction);
+        Ok(())
+    }
+
+    fn wait_on_pool(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+        loop {
+            wait::cancellation_point();
+            let slice = Instant::now() + SLICE;
+            let until = deadline.map_or(slice, |deadline| deadline.min(slice));
+            let fd = self.fd();
+            if unblock(|| sys::wait_for(fd, direction, Some(until)))? {
+                self.heard(direction);
+                return Ok(());
+            }
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Err(timed_out());
+            }
+        }
+    }
+
+    /// Notes what a poll has said. Nobody else needs waking: the reactor hears of it by itself.
+    fn heard(&self, direction: Direction) {
+        self.source().readiness().edge(Edge::new().ready(direction, true));
+    }
+}
+
+/// What a blocking call ends with when the timeout of its socket has passed, on every Unix.
+fn timed_out() -> io::Error {
+    io::Error::from_raw_os_error(libc::EAGAIN)
+}

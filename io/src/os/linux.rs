@@ -1,0 +1,44 @@
+//! What only Linux and Android have.
+
+/// Additions to [`net`](crate::net).
+pub mod net {
+    use std::io;
+    use std::os::fd::AsFd;
+
+    use crate::net::TcpStream;
+    use crate::sys::quickack;
+
+    mod sealed {
+        pub trait Sealed {}
+    }
+
+    impl sealed::Sealed for TcpStream {}
+
+    /// Adds the options of [`TcpStream`] that only Linux has: std's trait of the same name, for our type.
+    pub trait TcpStreamExt: sealed::Sealed {
+        /// Turns `TCP_QUICKACK` on or off: acknowledge at once, or when data goes the same way. The kernel may turn it
+        /// off again by itself.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_quickack(&self, quickack: bool) -> io::Result<()>;
+
+        /// Tells whether `TCP_QUICKACK` is on.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn quickack(&self) -> io::Result<bool>;
+    }
+
+    impl TcpStreamExt for TcpStream {
+        fn set_quickack(&self, quickack: bool) -> io::Result<()> {
+            quickack::set(self.as_fd(), quickack)
+        }
+
+        fn quickack(&self) -> io::Result<bool> {
+            quickack::get(self.as_fd())
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What only some systems have, at the paths where std has it: `std::os::linux::net` is `os::linux::net` here.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub mod linux;

@@ -1,0 +1,305 @@
+//! One mio poll for each worker, behind the runtime's driver seam.
+//!
+//! ```text
+//!   worker ── owns ──▶ Reactor ── park: epoll_wait, then for each event ─┐
+//!                         │                                              ▼
+//!   sockets ─ share ─▶ Handle { registry, slab of sources } ── token ──▶ Source::edge ──▶ Ready
+//! ```
+//!
+//! The [`Reactor`] is the worker's alone. The [`Handle`] is what sockets find in the runtime's typed slot; it outlives
+//! the reactor as long as a socket is registered with it. A token is a key into the slab and a generation, so that an
+//! event that was fetched before its descriptor left is recognised as stale, also after the key is used again.
+//!
+//! A worker that parks for less than two milliseconds waits with `ppoll(2)` on the epoll descriptor itself, because
+//! mio rounds up to whole milliseconds. A longer park is cut to whole milliseconds and the rest left to the next one:
+//! an early return is a spurious one, which the seam allows. So a timer is late by the kernel's slack only, and the
+//! extra system call is paid once for each timer that expires, never for an event.
+//!
+//! Rejected: a pointer as token (tokio's way). It saves the slab's lock, which is taken once for each batch of events,
+//! and costs deferred release and `unsafe`.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fibra_runtime::driver::{Driver, Factory, Parts, Ready, Unpark};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token};
+use slab::Slab;
+
+use crate::readiness::{Direction, Edge};
+use crate::source::Source;
+use crate::sys;
+
+#[cfg(test)]
+mod tests;
+
+/// Events fetched by one park. More of them stay with the kernel until the next.
+const EVENTS: usize = 1024;
+/// The token of the unparker. No slab key comes near it.
+const UNPARK: Token = Token(usize::MAX);
+/// Bits of a token that hold the slab's key; the others hold the generation.
+const KEY_BITS: u32 = if usize::BITS == 64 { 32 } else { 20 };
+const KEY_MASK: usize = (1 << KEY_BITS) - 1;
+/// Parks at least this long are left to mio, cut to whole milliseconds.
+const COARSE: Duration = Duration::from_millis(2);
+
+/// What every descriptor is registered for, once and for all: both directions, and where the system can tell, urgent
+/// data, which makes a short read prove nothing.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Interest::PRIORITY);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE);
+
+/// Makes the reactor of each worker. What [`driver`](crate::driver) returns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReactorFactory;
+
+impl Factory for ReactorFactory {
+    fn make(&self) -> io::Result<Parts> {
+        let reactor = Reactor::new()?;
+        let handle = Arc::clone(&reactor.handle);
+        Ok(Parts { driver: Box::new(reactor), handle })
+    }
+}
+
+/// A worker's own half: the poll and the events of one park.
+pub(crate) struct Reactor {
+    poll: Poll,
+    events: Events,
+    unparker: Arc<Unparker>,
+    handle: Arc<Handle>,
+}
+
+impl Reactor {
+    pub(crate) fn new() -> io::Result<Reactor> {
+        let poll = Poll::new()?;
+        let unparker = Arc::new(Unparker(mio::Waker::new(poll.registry(), UNPARK)?));
+        let handle = Arc::new(Handle::new(poll.registry().try_clone()?));
+        Ok(Reactor { poll, events: Events::with_capacity(EVENTS), unparker, handle })
+    }
+
+    /// What sockets register with.
+    #[cfg(test)]
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    /// Fetches the events of at most `timeout`.
+    fn fetch(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let whole = match timeout {
+            Some(brief) if !brief.is_zero() && brief < COARSE => {
+                let waited = sys::wait_readable_briefly(&self.poll, brief)?;
+                if waited { Some(Duration::ZERO) } else { timeout }
+            }
+            Some(long) if !long.is_zero() => Some(Duration::from_millis(whole_millis(long))),
+            other => other,
+        };
+        self.poll.poll(&mut self.events, whole)
+    }
+
+    /// Tells each source of its event, and collects whom that wakes.
+    fn dispatch(&self, ready: &mut Ready) {
+        if self.events.is_empty() {
+            return;
+        }
+        let entries = self.handle.entries();
+        for event in &self.events {
+            if let Some(source) = entries.find(event.token()) {
+                source.edge(edge_of(event), |wake| ready.push(wake));
+            }
+        }
+    }
+}
+
+impl Driver for Reactor {
+    fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
+        match self.fetch(timeout) {
+            Ok(()) => self.dispatch(ready),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        Arc::clone(&self.unparker) as Arc<dyn Unpark>
+    }
+}
+
+impl Drop for Reactor {
+    /// No edge will come from here any more: whoever waits looks again, and finds another reactor.
+    fn drop(&mut self) {
+        let mut wakes = Vec::new();
+        for source in self.handle.close() {
+            source.abandon(self.handle.id, |wake| wakes.push(wake));
+        }
+        wakes.into_iter().for_each(|wake| wake.wake());
+    }
+}
+
+impl fmt::Debug for Reactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reactor").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+fn whole_millis(timeout: Duration) -> u64 {
+    u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The part of an event that the readiness word knows.
+fn edge_of(event: &mio::event::Event) -> Edge {
+    let broken = event.is_error();
+    Edge::new()
+        .ready(Direction::Read, event.is_readable() || event.is_read_closed() || broken)
+        .ready(Direction::Write, event.is_writable() || event.is_write_closed() || broken)
+        .hung_up(event.is_read_closed() || event.is_write_closed() || broken)
+        .urgent(event.is_priority())
+}
+
+/// Breaks a park. The event is kept by the kernel, so one that comes first ends the next park.
+struct Unparker(mio::Waker);
+
+impl Unpark for Unparker {
+    fn unpark(&self) {
+        // It fails only if the descriptor is invalid, which it is not while we own it: a lost wake-up would be a hang
+        // that nobody can explain, so it is worth a loud end.
+        self.0.wake().expect("the unparker's descriptor is open");
+    }
+}
+
+/// The shared half: where sockets register, from any thread.
+pub(crate) struct Handle {
+    /// Tells this reactor from all others of the process, also those that are gone. Never zero.
+    id: u64,
+    registry: Registry,
+    entries: Mutex<Entries>,
+    closed: AtomicBool,
+}
+
+impl Handle {
+    fn new(registry: Registry) -> Handle {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only the uniqueness of the number counts.
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Handle { id, registry, entries: Mutex::default(), closed: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// True once the reactor is gone: no edge will come from here.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release in `close`.
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Registers a descriptor. If it is ready already, the next park hears of it.
+    pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
+        let token = self.entries().insert(source)?;
+        let registration = Registration { handle: Arc::clone(self), token };
+        match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
+            Ok(()) => Ok(registration),
+            Err(error) => {
+                registration.forget();
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes every source out, so that handle and sources do not keep each other alive.
+    fn close(&self) -> Vec<Arc<Source>> {
+        // Release: pairs with the Acquire in `is_closed`. Whoever was told of the closing by an edge of its source, or
+        // clears the word after that edge, sees it here and registers elsewhere.
+        self.closed.store(true, Ordering::Release);
+        self.entries().drain()
+    }
+
+    /// The lock is held for as long as a batch of events lasts, and for no system call.
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("id", &self.id)
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a descriptor is registered. To be given back with [`cancel`](Registration::cancel) before it is closed.
+#[must_use = "a registration keeps its source alive until it is cancelled"]
+pub(crate) struct Registration {
+    handle: Arc<Handle>,
+    token: Token,
+}
+
+impl Registration {
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Deregisters `fd`, the very one that was registered. Events that are still on their way are ignored.
+    pub(crate) fn cancel(self, fd: RawFd) {
+        // An error can only mean that the descriptor was closed behind our back, and with it the registration.
+        let _ = self.handle.registry.deregister(&mut SourceFd(&fd));
+        self.forget();
+    }
+
+    fn forget(self) {
+        // The source is dropped after the lock is released.
+        let source = self.handle.entries().remove(self.token);
+        drop(source);
+    }
+}
+
+/// The sources of one reactor, by token.
+#[derive(Default)]
+struct Entries {
+    slab: Slab<Entry>,
+    /// Generation of the entry made last.
+    generation: usize,
+}
+
+struct Entry {
+    generation: usize,
+    source: Arc<Source>,
+}
+
+impl Entries {
+    fn insert(&mut self, source: &Arc<Source>) -> io::Result<Token> {
+        let vacant = self.slab.vacant_entry();
+        if vacant.key() >= KEY_MASK {
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many descriptors on one worker"));
+        }
+        self.generation = self.generation.wrapping_add(1) & (usize::MAX >> KEY_BITS);
+        let token = Token(self.generation << KEY_BITS | vacant.key());
+        vacant.insert(Entry { generation: self.generation, source: Arc::clone(source) });
+        Ok(token)
+    }
+
+    /// The source that `token` was made for, if it is still here.
+    fn find(&self, token: Token) -> Option<&Arc<Source>> {
+        let entry = self.slab.get(token.0 & KEY_MASK)?;
+        (entry.generation == token.0 >> KEY_BITS).then_some(&entry.source)
+    }
+
+    fn remove(&mut self, token: Token) -> Option<Arc<Source>> {
+        self.find(token)?;
+        Some(self.slab.remove(token.0 & KEY_MASK).source)
+    }
+
+    fn drain(&mut self) -> Vec<Arc<Source>> {
+        self.slab.drain().map(|entry| entry.source).collect()
+    }
+}

@@ -1,0 +1,246 @@
+//! The reactor without a runtime: parks, unparks, tokens, and what a source hears.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fibra_runtime::driver::{Driver, Ready};
+use fibra_runtime::wait::Waking;
+use mio::Token;
+
+use super::{Entries, KEY_BITS, KEY_MASK, Reactor, UNPARK};
+use crate::readiness::{Clearing, Direction};
+use crate::source::Source;
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn park(reactor: &mut Reactor, timeout: Option<Duration>) -> Duration {
+    let start = Instant::now();
+    let mut ready = Ready::new();
+    reactor.park(timeout, &mut ready).unwrap();
+    assert!(ready.is_empty(), "nobody waits in these tests");
+    start.elapsed()
+}
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+fn clear(source: &Source, direction: Direction) {
+    assert_eq!(source.readiness().blocked(direction, source.readiness().load()), Clearing::Cleared);
+}
+
+fn is_readable(source: &Source) -> bool {
+    source.readiness().load().is_ready(Direction::Read)
+}
+
+#[test]
+fn a_zero_timeout_only_polls() {
+    let mut reactor = Reactor::new().unwrap();
+    assert!(park(&mut reactor, Some(Duration::ZERO)) < LONG);
+}
+
+#[test]
+fn an_unpark_that_comes_first_is_kept() {
+    let mut reactor = Reactor::new().unwrap();
+    reactor.unparker().unpark();
+    assert!(park(&mut reactor, Some(LONG)) < LONG);
+    reactor.unparker().unpark();
+    park(&mut reactor, None);
+}
+
+#[test]
+fn an_unpark_breaks_a_park_from_another_thread() {
+    let mut reactor = Reactor::new().unwrap();
+    let unparker = reactor.unparker();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        unparker.unpark();
+    });
+    park(&mut reactor, None);
+    thread.join().unwrap();
+}
+
+#[test]
+fn an_unpark_breaks_a_brief_park_too() {
+    let mut reactor = Reactor::new().unwrap();
+    reactor.unparker().unpark();
+    let brief = Duration::from_micros(1900);
+    // The park that follows finds the event consumed, and lasts.
+    park(&mut reactor, Some(brief));
+    assert!(park(&mut reactor, Some(brief)) >= brief);
+}
+
+#[test]
+fn a_park_of_microseconds_is_not_a_millisecond() {
+    let mut reactor = Reactor::new().unwrap();
+    let brief = Duration::from_micros(100);
+    let best = (0..21).map(|_| park(&mut reactor, Some(brief))).min().unwrap();
+    assert!(best >= brief && best < Duration::from_millis(1), "{best:?}");
+}
+
+#[test]
+fn a_long_park_never_outlasts_its_timeout_by_a_rounding() {
+    let mut reactor = Reactor::new().unwrap();
+    let timeout = Duration::from_micros(3_900);
+    // Three whole milliseconds, and the caller comes again for the rest.
+    let best = (0..9).map(|_| park(&mut reactor, Some(timeout))).min().unwrap();
+    assert!(best >= Duration::from_millis(3) && best < timeout, "{best:?}");
+}
+
+#[test]
+fn registering_reports_what_is_ready_already() {
+    let mut reactor = Reactor::new().unwrap();
+    let (mut client, server) = pair();
+    client.write_all(b"early").unwrap();
+    let source = Arc::new(Source::new());
+    clear(&source, Direction::Read);
+    source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
+    while !is_readable(&source) {
+        park(&mut reactor, Some(LONG));
+    }
+    source.detach(server.as_raw_fd());
+}
+
+#[test]
+fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
+    let mut reactor = Reactor::new().unwrap();
+    let (mut client, server) = pair();
+    client.write_all(b"all").unwrap();
+    drop(client);
+    let source = Arc::new(Source::new());
+    clear(&source, Direction::Read);
+    source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
+    // The end may be a moment behind the data.
+    let start = Instant::now();
+    loop {
+        source.readiness().drained(Direction::Read, source.readiness().load());
+        if is_readable(&source) {
+            break;
+        }
+        assert!(start.elapsed() < LONG, "{:?}", source.readiness());
+        park(&mut reactor, Some(Duration::from_millis(10)));
+    }
+    source.detach(server.as_raw_fd());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn urgent_data_makes_short_reads_prove_nothing() {
+    let mut reactor = Reactor::new().unwrap();
+    let (client, server) = pair();
+    let source = Arc::new(Source::new());
+    source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
+    socket2::SockRef::from(&client).send_out_of_band(b"!").unwrap();
+    let start = Instant::now();
+    loop {
+        source.readiness().drained(Direction::Read, source.readiness().load());
+        if is_readable(&source) {
+            break;
+        }
+        assert!(start.elapsed() < LONG, "{:?}", source.readiness());
+        park(&mut reactor, Some(Duration::from_millis(10)));
+    }
+    source.detach(server.as_raw_fd());
+}
+
+#[test]
+fn a_detached_source_hears_nothing() {
+    let mut reactor = Reactor::new().unwrap();
+    let (mut client, server) = pair();
+    let source = Arc::new(Source::new());
+    source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
+    park(&mut reactor, Some(Duration::from_millis(5)));
+    source.detach(server.as_raw_fd());
+    assert_eq!(Arc::strong_count(&source), 1, "the slab has let it go");
+    clear(&source, Direction::Read);
+    client.write_all(b"late").unwrap();
+    park(&mut reactor, Some(Duration::from_millis(20)));
+    assert!(!is_readable(&source));
+}
+
+#[test]
+fn a_token_of_an_earlier_generation_is_ignored() {
+    let mut entries = Entries::default();
+    let first = entries.insert(&Arc::new(Source::new())).unwrap();
+    assert!(entries.remove(first).is_some());
+    let second = entries.insert(&Arc::new(Source::new())).unwrap();
+    assert_eq!(first.0 & KEY_MASK, second.0 & KEY_MASK, "the key is used again");
+    assert!(entries.find(first).is_none());
+    assert!(entries.remove(first).is_none());
+    assert!(entries.find(second).is_some());
+}
+
+#[test]
+fn the_unparker_has_a_token_of_its_own() {
+    let mut entries = Entries { generation: (usize::MAX >> KEY_BITS) - 1, ..Entries::default() };
+    let token = entries.insert(&Arc::new(Source::new())).unwrap();
+    assert_ne!(token, UNPARK);
+    assert!(entries.find(UNPARK).is_none());
+    assert!(entries.find(Token(token.0)).is_some());
+}
+
+#[test]
+fn a_source_moves_after_some_waits_in_a_row_from_elsewhere() {
+    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (_client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    source.attach(fd, one.handle()).unwrap();
+    for _ in 0..3 {
+        source.attach(fd, two.handle()).unwrap();
+    }
+    source.attach(fd, one.handle()).unwrap();
+    for _ in 0..3 {
+        source.attach(fd, two.handle()).unwrap();
+        assert_eq!(source.home(), one.handle().id(), "a wait at home starts the count again");
+    }
+    source.attach(fd, two.handle()).unwrap();
+    assert_eq!(source.home(), two.handle().id());
+    source.detach(fd);
+    assert_eq!(Arc::strong_count(&source), 1);
+}
+
+#[test]
+fn a_moved_source_loses_no_edge() {
+    let (one, mut two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (mut client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    source.attach(fd, one.handle()).unwrap();
+    clear(&source, Direction::Read);
+    client.write_all(b"heard by the old home, and never fetched").unwrap();
+    for _ in 0..4 {
+        source.attach(fd, two.handle()).unwrap();
+    }
+    let start = Instant::now();
+    while !is_readable(&source) {
+        assert!(start.elapsed() < LONG);
+        park(&mut two, Some(Duration::from_millis(10)));
+    }
+    source.detach(fd);
+}
+
+#[test]
+fn a_reactor_that_ends_lets_its_sources_go() {
+    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (_client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    source.attach(fd, one.handle()).unwrap();
+    clear(&source, Direction::Read);
+    drop(one);
+    assert!(is_readable(&source), "whoever waits looks again");
+    assert_eq!(Arc::strong_count(&source), 1);
+    clear(&source, Direction::Read);
+    assert_eq!(source.sleep(Direction::Read, None), Waking::Notified, "nobody sleeps where nobody wakes");
+    source.attach(fd, two.handle()).unwrap();
+    assert_eq!(source.home(), two.handle().id(), "at once, not after some waits");
+    let soon = Instant::now() + Duration::from_millis(5);
+    assert_eq!(source.sleep(Direction::Read, Some(soon)), Waking::TimedOut);
+    source.detach(fd);
+}

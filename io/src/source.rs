@@ -1,0 +1,245 @@
+//! One descriptor as the reactor sees it: its readiness, who waits for it, and where it is registered.
+//!
+//! **Registration** is lazy: a descriptor that never has to wait costs no `epoll_ctl`. The first wait registers it with
+//! the reactor of the worker that waits, edge-triggered and for both directions at once, and it stays. When
+//! [`MOVE_AFTER`] waits in a row come from other workers, it moves to the one that asked last; a wait at home starts
+//! the count again, so a socket that two workers share does not wander. Registering reports what is ready already, so
+//! nothing that happens in between is lost; the new registration is made before the old one is cancelled, so a move
+//! that fails leaves everything as it was.
+//!
+//! **Waiting**: any number of tasks, in two lists of nodes on their own stacks. An edge wakes all of its direction. The
+//! two sides are ordered by the lock of the lists: the reactor sets the word, then takes the lock and empties the
+//! list; the waiter takes the lock, looks at the word, and only if it is clear links its node. Whoever comes second
+//! sees the first. A reactor that ends does the same with all its sources, and leaves a mark that lets nobody sleep
+//! on one before it is registered elsewhere.
+//!
+//! Lock order: `place`, then the reactor's slab, then the wait lists. No system call but `epoll_ctl` is made under any
+//! of them, and that only under `place`.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use fibra_runtime::wait::list::{List, Node};
+use fibra_runtime::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+use crate::reactor::{Handle, Registration};
+use crate::readiness::{Direction, Edge, Readiness};
+
+/// So many waits in a row from other workers move a descriptor. A wait from afar costs a wake across threads, some
+/// twenty times what a move costs; fewer would let a socket that changes hands once be moved twice.
+const MOVE_AFTER: u32 = 4;
+/// The `home` of a descriptor that is registered nowhere.
+const NOWHERE: u64 = 0;
+/// The `home` of a descriptor whose reactor is gone. Nobody may sleep before it is registered elsewhere.
+const ABANDONED: u64 = u64::MAX;
+
+/// See the [module](self).
+pub(crate) struct Source {
+    readiness: Readiness,
+    waiters: Lock<Waiters>,
+    /// Number of the reactor in `place`, to be read without the lock. A stale value only costs the slow path, or
+    /// counts one wait less: the descriptor is registered somewhere all the same.
+    home: AtomicU64,
+    /// Waits from other workers since the last one from home.
+    visits: AtomicU32,
+    place: Mutex<Option<Registration>>,
+}
+
+struct Waiters {
+    readers: List,
+    writers: List,
+}
+
+impl Waiters {
+    fn of(&mut self, direction: Direction) -> &mut List {
+        match direction {
+            Direction::Read => &mut self.readers,
+            Direction::Write => &mut self.writers,
+        }
+    }
+}
+
+impl Source {
+    pub(crate) fn new() -> Source {
+        Source {
+            readiness: Readiness::new(),
+            waiters: Lock::new(Waiters { readers: List::new(), writers: List::new() }),
+            home: AtomicU64::new(NOWHERE),
+            visits: AtomicU32::new(0),
+            place: Mutex::new(None),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    /// Notes an edge and hands out everyone that it wakes. They are to be woken when no lock is held.
+    pub(crate) fn edge(&self, edge: Edge, mut wakes: impl FnMut(RawWake)) {
+        self.readiness.edge(edge);
+        let mut waiters = self.waiters.lock();
+        for direction in [Direction::Read, Direction::Write] {
+            if edge.wakes(direction) {
+                while let Some(wake) = waiters.of(direction).pop_front() {
+                    wakes(wake);
+                }
+            }
+        }
+    }
+
+    /// Notes that the reactor of that number is gone, and hands out everyone who waits, to find another.
+    pub(crate) fn abandon(&self, home: u64, wakes: impl FnMut(RawWake)) {
+        // Relaxed, both: ordered by the lock of the lists, which `edge` takes next and a waiter holds when it looks. If
+        // the exchange fails, the descriptor has moved, and its new home will speak for it.
+        let _ = self.home.compare_exchange(home, ABANDONED, Ordering::Relaxed, Ordering::Relaxed);
+        self.edge(Edge::ALL, wakes);
+    }
+
+    /// True if a waiter must not sleep: there is something to try, or nobody who would wake it. Under the lists' lock.
+    fn rouses(&self, direction: Direction) -> bool {
+        // Relaxed: see `abandon`.
+        self.readiness.load().is_ready(direction) || self.home.load(Ordering::Relaxed) == ABANDONED
+    }
+
+    /// Puts the task to sleep until an edge of that direction, unless there has been one already.
+    pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
+        let waiter = Waiter { source: self, direction, node: Node::new(), linked: Cell::new(false) };
+        wait::sleep(&waiter, deadline)
+    }
+
+    /// Sees to it that some live reactor hears of this descriptor, `here` by preference.
+    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
+        // Relaxed: the number is a hint. That the descriptor is registered is known from whoever stored it having
+        // called `epoll_ctl` before, and the kernel's own order is enough for that.
+        if self.home.load(Ordering::Relaxed) != here.id() {
+            return self.attach_slow(fd, here);
+        }
+        // Relaxed: a count that decides when to move, nothing else.
+        if self.visits.load(Ordering::Relaxed) != 0 {
+            self.visits.store(0, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn attach_slow(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
+        let mut place = self.place();
+        let Some(former) = place.take() else {
+            *place = Some(self.settle(fd, here)?);
+            return Ok(());
+        };
+        if !self.moves_from(former.handle(), here) {
+            *place = Some(former);
+            return Ok(());
+        }
+        match self.settle(fd, here) {
+            Ok(registration) => {
+                *place = Some(registration);
+                former.cancel(fd);
+                Ok(())
+            }
+            // The old home still hears of the descriptor: the move can wait.
+            Err(_) if !former.handle().is_closed() => {
+                *place = Some(former);
+                Ok(())
+            }
+            Err(error) => {
+                *place = Some(former);
+                Err(error)
+            }
+        }
+    }
+
+    /// Registers with `here` and makes it the home.
+    fn settle(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Registration> {
+        let registration = here.register(fd, self)?;
+        // Relaxed, both: see `attach`.
+        self.home.store(here.id(), Ordering::Relaxed);
+        self.visits.store(0, Ordering::Relaxed);
+        Ok(registration)
+    }
+
+    /// Counts a wait from afar; true if it is the one that moves the descriptor.
+    fn moves_from(&self, home: &Handle, here: &Handle) -> bool {
+        if home.is_closed() {
+            return true;
+        }
+        // Relaxed: see `attach`.
+        home.id() != here.id() && self.visits.fetch_add(1, Ordering::Relaxed) + 1 >= MOVE_AFTER
+    }
+
+    /// Deregisters. Called by the owner of `fd` before it closes it or gives it away, so nobody waits any more.
+    pub(crate) fn detach(&self, fd: RawFd) {
+        // Relaxed: the owner is alone by now, and what it was handed came with its own synchronisation.
+        if self.home.load(Ordering::Relaxed) == NOWHERE {
+            return;
+        }
+        if let Some(registration) = self.place().take() {
+            registration.cancel(fd);
+        }
+    }
+
+    fn place(&self) -> MutexGuard<'_, Option<Registration>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of the reactor that this descriptor is registered with, zero if with none.
+    #[cfg(test)]
+    pub(crate) fn home(&self) -> u64 {
+        self.home.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("readiness", &self.readiness)
+            .field("home", &self.home)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One sleeping task, on its own stack.
+struct Waiter<'a> {
+    source: &'a Source,
+    direction: Direction,
+    /// In the source's list from `after_asleep` until an edge or `before_awake` takes it out; reached under the
+    /// lock of the lists only.
+    node: Node,
+    linked: Cell<bool>,
+}
+
+impl WaitStrategy for Waiter<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut waiters = self.source.waiters.lock();
+        if self.source.rouses(self.direction) {
+            return Asleep::Rouse;
+        }
+        // SAFETY: the wake is used at most once, since only `pop_front` hands it out; and either that has happened and
+        // `before_awake` answers Served, or `before_awake` unlinks the node and the wake is dropped unused.
+        let wake = unsafe { me.raw() };
+        // SAFETY: the node is a field of `self`, which stays in place until `sleep` returns, and that is after
+        // `before_awake` has unlinked it; the list's lock is held; the node is fresh, so it is in no list.
+        unsafe { waiters.of(self.direction).push_back(&self.node, wake) };
+        self.linked.set(true);
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        if !self.linked.get() {
+            return Withdrawal::Withdrawn;
+        }
+        let mut waiters = self.source.waiters.lock();
+        // SAFETY: the node was linked into this very list, or has been taken out of it by an edge; the lock is held.
+        match unsafe { waiters.of(self.direction).remove(&self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}

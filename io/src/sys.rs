@@ -1,0 +1,167 @@
+//! System calls that std does not offer, and what is Linux-only, with a portable fallback for each.
+//!
+//! What a backend owes:
+//!
+//! * transfers that never wait, whatever the mode of the descriptor ([`recv`], [`recv_vectored`], [`send`],
+//!   [`send_vectored`]), and never raise `SIGPIPE`;
+//! * a wait for one descriptor, level-triggered, with a timeout ([`wait_for`]);
+//! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use libc::c_int;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use crate::readiness::Direction;
+
+/// Where writing into a closed connection raises a signal, and cannot be told not to by the call, the socket itself
+/// has to be told: the `connect` and `accept` of socket2 do.
+#[cfg(not(target_vendor = "apple"))]
+const NO_SIGNAL: c_int = libc::MSG_NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+const NO_SIGNAL: c_int = 0;
+
+/// Buffers that one vectored call takes: the `IOV_MAX` of Linux, macOS and the BSDs. More are left to the next call.
+pub(crate) const MAX_BUFFERS: usize = 1024;
+/// Bytes that one call takes, so that the count fits its return value.
+const MAX_BYTES: usize = isize::MAX as usize;
+
+/// Receives what is there, without waiting. `extra` is added to the flags (`MSG_PEEK`).
+#[inline]
+pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Result<usize> {
+    let len = buf.len().min(MAX_BYTES);
+    // SAFETY: the descriptor is borrowed, so it is open; the buffer is writable for `len` bytes and outlives the call.
+    let n = unsafe { libc::recv(fd.as_raw_fd(), buf.as_mut_ptr().cast(), len, libc::MSG_DONTWAIT | extra) };
+    transferred(n)
+}
+
+/// Receives into several buffers in turn, without waiting.
+pub(crate) fn recv_vectored(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    // SAFETY: all zeroes is a valid `msghdr`: null pointers and lengths of zero.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // `IoSliceMut` is guaranteed to have the layout of `iovec`.
+    message.msg_iov = bufs.as_mut_ptr().cast();
+    // The type of this field differs between systems, and the largest value fits every one.
+    message.msg_iovlen = bufs.len().min(MAX_BUFFERS) as _;
+    // SAFETY: the descriptor is borrowed, so it is open; the vector has `msg_iovlen` entries, each of them a buffer
+    // that is writable for its length, and all of them outlive the call.
+    let n = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, libc::MSG_DONTWAIT) };
+    transferred(n)
+}
+
+/// Sends what there is room for, without waiting.
+#[inline]
+pub(crate) fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
+    let len = buf.len().min(MAX_BYTES);
+    let flags = libc::MSG_DONTWAIT | NO_SIGNAL;
+    // SAFETY: the descriptor is borrowed, so it is open; the buffer is readable for `len` bytes and outlives the call.
+    let n = unsafe { libc::send(fd.as_raw_fd(), buf.as_ptr().cast(), len, flags) };
+    transferred(n)
+}
+
+/// Sends from several buffers in turn what there is room for, without waiting.
+pub(crate) fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    let bufs = &bufs[..bufs.len().min(MAX_BUFFERS)];
+    SockRef::from(&fd).send_vectored_with_flags(bufs, libc::MSG_DONTWAIT | NO_SIGNAL)
+}
+
+#[inline]
+fn transferred(n: isize) -> io::Result<usize> {
+    usize::try_from(n).map_err(|_negative| io::Error::last_os_error())
+}
+
+/// Makes a TCP socket that does not wait in `connect`, and is not inherited by children.
+pub(crate) fn tcp_socket_nonblocking(domain: Domain) -> io::Result<Socket> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "openbsd"))]
+    return Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP));
+    #[cfg(not(any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "openbsd"
+    )))]
+    {
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+}
+
+/// Reads or sets `TCP_QUICKACK`.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) mod quickack {
+    use super::{BorrowedFd, SockRef, io};
+
+    pub(crate) fn set(fd: BorrowedFd<'_>, quickack: bool) -> io::Result<()> {
+        SockRef::from(&fd).set_tcp_quickack(quickack)
+    }
+
+    pub(crate) fn get(fd: BorrowedFd<'_>) -> io::Result<bool> {
+        SockRef::from(&fd).tcp_quickack()
+    }
+}
+
+/// Blocks the thread until the descriptor is ready or has an error to tell: true. False once the deadline is reached.
+pub(crate) fn wait_for(
+    fd: BorrowedFd<'_>,
+    direction: Direction,
+    deadline: Option<Instant>,
+) -> io::Result<bool> {
+    let events = match direction {
+        Direction::Read => libc::POLLIN,
+        Direction::Write => libc::POLLOUT,
+    };
+    loop {
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        match poll(fd.as_raw_fd(), events, left) {
+            Ok(true) => return Ok(true),
+            Ok(false) if left.is_some_and(|left| left.is_zero()) => return Ok(false),
+            Ok(false) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits until the descriptor is readable or `timeout` has passed, finer than a millisecond. False, at once, where the
+/// system has no such call; then the caller has to round.
+pub(crate) fn wait_readable_briefly(fd: &impl AsRawFd, timeout: Duration) -> io::Result<bool> {
+    if cfg!(any(target_os = "linux", target_os = "android", target_os = "freebsd")) {
+        poll(fd.as_raw_fd(), libc::POLLIN, Some(timeout)).map(|_ready| true)
+    } else {
+        Ok(false)
+    }
+}
+
+/// `ppoll(2)`: one look, which ends early when a signal comes (`Interrupted`).
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+fn poll(fd: RawFd, events: libc::c_short, timeout: Option<Duration>) -> io::Result<bool> {
+    let mut entry = libc::pollfd { fd, events, revents: 0 };
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        // Below a thousand million, which fits every type that this field has.
+        tv_nsec: timeout.subsec_nanos() as _,
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: there is one entry, writable; the timeout is null or points to a valid timespec; a null mask leaves the
+    // signals as they are. Both outlive the call.
+    match unsafe { libc::ppoll(&mut entry, 1, timeout, std::ptr::null()) } {
+        -1 => Err(io::Error::last_os_error()),
+        n => Ok(n > 0),
+    }
+}
+
+/// `poll(2)`: the same in whole milliseconds, rounded up.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+fn poll(fd: RawFd, events: libc::c_short, timeout: Option<Duration>) -> io::Result<bool> {
+    let mut entry = libc::pollfd { fd, events, revents: 0 };
+    let millis = timeout
+        .map_or(-1, |timeout| c_int::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX));
+    // SAFETY: there is one entry, writable, and it outlives the call.
+    match unsafe { libc::poll(&mut entry, 1, millis) } {
+        -1 => Err(io::Error::last_os_error()),
+        n => Ok(n > 0),
+    }
+}
