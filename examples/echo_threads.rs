@@ -1,0 +1,56 @@
+//! An echo server with a thread for each connection: std alone, the yardstick for `echo_server`.
+//!
+//! Run `cargo run --release --example echo_threads -- 127.0.0.1:7777` (that address is the default), then `nc 127.0.0.1
+//! 7777` in another terminal: each line that you type comes back. Compare the source with `echo_server`, line by line.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+use std::{env, thread};
+
+fn main() -> io::Result<()> {
+    serve()
+}
+
+fn serve() -> io::Result<()> {
+    let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7777".to_owned());
+    let listener = TcpListener::bind(address)?;
+    println!("listening on {}", listener.local_addr()?);
+    io::stdout().flush()?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => start(stream),
+            Err(error) => {
+                // Out of descriptors, most likely: some connection will end and free one.
+                eprintln!("accept: {error}");
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+fn start(stream: TcpStream) {
+    if let Err(error) = thread::Builder::new().spawn(move || report(echo(stream))) {
+        eprintln!("no thread for a connection: {error}");
+    }
+}
+
+/// Sends back what comes, until the client has closed its side.
+fn echo(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            n => stream.write_all(&buffer[..n])?,
+        }
+    }
+}
+
+/// Names the error that ended a connection, unless the client merely went away.
+fn report(outcome: io::Result<()>) {
+    let Err(error) = outcome else { return };
+    if !matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) {
+        eprintln!("connection: {error}");
+    }
+}

@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod runtime;
+
+pub use fibra_io::{net, os};
+pub use fibra_runtime::{
+    Guards, Handle, JoinError, JoinHandle, Task, scope, sleep, sleep_until, spawn, spawn_blocking,
+    spawn_local, task, unblock, yield_now,
+};
+pub use fibra_sync as sync;
+pub use runtime::{Builder, Runtime, run};
