@@ -1,0 +1,7 @@
+//! The comparison with rivals, every runtime with one worker: `cargo bench -p fibra-bench --bench one_worker`.
+
+mod rivals;
+
+fn main() {
+    rivals::compare(1);
+}

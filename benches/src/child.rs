@@ -1,0 +1,80 @@
+//! A child process that never outlives us.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// How many of its last lines of complaint are kept.
+const LINES_KEPT: usize = 8;
+
+/// A running child: killed and buried when dropped.
+pub(crate) struct Child {
+    process: Process,
+    complaints: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl Child {
+    /// Starts `command` and listens to what it says on its standard error.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        let mut child = Self { process: command.spawn()?, complaints: Arc::default() };
+        if let Some(stderr) = child.process.stderr.take() {
+            let kept = Arc::clone(&child.complaints);
+            thread::Builder::new().name("stderr".into()).spawn(move || keep_last(stderr, &kept))?;
+        }
+        Ok(child)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn take_stdin(&mut self) -> io::Result<ChildStdin> {
+        self.process.stdin.take().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+
+    pub(crate) fn take_stdout(&mut self) -> io::Result<ChildStdout> {
+        self.process.stdout.take().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// How the child ended and what it said last, if it has ended.
+    pub(crate) fn obituary(&mut self) -> Option<String> {
+        let status = self.process.try_wait().ok().flatten()?;
+        let kept = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = kept.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
+        let colon = if words.is_empty() { "" } else { ": " };
+        Some(format!("{}{colon}{words}", describe(status)))
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is only the burial.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// Reads to the end, so that the child never waits for us, and keeps the last lines.
+fn keep_last(stderr: ChildStderr, kept: &Mutex<VecDeque<String>>) {
+    let mut reader = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while reader.by_ref().take(4096).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == LINES_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(String::from_utf8_lossy(&line).trim().to_owned());
+        line.clear();
+    }
+}

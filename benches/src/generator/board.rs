@@ -1,0 +1,276 @@
+//! The board on which all connections chalk up their replies.
+
+use crate::wire::{Faults, Outcome, Progress};
+use hdrhistogram::Histogram;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longer latencies than this count as this.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The moment that has not come yet.
+const NEVER: u64 = u64::MAX;
+
+/// Why a connection came to its end.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The server closed it.
+    Closed,
+    /// The system says so.
+    System(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// Replies, latencies and faults of a run, and whether it goes on.
+///
+/// The atomics publish nothing but themselves, hence `Relaxed` throughout; the rest is behind a lock that is held for
+/// some tens of nanoseconds and never over a wait.
+pub(crate) struct Board {
+    /// The zero of the two moments below.
+    epoch: Instant,
+    /// The measured interval, in nanoseconds after the epoch.
+    begin: AtomicU64,
+    end: AtomicU64,
+    stopped: AtomicBool,
+    /// Connections at work.
+    live: AtomicUsize,
+    tally: Mutex<Tally>,
+}
+
+struct Tally {
+    latencies: Histogram<u64>,
+    /// The same since the last report of progress, inside the interval or not.
+    recent: Histogram<u64>,
+    reported: Instant,
+    replies: u64,
+    unsent: u64,
+    faults: Faults,
+}
+
+impl Board {
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            epoch: now,
+            begin: AtomicU64::new(NEVER),
+            end: AtomicU64::new(NEVER),
+            stopped: AtomicBool::new(false),
+            live: AtomicUsize::new(0),
+            tally: Mutex::new(Tally {
+                latencies: new_histogram(),
+                recent: new_histogram(),
+                reported: now,
+                replies: 0,
+                unsent: 0,
+                faults: Faults::default(),
+            }),
+        }
+    }
+
+    /// Opens the measured interval.
+    pub(crate) fn begin(&self) {
+        self.begin.store(self.nanos(Instant::now()), Relaxed);
+    }
+
+    /// Closes the measured interval; connections then finish what they have on the way.
+    pub(crate) fn end(&self) {
+        self.end.store(self.nanos(Instant::now()), Relaxed);
+    }
+
+    /// Ends the run before its time, at somebody's wish.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// True when no further request shall be made.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_stopped() || self.end.load(Relaxed) != NEVER
+    }
+
+    pub(crate) fn connection_starts(&self) {
+        self.live.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Relaxed)
+    }
+
+    /// Takes down how a connection ended. After a stop at somebody's wish nothing is held against the server.
+    pub(crate) fn connection_ends(&self, how: Result<(), Fault>) {
+        if let Err(fault) = how
+            && !self.is_stopped()
+        {
+            self.count(&fault);
+        }
+        self.live.fetch_sub(1, Relaxed);
+    }
+
+    /// Takes down right replies that came at `now` to requests that were due at `dues`.
+    pub(crate) fn record(&self, dues: &[Instant], now: Instant) {
+        let came = self.nanos(now);
+        let mut tally = self.tally();
+        if self.covers(came) {
+            tally.replies += dues.len() as u64;
+        }
+        for &due in dues {
+            self.record_latency(&mut tally, due, now);
+        }
+    }
+
+    /// Takes down a request that was due at `due` and was never sent: it waited at least until `now`.
+    pub(crate) fn record_unsent(&self, due: Instant, now: Instant) {
+        let mut tally = self.tally();
+        if self.covers(self.nanos(due)) {
+            tally.unsent += 1;
+            self.record_latency(&mut tally, due, now);
+        }
+    }
+
+    fn record_latency(&self, tally: &mut Tally, due: Instant, now: Instant) {
+        let latency = as_nanos(now.saturating_duration_since(due)).max(1);
+        tally.recent.saturating_record(latency);
+        if self.covers(self.nanos(due)) {
+            tally.latencies.saturating_record(latency);
+        }
+    }
+
+    pub(crate) fn count_wrong_bytes(&self) {
+        self.tally().faults.wrong_bytes += 1;
+    }
+
+    pub(crate) fn count_timed_out(&self, connections: usize) {
+        self.tally().faults.timed_out += connections as u64;
+    }
+
+    pub(crate) fn count(&self, fault: &Fault) {
+        use io::ErrorKind as Kind;
+        let faults = &mut self.tally().faults;
+        let Fault::System(error) = fault else {
+            faults.lost += 1;
+            return;
+        };
+        match error.kind() {
+            Kind::ConnectionRefused => faults.refused += 1,
+            Kind::WouldBlock | Kind::TimedOut => faults.timed_out += 1,
+            Kind::ConnectionReset | Kind::BrokenPipe | Kind::ConnectionAborted | Kind::UnexpectedEof => {
+                faults.lost += 1;
+            }
+            _ => {
+                faults.other += 1;
+                faults.example.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+
+    /// Sums up the time since the last call.
+    pub(crate) fn progress(&self, elapsed: Duration) -> Progress {
+        let now = Instant::now();
+        let measuring = self.covers(self.nanos(now));
+        let mut tally = self.tally();
+        let span = now.saturating_duration_since(tally.reported).as_secs_f64();
+        let progress = Progress {
+            elapsed,
+            measuring,
+            rate: tally.recent.len() as f64 / span.max(1e-9),
+            p99: tally.recent.value_at_quantile(0.99),
+            faults: tally.faults.total(),
+        };
+        tally.recent.reset();
+        tally.reported = now;
+        progress
+    }
+
+    /// Hands out what was taken down; what the server and the generator used is for the caller to add.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let (begin, end) = (self.begin.load(Relaxed), self.end.load(Relaxed));
+        let tally = self.tally();
+        Outcome {
+            replies: tally.replies,
+            unsent: tally.unsent,
+            elapsed: if begin < end { Duration::from_nanos(end - begin) } else { Duration::ZERO },
+            latencies: tally
+                .latencies
+                .iter_recorded()
+                .map(|v| (v.value_iterated_to(), v.count_at_value()))
+                .collect(),
+            faults: tally.faults.clone(),
+            ..Outcome::default()
+        }
+    }
+
+    fn covers(&self, moment: u64) -> bool {
+        self.begin.load(Relaxed) <= moment && moment < self.end.load(Relaxed)
+    }
+
+    fn nanos(&self, moment: Instant) -> u64 {
+        as_nanos(moment.saturating_duration_since(self.epoch))
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An empty histogram of latencies in nanoseconds, with three significant digits.
+pub(crate) fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, as_nanos(LONGEST), 3)
+        .expect("the bounds are in order and the digits below six")
+}
+
+fn as_nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_interval_is_measured() {
+        let board = Board::new();
+        board.record(&[Instant::now()], Instant::now());
+        board.begin();
+        let due = Instant::now();
+        board.record(&[due, due], Instant::now());
+        board.end();
+        board.record(&[Instant::now()], Instant::now());
+        let outcome = board.outcome();
+        assert_eq!(outcome.replies, 2);
+        assert_eq!(outcome.latencies.iter().map(|(_, count)| count).sum::<u64>(), 2);
+    }
+
+    #[test]
+    fn a_late_reply_counts_from_its_due_time_and_not_towards_the_rate() {
+        let board = Board::new();
+        board.begin();
+        let due = Instant::now();
+        std::thread::sleep(Duration::from_millis(2));
+        board.end();
+        board.record(&[due], due + Duration::from_millis(500));
+        let outcome = board.outcome();
+        assert_eq!(outcome.replies, 0);
+        assert!(outcome.latencies[0].0 >= 499_000_000, "{:?}", outcome.latencies);
+    }
+
+    #[test]
+    fn nothing_is_held_against_the_server_after_a_stop() {
+        let board = Board::new();
+        board.connection_starts();
+        board.connection_starts();
+        board.connection_ends(Err(Fault::Closed));
+        board.stop();
+        board.connection_ends(Err(Fault::Closed));
+        assert_eq!((board.outcome().faults.lost, board.live()), (1, 0));
+    }
+}

@@ -1,0 +1,112 @@
+//! The conductor: says when the measured interval begins and ends, reads the meters at both, and reports.
+
+use super::board::Board;
+use super::say;
+use crate::process::Usage;
+use crate::sys;
+use crate::wire::{Event, Order, Outcome};
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the connections.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Time between two reports of progress.
+const REPORT: Duration = Duration::from_millis(200);
+
+/// What the connections may still take when somebody has ended the run.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// The plan of a run: three moments.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    /// The first request.
+    pub(crate) start: Instant,
+    /// The end of the warm-up.
+    pub(crate) begin: Instant,
+    /// The last request.
+    pub(crate) end: Instant,
+}
+
+impl Plan {
+    /// Starts a moment from now, when all connections have taken up their places.
+    pub(crate) fn new(order: &Order) -> Self {
+        let places = Duration::from_micros(20) * u32::try_from(order.connections).unwrap_or(u32::MAX);
+        let start = Instant::now() + LOOK + places;
+        let begin = start + order.warmup;
+        Self { start, begin, end: begin + order.duration }
+    }
+}
+
+/// Two meters that are read at both ends of the interval.
+struct Meters {
+    server: Option<Usage>,
+    own: Duration,
+}
+
+impl Meters {
+    fn read(order: &Order) -> Self {
+        Self { server: order.server.and_then(Usage::of), own: sys::own_cpu_time().unwrap_or_default() }
+    }
+}
+
+/// Conducts a run to its end and says all that there is to say. `sleep` puts the caller to sleep, a task or a thread.
+pub(crate) fn conduct(order: &Order, plan: Plan, board: &Board, connected: usize, sleep: impl Fn(Duration)) {
+    sleep(plan.start.saturating_duration_since(Instant::now()));
+    // Progress counts from here: what went before was connecting.
+    board.progress(Duration::ZERO);
+    let watch = |until: Instant| watch(plan, until, board, &sleep);
+    let mut early = watch(plan.begin);
+    let mut meters = None;
+    if early.is_none() {
+        let before = Meters::read(order);
+        board.begin();
+        // The interval has its full length, also where so many connections came before us that it began late.
+        early = watch(plan.end.max(Instant::now() + order.duration));
+        board.end();
+        meters = Some((before, Meters::read(order)));
+    }
+    drain(order, board, &sleep);
+    let mut outcome = Outcome { connected, ended_early: early, ..board.outcome() };
+    if let Some((before, after)) = meters {
+        outcome.own_cpu = after.own.saturating_sub(before.own);
+        outcome.server = before
+            .server
+            .zip(after.server)
+            .map(|(before, after)| Usage { cpu: after.cpu.saturating_sub(before.cpu), ..after });
+    }
+    say(&Event::Done(Box::new(outcome)));
+}
+
+/// Sleeps until the given moment and reports progress; comes back early, with the reason, when the run is at its end.
+fn watch(plan: Plan, until: Instant, board: &Board, sleep: &impl Fn(Duration)) -> Option<String> {
+    let mut report = Instant::now() + REPORT;
+    loop {
+        let now = Instant::now();
+        if board.is_stopped() {
+            return Some("stopped".into());
+        }
+        if now >= until {
+            return None;
+        }
+        if board.live() == 0 {
+            return Some("no connection is left".into());
+        }
+        if now >= report {
+            say(&Event::Progress(board.progress(now.saturating_duration_since(plan.start))));
+            report = now + REPORT;
+        }
+        sleep(LOOK.min(until - now));
+    }
+}
+
+/// Gives the connections time to finish what they have on the way, and counts those that do not.
+fn drain(order: &Order, board: &Board, sleep: &impl Fn(Duration)) {
+    let patience = if board.is_stopped() { GRACE } else { order.timeout + GRACE };
+    let deadline = Instant::now() + patience;
+    while board.live() > 0 && Instant::now() < deadline {
+        sleep(LOOK);
+    }
+    if !board.is_stopped() {
+        board.count_timed_out(board.live());
+    }
+}

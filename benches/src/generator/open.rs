@@ -1,0 +1,35 @@
+//! The open loop: requests leave when they are due, whatever the server does.
+
+use super::board::{Board, Fault};
+use super::link::Link;
+use super::pace::Pace;
+use std::time::{Duration, Instant};
+
+/// Time between two looks whether the run is over, once nothing more is due.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Sends what is due, at most `pipeline` requests at a time, until the run is over; what is late is not skipped.
+pub(crate) fn drive(
+    link: &mut Link<'_>,
+    mut pace: Pace,
+    pipeline: usize,
+    board: &Board,
+) -> Result<(), Fault> {
+    let mut dues = Vec::with_capacity(pipeline);
+    while !board.is_over() {
+        pace.take_due(Instant::now(), pipeline, &mut dues);
+        if !dues.is_empty() {
+            link.exchange(&dues)?;
+            continue;
+        }
+        fibra::sleep_until(pace.next_due().unwrap_or_else(|| Instant::now() + LOOK));
+    }
+    give_up_on(pace, board);
+    Ok(())
+}
+
+/// Takes down what was due and did not leave: it is as late as it has become by now.
+pub(crate) fn give_up_on(pace: Pace, board: &Board) {
+    let now = Instant::now();
+    pace.rest(now).for_each(|due| board.record_unsent(due, now));
+}

@@ -1,0 +1,31 @@
+//! The load-test harness of fibra: `cargo run --release -p fibra-bench --bin load`.
+//!
+//! | module | is |
+//! | --- | --- |
+//! | [`options`] | the command line |
+//! | `campaign` | the order of events: every server, the cross-check, the report |
+//! | `run` | one server under load, watched |
+//! | `servers`, `child`, `role` | processes: what they are, how they start, that they end |
+//! | `generator` | the load, in a process of its own; speaks `wire` with the orchestrator |
+//! | [`process`], `sys` | what the system tells of a process and the machine; the only `unsafe` |
+//! | `progress`, [`report`] | what a user sees: a bar, a table, a page, a file |
+#![deny(unsafe_code)]
+
+mod campaign;
+mod child;
+mod generator;
+mod interrupt;
+pub mod options;
+pub mod process;
+mod progress;
+pub mod report;
+mod role;
+mod run;
+mod servers;
+#[expect(unsafe_code, reason = "the one room for calls that std does not offer")]
+mod sys;
+mod wire;
+
+pub use campaign::main;
+pub use servers::Server;
+pub use wire::Faults;

@@ -1,0 +1,77 @@
+//! What a user sees while a server is under load: a bar on a terminal, a line now and then elsewhere.
+
+use crate::report::units;
+use crate::wire::{Order, Progress};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+/// Time between two lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(1);
+
+/// The sight of one run. Everything goes to standard error: standard output is the report's.
+pub(crate) enum Show {
+    /// On a terminal.
+    Bar(ProgressBar),
+    /// Anywhere else.
+    Lines {
+        /// What is under load.
+        title: String,
+        /// When the next line is due.
+        next: Instant,
+    },
+}
+
+impl Show {
+    pub(crate) fn new(title: &str, order: &Order) -> Self {
+        if io::stderr().is_terminal() && io::stdout().is_terminal() {
+            return Self::Bar(new_bar(title, order.warmup + order.duration));
+        }
+        eprintln!("{title}: loading {} with {} connections", order.address, order.connections);
+        Self::Lines { title: title.to_owned(), next: Instant::now() + LINE_EVERY }
+    }
+
+    pub(crate) fn update(&mut self, progress: &Progress) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_position(u64::try_from(progress.elapsed.as_millis()).unwrap_or(u64::MAX));
+                bar.set_message(describe(progress));
+            }
+            Self::Lines { title, next } if Instant::now() >= *next => {
+                eprintln!("{title}: {:.1} s, {}", progress.elapsed.as_secs_f64(), describe(progress));
+                *next = Instant::now() + LINE_EVERY;
+            }
+            Self::Lines { .. } => {}
+        }
+    }
+
+    /// Leaves the last word where the progress was.
+    pub(crate) fn finish(self, word: &str) {
+        match self {
+            Self::Bar(bar) => bar.finish_with_message(word.to_owned()),
+            Self::Lines { title, .. } => eprintln!("{title}: {word}"),
+        }
+    }
+}
+
+fn new_bar(title: &str, length: Duration) -> ProgressBar {
+    let bar = ProgressBar::new(u64::try_from(length.as_millis()).unwrap_or(u64::MAX));
+    let style = ProgressStyle::with_template("{prefix:>16.bold} {bar:28.green/black.bright} {wide_msg}");
+    bar.set_style(style.expect("the template is sound").progress_chars("━╸─"));
+    bar.set_prefix(title.to_owned());
+    bar.set_message("connecting");
+    bar
+}
+
+fn describe(progress: &Progress) -> String {
+    let warming = if progress.measuring { "" } else { " (warming up)" };
+    let faults = match progress.faults {
+        0 => String::new(),
+        count => format!(" · errors: {count}"),
+    };
+    if progress.rate == 0.0 {
+        return format!("no reply{faults}{warming}");
+    }
+    let rate = units::count(progress.rate.round() as u64);
+    format!("{rate} req/s · p99 {}{faults}{warming}", units::nanos(progress.p99))
+}

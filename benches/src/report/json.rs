@@ -1,0 +1,86 @@
+//! Everything that was found, for machines. Times are in nanoseconds, sizes in bytes.
+
+use super::{CrossCheck, Report, Row};
+use serde_json::{Value, json};
+use std::time::UNIX_EPOCH;
+
+/// The shares of requests for which a latency is given.
+const SHARES: [f64; 12] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 1.0];
+
+/// The report as a JSON text of one line.
+pub(crate) fn render(report: &Report) -> String {
+    let started = report.started.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let value = json!({
+        "tool": "fibra load",
+        "version": env!("CARGO_PKG_VERSION"),
+        "started_unix": started,
+        "settings": settings(report),
+        "machine": &report.machine,
+        "pinned": { "server": report.places.0, "generator": report.places.1 },
+        "servers": report.rows.iter().map(server).collect::<Vec<_>>(),
+        "cross_check": report.cross_check.as_ref().map(cross_check),
+        "interrupted": report.interrupted,
+        "clean": report.is_clean(),
+    });
+    format!("{value}\n")
+}
+
+fn settings(report: &Report) -> Value {
+    let options = &report.options;
+    json!({
+        "address": options.address,
+        "servers": options.server,
+        "connections": options.connections,
+        "size": options.size,
+        "pipeline": options.pipeline,
+        "rate": options.rate,
+        "duration_ns": options.duration.as_nanos() as u64,
+        "warmup_ns": options.warmup.as_nanos() as u64,
+        "timeout_ns": options.timeout.as_nanos() as u64,
+    })
+}
+
+fn server(row: &Row) -> Value {
+    json!({
+        "name": row.name,
+        "about": row.about,
+        "connected": row.connected,
+        "replies": row.replies,
+        "elapsed_ns": row.elapsed.as_nanos() as u64,
+        "requests_per_second": row.rate(),
+        "latency": latency(row),
+        "server_cpu_ns": row.server.map(|usage| usage.cpu.as_nanos() as u64),
+        "server_cpu_per_request_ns": row.cpu_per_request(),
+        "server_busy": row.server_busy(),
+        "resident_bytes": row.server.map(|usage| usage.resident),
+        "peak_resident_bytes": row.server.map(|usage| usage.peak),
+        "generator_busy": row.generator_busy(),
+        "unsent": row.unsent,
+        "faults": row.faults,
+        "errors": row.errors,
+        "notes": row.notes,
+        "timeline": row.timeline.iter().map(|progress| json!({
+            "elapsed_ns": progress.elapsed.as_nanos() as u64,
+            "measuring": progress.measuring,
+            "requests_per_second": progress.rate,
+            "p99_ns": progress.p99,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn latency(row: &Row) -> Value {
+    let percentiles = SHARES.map(|share| json!({ "share": share, "ns": row.latency(share) }));
+    let buckets = row.latencies.iter_recorded().map(|v| json!([v.value_iterated_to(), v.count_at_value()]));
+    json!({
+        "unit": "ns",
+        "count": row.latencies.len(),
+        "mean": row.latencies.mean(),
+        "max": row.longest(),
+        "percentiles": percentiles,
+        "histogram": buckets.collect::<Vec<_>>(),
+    })
+}
+
+fn cross_check(check: &CrossCheck) -> Value {
+    json!({ "client": "plain epoll", "ratio": check.ratio, "server": server(&check.row) })
+}

@@ -1,0 +1,239 @@
+//! Line charts, drawn by hand: everything a browser needs is in the text.
+
+use super::html::escape;
+use std::fmt::Write as _;
+
+/// The drawing's measures, in its own units.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    /// Of the whole drawing.
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    /// Room beside the plot: for the numbers on the left, for the names of the lines on the right, and below.
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) top: f64,
+    pub(crate) bottom: f64,
+    /// Lines are named at their right ends; otherwise a legend outside the drawing has to do.
+    pub(crate) names: bool,
+    /// Draws every which-th label of the x axis.
+    pub(crate) thin: usize,
+}
+
+impl Frame {
+    fn x(&self, share: f64) -> f64 {
+        self.left + share * (self.width - self.left - self.right)
+    }
+
+    fn y(&self, share: f64) -> f64 {
+        self.height - self.bottom - share * (self.height - self.top - self.bottom)
+    }
+}
+
+/// A mark on an axis, at a share of its length.
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    /// Empty for a minor one, which is a fainter line alone.
+    pub(crate) label: String,
+}
+
+/// An axis: its title, with the unit, and its marks.
+pub(crate) struct Axis {
+    pub(crate) title: String,
+    pub(crate) ticks: Vec<Tick>,
+}
+
+/// A line, in shares of both axes. Its number chooses colour and dashes in the style sheet.
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) number: usize,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A chart that can be drawn in any frame.
+pub(crate) struct Chart {
+    /// What a reader who cannot see it is told.
+    pub(crate) description: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Line>,
+}
+
+impl Chart {
+    /// Draws the chart; `class` tells drawings apart in the style sheet and the script.
+    pub(crate) fn draw(&self, frame: Frame, class: &str) -> String {
+        let (width, height) = (frame.width, frame.height);
+        let description = escape(&self.description);
+        let (left, right) = (frame.left, frame.width - frame.right);
+        let mut svg = format!(
+            "<svg class=\"chart {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{description}\" \
+             data-left=\"{left}\" data-right=\"{right}\">\n"
+        );
+        self.draw_grid(frame, &mut svg);
+        self.draw_lines(frame, &mut svg);
+        let (top, bottom) = (frame.y(1.0), frame.y(0.0));
+        let _ = writeln!(svg, "<line class=\"cross\" x1=\"0\" x2=\"0\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>");
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn draw_grid(&self, frame: Frame, svg: &mut String) {
+        let (left, right, top, bottom) = (frame.x(0.0), frame.x(1.0), frame.y(1.0), frame.y(0.0));
+        for tick in &self.y.ticks {
+            let (y, class) = (frame.y(tick.at), grid_class(tick));
+            let _ = writeln!(svg, "<path class=\"{class}\" d=\"M{left:.1} {y:.1}H{right:.1}\"/>");
+            if !tick.label.is_empty() {
+                let (x, y, label) = (left - 8.0, y + 4.0, escape(&tick.label));
+                let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{label}</text>");
+            }
+        }
+        for (number, tick) in self.x.ticks.iter().enumerate() {
+            let (x, class) = (frame.x(tick.at), grid_class(tick));
+            let _ = writeln!(svg, "<path class=\"{class}\" d=\"M{x:.1} {top:.1}V{bottom:.1}\"/>");
+            if number.is_multiple_of(frame.thin) {
+                let (y, label) = (bottom + 18.0, escape(&tick.label));
+                let _ =
+                    writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>");
+            }
+        }
+        let _ = writeln!(svg, "<path class=\"axis\" d=\"M{left:.1} {bottom:.1}H{right:.1}\"/>");
+        self.draw_titles(frame, svg);
+    }
+
+    fn draw_titles(&self, frame: Frame, svg: &mut String) {
+        let (x, y) = (frame.x(0.5), frame.height - 8.0);
+        let title = escape(&self.x.title);
+        let _ = writeln!(
+            svg,
+            "<text class=\"title\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{title}</text>"
+        );
+        let title = escape(&self.y.title);
+        let _ = writeln!(svg, "<text class=\"title\" x=\"4\" y=\"14\">{title}</text>");
+    }
+
+    fn draw_lines(&self, frame: Frame, svg: &mut String) {
+        for line in &self.lines {
+            let points = line.points.iter().enumerate().map(|(number, &(x, y))| {
+                let step = if number == 0 { 'M' } else { 'L' };
+                format!("{step}{:.1} {:.1}", frame.x(x), frame.y(y))
+            });
+            let path: String = points.collect();
+            let _ = writeln!(svg, "<path class=\"line s{}\" d=\"{path}\"/>", line.number);
+            if let Some(&(x, y)) = line.points.last() {
+                let (x, y) = (frame.x(x), frame.y(y));
+                let _ = writeln!(
+                    svg,
+                    "<circle class=\"end s{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>",
+                    line.number
+                );
+            }
+        }
+        if frame.names {
+            self.draw_names(frame, svg);
+        }
+    }
+
+    /// Names the lines at their ends, moved apart where they would cover each other.
+    fn draw_names(&self, frame: Frame, svg: &mut String) {
+        let ends = self.lines.iter().filter_map(|line| Some((line, *line.points.last()?)));
+        let mut ends: Vec<_> = ends.map(|(line, (x, y))| (line, frame.x(x), frame.y(y) + 4.0)).collect();
+        ends.sort_by(|a, b| a.2.total_cmp(&b.2));
+        let mut free = frame.top;
+        for (line, x, wanted) in ends {
+            let y = wanted.max(free);
+            free = y + 17.0;
+            let (x, name) = (x + 9.0, escape(&shorten(&line.name)));
+            let _ = writeln!(
+                svg,
+                "<text class=\"name s{}\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>",
+                line.number
+            );
+        }
+    }
+}
+
+/// As much of a name as the margin holds; the legend has the whole.
+fn shorten(name: &str) -> String {
+    const ROOM: usize = 16;
+    match name.char_indices().nth(ROOM) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+fn grid_class(tick: &Tick) -> &'static str {
+    if tick.label.is_empty() { "grid minor" } else { "grid" }
+}
+
+/// A logarithmic scale over values of at least 1.
+#[derive(Clone, Copy)]
+pub(crate) struct Log {
+    low: f64,
+    high: f64,
+}
+
+impl Log {
+    /// Covers `low` to `high`, both widened to a 1, 2 or 5 times a power of ten.
+    pub(crate) fn covering(low: f64, high: f64) -> Self {
+        let low = rounds().take_while(|&round| round <= low.max(1.0)).last().unwrap_or(1.0);
+        let high = rounds().find(|&round| round >= high && round > low).unwrap_or(low * 10.0);
+        Self { low: low.log10(), high: high.log10() }
+    }
+
+    /// Where a value stands, as a share of the scale.
+    pub(crate) fn share(self, value: f64) -> f64 {
+        ((value.max(1.0).log10() - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+
+    /// The marks: every 1, 2 and 5, with labels as far as there is room.
+    pub(crate) fn ticks(self, label: impl Fn(f64) -> String) -> Vec<Tick> {
+        let crowded = self.high - self.low > 3.1;
+        let inside = rounds().filter(|round| (self.low - 1e-9..=self.high + 1e-9).contains(&round.log10()));
+        let marks = inside.take_while(|round| round.log10() <= self.high + 1e-9);
+        let tick = |round: f64| {
+            let is_power = (round.log10() - round.log10().round()).abs() < 1e-9;
+            let label = if crowded && !is_power { String::new() } else { label(round) };
+            Tick { at: self.share(round), label }
+        };
+        marks.map(tick).collect()
+    }
+}
+
+/// 1, 2, 5, 10, 20, 50 and on, up to the largest power of ten that is of any use here.
+fn rounds() -> impl Iterator<Item = f64> {
+    (0..16).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)))
+}
+
+/// The marks of a linear scale from zero, and its upper end.
+pub(crate) fn linear_ticks(high: f64, label: impl Fn(f64) -> String) -> (f64, Vec<Tick>) {
+    let step = rounds().find(|step| high / step <= 5.0).unwrap_or(1.0).max(1.0);
+    let steps = (high / step).ceil().max(1.0);
+    let tick = |number: u32| Tick { at: f64::from(number) / steps, label: label(f64::from(number) * step) };
+    (steps * step, (0..=steps as u32).map(tick).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_scale_ends_at_round_numbers() {
+        let scale = Log::covering(13_000.0, 4_100_000.0);
+        let labels: Vec<_> = scale.ticks(|v| format!("{v:.0}")).into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels.first().map(String::as_str), Some("10000"));
+        assert_eq!(labels.last().map(String::as_str), Some("5000000"));
+        assert!((scale.share(10_000.0)).abs() < 1e-9 && (scale.share(5e6) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_log_scale_over_one_value_has_a_length() {
+        assert!(Log::covering(10.0, 10.0).share(10.0).is_finite());
+        assert!(Log::covering(0.0, 0.0).share(0.0).is_finite());
+    }
+
+    #[test]
+    fn a_linear_scale_begins_at_zero_and_covers() {
+        let (high, ticks) = linear_ticks(123_000.0, |v| format!("{v:.0}"));
+        assert_eq!((high, ticks.len(), ticks[0].label.as_str()), (150_000.0, 4, "0"));
+    }
+}

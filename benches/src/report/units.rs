@@ -1,0 +1,126 @@
+//! Numbers as people read them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A time in nanoseconds with three digits: `950 ns`, `12.3 µs`, `4.56 ms`, `7.89 s`.
+#[must_use]
+pub fn nanos(nanos: u64) -> String {
+    let value = nanos as f64;
+    // The limits are where three digits would round up into the next unit.
+    let (value, unit) = match value {
+        v if v < 999.5 => return format!("{nanos} ns"),
+        v if v < 999.5e3 => (v / 1e3, "µs"),
+        v if v < 999.5e6 => (v / 1e6, "ms"),
+        v => (v / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A time that somebody chose, as short as it goes: `5 s`, `1.5 s`, `300 ms`.
+#[must_use]
+pub fn time(time: Duration) -> String {
+    let millis = time.as_millis();
+    if millis < 1000 { format!("{millis} ms") } else { format!("{} s", millis as f64 / 1e3) }
+}
+
+/// A whole number with its thousands apart: `1,234,567`.
+#[must_use]
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size with its unit: `512 B`, `3.25 MiB`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{} {unit}", three_digits(value)) }
+}
+
+/// A share in whole percent.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// A moment in UTC: `2026-01-31 23:59 UTC`.
+#[must_use]
+pub fn date(moment: SystemTime) -> String {
+    let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let (year, month, day) = civil(seconds / 86_400);
+    let minutes = seconds / 60 % (24 * 60);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    }
+}
+
+/// The date of a day after 1970-01-01, in years that begin in March, so that the leap day comes last
+/// (after Howard Hinnant, "chrono-compatible low-level date algorithms").
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let texts = [950, 1_000, 12_345, 999_499, 999_500, 4_560_000, 7_890_000_000].map(nanos);
+        assert_eq!(texts, ["950 ns", "1.00 µs", "12.3 µs", "999 µs", "1.00 ms", "4.56 ms", "7.89 s"]);
+    }
+
+    #[test]
+    fn chosen_times_are_short() {
+        assert_eq!([300, 1_500, 5_000].map(|ms| time(Duration::from_millis(ms))), ["300 ms", "1.5 s", "5 s"]);
+    }
+
+    #[test]
+    fn thousands_are_apart() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(
+            [512, 1 << 20, 3 << 19, 1 << 40].map(bytes),
+            ["512 B", "1.00 MiB", "1.50 MiB", "1.00 TiB"]
+        );
+    }
+
+    #[test]
+    fn dates_are_right_around_leap_days() {
+        let at = |seconds| date(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "1970-01-01 00:00 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(at(1_767_225_599), "2025-12-31 23:59 UTC");
+    }
+}

@@ -1,0 +1,75 @@
+//! Which of three parts this process plays.
+//!
+//! There is one executable. Started by a user it is the orchestrator, which starts itself again as a server or as a
+//! generator; the part is told in the environment, because a server takes its address from its first argument.
+
+use crate::sys;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::{env, io, process};
+
+const ROLE: &str = "FIBRA_LOAD_ROLE";
+const CPU: &str = "FIBRA_LOAD_CPU";
+const PARENT: &str = "FIBRA_LOAD_PARENT";
+const GENERATOR: &str = "generator";
+
+/// A part to be played in a process of its own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// One of the example servers, by name.
+    Server(String),
+    /// The client.
+    Generator,
+}
+
+impl Role {
+    /// A command that plays this part on processor `cpu`, with pipes for its streams.
+    pub(crate) fn command(&self, cpu: Option<usize>) -> io::Result<Command> {
+        let mut command = Command::new(env::current_exe()?);
+        let (name, stdin) = match self {
+            Self::Server(name) => (name.as_str(), Stdio::null()),
+            Self::Generator => (GENERATOR, Stdio::piped()),
+        };
+        command.env(ROLE, name).env(PARENT, process::id().to_string()).env_remove(CPU);
+        if let Some(cpu) = cpu {
+            command.env(CPU, cpu.to_string());
+        }
+        // A group of its own: Ctrl-C at the terminal is for the orchestrator, which decides what becomes of us.
+        command.process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    /// The part this process was started for, if it is one of ours; takes up its processor and ties it to its parent.
+    pub(crate) fn assume() -> Option<Self> {
+        let role = env::var(ROLE).ok()?;
+        let _ = sys::die_with_parent();
+        if env::var(PARENT).ok()? != std::os::unix::process::parent_id().to_string() {
+            // The parent ended before we were tied to it.
+            process::exit(1);
+        }
+        if let Some(cpu) = env::var(CPU).ok().and_then(|cpu| cpu.parse().ok())
+            && let Err(error) = sys::pin_to(cpu)
+        {
+            eprintln!("cannot stay on processor {cpu}: {error}");
+        }
+        // Each connection is a descriptor or two.
+        let _ = sys::raise_open_files();
+        Some(if role == GENERATOR { Self::Generator } else { Self::Server(role) })
+    }
+}
+
+/// Where the two processes run: apart from each other where there are two processors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) server: Option<usize>,
+    pub(crate) generator: Option<usize>,
+}
+
+impl Places {
+    pub(crate) fn choose() -> Self {
+        match sys::allowed_cpus()[..] {
+            [server, generator, ..] => Self { server: Some(server), generator: Some(generator) },
+            _ => Self::default(),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One run: a generator at work on one server, watched until it has said all.
+
+use crate::child::Child;
+use crate::generator::PATIENCE;
+use crate::interrupt::Interrupt;
+use crate::progress::Show;
+use crate::role::Role;
+use crate::servers::Running;
+use crate::wire::{Event, Order, Outcome, Progress, STOP};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the server and at Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a generator may take longer than its plan says.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// What it may take once it was told to stop.
+const STOP_SLACK: Duration = Duration::from_secs(2);
+
+/// Between the loss of the connections and the moment the server's end can be seen.
+const DEATH_SLACK: Duration = Duration::from_millis(300);
+
+/// What came of a run.
+#[derive(Default)]
+pub(crate) struct Finished {
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) timeline: Vec<Progress>,
+    /// What went wrong with the processes themselves.
+    pub(crate) errors: Vec<String>,
+}
+
+/// A generator at work.
+struct Generator {
+    child: Child,
+    stdin: ChildStdin,
+    events: Receiver<Event>,
+}
+
+impl Generator {
+    fn start(order: &Order, cpu: Option<usize>) -> io::Result<Self> {
+        let mut child = Child::start(&mut Role::Generator.command(cpu)?)?;
+        let (mut stdin, stdout) = (child.take_stdin()?, child.take_stdout()?);
+        writeln!(stdin, "{}", serde_json::to_string(order)?)?;
+        Ok(Self { child, stdin, events: listen(stdout)? })
+    }
+
+    fn stop(&mut self) {
+        // One that is gone already needs no telling.
+        let _ = writeln!(self.stdin, "{STOP}");
+    }
+}
+
+fn listen(stdout: ChildStdout) -> io::Result<Receiver<Event>> {
+    let (tell, events) = mpsc::channel();
+    let listen = move || {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        for event in lines.map_while(|line| serde_json::from_str(&line).ok()) {
+            if tell.send(event).is_err() {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("events".into()).spawn(listen)?;
+    Ok(events)
+}
+
+/// Carries out `order` against `server` and shows how it goes.
+pub(crate) fn run(
+    order: &Order,
+    server: &mut Running,
+    cpu: Option<usize>,
+    show: &mut Show,
+    interrupt: &Interrupt,
+) -> io::Result<Finished> {
+    let patience = PATIENCE + order.warmup + order.duration + order.timeout + SLACK;
+    let generator = Generator::start(order, cpu)?;
+    let deadline = Instant::now() + patience;
+    let mut watch =
+        Watch { generator, server, interrupt, deadline, timeout: order.timeout, stopping: false, died: None };
+    let mut finished = Finished::default();
+    if let Err(error) = watch.listen_to_the_end(show, &mut finished) {
+        finished.errors.push(error);
+    }
+    let lost = finished.outcome.as_ref().is_some_and(|outcome| outcome.faults.lost > 0);
+    if let Some(how) = watch.cause_of_death(lost) {
+        finished.errors.push(format!("the server died in the middle ({how})"));
+    }
+    Ok(finished)
+}
+
+/// The orchestrator's eyes on a run: on both processes, on the clock and on Ctrl-C.
+struct Watch<'a> {
+    generator: Generator,
+    server: &'a mut Running,
+    interrupt: &'a Interrupt,
+    /// When a generator that has not come to its end is given up.
+    deadline: Instant,
+    timeout: Duration,
+    stopping: bool,
+    /// How the server ended, if it did.
+    died: Option<String>,
+}
+
+impl Watch<'_> {
+    /// Takes in what the generator says up to its last word; an error says why that did not come.
+    fn listen_to_the_end(&mut self, show: &mut Show, finished: &mut Finished) -> Result<(), String> {
+        loop {
+            match self.generator.events.recv_timeout(LOOK) {
+                Ok(Event::Progress(progress)) => {
+                    show.update(&progress);
+                    finished.timeline.push(progress);
+                }
+                Ok(Event::Done(outcome)) => {
+                    finished.outcome = Some(*outcome);
+                    return Ok(());
+                }
+                Ok(Event::Connected(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let words = last_words(&mut self.generator.child);
+                    return Err(format!("the generator ended by itself: {words}"));
+                }
+            }
+            self.look_around()?;
+        }
+    }
+
+    fn look_around(&mut self) -> Result<(), String> {
+        let now = Instant::now();
+        if self.interrupt.is_set() && !self.stopping {
+            self.stopping = true;
+            self.generator.stop();
+            self.deadline = now + STOP_SLACK;
+        }
+        if self.died.is_none() {
+            self.died = self.server.obituary();
+            if self.died.is_some() {
+                self.deadline = self.deadline.min(now + self.timeout + STOP_SLACK);
+            }
+        }
+        if now > self.deadline { Err("the generator did not come to an end in time".into()) } else { Ok(()) }
+    }
+
+    /// How the server ended, if it did. Where connections were lost, its end may be a moment away.
+    fn cause_of_death(&mut self, lost: bool) -> Option<String> {
+        let patience = if lost && self.server.id().is_some() { DEATH_SLACK } else { Duration::ZERO };
+        let deadline = Instant::now() + patience;
+        loop {
+            let died = self.died.take().or_else(|| self.server.obituary());
+            if died.is_some() || Instant::now() >= deadline {
+                return died;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// What a generator that has closed its output said; its end is a moment away.
+fn last_words(child: &mut Child) -> String {
+    thread::sleep(LOOK);
+    child.obituary().unwrap_or_else(|| "without a word".into())
+}

@@ -1,0 +1,139 @@
+//! What the orchestrator and the generator say to each other: one order down, many events up, a JSON value a line.
+
+use crate::process::Usage;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The line by which the orchestrator ends a run before its time. The end of the pipe means the same.
+pub(crate) const STOP: &str = "stop";
+
+/// Which client makes the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Client {
+    /// A fibra task for every connection.
+    Fibra,
+    /// One epoll loop that knows nothing of fibra.
+    Plain,
+}
+
+/// What a generator has to do; the first line it reads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) address: SocketAddr,
+    pub(crate) client: Client,
+    pub(crate) connections: usize,
+    /// Bytes of a request, and of its reply.
+    pub(crate) size: usize,
+    /// Requests that one connection keeps on their way.
+    pub(crate) pipeline: usize,
+    /// Requests per second over all connections, sent when due whatever the server does; `None`: the next one
+    /// follows the reply.
+    pub(crate) rate: Option<f64>,
+    pub(crate) warmup: Duration,
+    pub(crate) duration: Duration,
+    /// How long a reply may keep silent before its connection is given up.
+    pub(crate) timeout: Duration,
+    /// The server's process, where it is one of ours and its usage can be read.
+    pub(crate) server: Option<u32>,
+}
+
+impl Order {
+    /// The bytes that one connection has on their way at the most.
+    pub(crate) fn batch_bytes(&self) -> usize {
+        self.size * self.pipeline
+    }
+}
+
+/// What a generator says while it works.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Event {
+    /// All connections were tried; this many stand.
+    Connected(usize),
+    /// Some time went by.
+    Progress(Progress),
+    /// The last word.
+    Done(Box<Outcome>),
+}
+
+/// The state of a run, several times a second.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// Since the common start, the warm-up included.
+    pub(crate) elapsed: Duration,
+    pub(crate) measuring: bool,
+    /// Replies per second since the last report.
+    pub(crate) rate: f64,
+    /// The 99th percentile since the last report, in nanoseconds.
+    pub(crate) p99: u64,
+    pub(crate) faults: u64,
+}
+
+/// All that a run has shown.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) connected: usize,
+    /// Right replies that came in the measured interval.
+    pub(crate) replies: u64,
+    /// Requests that were due in the interval and never left, because their connection waited for a reply to the
+    /// end. Their latencies are in the histogram as far as they had grown.
+    pub(crate) unsent: u64,
+    /// The length of the measured interval.
+    pub(crate) elapsed: Duration,
+    /// The histogram: latency in nanoseconds, and how many replies had it.
+    pub(crate) latencies: Vec<(u64, u64)>,
+    pub(crate) faults: Faults,
+    /// What the server used in the interval, and its memory at the end of it.
+    pub(crate) server: Option<Usage>,
+    /// Processor time of the generator in the interval.
+    pub(crate) own_cpu: Duration,
+    /// Why the run ended before its time, if it did.
+    pub(crate) ended_early: Option<String>,
+}
+
+/// What went wrong, counted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Faults {
+    /// Connections that the server's side refused.
+    pub refused: u64,
+    /// Connections that the server cut off while replies were due.
+    pub lost: u64,
+    /// Replies that were not the request, byte for byte.
+    pub wrong_bytes: u64,
+    /// Connections that were given up because nothing came for too long.
+    pub timed_out: u64,
+    /// Any other error of the system.
+    pub other: u64,
+    /// The words of the first error of the last kind.
+    pub example: Option<String>,
+}
+
+impl Faults {
+    /// How many there were of all kinds.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.refused + self.lost + self.wrong_bytes + self.timed_out + self.other
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            (self.refused, "refused"),
+            (self.lost, "cut off by the server"),
+            (self.wrong_bytes, "wrong bytes"),
+            (self.timed_out, "timed out"),
+            (self.other, "other errors"),
+        ];
+        let mut gap = "";
+        for (count, kind) in kinds.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "{gap}{kind}: {count}")?;
+            gap = ", ";
+        }
+        if let Some(example) = &self.example {
+            write!(f, " (such as: {example})")?;
+        }
+        Ok(())
+    }
+}
