@@ -136,6 +136,9 @@ impl<S: AsFd> Descriptor<S> {
                 "a cancelled task does not wait for its sockets",
             ));
         }
+        if driver::with_current(|here: &Handle| self.source().is_at_home(here)) == Some(true) {
+            return self.wait_for_edge(direction, deadline);
+        }
         match driver::current::<Handle>() {
             Some(here) => {
                 self.source().attach(self.fd().as_raw_fd(), &here)?;

@@ -113,18 +113,24 @@ impl Source {
         wait::sleep(&waiter, deadline)
     }
 
-    /// Sees to it that some live reactor hears of this descriptor, `here` by preference.
-    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
+    /// True if the reactor of `here` hears of this descriptor. Counts as a wait from home.
+    #[inline]
+    pub(crate) fn is_at_home(&self, here: &Handle) -> bool {
         // Relaxed: the number is a hint. That the descriptor is registered is known from whoever stored it having
         // called `epoll_ctl` before, and the kernel's own order is enough for that.
         if self.home.load(Ordering::Relaxed) != here.id() {
-            return self.attach_slow(fd, here);
+            return false;
         }
         // Relaxed: a count that decides when to move, nothing else.
         if self.visits.load(Ordering::Relaxed) != 0 {
             self.visits.store(0, Ordering::Relaxed);
         }
-        Ok(())
+        true
+    }
+
+    /// Sees to it that some live reactor hears of this descriptor, `here` by preference.
+    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
+        if self.is_at_home(here) { Ok(()) } else { self.attach_slow(fd, here) }
     }
 
     #[cold]
@@ -159,7 +165,7 @@ impl Source {
     /// Registers with `here` and makes it the home.
     fn settle(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Registration> {
         let registration = here.register(fd, self)?;
-        // Relaxed, both: see `attach`.
+        // Relaxed, both: see `is_at_home`.
         self.home.store(here.id(), Ordering::Relaxed);
         self.visits.store(0, Ordering::Relaxed);
         Ok(registration)
@@ -170,7 +176,7 @@ impl Source {
         if home.is_closed() {
             return true;
         }
-        // Relaxed: see `attach`.
+        // Relaxed: see `is_at_home`.
         home.id() != here.id() && self.visits.fetch_add(1, Ordering::Relaxed) + 1 >= MOVE_AFTER
     }
 
@@ -231,8 +237,9 @@ impl WaitStrategy for Waiter<'_> {
         Asleep::Stay
     }
 
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        if !self.linked.get() {
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // Notified of a node that was linked: by the edge that took it out.
+        if !self.linked.get() || why == Waking::Notified {
             return Withdrawal::Withdrawn;
         }
         let mut waiters = self.source.waiters.lock();

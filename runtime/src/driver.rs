@@ -96,6 +96,11 @@ pub fn current<H: Any + Send + Sync>() -> Option<Arc<H>> {
     crate::current::with_worker(|worker| Arc::clone(worker.driver_handle()))?.downcast().ok()
 }
 
+/// As [`current`], without a count: for a look at the handle on a hot path. `f` must not wait.
+pub fn with_current<H: Any + Send + Sync, R>(f: impl FnOnce(&H) -> R) -> Option<R> {
+    crate::current::with_worker(|worker| worker.driver_handle().downcast_ref().map(f))?
+}
+
 /// The driver of runtimes without I/O: a flag and a condition variable.
 pub(crate) struct NoIo(Arc<Flag>);
 

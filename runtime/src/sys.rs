@@ -4,11 +4,26 @@
 
 use std::num::NonZeroUsize;
 use std::thread;
+use std::time::Duration;
 
 /// Whether workers that poll take nothing from anybody: the machine has several processors, and the process may use one
 /// for each worker.
 pub(crate) fn may_poll(workers: usize) -> bool {
-    processors() > 1 && thread::available_parallelism().map_or(1, NonZeroUsize::get) >= workers
+    cfg!(unix) && processors() > 1 && thread::available_parallelism().map_or(1, NonZeroUsize::get) >= workers
+}
+
+/// The processor time that the calling thread has spent so far.
+#[cfg(unix)]
+pub(crate) fn thread_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is a `timespec` of ours. The clock exists; were it refused, the time would stay zero.
+    _ = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn thread_time() -> Duration {
+    Duration::ZERO
 }
 
 /// The processors of the machine, whether this process may use them or not.

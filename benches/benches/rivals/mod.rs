@@ -41,7 +41,7 @@ struct Entrant {
 const ENTRANTS: [Entrant; 6] = [
     Entrant { name: "fibra", start: fibra::start_at_home, enters: always },
     Entrant { name: "fibra migratable", start: fibra::start_migratable, enters: always },
-    Entrant { name: "may", start: may::start, enters: always },
+    Entrant { name: "may", start: may::start, enters: where_it_ends },
     Entrant { name: "tokio current", start: tokio::start_current, enters: on_one_worker },
     Entrant { name: "tokio multi", start: tokio::start_multi, enters: always },
     Entrant { name: "std threads", start: threads::start, enters: without_yields },
@@ -49,6 +49,12 @@ const ENTRANTS: [Entrant; 6] = [
 
 fn always(_: Question, _: usize) -> bool {
     true
+}
+
+/// On more than one worker two coroutines of may 0.3.51 that park and unpark each other now and then do so for ever: one of
+/// its threads goes on yielding the processor, and nothing else runs.
+fn where_it_ends(question: Question, workers: usize) -> bool {
+    question != Question::Park || workers == 1
 }
 
 fn on_one_worker(_: Question, workers: usize) -> bool {

@@ -57,7 +57,7 @@ impl Stack {
 
     /// The addresses whose touch is an overflow.
     pub(crate) fn guard_range(&self) -> Range<usize> {
-        let start = self.limit.get();
+        let start = self.limit().get();
         start..start + self.region.guard()
     }
 

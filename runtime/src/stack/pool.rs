@@ -72,9 +72,7 @@ impl Pool {
         } else {
             shelf_of(&mut self.others, &self.stacks, size).give(stack, &self.stacks);
         }
-        if self.stacks.is_hungry() {
-            self.answer_hunger();
-        }
+        self.answer_hunger();
     }
 
     /// Gives memory back that no task has used for a while: in this pool, and a lot of it in the exchange.
@@ -92,9 +90,16 @@ impl Pool {
     }
 
     /// Gives all to the exchange, if another worker's take has failed.
+    #[inline]
+    pub(crate) fn answer_hunger(&mut self) {
+        if self.stacks.is_hungry() {
+            self.answer_hunger_slow();
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn answer_hunger(&mut self) {
+    fn answer_hunger_slow(&mut self) {
         if self.stacks.answer_hunger() {
             self.empty();
         }

@@ -151,6 +151,7 @@ impl Header {
         self.home.store(Arc::as_ptr(block).cast_mut(), Ordering::Relaxed);
     }
 
+    #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         // SeqCst: the load of the pair with `ASLEEP`; the word's head has the proof. A plain load on most machines.
         self.cancelled.load(Ordering::SeqCst)
@@ -175,6 +176,7 @@ impl Header {
     ///
     /// # Safety
     /// The caller runs in this very task.
+    #[inline]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
         // SAFETY: the suspender lies at the top of the stack that this code runs on.
         unsafe { (*self.suspender.get()).suspend(stop) };

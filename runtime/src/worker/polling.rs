@@ -1,117 +1,243 @@
 //! Adaptive polling: whether to poll a little before sleeping in the driver.
 //!
-//! To fall asleep and be woken costs about [`SLEEP_COST`] of processor time, and about as much delay. When the next
-//! work is likely to come sooner than that, polling for it is cheaper and answers at once; when it is not, polling
-//! burns the processor. So each idle time is judged afterwards by what polling through it would have saved or wasted,
-//! and an average of the judgements decides the next one. While it says no, one idle time in [`EXPLORE`] is polled all
-//! the same (and ever fewer as that keeps failing), since only a poll can tell that work now comes sooner.
+//! To fall asleep and be woken costs processor time and delay, and how much depends on the machine and on the load: one
+//! busy connection pays for it with every request, while under an even stream of requests a sleeper finds several at
+//! once when it wakes. No threshold on the length of idle times tells these apart. So both ways are tried, and what is
+//! compared is the thing itself: the processor time that this thread spends per task that it runs.
+//!
+//! Idle times are counted in epochs. Each epoch is spent in one way, polling or sleeping, and measured as a whole with
+//! two readings of the thread's clock. The cheaper way is kept; now and then an epoch goes the other way, to see whether
+//! the load has changed, and the longer nothing changes the rarer that is. Polling that finds nothing a few times in a
+//! row ends its epoch at once, so that an idle runtime does not poll.
 
 use std::time::Duration;
 
-/// What a sleep and its wake cost.
-const SLEEP_COST: i64 = 22_000;
-
 /// How long one poll lasts at the most.
-pub(crate) const LONGEST: Duration = Duration::from_nanos(40_000);
+pub(crate) const LONGEST: Duration = Duration::from_micros(40);
 
-/// One idle time in so many is polled although the average speaks against it; grows up to `EXPLORE_MOST`.
-const EXPLORE: u32 = 16;
-const EXPLORE_MOST: u32 = 4096;
+/// Idle times in an epoch.
+const EPOCH: u32 = 32;
 
-/// Weight of the newest judgement: one part in so many.
-const WEIGHT: i64 = 8;
+/// Polls in a row that may find nothing before the epoch is given up.
+const FAILURES: u32 = 3;
+
+/// Epochs between two looks at the other way: at first, while polling, and while sleeping.
+const EXPLORE_FIRST: u32 = 4;
+const EXPLORE_MOST_POLLING: u32 = 32;
+const EXPLORE_MOST_SLEEPING: u32 = 512;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Sleep,
+    Poll,
+}
+
+impl Way {
+    fn other(self) -> Way {
+        match self {
+            Way::Sleep => Way::Poll,
+            Way::Poll => Way::Sleep,
+        }
+    }
+}
+
+/// What a thread has spent and done so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Reading {
+    /// Processor time.
+    pub(crate) spent: Duration,
+    /// Tasks run; wraps.
+    pub(crate) done: u32,
+}
 
 /// What one worker has learned.
 pub(crate) struct Polling {
     enabled: bool,
-    /// Average gain in nanoseconds of polling through an idle time.
-    gain: i64,
-    until_explore: u32,
+    /// The way of this epoch, and the one that was cheaper so far.
+    way: Way,
+    best: Way,
+    /// Nanoseconds per task, by way; unknown at first.
+    sleeping: Option<u64>,
+    polling: Option<u64>,
+    begun: Reading,
+    left: u32,
+    failures: u32,
     explore: u32,
+    until_explore: u32,
 }
 
 impl Polling {
     pub(crate) fn new(enabled: bool) -> Self {
-        Polling { enabled, gain: 0, until_explore: EXPLORE, explore: EXPLORE }
+        Polling {
+            enabled,
+            way: Way::Sleep,
+            best: Way::Sleep,
+            sleeping: None,
+            polling: None,
+            begun: Reading::default(),
+            left: EPOCH,
+            failures: 0,
+            explore: EXPLORE_FIRST,
+            until_explore: 1,
+        }
     }
 
-    /// Whether to poll through the idle time that begins now.
-    pub(crate) fn begin(&mut self) -> bool {
+    /// Whether to poll through the idle time that begins now. `read` is asked once an epoch.
+    pub(crate) fn begin(&mut self, read: impl FnOnce() -> Reading) -> bool {
         if !self.enabled {
             return false;
         }
-        if self.gain > 0 {
-            return true;
+        if self.left == 0 {
+            self.end_epoch(read());
         }
-        self.until_explore -= 1;
-        if self.until_explore > 0 {
-            return false;
-        }
-        self.until_explore = self.explore;
-        true
+        self.left -= 1;
+        self.way == Way::Poll
     }
 
-    /// Work came after `waited` of polling.
-    pub(crate) fn succeeded(&mut self, waited: Duration) {
-        self.explore = EXPLORE;
-        self.learn(SLEEP_COST - i64::try_from(waited.as_nanos()).unwrap_or(i64::MAX / 2));
+    /// Work came while polling.
+    pub(crate) fn succeeded(&mut self) {
+        self.failures = 0;
     }
 
     /// Nothing came in all the time that was polled.
-    pub(crate) fn failed(&mut self) {
-        if self.gain <= 0 {
-            self.explore = (self.explore * 2).min(EXPLORE_MOST);
-            self.until_explore = self.explore;
+    pub(crate) fn failed(&mut self, read: impl FnOnce() -> Reading) {
+        self.failures += 1;
+        if self.failures >= FAILURES {
+            self.give_up(read());
         }
-        self.learn(-(LONGEST.as_nanos() as i64));
     }
 
-    fn learn(&mut self, gain: i64) {
-        self.gain += (gain - self.gain) / WEIGHT;
+    /// Polling finds nothing: it is dearer than sleeping by as much as one likes.
+    fn give_up(&mut self, now: Reading) {
+        self.polling = Some(u64::MAX);
+        self.settle(Way::Sleep);
+        self.start(self.best, now);
     }
+
+    fn end_epoch(&mut self, now: Reading) {
+        let cost = cost(self.begun, now);
+        let known = match self.way {
+            Way::Sleep => &mut self.sleeping,
+            Way::Poll => &mut self.polling,
+        };
+        *known = Some(match *known {
+            Some(known) if known != u64::MAX => known / 2 + cost / 2,
+            _ => cost,
+        });
+        if self.way != self.best {
+            self.settle(self.cheaper());
+            return self.start(self.best, now);
+        }
+        self.until_explore = self.until_explore.saturating_sub(1);
+        let explores = self.until_explore == 0;
+        self.start(if explores { self.best.other() } else { self.best }, now);
+    }
+
+    /// The cheaper way; polling where they are equal, since it answers sooner.
+    fn cheaper(&self) -> Way {
+        match (self.polling, self.sleeping) {
+            (Some(polling), Some(sleeping)) if polling <= sleeping => Way::Poll,
+            _ => Way::Sleep,
+        }
+    }
+
+    /// Goes on with `best`, and looks at the other way the more rarely the longer it is that.
+    fn settle(&mut self, best: Way) {
+        let most = if best == Way::Poll { EXPLORE_MOST_POLLING } else { EXPLORE_MOST_SLEEPING };
+        self.explore = if best == self.best { (self.explore * 2).min(most) } else { EXPLORE_FIRST };
+        self.until_explore = self.explore;
+        self.best = best;
+    }
+
+    fn start(&mut self, way: Way, now: Reading) {
+        (self.way, self.begun, self.left, self.failures) = (way, now, EPOCH, 0);
+    }
+}
+
+/// Nanoseconds per task between two readings.
+fn cost(from: Reading, to: Reading) -> u64 {
+    let spent = to.spent.saturating_sub(from.spent).as_nanos();
+    let done = to.done.wrapping_sub(from.done).max(1);
+    u64::try_from(spent / u128::from(done)).unwrap_or(u64::MAX - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn idle(polling: &mut Polling, gap: Duration) -> bool {
-        let polled = polling.begin();
-        match polled {
-            true if gap < LONGEST => polling.succeeded(gap),
-            true => polling.failed(),
-            false => {}
+    /// A worker whose idle times all cost the same, by way, in nanoseconds per task.
+    struct Simulated {
+        polling: Polling,
+        now: Reading,
+        polled: u32,
+    }
+
+    impl Simulated {
+        fn new(enabled: bool) -> Self {
+            Simulated { polling: Polling::new(enabled), now: Reading::default(), polled: 0 }
         }
-        polled
+
+        /// `rounds` idle times; `poll` is `None` where a poll finds nothing.
+        fn run(&mut self, rounds: u32, sleep: u64, poll: Option<u64>) -> u32 {
+            self.polled = 0;
+            for _ in 0..rounds {
+                let now = self.now;
+                let polls = self.polling.begin(|| now);
+                let cost = match (polls, poll) {
+                    (true, Some(cost)) => {
+                        self.polling.succeeded();
+                        cost
+                    }
+                    (true, None) => {
+                        self.polling.failed(|| now);
+                        sleep + LONGEST.as_nanos() as u64
+                    }
+                    (false, _) => sleep,
+                };
+                self.polled += u32::from(polls);
+                self.now.spent += Duration::from_nanos(cost);
+                self.now.done += 1;
+            }
+            self.polled
+        }
     }
 
     #[test]
-    fn quick_answers_are_polled_for() {
-        let mut polling = Polling::new(true);
-        (0..100).for_each(|_| _ = idle(&mut polling, Duration::from_micros(10)));
-        assert!((0..1000).all(|_| idle(&mut polling, Duration::from_micros(10))));
+    fn polls_where_that_is_cheaper() {
+        let mut worker = Simulated::new(true);
+        worker.run(1000, 22_000, Some(16_000));
+        assert!(worker.run(100_000, 22_000, Some(16_000)) > 95_000);
     }
 
     #[test]
-    fn slow_answers_are_slept_for() {
-        let mut polling = Polling::new(true);
-        let polled = (0..10_000).filter(|_| idle(&mut polling, Duration::from_micros(200))).count();
-        assert!(polled < 30, "{polled} of 10,000 long idle times were polled");
+    fn sleeps_where_that_is_cheaper() {
+        let mut worker = Simulated::new(true);
+        worker.run(1000, 8_600, Some(16_600));
+        assert!(worker.run(100_000, 8_600, Some(16_600)) < 3_000);
+    }
+
+    #[test]
+    fn an_idle_worker_does_not_poll() {
+        let mut worker = Simulated::new(true);
+        worker.run(1000, 22_000, None);
+        assert!(worker.run(100_000, 22_000, None) < 100);
     }
 
     #[test]
     fn a_change_is_learned_both_ways() {
-        let mut polling = Polling::new(true);
-        (0..1000).for_each(|_| _ = idle(&mut polling, Duration::from_micros(500)));
-        (0..5000).for_each(|_| _ = idle(&mut polling, Duration::from_micros(5)));
-        assert!(polling.begin());
-        (0..100).for_each(|_| _ = idle(&mut polling, Duration::from_micros(500)));
-        assert!(!polling.begin());
+        let mut worker = Simulated::new(true);
+        worker.run(100_000, 8_600, Some(16_600));
+        worker.run(20_000, 22_000, Some(16_000));
+        assert!(worker.run(1000, 22_000, Some(16_000)) > 900);
+        worker.run(3_000, 8_600, Some(16_600));
+        assert!(worker.run(1000, 8_600, Some(16_600)) < 200);
+        worker.run(1000, 22_000, Some(16_000));
+        assert!(worker.run(10_000, 22_000, None) < 50);
     }
 
     #[test]
     fn never_where_there_is_one_core() {
-        let mut polling = Polling::new(false);
-        assert!((0..1000).all(|_| !idle(&mut polling, Duration::ZERO)));
+        let mut worker = Simulated::new(false);
+        assert_eq!(worker.run(10_000, 22_000, Some(1)), 0);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Worker, polling};
+use super::Worker;
+use super::polling::{self, Reading};
 use crate::stack::Trim;
+use crate::sys;
 use crate::task::Task;
 
 /// How long a watching worker parks at first, and at the most.
@@ -25,6 +27,7 @@ impl Worker {
             if self.shared.is_ending() && self.shared.end_if_quiescent() {
                 return false;
             }
+            self.stacks.borrow_mut().answer_hunger();
             if self.search() || self.poll() {
                 return true;
             }
@@ -88,9 +91,9 @@ impl Worker {
         !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.waiting() > 0)
     }
 
-    /// Polls the driver for a little while, if that has lately been worth it. True if work came.
+    /// Polls the driver for a little while, where that is cheaper than sleeping. True if work came.
     fn poll(&self) -> bool {
-        if !self.polling.borrow_mut().begin() {
+        if !self.polling.borrow_mut().begin(|| self.read()) {
             return false;
         }
         let begin = Instant::now();
@@ -98,16 +101,20 @@ impl Worker {
             self.poll_driver(Some(Duration::ZERO));
             let now = Instant::now();
             self.expire_timers(now);
-            let waited = now - begin;
             if self.has_work() || self.take_shared() {
-                self.polling.borrow_mut().succeeded(waited);
+                self.polling.borrow_mut().succeeded();
                 return true;
             }
-            if waited >= polling::LONGEST {
-                self.polling.borrow_mut().failed();
+            if now - begin >= polling::LONGEST {
+                self.polling.borrow_mut().failed(|| self.read());
                 return false;
             }
         }
+    }
+
+    /// What this thread has spent and done so far.
+    fn read(&self) -> Reading {
+        Reading { spent: sys::thread_time(), done: self.picks.get() }
     }
 
     /// Parks in the driver, unless something came after all. True if it did.
@@ -115,7 +122,8 @@ impl Worker {
         let now = Instant::now();
         let watching = self.look(now);
         let timeout = self.timeout(now, watching.then_some(watch));
-        self.shared.idle.park(self.block.index, self.searching.replace(false), watching);
+        let searching = self.searching.replace(false);
+        self.shared.idle.park(self.block.index, searching, watching);
         let came = if self.block.begin_park() {
             let came = self.sees_work(watching);
             self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
@@ -124,8 +132,10 @@ impl Worker {
             true
         };
         self.block.end_park();
-        // Woken by a producer, which has counted this worker as a searcher.
-        self.searching.set(!self.shared.idle.unpark(self.block.index));
+        // Woken by a producer, it has been counted as a searcher. One that searched before and found something at its
+        // second look searches on: producers may have trusted in it for more than it takes now.
+        let woken = !self.shared.idle.unpark(self.block.index);
+        self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
         self.expire_timers(Instant::now());
         if watching && !self.searching.get() && self.has_work() && self.leaves_work() {
             // Its own work calls the watcher away: another one takes over.

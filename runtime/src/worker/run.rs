@@ -116,6 +116,7 @@ impl Worker {
         if self.starved_since.get().is_some() {
             self.feed_starved();
         }
+        self.stacks.borrow_mut().answer_hunger();
         self.heed_shutdown();
     }
 
@@ -149,7 +150,7 @@ impl Worker {
         // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one
         // has it.
         let resumed =
-            unsafe { (*header.coroutine.get()).as_mut().expect("a started task has a coroutine").resume() };
+            unsafe { (*header.coroutine.get()).as_ref().expect("a started task has a coroutine").resume() };
         self.running.set(None);
         if thread::panicking() {
             header.owed.set(panics::take_out());

@@ -98,6 +98,13 @@ impl Worker {
         if self.starved_since.get().is_none() {
             self.starved_since.set(Some(now));
         }
+        self.ask_for_stacks();
+    }
+
+    /// Others may sleep over warm stacks that nobody uses. The failed take has left word; this makes them look.
+    fn ask_for_stacks(&self) {
+        let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
+        others.for_each(|block| block.unpark_if_parked());
     }
 
     /// Tries again for the first of those that found no stack; ends it un-run when none came free for too long.
@@ -115,7 +122,7 @@ impl Worker {
                 self.unstarve(self.starved_since.get().unwrap_or(since));
                 self.end_unrun(task, error);
             }
-            Err(_) => {}
+            Err(_) => self.ask_for_stacks(),
         }
     }
 

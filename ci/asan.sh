@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The runtime's tests under AddressSanitizer, which is told of every switch of stacks by the feature `sanitizer`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The sanitizer comes with the stable toolchain; only its switch is an unstable one.
+export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/asan"
+# Faults are the runtime's, whose report of overflows is tested too, and so are the alternate stacks. Locals stay on the
+# tasks' own stacks, where the guards are. Leaks are not looked for: what only a sleeping stack points to is no leak, and
+# the sanitizer does not read those stacks.
+export ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:use_sigaltstack=0:detect_stack_use_after_return=0:detect_leaks=0"
+# Skipped: tests that measure how deep a stack is. The sanitizer's frames are larger, so they overflow for good reason.
+cargo test -p fibra-runtime --features sanitizer --target "$(rustc --print host-tuple)" --lib --tests -- \
+    --skip a_task_may_have_a_stack_of_its_own_size \
+    --skip both_kinds_of_guard_give_whole_stacks \
+    --skip two_hundred_thousand_tasks_share_eight_stacks_at_full_depth

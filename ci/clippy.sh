@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Lints, with warnings as errors. Of the features only `sanitizer` is left out: it links under AddressSanitizer alone
+# (see asan.sh).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo clippy --workspace --all-targets --features fibra-bench/rivals -- -D warnings

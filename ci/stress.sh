@@ -1,0 +1,39 @@
+#!/bin/bash
+# Runs every test of the runtime many times, in debug and release, beside busy loops, on one processor and on all.
+# Usage: ci/stress.sh [count, 100 unless given] [filter on the tests' names]
+cd "$(dirname "$0")/.." || exit 1
+count=${1:-100} filter=${2:-} limit=300 busy=() failures=0 log=$(mktemp)
+cleanup() { ((${#busy[@]})) && kill "${busy[@]}" 2>/dev/null; rm -f "$log"; }
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# The test binaries of one profile, one path a line.
+binaries() {
+    cargo test -p fibra-runtime --no-run "$@" 2>&1 | sed -n 's/.*Executable .*(\(.*\))$/\1/p'
+}
+
+attempt() {
+    local how=$1
+    shift
+    timeout "$limit" "$@" >"$log" 2>&1 && return
+    failures=$((failures + 1))
+    echo "FAILED ($how): $*"
+    grep -E '^test .*FAILED|panicked at| hangs$|^fibra:' "$log" | head -20
+    tail -5 "$log"
+}
+
+mapfile -t tests < <(binaries; binaries --release)
+((${#tests[@]})) || { echo "no tests were built"; exit 1; }
+# One loop for each processor; they end by themselves should the trap be missed.
+for _ in $(seq "$(nproc)"); do
+    timeout 4h bash -c 'while :; do :; done' &
+    busy+=($!)
+done
+for round in $(seq "$count"); do
+    for test in "${tests[@]}"; do
+        attempt "round $round" "$test" ${filter:+"$filter"} --test-threads=$((1 + round % 4))
+        attempt "round $round, one processor" taskset -c 0 "$test" ${filter:+"$filter"} --test-threads=$((1 + round % 2))
+    done
+    echo "round $round of $count: $failures failures so far"
+done
+exit $((failures > 0))

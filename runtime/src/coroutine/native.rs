@@ -1,0 +1,199 @@
+//! The switch on x86-64.
+//!
+//! ```text
+//!  a stack that is not running            a stack that never ran
+//!  ┌ rbp                                  ┌ 0, 0            (the end of all frames)
+//!  │ rbx                                  │ body
+//!  │ where to go on  ◀── saved pointer    │ task
+//!  └                                      └ `start`         ◀── saved pointer
+//! ```
+//!
+//! A switch pushes what the compiler will not save around an `asm!` block by itself (`rbp`, `rbx`) and the address to go
+//! on at, saves the stack pointer, takes the other one, and jumps to the address that it pops there. All other registers
+//! are declared as lost, so that the compiler saves just those that hold something. The control words of the floating
+//! point units are not switched: as in any function call they are the thread's.
+
+use std::arch::{asm, naked_asm};
+use std::cell::Cell;
+use std::marker::PhantomPinned;
+use std::mem::ManuallyDrop;
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
+
+use super::{Body, Resumed, Stop};
+use crate::stack::Stack;
+use crate::task::TaskRef;
+
+/// What passes from the task to the worker at a switch.
+const YIELDED: usize = 0;
+const ASLEEP: usize = 1;
+const FINISHED: usize = 2;
+
+/// A stack with a task on it. Stays in place from its first resume on.
+pub(crate) struct Coroutine {
+    suspender: Suspender,
+    stack: ManuallyDrop<Stack>,
+    finished: Cell<bool>,
+}
+
+/// The two ends of a coroutine: what a running task suspends itself with.
+pub(crate) struct Suspender {
+    /// The task's stack pointer, while it does not run.
+    task: Cell<usize>,
+    /// The worker's, while the task runs.
+    worker: Cell<usize>,
+    _pinned: PhantomPinned,
+}
+
+impl Coroutine {
+    /// Binds `task` to `stack`; `body` runs at the first resume.
+    pub(crate) fn new(stack: Stack, task: TaskRef, body: Body) -> Self {
+        let frame: [usize; 5] =
+            [start as *const () as usize, task.as_ptr().expose_provenance(), body as usize, 0, 0];
+        let top = stack.base().get() - size_of_val(&frame);
+        // SAFETY: the stack is ours alone, it has room for five words below its base (a page at the least), and its base
+        // is a multiple of 16.
+        unsafe { std::ptr::with_exposed_provenance_mut::<[usize; 5]>(top).write(frame) };
+        let suspender = Suspender { task: Cell::new(top), worker: Cell::new(0), _pinned: PhantomPinned };
+        Coroutine { suspender, stack: ManuallyDrop::new(stack), finished: Cell::new(false) }
+    }
+
+    /// Runs the task until it suspends or ends.
+    #[inline(always)]
+    pub(crate) fn resume(&self) -> Resumed {
+        debug_assert!(!self.finished.get(), "a finished coroutine was resumed");
+        let ends = &self.suspender;
+        let own = std::ptr::from_ref(ends).expose_provenance();
+        // SAFETY: the task's pointer was saved by `suspend`, or made by `new`, and nobody else resumes it: a worker has
+        // the coroutine for itself. `ends` stays in place.
+        match unsafe { switch(ends.worker.as_ptr(), ends.task.get(), own) } {
+            YIELDED => Resumed::Stopped(Stop::Yielded),
+            ASLEEP => Resumed::Stopped(Stop::Asleep),
+            _ => {
+                self.finished.set(true);
+                Resumed::Finished
+            }
+        }
+    }
+
+    /// Takes the stack of a finished coroutine.
+    pub(crate) fn into_stack(self) -> Stack {
+        assert!(self.finished.get(), "a task is still on this stack");
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: taken once, and the coroutine is never dropped.
+        unsafe { ManuallyDrop::take(&mut this.stack) }
+    }
+}
+
+impl Drop for Coroutine {
+    /// A coroutine ends by its task's end and `into_stack`. One that is dropped with frames on it would leave them
+    /// dangling.
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
+impl Suspender {
+    /// Leaves the task's stack, until the worker resumes it.
+    #[inline(always)]
+    pub(crate) fn suspend(&self, stop: Stop) {
+        let code = match stop {
+            Stop::Yielded => YIELDED,
+            Stop::Asleep => ASLEEP,
+        };
+        // SAFETY: called by the running task (its suspender is known to nobody else), so the worker's pointer was saved
+        // by the `resume` that runs it.
+        unsafe { switch(self.task.as_ptr(), self.worker.get(), code) };
+    }
+}
+
+/// Saves where this stack stands in `from` and goes on with the one that stands at `to`, which gets `value`. Returns the
+/// value that comes with the switch back.
+///
+/// # Safety
+/// `to` was saved by this function, or made by `Coroutine::new`, and was not switched to since. `from` is valid until the
+/// switch back.
+#[inline(always)]
+unsafe fn switch(from: *mut usize, to: usize, value: usize) -> usize {
+    let back: usize;
+    // SAFETY: by the contract. Registers that are not pushed are declared as lost; what is pushed is popped on the way
+    // back, on the same stack.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "lea rcx, [rip + 2f]",
+            "push rcx",
+            "mov [rdi], rsp",
+            "mov rsp, rsi",
+            "pop rcx",
+            "jmp rcx",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            inlateout("rax") value => back,
+            inlateout("rdi") from => _,
+            inlateout("rsi") to => _,
+            out("rcx") _,
+            out("r12") _,
+            out("r13") _,
+            out("r14") _,
+            out("r15") _,
+            clobber_abi("sysv64"),
+        );
+    }
+    back
+}
+
+/// Where a stack that never ran begins: the words above the stack pointer are those that `Coroutine::new` has written.
+#[unsafe(naked)]
+unsafe extern "C" fn start() {
+    naked_asm!(
+        // A frame without a caller: backtraces end here.
+        "mov rdi, rax",
+        "pop rsi",
+        "pop rdx",
+        "xor ebp, ebp",
+        "call {first}",
+        "ud2",
+        first = sym first,
+    )
+}
+
+#[expect(
+    improper_ctypes_definitions,
+    reason = "both ends are ours: `start` hands on what `Coroutine::new` has written"
+)]
+/// The first frame: `suspender` came with the first resume.
+unsafe extern "C" fn first(suspender: *const Suspender, task: NonNull<crate::task::Header>, body: Body) -> ! {
+    // SAFETY: the coroutine stays in place while its task is on the stack.
+    let suspender = unsafe { &*suspender };
+    body(TaskRef::new(task), suspender);
+    // SAFETY: as in `suspend`; nobody resumes a finished coroutine.
+    unsafe { switch(suspender.task.as_ptr(), suspender.worker.get(), FINISHED) };
+    std::process::abort()
+}
+
+/// The part of the worker's stack that is free while the task runs.
+struct BelowWorker(NonZeroUsize);
+
+// SAFETY: between the saved stack pointer of the worker, less what its frame may use below that, and the guard of the
+// thread's stack nothing lives. How much there is is not known; it is a thread's stack, made for far more than a task's.
+unsafe impl corosensei::stack::Stack for BelowWorker {
+    fn base(&self) -> NonZeroUsize {
+        self.0
+    }
+
+    fn limit(&self) -> NonZeroUsize {
+        self.0
+    }
+}
+
+/// Runs `f` on the stack of the worker that resumed this coroutine. `f` does not suspend.
+pub(crate) fn on_worker_stack<R: Send>(suspender: &Suspender, f: impl FnOnce() -> R + Send) -> R {
+    /// Leaf functions may use so many bytes below the stack pointer; and the pointer is aligned down.
+    const BELOW: usize = 128;
+    let free = (suspender.worker.get() - BELOW) & !(corosensei::stack::STACK_ALIGNMENT - 1);
+    let free = NonZeroUsize::new(free).expect("a running task has a worker");
+    corosensei::on_stack(BelowWorker(free), f)
+}

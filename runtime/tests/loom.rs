@@ -1,0 +1,36 @@
+//! The state machines of the runtime under loom: every order in which two or three threads can take their steps, and
+//! every value that the memory model lets a load see.
+//!
+//! Run with `ci/loom.sh`, or
+//! `RUSTFLAGS="--cfg loom" cargo test -p fibra-runtime --release --test loom`.
+//!
+//! The models build the very source files of the library, by path, beside a `primitive` module of their own. Switching
+//! stacks is not modelled: the state words are. Each model has a sentence on the race it hunts; those that must fail
+//! show that the hunt would find it.
+
+#![cfg(loom)]
+#![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
+
+#[path = "../src/idle/mod.rs"]
+mod idle;
+#[path = "../src/worker/park_state.rs"]
+mod park_state;
+#[path = "../src/task/parking.rs"]
+mod parking;
+#[path = "loom/primitive.rs"]
+mod primitive;
+#[path = "loom/wait.rs"]
+mod wait;
+
+#[path = "loom/census_models.rs"]
+mod census_models;
+#[path = "loom/idle_models.rs"]
+mod idle_models;
+#[path = "loom/lock_models.rs"]
+mod lock_models;
+#[path = "loom/park_models.rs"]
+mod park_models;
+#[path = "loom/sleep_models.rs"]
+mod sleep_models;
+#[path = "loom/word_models.rs"]
+mod word_models;

@@ -1,0 +1,94 @@
+//! A wait allocates nothing: counted by an allocator of our own, so this test has a binary to itself.
+
+mod common;
+#[path = "common/tokens.rs"]
+mod tokens;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use common::{hang_guard, runtime};
+use fibra_runtime::wait::Waking;
+use fibra_runtime::{self as fibra, task};
+use tokens::Tokens;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: all of it is the system's allocator; the counter is a `const` thread-local without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs `f` a few times to warm up, then says how often this thread allocates in it.
+fn allocations_in(f: impl Fn()) -> usize {
+    (0..3).for_each(|_| f());
+    let before = ALLOCATIONS.get();
+    f();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn rule_5_sleeping_and_waking_allocate_nothing() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let (ping, pong) = (Rc::new(Tokens::new()), Rc::new(Tokens::new()));
+        let (to, back) = (Rc::clone(&ping), Rc::clone(&pong));
+        let other = fibra::spawn_local(move || {
+            while to.acquire(None) == Waking::Notified {
+                back.release();
+            }
+        });
+        let by_tokens = allocations_in(|| {
+            for _ in 0..100 {
+                ping.release();
+                assert_eq!(pong.acquire(None), Waking::Notified);
+            }
+        });
+        let by_deadline = allocations_in(|| {
+            for _ in 0..10 {
+                let soon = Instant::now() + Duration::from_micros(20);
+                assert_eq!(pong.acquire(Some(soon)), Waking::TimedOut);
+                fibra::sleep(Duration::from_micros(20));
+            }
+        });
+        let by_parks = allocations_in(|| {
+            for _ in 0..100 {
+                task::current().unpark();
+                task::park();
+                fibra::yield_now();
+            }
+        });
+        assert_eq!((by_tokens, by_deadline, by_parks), (0, 0, 0));
+        assert_eq!((ping.free(), pong.free()), (0, 0));
+        assert!(ping.has_waiters());
+        other.task().cancel();
+    });
+}
+
+#[test]
+fn a_spawn_and_join_of_an_unnamed_task_allocates_once() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let allocations =
+            allocations_in(|| (0..50).for_each(|_| fibra::spawn(|| 1).join().map(drop).unwrap()));
+        assert!(allocations <= 51, "{allocations} allocations for 50 tasks");
+    });
+}

@@ -1,0 +1,156 @@
+//! Stack overflows end the process with one line that names the task; other faults stay what they are.
+
+mod common;
+#[path = "common/rerun.rs"]
+mod rerun;
+
+use std::hint::black_box;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Output;
+use std::time::Duration;
+
+use common::{hang_guard, runtime};
+use fibra_runtime::{self as fibra, Guards, Runtime, task};
+use rerun::{errors, is_child, rerun};
+
+#[expect(unconditional_recursion, reason = "the overflow is what is tested")]
+fn recurse(depth: u64) -> u64 {
+    let frame = black_box([depth; 16]);
+    recurse(depth + 1) + black_box(frame)[3]
+}
+
+/// The one line of the report; nothing else came.
+fn report_of(output: &Output) -> String {
+    let text = errors(output);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{:?}: {text}", output.status);
+    let lines: Vec<_> = text.lines().filter(|line| line.contains("overflow")).collect();
+    assert_eq!(lines.len(), 1, "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    lines[0].to_owned()
+}
+
+fn overflow_in_a_named_task(guards: Guards) {
+    let runtime = Runtime::builder().workers(2).stack_guards(guards).build().unwrap();
+    runtime.run(|| {
+        fibra::spawn(|| fibra::sleep(Duration::MAX));
+        let deep = task::Builder::new().name("digger").spawn(|| recurse(0));
+        _ = deep.join();
+    });
+}
+
+#[test]
+fn an_overflow_names_the_task_its_size_and_the_knob() {
+    if is_child() {
+        return overflow_in_a_named_task(Guards::Auto);
+    }
+    let _guard = hang_guard();
+    let line = report_of(&rerun("an_overflow_names_the_task_its_size_and_the_knob"));
+    assert!(line.contains("'digger'") && line.contains("256 KiB") && line.contains("stack_size"), "{line}");
+}
+
+#[test]
+fn an_overflow_onto_a_protected_page_is_reported_alike() {
+    if is_child() {
+        return overflow_in_a_named_task(Guards::Protect);
+    }
+    let _guard = hang_guard();
+    let line = report_of(&rerun("an_overflow_onto_a_protected_page_is_reported_alike"));
+    assert!(line.contains("'digger'") && line.contains("256 KiB"), "{line}");
+}
+
+#[test]
+fn an_overflow_of_a_task_without_a_name_tells_its_number() {
+    if is_child() {
+        return runtime(1).run(|| {
+            let deep = fibra::spawn(|| recurse(0));
+            eprintln!("number {}", deep.task().id());
+            _ = deep.join();
+        });
+    }
+    let _guard = hang_guard();
+    let output = rerun("an_overflow_of_a_task_without_a_name_tells_its_number");
+    let line = report_of(&output);
+    let number =
+        errors(&output).lines().find_map(|line| line.strip_prefix("number ").map(str::to_owned)).unwrap();
+    assert!(line.contains(&format!("(id {number})")), "{line}");
+}
+
+#[test]
+fn an_overflow_of_the_first_task_is_reported() {
+    if is_child() {
+        _ = Runtime::builder().workers(1).run(|| recurse(0));
+        return;
+    }
+    let _guard = hang_guard();
+    let line = report_of(&rerun("an_overflow_of_the_first_task_is_reported"));
+    assert!(line.contains("'main'"), "{line}");
+}
+
+#[test]
+fn an_overflow_of_a_task_with_its_own_size_tells_that_size() {
+    if is_child() {
+        return runtime(1).run(|| {
+            _ = task::Builder::new().stack_size(1 << 20).name("wide").spawn(|| recurse(0)).join();
+        });
+    }
+    let _guard = hang_guard();
+    let line = report_of(&rerun("an_overflow_of_a_task_with_its_own_size_tells_that_size"));
+    assert!(line.contains("'wide'") && line.contains("1 MiB"), "{line}");
+}
+
+#[test]
+fn an_overflow_after_many_suspensions_is_reported() {
+    if is_child() {
+        return Runtime::builder().workers(2).build().unwrap().run(|| {
+            let deep = task::Builder::new().name("late").spawn(|| {
+                (0..20).for_each(|_| fibra::sleep(Duration::from_micros(50)));
+                recurse(0)
+            });
+            _ = deep.join();
+        });
+    }
+    let _guard = hang_guard();
+    assert!(report_of(&rerun("an_overflow_after_many_suspensions_is_reported")).contains("'late'"));
+}
+
+#[test]
+fn an_overflow_of_a_plain_thread_is_reported_by_std() {
+    if is_child() {
+        let _runtime = runtime(1);
+        let thread = std::thread::Builder::new().name("plain".into()).spawn(|| recurse(0)).unwrap();
+        _ = thread.join();
+        return;
+    }
+    let _guard = hang_guard();
+    let output = rerun("an_overflow_of_a_plain_thread_is_reported_by_std");
+    let text = errors(&output);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{text}");
+    assert!(text.contains("has overflowed its stack") && !text.contains("fibra:"), "{text}");
+}
+
+fn touch_the_null_page() {
+    // SAFETY: it is not; the fault is what is tested, in a process of its own.
+    _ = black_box(unsafe { std::ptr::without_provenance::<u8>(8).read_volatile() });
+}
+
+#[test]
+fn a_fault_that_is_no_overflow_is_a_plain_segmentation_fault() {
+    if is_child() {
+        return runtime(1).run(touch_the_null_page);
+    }
+    let _guard = hang_guard();
+    let output = rerun("a_fault_that_is_no_overflow_is_a_plain_segmentation_fault");
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{}", errors(&output));
+    assert!(!errors(&output).contains("overflow"), "{}", errors(&output));
+}
+
+#[test]
+fn a_fault_on_a_plain_thread_beside_a_runtime_is_a_plain_segmentation_fault() {
+    if is_child() {
+        let _runtime = runtime(1);
+        return touch_the_null_page();
+    }
+    let _guard = hang_guard();
+    let output = rerun("a_fault_on_a_plain_thread_beside_a_runtime_is_a_plain_segmentation_fault");
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{}", errors(&output));
+}

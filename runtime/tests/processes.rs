@@ -1,0 +1,147 @@
+//! What a process says on standard error, and what it costs while idle: each in a process of its own.
+
+mod common;
+#[path = "common/rerun.rs"]
+mod rerun;
+
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::{hang_guard, runtime};
+use fibra_runtime::{self as fibra, Runtime, task};
+use rerun::{errors, is_child, rerun};
+
+#[test]
+fn the_message_of_a_panic_names_the_task() {
+    if is_child() {
+        return runtime(1).run(|| {
+            let task = task::Builder::new().name("unlucky").spawn(|| panic!("thirteen"));
+            assert!(task.join().unwrap_err().is_panic());
+        });
+    }
+    let _guard = hang_guard();
+    let output = rerun("the_message_of_a_panic_names_the_task");
+    let text = errors(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(
+        text.contains("'unlucky'") && text.contains("thirteen") && text.contains("processes.rs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_cancellation_says_nothing() {
+    if is_child() {
+        return runtime(2).run(|| {
+            let tasks: Vec<_> = (0..20).map(|_| fibra::spawn(|| fibra::sleep(Duration::MAX))).collect();
+            fibra::sleep(Duration::from_millis(1));
+            tasks.iter().for_each(|task| task.task().cancel());
+            tasks.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
+            drop(fibra::spawn(|| fibra::sleep(Duration::MAX)));
+        });
+    }
+    let _guard = hang_guard();
+    let output = rerun("a_cancellation_says_nothing");
+    assert!(output.status.success());
+    assert_eq!(errors(&output), "");
+}
+
+#[test]
+fn a_task_that_swallows_its_cancellation_a_hundred_times_is_named() {
+    if is_child() {
+        return runtime(1).run(|| {
+            let glutton = task::Builder::new().name("glutton").spawn(|| {
+                (0..250).for_each(|_| assert!(panic::catch_unwind(|| fibra::sleep(Duration::MAX)).is_err()));
+            });
+            fibra::sleep(Duration::from_millis(1));
+            glutton.task().cancel();
+            glutton.join().unwrap();
+        });
+    }
+    let _guard = hang_guard();
+    let output = rerun("a_task_that_swallows_its_cancellation_a_hundred_times_is_named");
+    let text = errors(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.contains("'glutton'") && line.contains("100")).count(),
+        1,
+        "{text}"
+    );
+}
+
+#[test]
+fn a_hook_of_the_users_own_may_wait_and_keeps_the_task_s_name() {
+    if is_child() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let asking = Arc::clone(&asked);
+        panic::set_hook(Box::new(move |_| {
+            // Inside a hook a wait blocks the thread.
+            fibra::sleep(Duration::from_millis(1));
+            asking.fetch_add(1, Ordering::SeqCst);
+        }));
+        runtime(2).run(|| {
+            let tasks: Vec<_> = (0..20).map(|_| fibra::spawn(|| panic!("heard by the hook"))).collect();
+            tasks.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_panic()));
+        });
+        assert_eq!(asked.load(Ordering::SeqCst), 20);
+        return;
+    }
+    let _guard = hang_guard();
+    let output = rerun("a_hook_of_the_users_own_may_wait_and_keeps_the_task_s_name");
+    assert!(output.status.success(), "{}", errors(&output));
+}
+
+#[test]
+fn a_shutdown_that_takes_long_says_who_is_still_there() {
+    if is_child() {
+        let runtime = runtime(2);
+        runtime.run(|| {
+            drop(task::Builder::new().name("dawdler").spawn(|| thread::sleep(Duration::from_millis(5600))));
+            fibra::sleep(Duration::from_millis(20));
+        });
+        return;
+    }
+    let _guard = hang_guard();
+    let output = rerun("a_shutdown_that_takes_long_says_who_is_still_there");
+    let text = errors(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.matches("'dawdler'").count(), 1, "{text}");
+}
+
+fn processor_time() -> Duration {
+    // SAFETY: all zeros is a valid `rusage`, and the call fills it in.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &raw mut usage), 0);
+        usage
+    };
+    let of = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
+    of(usage.ru_utime) + of(usage.ru_stime)
+}
+
+#[test]
+fn an_idle_runtime_uses_no_processor_time() {
+    if is_child() {
+        let runtime = Runtime::builder().workers(4).build().unwrap();
+        let tasks: Vec<_> = (0..100).map(|_| runtime.spawn(task::park)).collect();
+        runtime.run(|| {
+            fibra::unblock(|| ());
+            (0..100).map(|_| fibra::spawn(|| ())).for_each(|task| task.join().unwrap());
+        });
+        thread::sleep(Duration::from_millis(50));
+        let before = processor_time();
+        thread::sleep(Duration::from_secs(1));
+        let used = processor_time() - before;
+        println!("used {used:?} in an idle second");
+        assert!(used < Duration::from_millis(20), "{used:?}");
+        tasks.iter().for_each(|task| task.task().unpark());
+        return;
+    }
+    let _guard = hang_guard();
+    let output = rerun("an_idle_runtime_uses_no_processor_time");
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", errors(&output));
+}

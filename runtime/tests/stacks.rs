@@ -1,0 +1,251 @@
+//! Promises of stacks: limits, reuse at full depth, both kinds of guard.
+
+mod common;
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{hang_guard, runtime};
+use fibra_runtime::{self as fibra, Guards, Runtime, task};
+
+/// What a stack of some size cannot give to its task: guard, colour, first frames, room for what the deepest frame calls.
+const fn overhead(stack_size: usize) -> usize {
+    let guard = if stack_size <= 32 * 1024 { 4 * 1024 } else { 16 * 1024 };
+    guard + 8 * 1024
+}
+
+fn address_here() -> usize {
+    let here = 0_u8;
+    black_box(&raw const here) as usize
+}
+
+/// Recurses until `depth` bytes are in use, calls `at_the_bottom`, and checks on the way back that all frames are whole.
+fn recurse(top: usize, depth: usize, at_the_bottom: &mut dyn FnMut()) -> usize {
+    let fill = top.wrapping_mul(31).wrapping_add(depth) as u8;
+    let frame = black_box([fill; 256]);
+    let frames = if top - address_here() < depth {
+        recurse(top, depth, at_the_bottom) + 1
+    } else {
+        at_the_bottom();
+        1
+    };
+    assert!(black_box(&frame).iter().all(|byte| *byte == fill), "a frame was overwritten");
+    frames
+}
+
+fn use_nearly_all_of(stack_size: usize, at_the_bottom: &mut dyn FnMut()) -> usize {
+    recurse(address_here(), stack_size - overhead(stack_size), at_the_bottom)
+}
+
+#[test]
+fn two_hundred_thousand_tasks_share_eight_stacks_at_full_depth() {
+    const SIZE: usize = 32 * 1024;
+    const TASKS: usize = 200_000;
+    let _guard = hang_guard();
+    let runtime = Runtime::builder().workers(2).max_stacks(8).stack_size(SIZE).build().unwrap();
+    let ran = Arc::new(AtomicUsize::new(0));
+    for batch in 0..TASKS / 1000 {
+        let tasks: Vec<_> = (0..1000)
+            .map(|number| {
+                let ran = Arc::clone(&ran);
+                runtime.spawn(move || {
+                    let yields = (batch + number) % 16 == 0;
+                    use_nearly_all_of(SIZE, &mut || {
+                        if yields {
+                            fibra::yield_now()
+                        }
+                    });
+                    ran.fetch_add(1, Ordering::Relaxed);
+                })
+            })
+            .collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    }
+    assert_eq!(ran.load(Ordering::Relaxed), TASKS);
+}
+
+#[test]
+fn both_kinds_of_guard_give_whole_stacks() {
+    let _guard = hang_guard();
+    for guards in [Guards::Auto, Guards::Protect] {
+        let runtime =
+            Runtime::builder().workers(2).stack_guards(guards).stack_size(64 * 1024).build().unwrap();
+        runtime.run(|| {
+            let tasks: Vec<_> = (0..200)
+                .map(|_| {
+                    fibra::spawn(|| {
+                        use_nearly_all_of(64 * 1024, &mut || fibra::sleep(Duration::from_millis(1)))
+                    })
+                })
+                .collect();
+            tasks.into_iter().for_each(|task| assert!(task.join().unwrap() > 10));
+        });
+    }
+}
+
+#[test]
+fn a_task_may_have_a_stack_of_its_own_size() {
+    let _guard = hang_guard();
+    runtime(2).run(|| {
+        let sizes = [16 * 1024, 20_000, 1 << 20, 8 << 20];
+        let tasks = sizes.map(|size| {
+            let deep =
+                move || if size > 16 * 1024 { use_nearly_all_of(size, &mut fibra::yield_now) } else { 0 };
+            task::Builder::new().stack_size(size).spawn(deep)
+        });
+        tasks.into_iter().for_each(|task| _ = task.join().unwrap());
+    });
+}
+
+#[test]
+fn a_stack_that_fits_no_address_space_is_an_error_that_says_so() {
+    let _guard = hang_guard();
+    let error = Runtime::builder().workers(1).stack_size(usize::MAX).build().map(drop).unwrap_err();
+    assert!(error.to_string().contains("address space"), "{error}");
+    runtime(1).run(|| {
+        let error = task::Builder::new().stack_size(usize::MAX).spawn(|| ()).join().unwrap_err();
+        assert!(error.is_not_started(), "{error}");
+        assert!(error.io_error().unwrap().to_string().contains("address space"), "{error}");
+        fibra::spawn(|| ()).join().unwrap();
+    });
+}
+
+/// Fills a runtime of eight stacks with tasks that sleep until told; one stack is the caller's.
+fn fill(hold: &Arc<AtomicBool>) -> Vec<fibra::JoinHandle<()>> {
+    let (count, held) = (Arc::new(AtomicUsize::new(0)), (0..7).map(|_| Arc::clone(hold)));
+    let tasks: Vec<_> = held
+        .map(|hold| {
+            let count = Arc::clone(&count);
+            fibra::spawn(move || {
+                count.fetch_add(1, Ordering::SeqCst);
+                while hold.load(Ordering::SeqCst) {
+                    fibra::sleep(Duration::from_millis(1));
+                }
+            })
+        })
+        .collect();
+    while count.load(Ordering::SeqCst) < 7 {
+        fibra::sleep(Duration::from_micros(100));
+    }
+    tasks
+}
+
+fn eight_stacks(workers: usize) -> Runtime {
+    Runtime::builder().workers(workers).max_stacks(8).build().unwrap()
+}
+
+#[test]
+fn a_task_that_finds_no_stack_waits_for_one() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        eight_stacks(workers).run(|| {
+            let hold = Arc::new(AtomicBool::new(true));
+            let holders = fill(&hold);
+            let waiting: Vec<_> = (0..50).map(|number| fibra::spawn(move || number)).collect();
+            fibra::sleep(Duration::from_millis(50));
+            assert!(waiting.iter().all(|task| !task.is_finished()));
+            hold.store(false, Ordering::SeqCst);
+            for (number, task) in (0..).zip(waiting) {
+                assert_eq!(task.join().unwrap(), number);
+            }
+            holders.into_iter().for_each(|task| task.join().unwrap());
+        });
+    }
+}
+
+#[test]
+fn a_task_for_which_no_stack_comes_free_ends_un_run_and_names_the_limit() {
+    let _guard = hang_guard();
+    eight_stacks(2).run(|| {
+        struct SleepsInDrop(Arc<AtomicBool>);
+        impl Drop for SleepsInDrop {
+            fn drop(&mut self) {
+                assert!(task::try_current().is_some());
+                fibra::sleep(Duration::from_millis(1));
+                self.0.store(true, Ordering::SeqCst);
+            }
+        }
+        let hold = Arc::new(AtomicBool::new(true));
+        let holders = fill(&hold);
+        let dropped = Arc::new(AtomicBool::new(false));
+        let capture = SleepsInDrop(Arc::clone(&dropped));
+        let lacking = fibra::spawn(move || drop(capture));
+        let error = lacking.join().unwrap_err();
+        assert!(error.is_not_started() && !error.is_panic() && !error.is_cancelled());
+        let text = error.io_error().unwrap().to_string();
+        assert!(text.contains("max_stacks") && text.contains('8'), "{text}");
+        assert!(error.to_string().contains("could not start"), "{error}");
+        assert!(std::error::Error::source(&error).is_some());
+        assert!(dropped.load(Ordering::SeqCst), "the destructor of the capture has run, in a task");
+        hold.store(false, Ordering::SeqCst);
+        holders.into_iter().for_each(|task| task.join().unwrap());
+        let after: Vec<_> = (0..100).map(|_| fibra::spawn(|| ())).collect();
+        after.into_iter().for_each(|task| task.join().unwrap());
+    });
+}
+
+#[test]
+fn a_runtime_whose_stacks_are_all_taken_can_be_ended() {
+    let _guard = hang_guard();
+    let runtime = eight_stacks(2);
+    let handles = runtime.run(|| {
+        let holders = fill(&Arc::new(AtomicBool::new(true)));
+        let waiting = (0..50).map(|_| fibra::spawn(|| fibra::sleep(Duration::MAX)));
+        holders.into_iter().chain(waiting).collect::<Vec<_>>()
+    });
+    let begin = Instant::now();
+    drop(runtime);
+    println!("ended within {:?}", begin.elapsed());
+    handles.into_iter().for_each(|handle| assert!(handle.join().is_err()));
+}
+
+#[test]
+fn a_stack_freed_on_one_worker_serves_a_task_of_another() {
+    let _guard = hang_guard();
+    let runtime = Runtime::builder().workers(4).max_stacks(5).build().unwrap();
+    runtime.run(|| {
+        for round in 0..100_u64 {
+            let tasks: Vec<_> = (0..40)
+                .map(|i| fibra::spawn(move || fibra::sleep(Duration::from_micros(i + round))))
+                .collect();
+            tasks.into_iter().for_each(|task| task.join().unwrap());
+        }
+    });
+}
+
+#[test]
+fn a_spawn_beyond_max_tasks_answers_with_the_limit_and_drops_its_closure_here() {
+    let _guard = hang_guard();
+    let runtime = Runtime::builder().workers(1).max_tasks(10).build().unwrap();
+    runtime.run(|| {
+        let sleepers: Vec<_> = (0..9).map(|_| fibra::spawn(|| fibra::sleep(Duration::MAX))).collect();
+        let here = Arc::new(());
+        let captured = Arc::clone(&here);
+        let refused = fibra::spawn(move || drop(captured));
+        assert!(refused.is_finished());
+        assert_eq!(Arc::strong_count(&here), 1);
+        let error = refused.join().unwrap_err();
+        assert!(error.is_not_started());
+        let text = error.io_error().unwrap().to_string();
+        assert!(text.contains("max_tasks") && text.contains("10"), "{text}");
+        assert!(fibra::spawn_local(|| ()).join().unwrap_err().is_not_started());
+        sleepers.iter().for_each(|sleeper| sleeper.task().cancel());
+        sleepers.into_iter().for_each(|sleeper| assert!(sleeper.join().unwrap_err().is_cancelled()));
+        while fibra::spawn(|| ()).join().is_err() {
+            fibra::yield_now();
+        }
+    });
+}
+
+#[test]
+fn a_backlog_of_tasks_that_have_not_run_needs_no_stacks() {
+    let _guard = hang_guard();
+    let runtime = Runtime::builder().workers(1).max_stacks(2).build().unwrap();
+    let sum = runtime.run(|| {
+        let tasks: Vec<_> = (0..100_000_u64).map(|number| fibra::spawn(move || number)).collect();
+        tasks.into_iter().map(|task| task.join().unwrap()).sum::<u64>()
+    });
+    assert_eq!(sum, 4_999_950_000);
+}

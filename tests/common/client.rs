@@ -1,0 +1,86 @@
+//! What a client does, well or badly.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use super::HANG;
+
+/// After so long without a byte taken, a peer is said to take no more.
+const STUCK: Duration = Duration::from_millis(200);
+
+/// A connection whose reads and writes do not wait for ever.
+pub(crate) fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(HANG)).expect("a time-out");
+    stream.set_write_timeout(Some(HANG)).expect("a time-out");
+    stream.set_nodelay(true).expect("no delay");
+    stream
+}
+
+/// Bytes in which a loss, a repetition or an exchange shows.
+pub(crate) fn payload(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 31 % 251) as u8).collect()
+}
+
+/// Sends `request`, which is small, and reads it back.
+pub(crate) fn ask(stream: &mut TcpStream, request: &[u8]) {
+    stream.write_all(request).expect("sent");
+    let mut reply = vec![0; request.len()];
+    stream.read_exact(&mut reply).expect("echoed");
+    assert_eq!(reply, request);
+}
+
+/// Sends `bytes` in pieces of `piece` and reads them back at the same time, as slowly as `between` makes it, then closes
+/// its side and sees the server's end.
+pub(crate) fn exchange_paced(mut stream: TcpStream, bytes: usize, piece: usize, mut between: impl FnMut()) {
+    let sent = payload(bytes);
+    let mut back = Vec::with_capacity(bytes);
+    let mut writer = stream.try_clone().expect("a second handle");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            sent.chunks(piece).for_each(|chunk| writer.write_all(chunk).expect("sent"));
+            writer.shutdown(Shutdown::Write).expect("half-closed");
+        });
+        let mut buffer = [0; 64 * 1024];
+        while let count @ 1.. = stream.read(&mut buffer).expect("echoed to the end") {
+            back.extend_from_slice(&buffer[..count]);
+            between();
+        }
+    });
+    assert!(back == sent, "{} of {bytes} bytes came back, or others", back.len());
+}
+
+/// The same, as fast as it goes.
+pub(crate) fn exchange(stream: TcpStream, bytes: usize) {
+    exchange_paced(stream, bytes, bytes.max(1), || {});
+}
+
+/// Writes until the server, which nobody reads from, takes no more. Tells how many bytes of [`payload`]'s it took.
+pub(crate) fn write_until_stuck(stream: &mut TcpStream, most: usize) -> usize {
+    let payload = payload(most);
+    stream.set_write_timeout(Some(STUCK)).expect("a time-out");
+    let mut sent = 0;
+    while sent < most {
+        match stream.write(&payload[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+            Err(error) => panic!("the server ends a connection that is merely slow: {error}"),
+        }
+    }
+    stream.set_write_timeout(Some(HANG)).expect("a time-out");
+    sent
+}
+
+/// Closes with a reset instead of an orderly end.
+pub(crate) fn reset(stream: TcpStream) {
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a linger of zero");
+}
+
+/// Sees the orderly end of what the server sends.
+pub(crate) fn ends(stream: &mut TcpStream) {
+    assert_eq!(stream.read(&mut [0]).expect("an end"), 0, "a byte, where the end was due");
+}

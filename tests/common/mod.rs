@@ -1,0 +1,21 @@
+//! What the tests of whole programs share: the examples as processes, and clients that are std's and nothing of ours.
+#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part of this")]
+
+pub(crate) mod client;
+pub(crate) mod example;
+pub(crate) mod server;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What takes longer than this hangs. Far above what anything here needs on a busy machine.
+pub(crate) const HANG: Duration = Duration::from_secs(60);
+
+/// Waits until `reached` says nothing more; panics with what it said last if that takes too long.
+pub(crate) fn until(mut reached: impl FnMut() -> Result<(), String>) {
+    let begun = Instant::now();
+    while let Err(lacking) = reached() {
+        assert!(begun.elapsed() < HANG, "still after {HANG:?}: {lacking}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,102 @@
+//! An echo server among the examples, running.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use super::client::{ask, connect};
+use super::example;
+use super::until;
+
+/// A running echo server; ended when dropped.
+pub(crate) struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts the example `name` as it is.
+    pub(crate) fn start(name: &str) -> Server {
+        Server::launch(&mut example::example(name))
+    }
+
+    /// Starts `echo_server` with so many workers.
+    pub(crate) fn with_workers(workers: usize) -> Server {
+        Server::launch(example::example("echo_server").env("FIBRA_WORKERS", workers.to_string()))
+    }
+
+    /// The same, in a process that may have only so many descriptors; its standard error goes to the caller.
+    pub(crate) fn with_descriptors(workers: usize, limit: usize) -> (Server, ChildStderr) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -n \"$0\"; exec \"$@\""]).arg(limit.to_string());
+        shell.arg(example::path("echo_server")).env("FIBRA_WORKERS", workers.to_string());
+        let mut server = Server::launch(shell.stderr(Stdio::piped()));
+        let stderr = server.process.stderr.take().expect("a piped error output");
+        (server, stderr)
+    }
+
+    fn launch(program: &mut Command) -> Server {
+        let mut process = program
+            .arg("127.0.0.1:0")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{program:?} does not start: {error}"));
+        let mut line = String::new();
+        let stdout = process.stdout.take().expect("a piped output");
+        BufReader::new(stdout).read_line(&mut line).expect("its first line");
+        let address = line.trim().strip_prefix("listening on ");
+        let address = address.expect("the address that it listens on").to_owned();
+        Server { process, address }
+    }
+
+    /// A connection with time-outs far above what it needs.
+    pub(crate) fn connect(&self) -> TcpStream {
+        connect(&self.address)
+    }
+
+    /// What every server must still do after whatever was done to it.
+    pub(crate) fn serves(&self) {
+        let mut stream = self.connect();
+        (0..10_u8).for_each(|round| ask(&mut stream, &[round; 64]));
+    }
+
+    /// How many descriptors it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        fs::read_dir(self.proc("fd")).expect("the server runs").count()
+    }
+
+    /// Waits until it has `count` descriptors open.
+    pub(crate) fn comes_to(&self, count: usize) {
+        until(|| match self.descriptors() {
+            now if now == count => Ok(()),
+            now => Err(format!("the server has {now} descriptors, not {count}")),
+        });
+    }
+
+    /// How much of its memory is resident, in KiB.
+    pub(crate) fn resident(&self) -> usize {
+        let status = fs::read_to_string(self.proc("status")).expect("the server runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its resident memory");
+        line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
+    }
+
+    /// The processor time that it has used, in the ticks of the system, of which there are 100 a second.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = fs::read_to_string(self.proc("stat")).expect("the server runs");
+        let (_, fields) = stat.rsplit_once(") ").expect("the name in parentheses");
+        let times = fields.split(' ').skip(11).take(2);
+        times.map(|time| time.parse::<u64>().expect("a number of ticks")).sum()
+    }
+
+    fn proc(&self, file: &str) -> String {
+        format!("/proc/{}/{file}", self.process.id())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
