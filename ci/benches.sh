@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo bench --no-run -p fibra-bench --features rivals
+cargo bench --no-run -p fibra-bench

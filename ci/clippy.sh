@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Lints, with warnings as errors. Of the features only `sanitizer` is left out: it links under AddressSanitizer alone
-# (see asan.sh).
+# Lints, with warnings as errors. The feature `sanitizer` is left out: it links under AddressSanitizer alone (see asan.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo clippy --workspace --all-targets --features fibra-bench/rivals -- -D warnings
+cargo clippy --workspace --all-targets -- -D warnings

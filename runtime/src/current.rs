@@ -17,8 +17,9 @@ thread_local! {
     static POOL: Cell<Option<NonNull<Shared>>> = const { Cell::new(None) };
 }
 
+/// The worker of this thread. The pointer is valid until the task that asked suspends: then the thread may change.
 #[inline(never)]
-fn worker_pointer() -> Option<NonNull<Worker>> {
+pub(crate) fn worker() -> Option<NonNull<Worker>> {
     WORKER.get()
 }
 
@@ -28,7 +29,7 @@ fn worker_pointer() -> Option<NonNull<Worker>> {
 #[inline]
 pub(crate) fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
     // SAFETY: the pointer is set while the worker exists, by `enter`, on this very thread.
-    worker_pointer().map(|worker| f(unsafe { worker.as_ref() }))
+    worker().map(|worker| f(unsafe { worker.as_ref() }))
 }
 
 /// The task that runs on this thread.

@@ -124,33 +124,53 @@ fn set_next(task: TaskRef, next: *mut Header) {
 }
 
 /// Un-started and migratable tasks of one worker.
-pub(crate) struct Stealable(Worker<TaskRef>);
+pub(crate) enum Stealable {
+    /// Of the only worker: there are no thieves, and no atomics are needed.
+    Alone(Local),
+    Open(Worker<TaskRef>),
+}
 
 impl Stealable {
-    pub(crate) fn new() -> Self {
-        Stealable(Worker::new_fifo())
+    /// Makes the queue of one worker of so many.
+    pub(crate) fn of(workers: usize) -> Self {
+        if workers == 1 { Stealable::Alone(Local::new()) } else { Stealable::Open(Worker::new_fifo()) }
     }
 
     pub(crate) fn thief(&self) -> Thief {
-        Thief(self.0.stealer())
+        match self {
+            Stealable::Alone(_) => Thief(Worker::new_fifo().stealer()),
+            Stealable::Open(queue) => Thief(queue.stealer()),
+        }
     }
 
     #[inline]
     pub(crate) fn push(&self, task: TaskRef) {
-        self.0.push(task);
+        match self {
+            Stealable::Alone(queue) => queue.push(task),
+            Stealable::Open(queue) => queue.push(task),
+        }
     }
 
     #[inline]
     pub(crate) fn pop(&self) -> Option<TaskRef> {
-        if self.0.is_empty() { None } else { self.0.pop() }
+        match self {
+            Stealable::Alone(queue) => queue.pop(),
+            Stealable::Open(queue) if queue.is_empty() => None,
+            Stealable::Open(queue) => queue.pop(),
+        }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        match self {
+            Stealable::Alone(queue) => queue.len(),
+            Stealable::Open(queue) => queue.len(),
+        }
     }
 }
 
@@ -164,9 +184,15 @@ impl Thief {
 
     /// Moves up to half of the tasks into `into`. True if any came.
     pub(crate) fn steal_half(&self, into: &Stealable) -> bool {
-        retry(|| self.0.steal_batch(&into.0)).is_some()
+        match into {
+            Stealable::Alone(_) => false,
+            Stealable::Open(queue) => retry(|| self.0.steal_batch(queue)).is_some(),
+        }
     }
 }
+
+/// The most that the only worker takes from outside at once.
+const LOT: usize = 32;
 
 /// Tasks for whoever comes first.
 pub(crate) struct Shared(Injector<TaskRef>);
@@ -195,7 +221,13 @@ impl Shared {
 
     /// Moves a fair share of the tasks into `into`. True if any came.
     pub(crate) fn steal_batch(&self, into: &Stealable) -> bool {
-        retry(|| self.0.steal_batch(&into.0)).is_some()
+        match into {
+            Stealable::Alone(queue) => {
+                let taken = std::iter::from_fn(|| self.pop()).take(LOT);
+                taken.map(|task| queue.push(task)).count() > 0
+            }
+            Stealable::Open(queue) => retry(|| self.0.steal_batch(queue)).is_some(),
+        }
     }
 }
 

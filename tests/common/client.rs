@@ -21,9 +21,12 @@ pub(crate) fn connect(address: &str) -> TcpStream {
     stream
 }
 
-/// Bytes in which a loss, a repetition or an exchange shows.
+/// Bytes in which a loss, a repetition or an exchange shows: a round of 251, to which no buffer's size is a multiple.
 pub(crate) fn payload(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|i| (i * 31 % 251) as u8).collect()
+    let round: Vec<u8> = (0..251_u16).map(|i| (i * 31 % 251) as u8).collect();
+    let mut payload = round.repeat(bytes / round.len() + 1);
+    payload.truncate(bytes);
+    payload
 }
 
 /// Sends `request`, which is small, and reads it back.
@@ -59,17 +62,19 @@ pub(crate) fn exchange(stream: TcpStream, bytes: usize) {
     exchange_paced(stream, bytes, bytes.max(1), || {});
 }
 
-/// Writes until the server, which nobody reads from, takes no more. Tells how many bytes of [`payload`]'s it took.
+/// Writes what [`payload`] gives until the server, which nobody reads from, takes no more. Tells how many bytes it took,
+/// which are fewer than `most`.
 pub(crate) fn write_until_stuck(stream: &mut TcpStream, most: usize) -> usize {
     let payload = payload(most);
     stream.set_write_timeout(Some(STUCK)).expect("a time-out");
     let mut sent = 0;
-    while sent < most {
+    loop {
         match stream.write(&payload[sent..]) {
             Ok(count) => sent += count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
             Err(error) => panic!("the server ends a connection that is merely slow: {error}"),
         }
+        assert!(sent < most, "the server keeps {sent} bytes or more that nobody reads");
     }
     stream.set_write_timeout(Some(HANG)).expect("a time-out");
     sent

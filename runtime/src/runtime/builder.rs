@@ -207,7 +207,7 @@ impl<R: From<Runtime>> Builder<R> {
         self.config.polling = self.polling && sys::may_poll(workers);
         panics::install_hook();
         report::install()?;
-        let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::new()).collect();
+        let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));
         let reserve = stack::Config { max_stacks: None, ..self.stacks.clone() };
         let shared = Arc::new(Shared {

@@ -1,6 +1,7 @@
 //! How tasks are made.
 
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::header::{Nature, Origin, TaskRef, Traits};
@@ -71,9 +72,9 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        if let Some(handle) = current::with_worker(Worker::shared_pointer) {
-            // SAFETY: `f` and `T` are `Send` and `'static`; the pointer is the current worker's runtime.
-            return unsafe { self.spawn_here(&*handle, f) };
+        if let Some(worker) = current::worker() {
+            // SAFETY: `f` and `T` are `Send` and `'static`; the worker is this thread's.
+            return unsafe { self.spawn_here(worker, f) };
         }
         let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
         // SAFETY: `f` and `T` are `Send` and `'static`.
@@ -116,7 +117,7 @@ impl Builder {
         T: Send + 'static,
     {
         let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_blocking"));
-        let task = self.make(f, Nature::Blocking, runtime::reserve_ids(1));
+        let task = self.make(None, f, Nature::Blocking, runtime::reserve_ids(1));
         // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
         let handle = unsafe { JoinHandle::new(task) };
         // SAFETY: as above.
@@ -130,12 +131,15 @@ impl Builder {
     where
         F: FnOnce() -> T,
     {
-        let here = current::with_worker(|worker| Arc::ptr_eq(worker.shared(), shared)) == Some(true);
-        if here {
+        let here = |worker: &NonNull<Worker>| {
+            // SAFETY: the pointer is the worker of this thread.
+            Arc::ptr_eq(unsafe { worker.as_ref() }.shared(), shared)
+        };
+        if let Some(worker) = current::worker().filter(here) {
             // SAFETY: by this function's contract.
-            return unsafe { self.spawn_here(shared, f) };
+            return unsafe { self.spawn_here(worker, f) };
         }
-        let (task, handle) = match self.admit(shared, f, runtime::reserve_ids(1)) {
+        let (task, handle) = match self.admit(shared, None, f, runtime::reserve_ids(1)) {
             Ok(made) => made,
             Err(handle) => return handle,
         };
@@ -149,19 +153,21 @@ impl Builder {
     }
 
     /// # Safety
-    /// As for `spawn_erased`, and this thread is a worker of `shared`.
+    /// As for `spawn_erased`, and `worker` is this thread's.
     #[inline]
-    unsafe fn spawn_here<F, T>(self, shared: &Shared, f: F) -> JoinHandle<T>
+    unsafe fn spawn_here<F, T>(self, worker: NonNull<Worker>, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
     {
-        let id = current::with_worker(Worker::next_id).unwrap_or_default();
-        let (task, handle) = match self.admit(shared, f, id) {
-            Ok(made) => made,
-            Err(handle) => return handle,
-        };
-        current::with_worker(|worker| worker.spawned(task));
-        handle
+        // SAFETY: by the contract; the reference is not used after `admit` has refused, which may suspend.
+        let worker = unsafe { worker.as_ref() };
+        match self.admit(worker.shared(), Some(worker), f, worker.next_id()) {
+            Ok((task, handle)) => {
+                worker.spawned(task);
+                handle
+            }
+            Err(handle) => handle,
+        }
     }
 
     /// # Safety
@@ -171,7 +177,7 @@ impl Builder {
         F: FnOnce() -> T,
     {
         let admitted = worker.shared().admit_task();
-        let task = self.make(f, Nature::Local, worker.next_id());
+        let task = self.make(Some(worker), f, Nature::Local, worker.next_id());
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
         match admitted {
@@ -186,6 +192,7 @@ impl Builder {
     fn admit<F, T>(
         mut self,
         shared: &Shared,
+        worker: Option<&Worker>,
         f: F,
         id: u64,
     ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
@@ -194,7 +201,7 @@ impl Builder {
     {
         let nature = if self.migratable { Nature::Migratable } else { Nature::Homing };
         let admitted = shared.admit_task();
-        let task = self.make(f, nature, id);
+        let task = self.make(worker, f, nature, id);
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
         match admitted {
@@ -207,11 +214,12 @@ impl Builder {
         }
     }
 
-    fn make<F, T>(&mut self, f: F, nature: Nature, id: u64) -> TaskRef
+    #[inline]
+    fn make<F, T>(&mut self, worker: Option<&Worker>, f: F, nature: Nature, id: u64) -> TaskRef
     where
         F: FnOnce() -> T,
     {
-        raw::new(f, Origin { id, nature, traits: self.traits.take() })
+        raw::new(worker.map(|worker| &worker.shelf), f, Origin { id, nature, traits: self.traits.take() })
     }
 
     pub(crate) fn named_main(self) -> Self {

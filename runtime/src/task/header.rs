@@ -93,6 +93,7 @@ pub(crate) struct Header {
 static KIND: Kind = Kind { queue, retain, release };
 
 impl Header {
+    #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, origin: Origin) -> Self {
         Header {
             waiter: Waiter::new(&KIND),

@@ -257,7 +257,11 @@ impl<T> fmt::Debug for JoinHandle<T> {
 }
 
 /// Why a task has no result.
-pub struct JoinError {
+///
+/// One pointer, so that results that are none of these move in registers.
+pub struct JoinError(Box<Reason>);
+
+struct Reason {
     cause: Cause,
     task: String,
 }
@@ -293,36 +297,41 @@ impl Drop for Payload {
 }
 
 impl JoinError {
+    #[cold]
+    fn of(cause: Cause, task: &Task) -> Self {
+        JoinError(Box::new(Reason { cause, task: task.to_string() }))
+    }
+
     pub(crate) fn panicked(task: &Task, payload: Box<dyn Any + Send>) -> Self {
-        JoinError { cause: Cause::Panicked(Payload(Mutex::new(Some(payload)))), task: task.to_string() }
+        Self::of(Cause::Panicked(Payload(Mutex::new(Some(payload)))), task)
     }
 
     pub(crate) fn cancelled(task: &Task) -> Self {
-        JoinError { cause: Cause::Cancelled, task: task.to_string() }
+        Self::of(Cause::Cancelled, task)
     }
 
     pub(crate) fn not_started(task: &Task, error: io::Error) -> Self {
-        JoinError { cause: Cause::NotStarted(error), task: task.to_string() }
+        Self::of(Cause::NotStarted(error), task)
     }
 
     /// True if the task panicked.
     pub fn is_panic(&self) -> bool {
-        matches!(self.cause, Cause::Panicked(_))
+        matches!(self.0.cause, Cause::Panicked(_))
     }
 
     /// True if the task was cancelled, by its owner or by the end of its runtime.
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.cause, Cause::Cancelled)
+        matches!(self.0.cause, Cause::Cancelled)
     }
 
     /// True if the task never ran because something was lacking that it needed to start.
     pub fn is_not_started(&self) -> bool {
-        matches!(self.cause, Cause::NotStarted(_))
+        matches!(self.0.cause, Cause::NotStarted(_))
     }
 
     /// What the task lacked to start: a stack, or a thread of the blocking pool.
     pub fn io_error(&self) -> Option<&io::Error> {
-        match &self.cause {
+        match &self.0.cause {
             Cause::NotStarted(error) => Some(error),
             _ => None,
         }
@@ -342,7 +351,7 @@ impl JoinError {
     /// # Errors
     /// The error itself, if the task did not panic.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
-        match self.cause {
+        match self.0.cause {
             Cause::Panicked(mut payload) => Ok(payload.take().expect("only taken with the error itself")),
             _ => Err(self),
         }
@@ -351,13 +360,13 @@ impl JoinError {
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.cause {
+        match &self.0.cause {
             Cause::Panicked(payload) => match payload.message() {
-                Some(message) => write!(f, "{} panicked: {message}", self.task),
-                None => write!(f, "{} panicked", self.task),
+                Some(message) => write!(f, "{} panicked: {message}", self.0.task),
+                None => write!(f, "{} panicked", self.0.task),
             },
-            Cause::Cancelled => write!(f, "{} was cancelled", self.task),
-            Cause::NotStarted(error) => write!(f, "{} could not start: {error}", self.task),
+            Cause::Cancelled => write!(f, "{} was cancelled", self.0.task),
+            Cause::NotStarted(error) => write!(f, "{} could not start: {error}", self.0.task),
         }
     }
 }
@@ -370,7 +379,7 @@ impl fmt::Debug for JoinError {
 
 impl Error for JoinError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.cause {
+        match &self.0.cause {
             Cause::NotStarted(error) => Some(error),
             _ => None,
         }
@@ -379,7 +388,7 @@ impl Error for JoinError {
 
 impl From<JoinError> for io::Error {
     fn from(error: JoinError) -> Self {
-        match error.cause {
+        match error.0.cause {
             Cause::NotStarted(io) => io,
             _ => io::Error::other(error),
         }

@@ -7,6 +7,7 @@
 //! | `join.rs` | the end of a task: `JoinHandle`, `JoinError` |
 //! | `park.rs`, `parking.rs` | `park` and `unpark`, and the state of their token |
 //! | `cancel.rs` | the mark, and the unwinding |
+//! | `shelf.rs` | memory of ended tasks, kept for new ones |
 //! | `scope.rs` | tasks that borrow from their spawner |
 //! | `builder.rs` | `Builder` and the `spawn` family |
 //!
@@ -32,6 +33,7 @@ mod park;
 mod parking;
 pub(crate) mod raw;
 mod scope;
+pub(crate) mod shelf;
 
 use std::fmt;
 

@@ -9,14 +9,16 @@
 //! that is gone, to the one who ran the task. The last counted reference frees the allocation and never finds anything
 //! of a user's in it: a user's destructors run in tasks and in whoever drops a handle.
 
+use std::alloc::Layout;
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::{RefCell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use super::cancel;
 use super::header::{Header, Origin, TaskRef};
 use super::join::{JoinError, JoinState};
+use super::shelf::{self, Shelf};
 
 #[repr(C)]
 struct Cell<F, T> {
@@ -45,7 +47,8 @@ pub(crate) struct VTable {
 }
 
 /// Makes a task that has not run. The caller gets two counts: the runtime's and the handle's.
-pub(crate) fn new<F, T>(f: F, origin: Origin) -> TaskRef
+#[inline]
+pub(crate) fn new<F, T>(shelf: Option<&RefCell<Shelf>>, f: F, origin: Origin) -> TaskRef
 where
     F: FnOnce() -> T,
 {
@@ -58,11 +61,13 @@ where
             free: free::<F, T>,
         }
     };
-    let cell = Box::new(Cell {
-        header: Header::new(vtable, origin),
-        stage: UnsafeCell::new(Stage::<F, T>::Closure(f)),
-    });
-    TaskRef::new(NonNull::from(Box::leak(cell)).cast())
+    let cell = shelf::take(shelf, Layout::new::<Cell<F, T>>()).cast::<Cell<F, T>>();
+    // SAFETY: memory of this layout, ours alone. Written field by field, where it stays.
+    unsafe {
+        (&raw mut (*cell.as_ptr()).header).write(Header::new(vtable, origin));
+        (&raw mut (*cell.as_ptr()).stage).write(UnsafeCell::new(Stage::Closure(f)));
+    }
+    TaskRef::new(cell.cast())
 }
 
 /// # Safety
@@ -128,8 +133,12 @@ unsafe fn drop_output<F, T>(task: TaskRef) {
 }
 
 unsafe fn free<F, T>(task: TaskRef) {
-    // SAFETY: the last reference is gone, and the box was leaked in `new`.
-    drop(unsafe { Box::from_raw(task.as_ptr().cast::<Cell<F, T>>()) });
+    let cell = task.as_ptr().cast::<Cell<F, T>>();
+    // SAFETY: the last reference is gone; the memory came from `take` with this layout.
+    unsafe {
+        cell.drop_in_place();
+        shelf::give(NonNull::new_unchecked(cell.cast()), Layout::new::<Cell<F, T>>());
+    }
 }
 
 /// Runs destructors at the end of the current task, `task`. Its cancellation must not cut them short, as it does not where

@@ -40,6 +40,7 @@ use crate::driver::{Driver, Ready};
 use crate::queue;
 use crate::runtime::Shared;
 use crate::stack;
+use crate::task::shelf::Shelf;
 use crate::task::{Nature, TaskRef};
 use crate::timer::Wheel;
 use crate::wait::word::{Epoch, Woke};
@@ -68,6 +69,8 @@ pub(crate) struct Worker {
     driver_handle: Arc<dyn Any + Send + Sync>,
     ready: RefCell<Ready>,
     running: Cell<Option<TaskRef>>,
+    /// Memory for tasks.
+    pub(crate) shelf: RefCell<Shelf>,
     /// Inside a panic hook waits block the thread.
     pub(crate) in_hook: Cell<bool>,
     budget: Cell<u32>,
@@ -82,8 +85,9 @@ pub(crate) struct Worker {
     polling: RefCell<Polling>,
     looks: RefCell<Looks>,
     searching: Cell<bool>,
-    /// When to look at cold stacks next, and whether there are any.
-    next_trim: Cell<(Instant, bool)>,
+    /// When to look at cold stacks next, and whether there may be any.
+    next_trim: Cell<Instant>,
+    trim_owed: Cell<bool>,
     /// The tasks at home here were told of the shutdown.
     told: Cell<bool>,
 }
@@ -105,6 +109,7 @@ impl Worker {
             driver_handle: parts.handle,
             ready: RefCell::new(Ready::new()),
             running: Cell::new(None),
+            shelf: RefCell::new(Shelf::new()),
             in_hook: Cell::new(false),
             budget: Cell::new(0),
             picks: Cell::new(0),
@@ -115,7 +120,8 @@ impl Worker {
             polling: RefCell::new(Polling::new(shared.config.polling)),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
             searching: Cell::new(false),
-            next_trim: Cell::new((Instant::now(), false)),
+            next_trim: Cell::new(Instant::now()),
+            trim_owed: Cell::new(false),
             told: Cell::new(false),
             block,
             shared,
@@ -124,11 +130,6 @@ impl Worker {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-
-    /// For callers that cannot keep a borrow of the worker. Valid while this thread is the worker.
-    pub(crate) fn shared_pointer(&self) -> *const Shared {
-        Arc::as_ptr(&self.shared)
     }
 
     pub(crate) fn driver_handle(&self) -> &Arc<dyn Any + Send + Sync> {

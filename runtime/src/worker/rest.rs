@@ -172,16 +172,18 @@ impl Worker {
 
     /// Gives cold stacks back now and then. How long until the next look, if one is owed.
     fn trim(&self, now: Instant) -> Option<Duration> {
-        let (next, owed) = self.next_trim.get();
+        let next = self.next_trim.get();
         if next > now {
-            return owed.then(|| next - now);
+            return self.trim_owed.get().then(|| next - now);
         }
+        self.shelf.borrow_mut().trim();
         let (wait, owed) = match self.stacks.borrow_mut().trim() {
             Trim::Clean => (TRIM, false),
             Trim::Later => (TRIM, true),
             Trim::More => (Duration::from_millis(1), true),
         };
-        self.next_trim.set((now + wait, owed));
+        self.next_trim.set(now + wait);
+        self.trim_owed.set(owed);
         owed.then_some(wait)
     }
 

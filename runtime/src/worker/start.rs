@@ -57,6 +57,7 @@ impl Worker {
     pub(super) fn take_back(&self, task: TaskRef, stack: Stack) {
         let pool = if task.header().on_reserve.get() { &self.reserve } else { &self.stacks };
         pool.borrow_mut().give(stack);
+        self.trim_owed.set(true);
     }
 
     /// Started tasks stay, so where they start decides the balance. A task that is likely to outlive its spawner goes to
