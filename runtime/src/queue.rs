@@ -34,6 +34,12 @@ impl Local {
         self.len.get()
     }
 
+    /// The task that the next `pop` takes.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<TaskRef> {
+        self.head.get()
+    }
+
     #[inline]
     pub(crate) fn push(&self, task: TaskRef) {
         set_next(task, ptr::null_mut());

@@ -13,6 +13,7 @@
 //! are declared as lost, so that the compiler saves just those that hold something. The control words of the floating
 //! point units are not switched: as in any function call they are the thread's.
 
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;
 use std::marker::PhantomPinned;
@@ -28,6 +29,9 @@ use crate::task::TaskRef;
 const YIELDED: usize = 0;
 const ASLEEP: usize = 1;
 const FINISHED: usize = 2;
+
+/// Cache lines of a sleeping stack that are fetched ahead: the sleep's own frames, and those of who called it.
+const WARM_LINES: usize = 6;
 
 /// A stack with a task on it. Stays in place from its first resume on.
 pub(crate) struct Coroutine {
@@ -73,6 +77,16 @@ impl Coroutine {
                 self.finished.set(true);
                 Resumed::Finished
             }
+        }
+    }
+
+    /// Fetches the frames that a resume will return through into the cache. For one that is resumed soon.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        let top = std::ptr::with_exposed_provenance::<i8>(self.suspender.task.get());
+        for line in 0..WARM_LINES {
+            // SAFETY: every x86-64 has SSE, and a prefetch may be of any address: it reads nothing that the program sees.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(top.wrapping_add(line * 64)) };
         }
     }
 

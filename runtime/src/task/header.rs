@@ -140,6 +140,15 @@ impl Header {
         self.started.set(true);
     }
 
+    /// Fetches what a resume will touch into the cache, for a task of this worker that runs soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        // SAFETY: the worker has the coroutine of a task that it has queued for itself, and does not run it now.
+        if let Some(coroutine) = unsafe { &*self.coroutine.get() } {
+            coroutine.prefetch();
+        }
+    }
+
     /// The block of the worker that queues this task.
     pub(crate) fn home(&self) -> *const Block {
         // Relaxed: read by who was told to queue the task, or by its worker; both are ordered after the store by the

@@ -140,6 +140,9 @@ impl Worker {
     }
 
     pub(super) fn resume(&self, task: TaskRef) {
+        if let Some(next) = self.local.peek() {
+            next.header().prefetch();
+        }
         let header = task.header();
         if header.owed.get() > 0 {
             panics::put_back(header.owed.replace(0));
