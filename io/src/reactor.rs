@@ -40,7 +40,11 @@ use crate::sys;
 mod tests;
 
 /// Events fetched by one park. More of them stay with the kernel until the next.
-const EVENTS: usize = 1024;
+///
+/// Few, so that what is touched to hear an event (the source, the node on the sleeper's stack, the task) is still in the
+/// cache when the task runs: with 1024 events of 1000 busy connections each of these was fetched twice, and the user's
+/// share of the time was half as much again.
+const EVENTS: usize = 64;
 /// The token of the unparker. No slab key comes near it.
 const UNPARK: Token = Token(usize::MAX);
 /// Bits of a token that hold the slab's key; the others hold the generation.
