@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Do the comparisons with the rivals still build? Their figures are for a quiet machine.
+# Does the load test do what it says, and do the comparisons with the rivals still build? Figures are for a quiet machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+cargo test -p fibra-bench
 cargo bench --no-run -p fibra-bench

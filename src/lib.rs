@@ -8,5 +8,7 @@ pub use fibra_runtime::{
     Guards, Handle, JoinError, JoinHandle, Task, scope, sleep, sleep_until, spawn, spawn_blocking,
     spawn_local, task, unblock, yield_now,
 };
+#[doc(hidden)]
+pub use fibra_runtime::{driver, wait};
 pub use fibra_sync as sync;
 pub use runtime::{Builder, Runtime, run};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fibra_runtime::Task;
 
-/// Describes a runtime with I/O; made by [`Runtime::builder`].
+/// Describes a runtime with I/O; made by [`Runtime::builder`], which sets the reactor (a bare `Builder::new` does not).
 pub type Builder = fibra_runtime::Builder<Runtime>;
 
 /// A runtime with I/O: a [`fibra_runtime::Runtime`] whose workers wait in a reactor.
@@ -41,8 +41,8 @@ impl Runtime {
         self.0.shutdown();
     }
 
-    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have not ended;
-    /// their workers stay until they do.
+    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have started and not
+    /// ended; their workers stay until they do.
     pub fn shutdown_timeout(self, timeout: Duration) -> Vec<Task> {
         self.0.shutdown_timeout(timeout)
     }

@@ -181,11 +181,13 @@ impl Pool {
             unsafe { discard_here(task, JoinError::cancelled(&handle)) };
         } else {
             self.lock().running.push(handle.clone());
+            current::set_pool_task(Some(task));
             // SAFETY: as above.
             unsafe {
                 (task.header().vtable.run)(task);
                 task.release();
             }
+            current::set_pool_task(None);
             self.lock().running.retain(|running| *running != handle);
         }
         drop(handle);

@@ -15,6 +15,8 @@ thread_local! {
     static WORKER: Cell<Option<NonNull<Worker>>> = const { Cell::new(None) };
     /// Set on threads of a blocking pool, which belong to a runtime but run no tasks.
     static POOL: Cell<Option<NonNull<Shared>>> = const { Cell::new(None) };
+    /// The task whose closure such a thread runs, for reports.
+    static POOL_TASK: Cell<Option<TaskRef>> = const { Cell::new(None) };
 }
 
 /// The worker of this thread. The pointer is valid until the task that asked suspends: then the thread may change.
@@ -75,6 +77,16 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         WORKER.set(None);
     }
+}
+
+/// The task whose closure this thread of a pool runs; for reports.
+pub(crate) fn pool_task() -> Option<TaskRef> {
+    POOL_TASK.get()
+}
+
+/// Says whose closure this thread of a pool runs. The task outlives that.
+pub(crate) fn set_pool_task(task: Option<TaskRef>) {
+    POOL_TASK.set(task);
 }
 
 /// Until dropped this thread belongs to a pool.

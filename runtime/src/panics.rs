@@ -18,6 +18,7 @@
 //! The first raise of a credit happens on a helper thread that ends right after. It costs a few microseconds per
 //! suspension, and only where a task suspends while it unwinds.
 
+use std::io;
 use std::panic::{self, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::thread;
@@ -65,34 +66,53 @@ pub(crate) fn put_back(taken: u32) {
     }
 }
 
+/// Takes a raised credit where there is none to spare. One is made with the first runtime, so that a thread is needed
+/// here only where several tasks are suspended while they unwind.
 fn raise_elsewhere() -> Credit {
+    raised_credit().unwrap_or_else(|error| {
+        say(format_args!("no thread to be had to suspend a task while it unwinds ({error}), aborting"));
+        std::process::abort()
+    })
+}
+
+fn raised_credit() -> io::Result<Credit> {
     let raise = || {
         let mut credit = Credit::new();
         credit.flip();
         credit
     };
-    thread::Builder::new()
-        .name("fibra-credit".to_owned())
-        .spawn(raise)
-        .expect("a thread is needed to suspend a task while it unwinds")
-        .join()
-        .expect("raising a credit does not panic outwards")
+    let helper = thread::Builder::new().name("fibra-credit".to_owned()).spawn(raise)?;
+    Ok(helper.join().expect("raising a credit does not panic outwards"))
 }
 
 /// Installs, once for the process, a panic hook that names the task before the hook that was there says the rest.
 ///
 /// The hook that was there runs on the worker's stack, which is large enough for a backtrace; what it calls may not
-/// switch to another task, so waits block the thread there.
+/// switch to another task, so waits block the thread there. A hook that a user sets later replaces this one, and runs as
+/// any code of the task.
 pub(crate) fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| report(&*previous, info)));
+        // On a thread of its own: std lets no thread change the hook while it panics, and this one may be unwinding.
+        let installing = thread::Builder::new().name("fibra-hook".to_owned()).spawn(|| {
+            let previous = panic::take_hook();
+            panic::set_hook(Box::new(move |info| report(&*previous, info)));
+        });
+        // Without a thread the messages do not name the tasks; nothing else depends on it.
+        _ = installing.map(thread::JoinHandle::join);
+        if let Ok(credit) = raised_credit() {
+            credits().raised.push(credit);
+        }
     });
 }
 
 fn report(previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHookInfo<'_>) {
-    let Some(task) = current::task() else { return previous(info) };
+    let Some(task) = current::task() else {
+        if let Some(task) = current::pool_task() {
+            say(format_args!("{} panicked", Task::counted(task)));
+        }
+        return previous(info);
+    };
     let _in_hook = current::enter_hook();
     say(format_args!("{} panicked", Task::counted(task)));
     let call = OnThisThread(|| previous(info));

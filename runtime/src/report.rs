@@ -27,3 +27,19 @@ fn running_task(fault: usize) -> Option<Overflow> {
 pub(crate) fn say(line: fmt::Arguments<'_>) {
     _ = writeln!(io::stderr(), "fibra: {line}");
 }
+
+/// Ends the process when it is dropped: by an unwinding that would leave others with what they borrow gone.
+pub(crate) struct Bomb(pub(crate) &'static str);
+
+impl Bomb {
+    pub(crate) fn defuse(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        say(format_args!("{}; this is an error in the runtime or its driver, aborting", self.0));
+        std::process::abort();
+    }
+}

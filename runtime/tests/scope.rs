@@ -122,3 +122,44 @@ fn a_forgotten_handle_leaves_the_scope_sound() {
         assert_eq!(value.into_inner(), 1);
     });
 }
+
+/// Runs `f` when dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_child_that_comes_after_the_cancellation_is_cancelled_too() {
+    on_workers(|| {
+        let parent = fibra::spawn(|| {
+            fibra::scope(|s| {
+                s.spawn(move || {
+                    let _late = OnDrop(|| _ = s.spawn(task::park));
+                    task::park();
+                });
+            });
+        });
+        fibra::sleep(Duration::from_millis(2));
+        parent.task().cancel();
+        assert!(parent.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn a_scope_whose_closure_panicked_still_hears_a_cancellation() {
+    on_workers(|| {
+        let parent = fibra::spawn(|| {
+            fibra::scope(|s| {
+                s.spawn(task::park);
+                panic!("on purpose");
+            })
+        });
+        fibra::sleep(Duration::from_millis(2));
+        parent.task().cancel();
+        assert!(parent.join().is_err());
+    });
+}

@@ -63,7 +63,7 @@ fn poll_once(future: Pin<&mut Polled<Acquire<'_>>>, counter: &Arc<Counter>) -> P
 }
 
 #[test]
-fn a_task_a_thread_and_a_future_wait_in_one_line() {
+fn rule_7_a_task_a_thread_and_a_future_wait_in_one_line() {
     let _guard = hang_guard();
     let runtime = runtime(2);
     let (tokens, order) = (Arc::new(Tokens::new()), Arc::new(Mutex::new(Vec::new())));

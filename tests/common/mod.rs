@@ -1,5 +1,5 @@
 //! What the tests of whole programs share: the examples as processes, and clients that are std's and nothing of ours.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part of this")]
+#![expect(dead_code, reason = "each test binary uses a part of this")]
 
 pub(crate) mod client;
 pub(crate) mod example;

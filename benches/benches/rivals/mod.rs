@@ -5,6 +5,7 @@
 //! | `question.rs` | what is asked, and what fibra means to reach |
 //! | `blocking.rs` | the questions for libraries whose tasks block, one generic function each |
 //! | `fibra.rs`, `may.rs`, `threads.rs` | such libraries |
+//! | `parking_lot.rs` | threads that wait by that crate, which are asked to park alone |
 //! | `tokio.rs` | the same questions for tokio, whose tasks wait by `await` |
 //! | `standing.rs` | the table at the end |
 //!
@@ -13,6 +14,7 @@
 mod blocking;
 mod fibra;
 mod may;
+mod parking_lot;
 mod question;
 mod standing;
 mod threads;
@@ -38,13 +40,14 @@ struct Entrant {
     enters: fn(Question, workers: usize) -> bool,
 }
 
-const ENTRANTS: [Entrant; 6] = [
+const ENTRANTS: [Entrant; 7] = [
     Entrant { name: "fibra", start: fibra::start_at_home, enters: always },
     Entrant { name: "fibra migratable", start: fibra::start_migratable, enters: always },
     Entrant { name: "may", start: may::start, enters: where_it_ends },
     Entrant { name: "tokio current", start: tokio::start_current, enters: on_one_worker },
     Entrant { name: "tokio multi", start: tokio::start_multi, enters: always },
     Entrant { name: "std threads", start: threads::start, enters: without_yields },
+    Entrant { name: "parking_lot", start: parking_lot::start, enters: to_park },
 ];
 
 fn always(_: Question, _: usize) -> bool {
@@ -64,6 +67,11 @@ fn on_one_worker(_: Question, workers: usize) -> bool {
 /// Threads are not asked to take turns, nor for ten thousand of them.
 fn without_yields(question: Question, _: usize) -> bool {
     matches!(question, Question::SpawnOne | Question::Park)
+}
+
+/// What parking_lot offers is made to wait by; its threads are those of std.
+fn to_park(question: Question, _: usize) -> bool {
+    question == Question::Park
 }
 
 /// Asks every question of every entrant, and prints where fibra stands.

@@ -258,9 +258,14 @@ impl Seed {
 /// Runs a hook; its panic is an error of the start, or nothing that concerns the end.
 fn call(hook: &Option<Hook>) -> io::Result<()> {
     let Some(hook) = hook else { return Ok(()) };
-    catch_unwind(AssertUnwindSafe(|| hook())).map_err(|payload| {
+    guarded("a worker's start or stop hook", || hook())
+}
+
+/// Runs code of the user's beside the tasks; its panic becomes an error.
+pub(crate) fn guarded<T>(what: &str, f: impl FnOnce() -> T) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
         crate::task::raw::drop_payload(payload);
-        io::Error::other("a worker's start or stop hook panicked")
+        io::Error::other(format!("{what} panicked"))
     })
 }
 

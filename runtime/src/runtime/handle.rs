@@ -48,6 +48,15 @@ impl Handle {
         Builder::new().spawn_on(self, f)
     }
 
+    /// Runs `f` on the blocking pool of that runtime; see [`spawn_blocking`](crate::spawn_blocking).
+    pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Builder::new().spawn_blocking_on(self, f)
+    }
+
     /// Runs `f` as a task of that runtime and waits for its value on the calling thread.
     ///
     /// # Panics

@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 pub use builder::Builder;
-pub(crate) use builder::Config;
+pub(crate) use builder::{Config, guarded};
 pub use handle::Handle;
 pub(crate) use run::run_here;
 use shutdown::Ending;
@@ -182,6 +182,15 @@ impl Runtime {
         self.handle().spawn(f)
     }
 
+    /// Runs `f` on the blocking pool of this runtime; see [`spawn_blocking`](crate::spawn_blocking).
+    pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle().spawn_blocking(f)
+    }
+
     /// Runs `f` as a task of this runtime and waits for its value on the calling thread.
     ///
     /// # Panics
@@ -207,8 +216,8 @@ impl Runtime {
         drop(self);
     }
 
-    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have not ended;
-    /// their workers stay until they do.
+    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have started and not
+    /// ended; their workers stay until they do. Tasks that wait behind them to start are cancelled, and are not named.
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Vec<Task> {
         self.shared.begin_ending();
         if self.shared.wait_for_end(Some(timeout)) {

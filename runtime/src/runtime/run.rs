@@ -1,14 +1,14 @@
 //! Running a closure of the caller's as a task, while the caller waits.
 
-use std::any::Any;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::sync::Arc;
 use std::thread;
 
 use super::Shared;
 use super::builder::Seed;
 use crate::current;
+use crate::report::Bomb;
 use crate::task::{self, Builder, JoinError};
 
 /// Runs `f` on `shared` and waits for it.
@@ -22,10 +22,10 @@ where
     // SAFETY: the handle is joined below before anything that `f` borrows can go: `join` on a plain thread ends only when
     // the task is done, or dropped un-run by a runtime that is ending.
     let handle = unsafe { Builder::new().named_main().spawn_erased(shared, f) };
-    match handle.join() {
-        Ok(value) => value,
-        Err(error) => fail(error),
-    }
+    let bomb = Bomb("the wait for a task that borrows has unwound");
+    let result = handle.join();
+    bomb.defuse();
+    result.unwrap_or_else(|error| fail(error))
 }
 
 #[track_caller]
@@ -47,47 +47,51 @@ pub(super) fn refuse_inside_a_task() {
 }
 
 /// Makes the calling thread worker 0, runs `f` there as a task, and ends the runtime when it returns.
+#[track_caller]
 pub(crate) fn run_here<F, T>(seed: Seed, threads: Vec<thread::JoinHandle<()>>, f: F) -> io::Result<T>
 where
     F: FnOnce() -> T,
 {
     let shared = Arc::clone(&seed.shared);
-    let mut result = None;
+    let mut main = None;
     let grown = seed.grow(|worker| {
-        let slot = &mut result;
-        let main = || {
-            *slot = Some(panic::catch_unwind(AssertUnwindSafe(f)));
-            shared.begin_ending();
-            report_late_end(&shared);
+        let end = EndWhenDropped(Arc::clone(&shared));
+        let body = move || {
+            let _end = end;
+            f()
         };
-        // SAFETY: the worker runs until every task of the runtime has ended, so what `main` borrows outlives it.
-        unsafe { Builder::new().named_main().spawn_local_erased(worker, main) };
+        // SAFETY: the worker runs until every task of the runtime has ended, so what `f` borrows outlives it.
+        main = Some(unsafe { Builder::new().named_main().spawn_local_erased(worker, body) });
         worker.run();
     });
-    if let Err(error) = grown {
+    if grown.is_err() {
         shared.begin_ending();
         shared.end_if_quiescent();
-        threads.into_iter().for_each(|thread| _ = thread.join());
-        return Err(error);
     }
     threads.into_iter().for_each(|thread| _ = thread.join());
     shared.blocking.wait_until_left();
-    take_result(result)
+    grown?;
+    match main.expect("spawned before the worker ran").join() {
+        Ok(value) => Ok(value),
+        Err(error) if error.is_not_started() => Err(error.into()),
+        Err(error) => fail(error),
+    }
 }
 
-fn take_result<T>(result: Option<Result<T, Box<dyn Any + Send>>>) -> io::Result<T> {
-    match result {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(payload)) => panic::resume_unwind(payload),
-        // Its stack could not be had.
-        None => Err(io::Error::new(io::ErrorKind::OutOfMemory, "no stack for the first task")),
+/// Begins the end of the runtime: when the first task returns, unwinds, or is dropped un-run.
+struct EndWhenDropped(Arc<Shared>);
+
+impl Drop for EndWhenDropped {
+    fn drop(&mut self) {
+        self.0.begin_ending();
+        report_late_end(&self.0);
     }
 }
 
 /// Says who is still there when the end takes long. Only where there is somebody.
 fn report_late_end(shared: &Arc<Shared>) {
-    let own = task::current();
-    if shared.tasks().iter().all(|task| *task == own) {
+    let own = task::try_current();
+    if shared.tasks().iter().all(|task| Some(task) == own.as_ref()) {
         return;
     }
     let shared = Arc::clone(shared);

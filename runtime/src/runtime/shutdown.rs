@@ -78,6 +78,11 @@ impl Shared {
     }
 
     fn is_quiescent(&self) -> bool {
+        self.alive() == 0
+    }
+
+    /// How many tasks were spawned and have not ended; may be too many while some end, never too few.
+    fn alive(&self) -> u64 {
         // The store-load pair of two workers that end their last tasks at the same moment: each has counted its own
         // before, so one of them sees the other's.
         fence(Ordering::SeqCst);
@@ -85,7 +90,7 @@ impl Shared {
         let finished = finished + self.outside.finished.load(Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let spawned: u64 = self.blocks.iter().map(|block| block.spawned.load(Ordering::SeqCst)).sum();
-        finished == spawned + self.outside.spawned.load(Ordering::SeqCst)
+        spawned + self.outside.spawned.load(Ordering::SeqCst) - finished
     }
 
     fn announce_end(&self) {
@@ -122,9 +127,10 @@ impl Shared {
         let names: Vec<String> = tasks.iter().take(20).map(ToString::to_string).collect();
         let more = if tasks.len() > names.len() { ", …" } else { "" };
         say(format_args!(
-            "the runtime is to end and still waits for {} task(s) after {} s: {}{more}",
-            tasks.len(),
+            "the runtime is to end and still waits for {} task(s) after {} s, {} of them not started: {}{more}",
+            self.alive().max(tasks.len() as u64),
             REPORT_AFTER.as_secs(),
+            self.alive().saturating_sub(tasks.len() as u64),
             names.join(", ")
         ));
     }

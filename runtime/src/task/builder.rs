@@ -111,12 +111,29 @@ impl Builder {
     /// # Panics
     /// Off a runtime.
     #[track_caller]
-    pub fn spawn_blocking<F, T>(mut self, f: F) -> JoinHandle<T>
+    pub fn spawn_blocking<F, T>(self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_blocking"));
+        self.spawn_on_pool(&shared, f)
+    }
+
+    /// Runs `f` on the blocking pool of the runtime of `handle`.
+    pub fn spawn_blocking_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn_on_pool(handle.shared(), f)
+    }
+
+    fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
         let task = self.make(None, f, Nature::Blocking, runtime::reserve_ids(1));
         // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
         let handle = unsafe { JoinHandle::new(task) };

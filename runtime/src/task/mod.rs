@@ -36,6 +36,8 @@ mod scope;
 pub(crate) mod shelf;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 pub(crate) use builder::discard_here;
 pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};
@@ -114,6 +116,16 @@ impl PartialEq for Task {
 }
 
 impl Eq for Task {}
+
+impl Hash for Task {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+// What a handle does to a task is atomic, so a panic between two uses leaves nothing half done.
+impl UnwindSafe for Task {}
+impl RefUnwindSafe for Task {}
 
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -39,7 +39,8 @@ impl WaitStrategy for UntilUnparked<'_> {
 /// Blocks the current task until it is unparked.
 ///
 /// An [`unpark`](Task::unpark) that came before makes it return at once; several of them count as one. There are no
-/// other returns: a park that ends was unparked. On a plain thread it is [`std::thread::park`].
+/// other returns: a park that ends was unparked. On a plain thread, and in a closure of the blocking pool, it is
+/// [`std::thread::park`], which a [`Task`] does not reach.
 ///
 /// # Cancellation
 /// A cancellation point.

@@ -16,6 +16,7 @@ use slab::Slab;
 use super::cancel;
 use super::{Builder, JoinError, JoinHandle, Task};
 use crate::current;
+use crate::report::Bomb;
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// A scope to spawn borrowing tasks in; see [`scope`].
@@ -216,25 +217,29 @@ impl Family {
     }
 
     fn cancel_children(&self) {
-        let children: Vec<Task> =
-            self.state.lock().children.iter().filter_map(|(_, (_, child))| child.clone()).collect();
+        let children: Vec<Task> = {
+            let mut state = self.state.lock();
+            state.cancelled = true;
+            state.children.iter().filter_map(|(_, (_, child))| child.clone()).collect()
+        };
         children.iter().for_each(Task::cancel);
     }
 
     /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked, perhaps by a cancellation.
     fn await_children(&self, unwinding: bool) {
         let until = UntilAlone { family: self };
+        // A frame that children borrow from must not be left, whatever happens in here.
+        let bomb = Bomb("the wait for the tasks of a scope has unwound");
         let cancelled = || current::task().is_some_and(|task| task.header().is_cancelled());
-        let cut_short = match unwinding {
-            true => cancelled(),
-            false => !self.is_alone() && wait::sleep(&until, None) == Waking::Cancelled,
-        };
+        let cut_short = (unwinding && cancelled())
+            || (!self.is_alone() && wait::sleep(&until, None) == Waking::Cancelled);
         if cut_short {
             self.cancel_children();
         }
         while !self.is_alone() {
             _ = wait::sleep_shielded(&until, None);
         }
+        bomb.defuse();
     }
 
     fn is_alone(&self) -> bool {

@@ -1,15 +1,17 @@
 //! Futures as waiters: a strategy that sleeps between two polls.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use super::word::Fallen;
 use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal};
+use crate::task::raw::drop_payload;
 
 /// The counted cell that wakers find a future by.
 #[repr(C)]
@@ -128,16 +130,20 @@ impl Cell {
 
     /// True once notified; until then keeps `waker`.
     fn poll(&self, waker: &Waker) -> bool {
-        let mut kept = self.waker.lock().expect("no code of others runs under this lock");
+        // Clones and drops of wakers are code of others: none of it under the lock.
+        let fresh = waker.clone();
+        let mut kept = self.lock();
         if self.waiter.word.why().notified {
             return true;
         }
-        match &mut *kept {
-            Some(kept) => kept.clone_from(waker),
-            // Taken by a waker whose bit was not seen yet above: it was set before the waker took it.
-            none => *none = Some(waker.clone()),
-        }
+        let former = kept.replace(fresh);
+        drop(kept);
+        drop(former);
         false
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Until the waker that has unlinked this sleep is done with it: a few instructions of its thread.
@@ -156,11 +162,14 @@ unsafe fn queue(waiter: NonNull<Waiter>) {
     // SAFETY: a waiter of this kind is the first field of a `Cell` in an `Arc`, which a raw waker's sleep keeps alive
     // until `released`, and a retained one counts.
     let cell = unsafe { waiter.cast::<Cell>().as_ref() };
-    let waker = cell.waker.lock().expect("no code of others runs under this lock").take();
+    let waker = cell.lock().take();
     // Release: pairs with the Acquire in `await_landing`. The last touch of the cell.
     cell.released.store(true, Ordering::Release);
-    if let Some(waker) = waker {
-        waker.wake();
+    if let Some(waker) = waker
+        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake()))
+    {
+        // Its message has been printed; this may be a worker, which goes on.
+        drop_payload(payload);
     }
 }
 

@@ -38,7 +38,7 @@ use polling::Polling;
 use crate::current;
 use crate::driver::{Driver, Ready};
 use crate::queue;
-use crate::runtime::Shared;
+use crate::runtime::{Shared, guarded};
 use crate::stack;
 use crate::task::shelf::Shelf;
 use crate::task::{Nature, TaskRef};
@@ -63,8 +63,10 @@ pub(crate) struct Worker {
     stealable: queue::Stealable,
     wheel: Wheel,
     stacks: RefCell<stack::Pool>,
-    /// For the destructors of tasks that found no stack.
+    /// For the destructors of tasks that found no stack. One is warm from the start.
     reserve: RefCell<stack::Pool>,
+    /// A stack was given back since the last attempt to feed a starved task.
+    came_back: Cell<bool>,
     driver: RefCell<Box<dyn Driver>>,
     driver_handle: Arc<dyn Any + Send + Sync>,
     ready: RefCell<Ready>,
@@ -78,10 +80,13 @@ pub(crate) struct Worker {
     /// Whose turn it is, and how many of them are left in it.
     round: Cell<(Side, usize)>,
     ids: Cell<(u64, u64)>,
-    /// Tasks whose first run found no stack, and when that was.
-    starved: RefCell<VecDeque<(TaskRef, Instant)>>,
-    /// While there are any: when a stack was last found for one, or else when the first one found none.
-    starved_since: Cell<Option<Instant>>,
+    /// Tasks whose first run found no stack.
+    starved: RefCell<VecDeque<TaskRef>>,
+    starving: Cell<bool>,
+    /// Since when no stack was found.
+    shortage: Cell<Option<Instant>>,
+    /// When the next attempt is due.
+    next_feed: Cell<Instant>,
     polling: RefCell<Polling>,
     looks: RefCell<Looks>,
     searching: Cell<bool>,
@@ -96,15 +101,19 @@ impl Worker {
     /// Makes worker `index` of `shared`, on its own thread. `stealable` is the queue that its block's thief steals from.
     pub(crate) fn new(shared: Arc<Shared>, index: usize, stealable: queue::Stealable) -> io::Result<Self> {
         let block = Arc::clone(&shared.blocks[index]);
-        let parts = shared.config.driver.make()?;
+        let parts = guarded("the driver's factory", || shared.config.driver.make())??;
         block.set_unparker(parts.driver.unparker());
         let stacks = shared.stacks.pool();
+        let mut reserve = shared.reserve.pool();
+        let warm = reserve.take()?;
+        reserve.give(warm);
         Ok(Worker {
             local: queue::Local::new(),
             stealable,
             wheel: Wheel::new(Instant::now()),
             stacks: RefCell::new(stacks),
-            reserve: RefCell::new(shared.reserve.pool()),
+            reserve: RefCell::new(reserve),
+            came_back: Cell::new(false),
             driver: RefCell::new(parts.driver),
             driver_handle: parts.handle,
             ready: RefCell::new(Ready::new()),
@@ -116,7 +125,9 @@ impl Worker {
             round: Cell::new((Side::Started, 0)),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
-            starved_since: Cell::new(None),
+            starving: Cell::new(false),
+            shortage: Cell::new(None),
+            next_feed: Cell::new(Instant::now()),
             polling: RefCell::new(Polling::new(shared.config.polling)),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
             searching: Cell::new(false),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Worker;
 use super::polling::{self, Reading};
+use super::start::FEED;
 use crate::stack::Trim;
 use crate::sys;
 use crate::task::Task;
@@ -11,9 +12,6 @@ use crate::task::Task;
 /// How long a watching worker parks at first, and at the most.
 const WATCH_FIRST: Duration = Duration::from_micros(50);
 const WATCH_MOST: Duration = Duration::from_micros(250);
-
-/// While a task waits for a stack, how often its worker tries again.
-const STARVED: Duration = Duration::from_millis(2);
 
 /// Unused stacks are looked at so often while there are warm ones.
 const TRIM: Duration = Duration::from_millis(500);
@@ -40,15 +38,13 @@ impl Worker {
 
     /// True if there is something in this worker's own queues.
     fn has_work(&self) -> bool {
-        !self.local.is_empty()
-            || !self.stealable.is_empty()
-            || !self.block.inbox.is_empty()
-            || !self.block.placed.is_empty()
+        let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty();
+        !self.local.is_empty() || !self.block.inbox.is_empty() || (!self.is_starving() && startable())
     }
 
     /// Looks for work that any worker may run. True if some came.
     fn search(&self) -> bool {
-        if self.starved_since.get().is_some() {
+        if self.is_starving() {
             self.feed_starved();
             return !self.local.is_empty();
         }
@@ -148,7 +144,7 @@ impl Worker {
     fn sees_work(&self, watching: bool) -> bool {
         let others = || self.shared.blocks.iter().any(|block| block.waiting() > 0);
         self.has_work()
-            || (!self.shared.injector.is_empty() && self.starved_since.get().is_none())
+            || (!self.shared.injector.is_empty() && !self.is_starving())
             || (!watching && others())
             || self.must_heed()
     }
@@ -166,7 +162,7 @@ impl Worker {
     /// How long to park at the most.
     fn timeout(&self, now: Instant, watch: Option<Duration>) -> Option<Duration> {
         let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
-        let starved = self.starved_since.get().map(|_| STARVED);
+        let starved = self.is_starving().then_some(FEED);
         [timer, watch, starved, self.trim(now)].into_iter().flatten().min()
     }
 

@@ -7,7 +7,7 @@ use super::budget::OPERATIONS;
 use super::{Side, Worker, block};
 use crate::coroutine::{Resumed, Stop};
 use crate::panics;
-use crate::report::say;
+use crate::report::Bomb;
 use crate::task::TaskRef;
 use crate::wait::word::{Fallen, Woke};
 
@@ -19,7 +19,8 @@ impl Worker {
     /// Runs tasks until the runtime has ended.
     pub(crate) fn run(&self) {
         let entered = crate::current::enter(self);
-        let bomb = AbortOnUnwind;
+        // A panic of the runtime itself would leave tasks behind that borrow from each other.
+        let bomb = Bomb("a worker has panicked");
         // A caller that unwinds already, and makes its thread a worker in a destructor, has no part in what tasks count.
         let callers = panics::take_out();
         loop {
@@ -30,7 +31,7 @@ impl Worker {
             }
         }
         panics::put_back(callers);
-        std::mem::forget(bomb);
+        bomb.defuse();
         drop(entered);
     }
 
@@ -72,7 +73,7 @@ impl Worker {
 
     /// What waits to start here. Nothing while a task is starved that came earlier.
     fn next_unstarted(&self) -> Option<TaskRef> {
-        if self.starved_since.get().is_some() {
+        if self.is_starving() {
             return None;
         }
         self.pop_stealable()
@@ -80,7 +81,7 @@ impl Worker {
 
     /// What others put here or where anybody may take it.
     fn next_from_others(&self) -> Option<TaskRef> {
-        if self.starved_since.get().is_some() {
+        if self.is_starving() {
             return None;
         }
         if let Some(task) = self.pop_placed() {
@@ -113,7 +114,7 @@ impl Worker {
         if !self.wheel.is_empty() {
             self.expire_timers(Instant::now());
         }
-        if self.starved_since.get().is_some() {
+        if self.is_starving() {
             self.feed_starved();
         }
         self.stacks.borrow_mut().answer_hunger();
@@ -198,18 +199,8 @@ impl Worker {
         unsafe { task.release() };
         self.shared.task_ended();
         block::bump(&self.block.finished);
-        if self.starved_since.get().is_some() {
+        if self.is_starving() {
             self.feed_starved();
         }
-    }
-}
-
-/// A panic of the runtime itself would leave tasks behind that borrow from each other: the process ends.
-struct AbortOnUnwind;
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
-        say(format_args!("a worker has panicked; this is an error in the runtime or its driver, aborting"));
-        std::process::abort();
     }
 }

@@ -17,6 +17,9 @@ const MARGIN_HELD: usize = 8;
 /// A task that found no stack waits this long for one to come back before it ends un-run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Meanwhile its worker tries again so often.
+pub(super) const FEED: Duration = Duration::from_millis(2);
+
 impl Worker {
     /// Gives an un-started task its stack and its home. False if it does not run here now.
     pub(super) fn start(&self, task: TaskRef) -> bool {
@@ -25,12 +28,18 @@ impl Worker {
         }
         match self.take_stack(task) {
             Ok(stack) => {
+                self.shortage.set(None);
                 let cancelled = task.header().is_cancelled() || self.shared.is_ending();
                 self.bind(task, stack, if cancelled { never_entered } else { body });
                 true
             }
-            Err(_) => {
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
                 self.starve(task);
+                false
+            }
+            // No wait would mend it: the size fits into no address space.
+            Err(error) => {
+                self.end_unrun(task, error);
                 false
             }
         }
@@ -55,9 +64,13 @@ impl Worker {
     }
 
     pub(super) fn take_back(&self, task: TaskRef, stack: Stack) {
-        let pool = if task.header().on_reserve.get() { &self.reserve } else { &self.stacks };
-        pool.borrow_mut().give(stack);
-        self.trim_owed.set(true);
+        if task.header().on_reserve.get() {
+            self.reserve.borrow_mut().give(stack);
+        } else {
+            self.stacks.borrow_mut().give(stack);
+            self.trim_owed.set(true);
+        }
+        self.came_back.set(true);
     }
 
     /// Started tasks stay, so where they start decides the balance. A task that is likely to outlive its spawner goes to
@@ -94,51 +107,64 @@ impl Worker {
 
     /// Puts a task that found no stack aside. Nothing starts before it.
     fn starve(&self, task: TaskRef) {
-        let now = Instant::now();
-        self.starved.borrow_mut().push_back((task, now));
-        if self.starved_since.get().is_none() {
-            self.starved_since.set(Some(now));
+        self.starved.borrow_mut().push_back(task);
+        self.starving.set(true);
+        if self.shortage.get().is_none() {
+            self.shortage.set(Some(Instant::now()));
         }
         self.ask_for_stacks();
     }
 
+    #[inline]
+    pub(super) fn is_starving(&self) -> bool {
+        self.starving.get()
+    }
+
     /// Others may sleep over warm stacks that nobody uses. The failed take has left word; this makes them look.
     fn ask_for_stacks(&self) {
+        self.next_feed.set(Instant::now() + FEED);
         let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
         others.for_each(|block| block.unpark_if_parked());
     }
 
-    /// Tries again for the first of those that found no stack; ends it un-run when none came free for too long.
+    /// Tries again for the first of those that found no stack, when a stack may have come back.
     pub(super) fn feed_starved(&self) {
-        let Some((task, since)) = self.starved.borrow().front().copied() else {
-            return self.starved_since.set(None);
-        };
+        if self.came_back.replace(false) || Instant::now() >= self.next_feed.get() {
+            self.feed_first();
+        }
+    }
+
+    /// Tries for the first one; ends it un-run when no stack came free for too long.
+    fn feed_first(&self) {
+        let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
         match self.take_stack(task) {
             Ok(stack) => {
                 self.take_back(task, stack);
-                self.unstarve(Instant::now());
+                self.shortage.set(None);
+                self.unstarve();
                 self.local.push(task);
             }
-            Err(error) if self.shared.is_ending() || self.waited_enough(since) => {
-                self.unstarve(self.starved_since.get().unwrap_or(since));
+            Err(error) if self.shared.is_ending() || self.waited_enough() => {
+                self.unstarve();
                 self.end_unrun(task, error);
             }
             Err(_) => self.ask_for_stacks(),
         }
     }
 
-    /// Takes the first one out; `fed` is when a stack was last found.
-    fn unstarve(&self, fed: Instant) {
+    /// Takes the first one out.
+    fn unstarve(&self) {
         let mut starved = self.starved.borrow_mut();
         starved.pop_front();
-        self.starved_since.set(if starved.is_empty() { None } else { Some(fed) });
+        self.starving.set(!starved.is_empty());
     }
 
-    fn waited_enough(&self, since: Instant) -> bool {
-        self.starved_since.get().is_some_and(|fed| fed.max(since).elapsed() >= PATIENCE)
+    fn waited_enough(&self) -> bool {
+        self.shortage.get().is_some_and(|since| since.elapsed() >= PATIENCE)
     }
 
-    /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits.
+    /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits; one of these is
+    /// kept since the worker started, so that there is an end also where the system itself has no more memory.
     fn end_unrun(&self, task: TaskRef, error: io::Error) {
         let stack = self.reserve.borrow_mut().take();
         match stack {
@@ -148,8 +174,12 @@ impl Worker {
                 self.bind(task, stack, if self.shared.is_ending() { never_entered } else { never_started });
                 self.local.push(task);
             }
-            // The system itself has no more memory: wait for some.
-            Err(_) => self.starve(task),
+            // Others are on it, and will give it back.
+            Err(_) => {
+                self.starved.borrow_mut().push_front(task);
+                self.starving.set(true);
+                self.next_feed.set(Instant::now() + FEED);
+            }
         }
     }
 }

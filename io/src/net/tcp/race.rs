@@ -93,12 +93,12 @@ impl Race {
 
     /// Lets an attempt go on by itself.
     fn enter(&mut self, connecting: Connecting) {
-        let board = Arc::clone(&self.board);
+        let posting = Posting(Some(Arc::clone(&self.board)));
         self.undecided += 1;
         self.runners.push(spawn(move || match connecting.within(None) {
-            Ok(Outcome::Connected(stream)) => board.post(Ok(stream)),
-            Ok(Outcome::Pending(_)) => board.post(Err(io::ErrorKind::TimedOut.into())),
-            Err(error) => board.post(Err(error)),
+            Ok(Outcome::Connected(stream)) => posting.post(Ok(stream)),
+            Ok(Outcome::Pending(_)) => posting.post(Err(io::ErrorKind::TimedOut.into())),
+            Err(error) => posting.post(Err(error)),
         }));
     }
 
@@ -117,6 +117,25 @@ impl Drop for Race {
     fn drop(&mut self) {
         for runner in &self.runners {
             runner.task().cancel();
+        }
+    }
+}
+
+/// The one outcome that an attempt owes. One that ends without it, or never starts, posts that.
+struct Posting(Option<Arc<Board>>);
+
+impl Posting {
+    fn post(mut self, outcome: io::Result<TcpStream>) {
+        if let Some(board) = self.0.take() {
+            board.post(outcome);
+        }
+    }
+}
+
+impl Drop for Posting {
+    fn drop(&mut self) {
+        if let Some(board) = self.0.take() {
+            board.post(Err(io::Error::other("the task that was to connect has ended before")));
         }
     }
 }

@@ -1,0 +1,87 @@
+//! What happens where something is lacking to start with.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::{self as fibra, Runtime, driver, task};
+
+#[test]
+fn a_first_task_that_cannot_start_is_an_error_of_run() {
+    for builder in [Runtime::builder().max_tasks(0), Runtime::builder().max_stacks(0)] {
+        let error = builder.workers(2).run(|| 1).unwrap_err();
+        assert!(error.to_string().contains("max_"), "{error}");
+    }
+}
+
+#[test]
+fn a_first_task_that_is_cancelled_is_a_panic_that_says_so() {
+    let run = || {
+        Runtime::builder().workers(1).run(|| {
+            task::current().cancel();
+            task::park();
+        })
+    };
+    let payload = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+    let text = payload.downcast_ref::<String>().expect("a message");
+    assert!(text.contains("was cancelled"), "{text}");
+}
+
+#[test]
+fn a_stack_of_impossible_size_delays_nobody() {
+    Runtime::builder().workers(1).build().unwrap().run(|| {
+        let begin = Instant::now();
+        let impossible = task::Builder::new().stack_size(usize::MAX).spawn(|| ());
+        fibra::spawn(|| ()).join().unwrap();
+        assert!(impossible.join().unwrap_err().is_not_started());
+        assert!(begin.elapsed() < Duration::from_millis(900), "{:?}", begin.elapsed());
+    });
+}
+
+#[test]
+fn many_starved_tasks_end_together() {
+    Runtime::builder().workers(1).max_stacks(1).build().unwrap().run(|| {
+        let begin = Instant::now();
+        let tasks: Vec<_> = (0..50).map(|_| fibra::spawn(|| ())).collect();
+        assert!(tasks.into_iter().all(|task| task.join().unwrap_err().is_not_started()));
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    });
+}
+
+#[test]
+fn a_factory_that_panics_fails_the_start() {
+    let factory = || -> std::io::Result<driver::Parts> { panic!("on purpose") };
+    assert!(Runtime::builder().workers(2).driver(factory).build().is_err());
+    assert!(Runtime::builder().workers(2).driver(factory).run(|| ()).is_err());
+}
+
+#[test]
+fn a_runtime_may_be_built_and_run_while_its_thread_unwinds() {
+    struct RunsInDrop;
+    impl Drop for RunsInDrop {
+        fn drop(&mut self) {
+            let sum = Runtime::builder().workers(2).run(|| {
+                assert!(!std::thread::panicking());
+                fibra::spawn(|| 41).join().unwrap() + 1
+            });
+            assert_eq!(sum.unwrap(), 42);
+            assert!(std::thread::panicking());
+        }
+    }
+    let unwound = catch_unwind(|| {
+        let _runs = RunsInDrop;
+        panic!("on purpose");
+    });
+    assert!(unwound.is_err() && !std::thread::panicking());
+}
+
+#[test]
+fn an_overdrawn_budget_is_no_cancellation_point() {
+    Runtime::builder().workers(1).build().unwrap().run(|| {
+        let busy = fibra::spawn(|| {
+            task::current().cancel();
+            (0..1000).for_each(|_| fibra::wait::charge());
+            true
+        });
+        assert!(busy.join().unwrap());
+    });
+}
