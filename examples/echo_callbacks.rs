@@ -31,14 +31,10 @@ struct Server {
 impl Server {
     fn run(mut self) -> io::Result<()> {
         self.poll.registry().register(&mut self.listener, LISTENER, Interest::READABLE)?;
-        let mut events = Events::with_capacity(1024);
-        let mut buffer = vec![0; 64 * 1024];
+        let (mut events, mut buffer) = (Events::with_capacity(1024), vec![0; 64 * 1024]);
         let mut pause = None;
         loop {
-            match self.poll.poll(&mut events, pause) {
-                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-                _ => {}
-            }
+            attempt(|| self.poll.poll(&mut events, pause))?;
             let mut knocked = pause.take().is_some();
             for event in &events {
                 match event.token() {
@@ -55,27 +51,16 @@ impl Server {
     }
 
     fn accept_all(&mut self) -> io::Result<()> {
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => self.admit(stream)?,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
-                Err(error) => return Err(error),
-            }
+        while let Some((mut stream, _)) = attempt(|| self.listener.accept())? {
+            stream.set_nodelay(true)?;
+            let fd = stream.as_raw_fd() as usize;
+            // For both directions at once: the descriptor never has to be registered anew.
+            let both = Interest::READABLE | Interest::WRITABLE;
+            self.poll.registry().register(&mut stream, Token(fd), both)?;
+            self.connections.resize_with(self.connections.len().max(fd + 1), || None);
+            self.connections[fd] =
+                Some(Connection { stream, pending: vec![], readable: false, hung_up: false });
         }
-    }
-
-    fn admit(&mut self, mut stream: TcpStream) -> io::Result<()> {
-        stream.set_nodelay(true)?;
-        let fd = stream.as_raw_fd() as usize;
-        // For both directions at once: the descriptor never has to be registered anew.
-        self.poll.registry().register(&mut stream, Token(fd), Interest::READABLE | Interest::WRITABLE)?;
-        if fd >= self.connections.len() {
-            self.connections.resize_with(fd + 1, || None);
-        }
-        self.connections[fd] =
-            Some(Connection { stream, pending: Vec::new(), sent: 0, readable: false, hung_up: false });
         Ok(())
     }
 
@@ -93,9 +78,8 @@ impl Server {
 
 struct Connection {
     stream: TcpStream,
-    /// What the client did not take at once. Nothing more is read until `pending[sent..]` is gone.
+    /// What the client has not taken yet. Nothing more is read until it is gone.
     pending: Vec<u8>,
-    sent: usize,
     /// An edge has come that no read has used up.
     readable: bool,
     /// The client will send no more: no edge will follow, so read to the end whatever a short read suggests.
@@ -107,22 +91,18 @@ impl Connection {
     fn step(&mut self, event: &Event, buffer: &mut [u8]) -> io::Result<bool> {
         self.hung_up |= event.is_read_closed() || event.is_error();
         self.readable |= event.is_readable() || self.hung_up;
-        self.sent += send(&mut self.stream, &self.pending[self.sent..])?;
-        if self.sent == self.pending.len() {
-            (self.pending, self.sent) = (Vec::new(), 0);
-        }
+        let sent = send(&mut self.stream, &self.pending)?;
+        self.pending.drain(..sent);
         while self.readable && self.pending.is_empty() {
-            match self.stream.read(buffer) {
-                Ok(0) => return Ok(false),
-                Ok(n) => {
+            match attempt(|| self.stream.read(buffer))? {
+                None => self.readable = false,
+                Some(0) => return Ok(false),
+                Some(n) => {
                     // A short read has emptied the socket; what comes later makes a new edge.
                     self.readable = n == buffer.len() || self.hung_up;
                     let sent = send(&mut self.stream, &buffer[..n])?;
                     self.pending.extend_from_slice(&buffer[sent..n]);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
             }
         }
         Ok(true)
@@ -132,14 +112,21 @@ impl Connection {
 /// Writes until everything is out or the socket is full; answers how much went.
 fn send(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let mut sent = 0;
-    while sent < bytes.len() {
-        match stream.write(&bytes[sent..]) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(n) => sent += n,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+    while sent < bytes.len()
+        && let Some(n) = attempt(|| stream.write(&bytes[sent..]))?
+    {
+        sent += n;
     }
     Ok(sent)
+}
+
+/// Calls again what a signal has interrupted; `None` where it would have to wait.
+fn attempt<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            done => return done.map(Some),
+        }
+    }
 }

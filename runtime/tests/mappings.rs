@@ -6,9 +6,10 @@ use fibra_runtime::{self as fibra, Guards, Runtime, task};
 
 #[test]
 fn tasks_beyond_the_systems_limit_of_mappings_end_un_run_and_the_rest_goes_on() {
-    let runtime = Runtime::builder().workers(2).stack_size(16 * 1024).stack_guards(Guards::Protect).build().unwrap();
+    let runtime = Runtime::builder().workers(2).stack_guards(Guards::Protect).build().unwrap();
     runtime.run(|| {
-        let tasks: Vec<_> = (0..34_000).map(|_| fibra::spawn(task::park)).collect();
+        let tasks: Vec<_> =
+            (0..34_000).map(|_| task::Builder::new().stack_size(32 * 1024).spawn(task::park)).collect();
         let (lacking, parked): (Vec<_>, Vec<_>) = {
             // Those that found a stack are parked; the others end within the patience of a second.
             fibra::sleep(std::time::Duration::from_secs(4));
@@ -24,6 +25,7 @@ fn tasks_beyond_the_systems_limit_of_mappings_end_un_run_and_the_rest_goes_on() 
         }
         parked.iter().for_each(|task| task.task().unpark());
         assert!(parked.into_iter().all(|task| task.join().is_ok()));
-        assert_eq!(fibra::spawn(|| 42).join().unwrap(), 42);
+        let after = task::Builder::new().stack_size(32 * 1024).spawn(|| 42);
+        assert_eq!(after.join().unwrap(), 42);
     });
 }
