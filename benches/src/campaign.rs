@@ -28,13 +28,18 @@ const CROSS_WARMUP: Duration = Duration::from_millis(300);
 /// Returns the exit status: 0, or 1 if anything went wrong with any server, 2 for a wrong command line, 130 after
 /// Ctrl-C.
 pub fn main(servers: &[Server]) -> ExitCode {
+    play(servers, || orchestrate(servers))
+}
+
+/// Plays the part this process was started for, which for a user's program is `as_user`.
+pub(crate) fn play(servers: &[Server], as_user: impl FnOnce() -> ExitCode) -> ExitCode {
     match Role::assume() {
         Some(Role::Generator) => generator::main(),
         Some(Role::Server(name)) => match servers.iter().find(|server| server.name == name) {
             Some(server) => (server.main)(),
             None => ExitCode::FAILURE,
         },
-        None => orchestrate(servers),
+        None => as_user(),
     }
 }
 
@@ -60,7 +65,7 @@ fn orchestrate(servers: &[Server]) -> ExitCode {
     })
 }
 
-fn check_open_files(connections: u32) -> io::Result<()> {
+pub(crate) fn check_open_files(connections: u32) -> io::Result<()> {
     let limit = sys::raise_open_files()?;
     let needed = u64::from(connections) + SPARE_FILES;
     if limit >= needed {
@@ -73,7 +78,7 @@ fn check_open_files(connections: u32) -> io::Result<()> {
 }
 
 /// A server to be loaded.
-enum Target<'a> {
+pub(crate) enum Target<'a> {
     Ours(&'a Server),
     Outside(&'a str),
 }
@@ -101,14 +106,15 @@ impl Target<'_> {
     }
 }
 
-struct Campaign {
-    options: Options,
-    places: Places,
-    interrupt: Interrupt,
+/// A machine and a load, under which servers are put one by one.
+pub(crate) struct Campaign {
+    pub(crate) options: Options,
+    pub(crate) places: Places,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl Campaign {
-    fn new(options: Options) -> io::Result<Self> {
+    pub(crate) fn new(options: Options) -> io::Result<Self> {
         let mut places = Places::choose();
         // A server outside is wherever it is.
         places.server = places.server.filter(|_| options.address.is_none());
@@ -145,7 +151,8 @@ impl Campaign {
         servers.iter().filter(wanted).map(Target::Ours).collect()
     }
 
-    fn load(&self, target: &Target<'_>) -> Row {
+    /// Loads one server as the options say.
+    pub(crate) fn load(&self, target: &Target<'_>) -> Row {
         let options = &self.options;
         let finished = self.run(target, target.name(), Client::Fibra, options.warmup, options.duration);
         Row::new(target.name(), target.about(), options, finished, self.interrupt.is_set())
@@ -160,19 +167,30 @@ impl Campaign {
         warmup: Duration,
         duration: Duration,
     ) -> Finished {
-        let attempt = || {
-            let mut server = target.start(self.places.server)?;
-            let order = self.order(&server, client, warmup, duration);
-            let mut show = Show::new(title, &order);
-            let finished = run::run(&order, &mut server, self.places.generator, &mut show, &self.interrupt);
-            let word = finished.as_ref().map_or_else(ToString::to_string, Row::summary);
-            show.finish(&word);
-            finished
-        };
-        attempt().unwrap_or_else(|error: io::Error| Finished {
+        let server = target.start(self.places.server);
+        let finished =
+            server.and_then(|mut server| self.run_on(&mut server, title, client, warmup, duration));
+        finished.unwrap_or_else(|error| Finished {
             errors: vec![format!("it could not be loaded: {error}")],
             ..Finished::default()
         })
+    }
+
+    /// Runs one client on a server that listens.
+    pub(crate) fn run_on(
+        &self,
+        server: &mut Running,
+        title: &str,
+        client: Client,
+        warmup: Duration,
+        duration: Duration,
+    ) -> io::Result<Finished> {
+        let order = self.order(server, client, warmup, duration);
+        let mut show = Show::new(title, &order);
+        let finished = run::run(&order, server, self.places.generator, &mut show, &self.interrupt);
+        let word = finished.as_ref().map_or_else(ToString::to_string, Row::summary);
+        show.finish(&word);
+        finished
     }
 
     fn order(&self, server: &Running, client: Client, warmup: Duration, duration: Duration) -> Order {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`options`] | the command line |
 //! | `campaign` | the order of events: every server, the cross-check, the report |
+//! | [`figures`] | what fibra means to reach on the network: the program of that name |
 //! | `run` | one server under load, watched |
 //! | `servers`, `child`, `role` | processes: what they are, how they start, that they end |
 //! | `generator` | the load, in a process of its own; speaks `wire` with the orchestrator |
@@ -13,6 +14,7 @@
 
 mod campaign;
 mod child;
+pub mod figures;
 mod generator;
 mod interrupt;
 pub mod options;

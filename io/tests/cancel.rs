@@ -1,5 +1,6 @@
 //! Waiting for a socket is a cancellation point, and what a cancelled wait leaves behind is in order.
 
+#[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,5 +1,6 @@
 //! Several addresses are raced; the losers leave nothing behind.
 
+#[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::io::{ErrorKind, Read, Write};

@@ -1,6 +1,7 @@
 //! A process that runs out of descriptors: alone in its binary, because the limit is the process's.
 #![cfg(target_os = "linux")]
 
+#[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::fs::File;

@@ -1,5 +1,6 @@
 //! What only tasks can be promised: sharing, moving between workers and runtimes, and never stopping a worker.
 
+#[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::io::{ErrorKind, Read, Write};

@@ -1,5 +1,6 @@
 //! TCP keeps the promises of std's, in plain threads and in tasks: opening, talking, ending.
 
+#[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};

@@ -1,5 +1,6 @@
 //! Clones of a socket, and sockets that become std's or bare descriptors and come back.
 
+#[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::io::{Read, Write};

@@ -1,6 +1,5 @@
 //! What the tests of the sockets share: each promise is kept in plain threads, in the tasks of one worker, and in the
 //! tasks of two, by the same code.
-#![expect(dead_code, reason = "each test binary uses a part of this")]
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

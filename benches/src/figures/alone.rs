@@ -1,0 +1,103 @@
+//! What fibra's server does without a rival.
+
+use super::pairs::median;
+use crate::campaign::Campaign;
+use crate::process::Usage;
+use crate::servers::Running;
+use crate::wire::Client;
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How many connections are open and silent.
+pub(super) const IDLE: u32 = 1000;
+
+/// How long an idle server is watched, and how long it may take to settle before.
+const WATCHED: Duration = Duration::from_secs(2);
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// How long the server runs under `strace`, which makes it many times slower.
+const TRACED: Duration = Duration::from_secs(2);
+
+const SERVER: &str = "echo_server";
+
+/// The percentage of a core that the server uses while nobody asks.
+pub(super) fn idle(campaign: &Campaign) -> io::Result<f64> {
+    let server = Running::start(SERVER, campaign.places.server)?;
+    let connect = |_| TcpStream::connect(server.address);
+    let connections = (0..IDLE).map(connect).collect::<io::Result<Vec<_>>>()?;
+    thread::sleep(SETTLE);
+    let (before, begin) = (used(&server)?, Instant::now());
+    thread::sleep(WATCHED);
+    let (after, elapsed) = (used(&server)?, begin.elapsed());
+    drop(connections);
+    Ok((after - before).as_secs_f64() / elapsed.as_secs_f64() * 100.0)
+}
+
+fn used(server: &Running) -> io::Result<Duration> {
+    let usage = server.id().and_then(Usage::of);
+    usage.map(|usage| usage.cpu).ok_or_else(|| io::Error::other("the idle server is gone"))
+}
+
+/// By how many microseconds a task that is alone wakes too late from a sleep of 50 µs: the median of 500.
+pub(super) fn lateness() -> io::Result<f64> {
+    let runtime = fibra::Runtime::builder().workers(1).build()?;
+    let duration = Duration::from_micros(50);
+    let sleep = |_| {
+        let begin = Instant::now();
+        fibra::sleep(duration);
+        begin.elapsed().saturating_sub(duration).as_secs_f64() * 1e6
+    };
+    Ok(median(runtime.run(|| (0..500).map(sleep).collect())))
+}
+
+/// How many system calls the server makes for each of its requests, those of its connections' beginning included.
+pub(super) fn calls_per_request(campaign: &mut Campaign) -> io::Result<f64> {
+    (campaign.options.connections, campaign.options.pipeline) = (64, 1);
+    let mut server = Running::start(SERVER, campaign.places.server)?;
+    let id = server.id().ok_or(ErrorKind::NotFound)?.to_string();
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-c", "-p", &id]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let strace = strace.spawn().map_err(|error| io::Error::new(error.kind(), format!("strace: {error}")))?;
+    thread::sleep(SETTLE);
+    let finished = campaign.run_on(&mut server, "strace", Client::Fibra, Duration::ZERO, TRACED);
+    // Whose end is the tracer's as well.
+    drop(server);
+    let summary = strace.wait_with_output()?.stderr;
+    let replies = finished?.outcome.map_or(0, |outcome| outcome.replies);
+    match count_calls(&String::from_utf8_lossy(&summary)) {
+        calls @ 1.. if replies > 0 => Ok(calls as f64 / replies as f64),
+        _ => Err(io::Error::other("strace saw nothing, or may not look")),
+    }
+}
+
+/// The sum of the column `calls`: the share, the seconds, the microseconds for each call, the calls, some errors, a name.
+fn count_calls(summary: &str) -> u64 {
+    let lines = summary.lines().filter(|line| !line.trim_end().ends_with("total"));
+    lines
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            (fields.len() >= 5 && fields[0].parse::<f64>().is_ok()).then(|| fields[3].parse::<u64>().ok())?
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_summed_without_the_total() {
+        let summary = "strace: Process 7 attached with 2 threads\n\
+            % time     seconds  usecs/call     calls    errors syscall\n\
+            ------ ----------- ----------- --------- --------- ----------------\n \
+             60.00    0.000600           2       300           recvfrom\n \
+             40.00    0.000400           2       200        50 epoll_wait\n\
+            ------ ----------- ----------- --------- --------- ----------------\n\
+            100.00    0.001000           2       500        50 total\n";
+        assert_eq!(count_calls(summary), 500);
+        assert_eq!(count_calls("strace: attach: Operation not permitted\n"), 0);
+    }
+}

@@ -1,0 +1,83 @@
+//! The figures of the network that fibra means to reach: `cargo run --release -p fibra-bench --bin figures`.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `pairs.rs` | fibra's server and the event loop by hand, under the same load in turn |
+//! | `alone.rs` | what fibra's server does without a rival: idle connections, system calls, a short sleep |
+
+mod alone;
+mod pairs;
+
+use crate::campaign::{self, Campaign};
+use crate::options::Options;
+use crate::servers::Server;
+use clap::Parser;
+use pairs::Medians;
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long each server is loaded before its figures count.
+const WARMUP: Duration = Duration::from_millis(300);
+
+/// Measures what fibra means to reach on the network, and says whether it does. Takes about a minute and a half.
+#[derive(Parser)]
+#[command(name = "figures", version, max_term_width = 100)]
+struct Plan {
+    /// How often fibra's server and the event loop by hand are compared; the medians count
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pairs: u32,
+
+    /// Measured seconds for each server in each pair
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
+    seconds: u32,
+}
+
+/// Plays the part this process was started for; as a user's program, measures and prints.
+///
+/// Returns the exit status: 0 when everything could be measured, met or missed; 1 otherwise; 130 after Ctrl-C.
+pub fn main(servers: &[Server]) -> ExitCode {
+    campaign::play(servers, || match measure(&Plan::parse(), servers) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => ExitCode::from(crate::interrupt::STATUS),
+        Err(error) => {
+            eprintln!("figures: {error}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
+    let mut campaign = Campaign::new(Options::parse_from(["figures"]))?;
+    campaign.options.warmup = WARMUP;
+    campaign.options.duration = Duration::from_secs(plan.seconds.into());
+    campaign.options.connections = alone::IDLE;
+    campaign::check_open_files(alone::IDLE)?;
+    let one = pairs::compare(&mut campaign, servers, 1, plan.pairs)?;
+    let some = pairs::compare(&mut campaign, servers, 64, plan.pairs)?;
+    let many = pairs::compare(&mut campaign, servers, 1000, plan.pairs)?;
+    println!("fibra against an event loop by hand, medians of {} pairs", plan.pairs);
+    compared(&one, &some, &many);
+    println!("fibra alone");
+    line("server with 1000 idle connections, % of a core", alone::idle(&campaign)?, 1.0);
+    line("sleep(50 µs), median lateness, µs", alone::lateness()?, 150.0);
+    match alone::calls_per_request(&mut campaign) {
+        Ok(calls) => line("system calls per request, 64 connections", calls, 2.0),
+        Err(why) => println!("  system calls per request: skipped, {why}"),
+    }
+    Ok(())
+}
+
+fn compared(one: &Medians, some: &Medians, many: &Medians) {
+    line("server's CPU per request, 64 connections", some.cpu, 1.05);
+    line("server's CPU per request, 1000 connections", many.cpu, 1.05);
+    line("median latency, 1 connection", one.latency, 0.6);
+    line("server's CPU per request, 1 connection", one.cpu, 1.0);
+    line("p99 / p50 of fibra itself, 1000 connections", many.tail, 1.3);
+}
+
+/// Prints one figure, which is to be at most `aim`.
+fn line(what: &str, figure: f64, aim: f64) {
+    let met = if figure <= aim { "met" } else { "missed" };
+    println!("  {what:<48} {figure:>8.2}   to be at most {aim:.2}: {met}");
+}

@@ -1,0 +1,68 @@
+//! fibra's server and the event loop by hand, under the same load in turn.
+
+use crate::campaign::{Campaign, Target};
+use crate::report::Row;
+use crate::servers::Server;
+use std::io;
+
+/// fibra's server in proportion to the event loop by hand, but for the last.
+pub(super) struct Medians {
+    pub(super) cpu: f64,
+    pub(super) latency: f64,
+    /// The 99th percentile in proportion to the median, both of fibra's server.
+    pub(super) tail: f64,
+}
+
+/// Loads both with so many connections, `pairs` times each.
+pub(super) fn compare(
+    campaign: &mut Campaign,
+    servers: &[Server],
+    connections: u32,
+    pairs: u32,
+) -> io::Result<Medians> {
+    campaign.options.connections = connections;
+    let (mut cpu, mut latency, mut tail) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..pairs {
+        let by_hand = load(campaign, servers, "echo_callbacks")?;
+        let fibra = load(campaign, servers, "echo_server")?;
+        cpu.push(ratio(fibra.cpu_per_request(), by_hand.cpu_per_request())?);
+        latency.push(ratio(fibra.latency(0.5), by_hand.latency(0.5))?);
+        tail.push(ratio(fibra.latency(0.99), fibra.latency(0.5))?);
+    }
+    Ok(Medians { cpu: median(cpu), latency: median(latency), tail: median(tail) })
+}
+
+fn load(campaign: &Campaign, servers: &[Server], name: &str) -> io::Result<Row> {
+    let server = servers.iter().find(|server| server.name == name);
+    let server = server.ok_or_else(|| io::Error::other(format!("there is no {name}")))?;
+    let row = campaign.load(&Target::Ours(server));
+    match row.errors.first() {
+        _ if campaign.interrupt.is_set() => Err(io::ErrorKind::Interrupted.into()),
+        Some(error) => Err(io::Error::other(format!("{name}: {error}"))),
+        None => Ok(row),
+    }
+}
+
+fn ratio(ours: Option<u64>, theirs: Option<u64>) -> io::Result<f64> {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs @ 1..)) => Ok(ours as f64 / theirs as f64),
+        _ => Err(io::Error::other("the system does not tell the usage of a process")),
+    }
+}
+
+/// The middle one, of two in the middle the greater.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_unstable_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_not_moved_by_one_bad_run() {
+        assert_eq!(median(vec![1.0, 900.0, 1.1, 0.9, 1.2]), 1.1);
+        assert_eq!(median(vec![3.0]), 3.0);
+    }
+}
