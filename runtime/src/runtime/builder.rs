@@ -43,7 +43,6 @@ pub struct Builder<R = Runtime> {
     stacks: stack::Config,
     blocking: blocking::Config,
     config: Config,
-    polling: bool,
     built: PhantomData<fn() -> R>,
 }
 
@@ -71,7 +70,6 @@ impl<R: From<Runtime>> Builder<R> {
                 on_start: None,
                 on_stop: None,
             },
-            polling: true,
             built: PhantomData,
         }
     }
@@ -162,7 +160,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// Allows or forbids workers to poll a little before they sleep. Allowed unless set; never done where the machine has
     /// one processor, or the process fewer than workers.
     pub fn polling(mut self, allowed: bool) -> Self {
-        self.polling = allowed;
+        self.config.polling = allowed;
         self
     }
 
@@ -204,7 +202,7 @@ impl<R: From<Runtime>> Builder<R> {
 
     fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>)> {
         let workers = self.workers.unwrap_or_else(default_workers);
-        self.config.polling = self.polling && sys::may_poll(workers);
+        self.config.polling &= sys::may_poll(workers);
         panics::install_hook();
         report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();

@@ -161,7 +161,7 @@ impl Polling {
 fn cost(from: Reading, to: Reading) -> u64 {
     let spent = to.spent.saturating_sub(from.spent).as_nanos();
     let done = to.done.wrapping_sub(from.done).max(1);
-    u64::try_from(spent / u128::from(done)).unwrap_or(u64::MAX - 1)
+    u64::try_from(spent / u128::from(done)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
