@@ -24,6 +24,8 @@ mod wait;
 
 #[path = "loom/census_models.rs"]
 mod census_models;
+#[path = "loom/claim_models.rs"]
+mod claim_models;
 #[path = "loom/idle_models.rs"]
 mod idle_models;
 #[path = "loom/lock_models.rs"]

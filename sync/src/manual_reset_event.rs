@@ -1,14 +1,16 @@
 //! An event that stays set and wakes all, until it is reset.
 //!
-//! Flag and list are under one lock, and a reader that finds the flag set takes no lock. A set unlinks everybody under
-//! the lock and wakes them after it.
+//! A reader that finds the flag set takes no lock. Round and list are under one lock: each set ends a round, and wakes
+//! all who came in it, a batch at a time; who comes after a reset belongs to the next round and is not woken by a set
+//! that is still under way.
 
+use crate::primitive::{AtomicBool, Ordering};
+use std::cell::Cell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fibra_runtime::wait::list::{List, Node};
-use fibra_runtime::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::list::{List, Node};
+use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// An event that, once set, lets everybody through until it is reset.
 ///
@@ -32,13 +34,23 @@ use fibra_runtime::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, 
 /// ```
 pub struct ManualResetEvent {
     set: AtomicBool,
-    waiters: Lock<List>,
+    waiters: Lock<Waiters>,
+}
+
+struct Waiters {
+    /// How many sets there were.
+    round: u64,
+    /// Each with the round that it came in.
+    list: List<Cell<u64>>,
 }
 
 impl ManualResetEvent {
     /// Makes an event that is set, or not.
     pub const fn new(set: bool) -> Self {
-        ManualResetEvent { set: AtomicBool::new(set), waiters: Lock::new(List::new()) }
+        ManualResetEvent {
+            set: AtomicBool::new(set),
+            waiters: Lock::new(Waiters { round: 0, list: List::new() }),
+        }
     }
 
     /// True while the event is set.
@@ -49,16 +61,14 @@ impl ManualResetEvent {
 
     /// Sets the event and wakes all who wait.
     pub fn set(&self) {
-        let mut all = {
+        let round = {
             let mut waiters = self.waiters.lock();
             // Release: pairs with `is_set`.
             self.set.store(true, Ordering::Release);
-            std::mem::take(&mut *waiters)
+            waiters.round += 1;
+            waiters.round
         };
-        // Outside the lock. Their sleepers answer `Served` from here on and stay until they are woken.
-        while let Some(wake) = all.pop_front() {
-            wake.wake();
-        }
+        wait::wake_all(&self.waiters, |waiters| waiters.list.pop_front_if(|came| came.get() < round));
     }
 
     /// Takes the event back: who waits from now on waits for the next [`set`](ManualResetEvent::set).
@@ -91,7 +101,7 @@ impl ManualResetEvent {
             wait::charge();
             return true;
         }
-        let until = UntilSet { event: self, node: Node::new() };
+        let until = UntilSet { event: self, node: Node::with(Cell::new(0)) };
         match wait::sleep(&until, deadline) {
             Waking::Notified => true,
             Waking::TimedOut => false,
@@ -108,7 +118,7 @@ impl fmt::Debug for ManualResetEvent {
 
 struct UntilSet<'a> {
     event: &'a ManualResetEvent,
-    node: Node,
+    node: Node<Cell<u64>>,
 }
 
 impl WaitStrategy for UntilSet<'_> {
@@ -117,9 +127,10 @@ impl WaitStrategy for UntilSet<'_> {
         if self.event.is_set() {
             return Asleep::Rouse;
         }
-        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake
-        // is taken out of it under the lock, or belongs to a list that was.
-        unsafe { waiters.push_back(&self.node, me.raw()) };
+        self.node.data().set(waiters.round);
+        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake is
+        // taken out of it under the lock, and `before_awake` answers `Served` from then on.
+        unsafe { waiters.list.push_back(&self.node, me.raw()) };
         Asleep::Stay
     }
 
@@ -128,7 +139,7 @@ impl WaitStrategy for UntilSet<'_> {
             return Withdrawal::Withdrawn;
         }
         // SAFETY: the node is in this list or in none.
-        match unsafe { self.event.waiters.lock().remove(&self.node) } {
+        match unsafe { self.event.waiters.lock().list.remove(&self.node) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

@@ -12,6 +12,7 @@ use super::{Task, TaskRef, header::Header};
 use crate::current;
 use crate::report::say;
 use crate::wait::word::Woke;
+use crate::worker::budget::charge;
 
 /// After how many swallowed cancellations a task is named on standard error.
 const PATIENCE: u32 = 100;
@@ -72,6 +73,25 @@ pub fn cancellation_point() {
     {
         unwind_cancelled()
     }
+}
+
+/// The begin of an operation that may complete without a wait: a [`cancellation_point`], and a
+/// [`charge`](crate::worker::budget::charge) that comes before the operation instead of after it, for the price of one.
+#[inline]
+pub fn checkpoint() {
+    let due = current::with_worker(|worker| {
+        let overdrawn = worker.charge();
+        overdrawn || worker.running().is_some_and(|task| task.header().is_cancelled())
+    });
+    if due == Some(true) {
+        checkpoint_slow();
+    }
+}
+
+#[cold]
+fn checkpoint_slow() {
+    cancellation_point();
+    charge();
 }
 
 /// True while the current task unwinds from its cancellation.

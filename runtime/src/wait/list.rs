@@ -5,37 +5,57 @@
 //! that right out of it and touches the node no more, so the node may die as soon as the wake lands.
 //!
 //! ```text
-//!  List{head, tail} ─▶ Node ⇄ Node ⇄ Node        linked: in the list, `wake` is Some
-//!                                                 unlinked by a waker: `wake` was taken, the sleeper answers Served
-//!                                                 unlinked by its sleeper: `wake` is dropped unused
+//!  List{head} ─▶ Node ⇄ Node ⇄ Node ⇄ (head)     a ring, so that one pointer finds both ends
+//!
+//!  linked: in the list, `wake` is Some
+//!  unlinked by a waker: `wake` was taken, the sleeper answers Served
+//!  unlinked by its sleeper: `wake` is dropped unused
+//!  passed over: its sleeper waits for several things and was claimed for another; `wake` is dropped unused
 //! ```
 
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::RawWake;
+use super::{Claim, RawWake};
 use crate::primitive::Cell;
 
-/// A place in a [`List`], on the stack of the one who sleeps.
+/// A place in a [`List`], on the stack of the one who sleeps, with what the wakers want to know of it.
 ///
 /// All fields are cells and nobody forms a `&mut` to a published node: a waker writes to it while its sleeper holds a
-/// shared reference.
-pub struct Node {
-    previous: Cell<*const Node>,
-    next: Cell<*const Node>,
+/// shared reference. The fields of `data` are cells or atomics for the same reason.
+pub struct Node<T = ()> {
+    previous: Cell<*const Node<T>>,
+    next: Cell<*const Node<T>>,
     wake: Cell<Option<RawWake>>,
+    /// For a sleeper that waits for several things: which of them this is.
+    claim: Cell<(*const Claim, usize)>,
+    data: T,
     not_send: PhantomData<*const ()>,
 }
 
 impl Node {
     /// Makes a node that is in no list.
     pub const fn new() -> Self {
+        Node::with(())
+    }
+}
+
+impl<T> Node<T> {
+    /// Makes a node that is in no list and carries `data`.
+    pub const fn with(data: T) -> Self {
         Node {
             previous: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
             wake: Cell::new(None),
+            claim: Cell::new((ptr::null(), 0)),
+            data,
             not_send: PhantomData,
         }
+    }
+
+    /// What the node carries. While the node is linked it is only touched under the list's lock.
+    pub fn data(&self) -> &T {
+        &self.data
     }
 }
 
@@ -46,19 +66,18 @@ impl Default for Node {
 }
 
 /// Sleepers in the order in which they came.
-pub struct List {
-    head: *const Node,
-    tail: *const Node,
+pub struct List<T = ()> {
+    head: *const Node<T>,
 }
 
-// SAFETY: the list is only reached under the lock it is kept in (the contract of `push_back`), and what it hands out,
-// `RawWake`, is `Send`.
-unsafe impl Send for List {}
+// SAFETY: the list is only reached under the lock it is kept in (the contract of `push_back`), which also lets the nodes'
+// data be touched by any thread; and what it hands out, `RawWake`, is `Send`.
+unsafe impl<T> Send for List<T> {}
 
-impl List {
+impl<T> List<T> {
     /// Makes an empty list.
     pub const fn new() -> Self {
-        List { head: ptr::null(), tail: ptr::null() }
+        List { head: ptr::null() }
     }
 
     /// True when nobody waits.
@@ -66,40 +85,147 @@ impl List {
         self.head.is_null()
     }
 
+    /// The data of the longest waiter.
+    pub fn front(&self) -> Option<&T> {
+        // SAFETY: a linked node is alive by the contract under which it was pushed, and nobody unlinks it while this
+        // list is borrowed.
+        unsafe { self.head.as_ref() }.map(|node| &node.data)
+    }
+
+    /// True if somebody waits here who is not the sleeper behind `claim`.
+    pub fn has_other_than(&self, claim: &Claim) -> bool {
+        let mut node = self.head;
+        while !node.is_null() {
+            // SAFETY: as in `front`.
+            let (linked, owner) = unsafe { (&*node, (*node).claim.get().0) };
+            if !ptr::eq(owner, claim) {
+                return true;
+            }
+            let next = linked.next.get();
+            node = if ptr::eq(next, self.head) { ptr::null() } else { next };
+        }
+        false
+    }
+
     /// Appends a sleeper.
     ///
     /// # Safety
-    /// `node` is in no list, stays alive and in place until it is unlinked, and this list and its nodes are only
-    /// touched under one lock.
-    pub unsafe fn push_back(&mut self, node: &Node, wake: RawWake) {
+    /// `node` is in no list, stays alive and in place until it is unlinked, and this list, its nodes and their data are
+    /// only touched under one lock, by threads that may touch such data.
+    pub unsafe fn push_back(&mut self, node: &Node<T>, wake: RawWake) {
+        node.claim.set((ptr::null(), 0));
+        // SAFETY: the caller's contract.
+        unsafe { self.link(node, wake) }
+    }
+
+    /// Appends a sleeper that waits for several things, of which this one is `arm`.
+    ///
+    /// # Safety
+    /// As for [`push_back`](List::push_back); and `claim` lives as long as the node is linked.
+    pub unsafe fn push_back_for(&mut self, node: &Node<T>, wake: RawWake, claim: &Claim, arm: usize) {
+        node.claim.set((claim, arm));
+        // SAFETY: the caller's contract.
+        unsafe { self.link(node, wake) }
+    }
+
+    /// Puts a sleeper before all others.
+    ///
+    /// # Safety
+    /// As for [`push_back`](List::push_back).
+    pub unsafe fn push_front(&mut self, node: &Node<T>, wake: RawWake) {
+        // SAFETY: the caller's contract.
+        unsafe { self.push_back(node, wake) };
+        // The last one of a ring is the first one of the ring that begins with it.
+        self.head = node;
+    }
+
+    /// # Safety
+    /// As for `push_back`.
+    unsafe fn link(&mut self, node: &Node<T>, wake: RawWake) {
         node.wake.set(Some(wake));
-        node.previous.set(self.tail);
-        node.next.set(ptr::null());
-        match self.tail.is_null() {
-            true => self.head = node,
-            // SAFETY: a linked node is alive by the contract under which it was pushed.
-            false => unsafe { (*self.tail).next.set(node) },
+        if self.head.is_null() {
+            node.previous.set(node);
+            node.next.set(node);
+            self.head = node;
+            return;
         }
-        self.tail = node;
+        // SAFETY: linked nodes are alive by the contract under which they were pushed.
+        unsafe {
+            let first = &*self.head;
+            let last = &*first.previous.get();
+            node.previous.set(last);
+            node.next.set(first);
+            last.next.set(node);
+            first.previous.set(node);
+        }
     }
 
     /// Unlinks the longest waiter and takes the right to wake it.
     pub fn pop_front(&mut self) -> Option<RawWake> {
-        if self.head.is_null() {
-            return None;
+        self.pop_front_with(|_| ()).map(|(wake, ())| wake)
+    }
+
+    /// Unlinks the longest waiter, if it is `wanted`, and takes the right to wake it.
+    pub fn pop_front_if(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Option<RawWake> {
+        loop {
+            if !wanted(self.front()?) {
+                return None;
+            }
+            if let Some((wake, _)) = self.unlink_front() {
+                return Some(wake);
+            }
         }
-        // SAFETY: `head` is linked, hence alive until its wake lands, which is after this call.
+    }
+
+    /// Unlinks the longest waiter, gives something to it, and takes the right to wake it.
+    pub fn pop_front_with<R>(&mut self, give: impl FnOnce(&T) -> R) -> Option<(RawWake, R)> {
+        loop {
+            if self.is_empty() {
+                return None;
+            }
+            if let Some((wake, node)) = self.unlink_front() {
+                // SAFETY: the node is alive until its wake lands, which is after this call.
+                return Some((wake, give(unsafe { &(*node).data })));
+            }
+        }
+    }
+
+    /// Moves the longest waiter to the end of another list, with its right to be woken. False if there is none.
+    ///
+    /// # Safety
+    /// The caller holds the locks of both lists; the sleeper knows that its node may be in either.
+    pub unsafe fn shift_to(&mut self, other: &mut List<T>) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        if let Some((wake, node)) = self.unlink_front() {
+            // SAFETY: the node was linked, so it is alive, and it is now in no list; the rest is the caller's contract.
+            unsafe { other.push_back(&*node, wake) };
+        }
+        true
+    }
+
+    /// Takes the first node out of the list, which has one. Its wake, unless its sleeper was claimed elsewhere.
+    fn unlink_front(&mut self) -> Option<(RawWake, *const Node<T>)> {
+        // SAFETY: `head` is linked, hence alive until its wake lands or its sleeper has unlinked it under the lock.
         let node = unsafe { &*self.head };
         // SAFETY: it is linked in this list.
         unsafe { self.unlink(node) };
-        node.wake.take()
+        let wake = node.wake.take()?;
+        let (claim, arm) = node.claim.get();
+        // SAFETY: a claim lives as long as its node is linked, and the lock is still held.
+        match unsafe { claim.as_ref() } {
+            Some(claim) if !claim.take(arm) => None,
+            _ => Some((wake, node)),
+        }
     }
 
-    /// Unlinks `node` and drops its right to wake. False if a waker was first, whose wake is then on its way.
+    /// Unlinks `node` and drops its right to wake. False if a waker was first, whose wake is then on its way (or which has
+    /// passed the node over).
     ///
     /// # Safety
     /// `node` is in this list or in none.
-    pub unsafe fn remove(&mut self, node: &Node) -> bool {
+    pub unsafe fn remove(&mut self, node: &Node<T>) -> bool {
         if node.wake.take().is_none() {
             return false;
         }
@@ -110,22 +236,24 @@ impl List {
 
     /// # Safety
     /// `node` is linked in this list.
-    unsafe fn unlink(&mut self, node: &Node) {
+    unsafe fn unlink(&mut self, node: &Node<T>) {
         let (previous, next) = (node.previous.get(), node.next.get());
-        match previous.is_null() {
-            true => self.head = next,
-            // SAFETY: the neighbours of a linked node are linked, hence alive.
-            false => unsafe { (*previous).next.set(next) },
+        if ptr::eq(next, node) {
+            self.head = ptr::null();
+            return;
         }
-        match next.is_null() {
-            true => self.tail = previous,
-            // SAFETY: as above.
-            false => unsafe { (*next).previous.set(previous) },
+        // SAFETY: the neighbours of a linked node are linked, hence alive.
+        unsafe {
+            (*previous).next.set(next);
+            (*next).previous.set(previous);
+        }
+        if ptr::eq(self.head, node) {
+            self.head = next;
         }
     }
 }
 
-impl Default for List {
+impl<T> Default for List<T> {
     fn default() -> Self {
         Self::new()
     }

@@ -1,5 +1,8 @@
 #![doc = include_str!("README.md")]
 
+mod caller;
+mod claim;
+mod crowd;
 pub mod list;
 mod lock;
 mod polled;
@@ -8,13 +11,16 @@ mod thread;
 mod waiter;
 pub(crate) mod word;
 
+pub use caller::{Home, describe_caller, home, may_spin, owner, spin_until};
+pub use claim::Claim;
+pub use crowd::wake_all;
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
 pub use sleep::{sleep, sleep_shielded};
 pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle};
 
-pub use crate::task::cancel::{cancellation_point, unwind_cancelled, unwinds_from_cancel};
+pub use crate::task::cancel::{cancellation_point, checkpoint, unwind_cancelled, unwinds_from_cancel};
 pub use crate::worker::budget::charge;
 
 /// How one sleep is published, and how it is withdrawn.

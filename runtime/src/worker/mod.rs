@@ -161,6 +161,16 @@ impl Worker {
         left == 0
     }
 
+    /// A number that tells this worker from all others that exist.
+    pub(crate) fn place(&self) -> usize {
+        Arc::as_ptr(&self.block).addr()
+    }
+
+    /// True when nothing is ready here and another worker runs.
+    pub(crate) fn may_spin(&self) -> bool {
+        !self.has_work() && self.shared.idle.others_run()
+    }
+
     /// The id of the next task that is spawned here.
     #[inline]
     pub(crate) fn next_id(&self) -> u64 {

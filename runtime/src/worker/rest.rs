@@ -37,7 +37,7 @@ impl Worker {
     }
 
     /// True if there is something in this worker's own queues.
-    fn has_work(&self) -> bool {
+    pub(super) fn has_work(&self) -> bool {
         let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty();
         !self.local.is_empty() || !self.block.inbox.is_empty() || (!self.is_starving() && startable())
     }

@@ -1,5 +1,7 @@
 //! The files of the wait core, and a sleeper that goes through them as `wait/sleep.rs` does, without a stack to leave.
 
+#[path = "../../src/wait/claim.rs"]
+mod claim;
 #[path = "../../src/wait/list.rs"]
 pub(crate) mod list;
 #[path = "../../src/wait/lock.rs"]
@@ -12,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use loom::sync::{Condvar, Mutex};
 
+pub(crate) use claim::Claim;
 pub(crate) use lock::Lock;
 use word::{Fallen, Snapshot, Woke, Word};
 

@@ -1,0 +1,31 @@
+//! Waking many.
+
+use super::{Lock, RawWake};
+
+/// How many are taken under one hold of the lock.
+const BATCH: usize = 32;
+
+/// Wakes everybody whom `next` hands out, until it hands out nobody.
+///
+/// `next` runs under the lock and the wakes after it, a batch at a time, so that the lock is never held for long and no
+/// list is ever reached without it. Who enters meanwhile is seen by `next` as well: where that must not be, nodes carry
+/// the round that they came in.
+pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWake>) {
+    loop {
+        let mut batch = [const { None }; BATCH];
+        let mut taken = 0;
+        {
+            let mut state = lock.lock();
+            while taken < BATCH
+                && let Some(wake) = next(&mut state)
+            {
+                batch[taken] = Some(wake);
+                taken += 1;
+            }
+        }
+        batch.into_iter().flatten().for_each(RawWake::wake);
+        if taken < BATCH {
+            return;
+        }
+    }
+}

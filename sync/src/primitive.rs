@@ -1,0 +1,6 @@
+//! The atomics under every state word that has a loom model.
+//!
+//! State words import from here and nowhere else, so that `tests/loom.rs` can build the very same source files over
+//! loom's types.
+
+pub(crate) use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,16 @@
+//! The state machines of the primitives under loom: every order in which two or three threads can take their steps, and
+//! every value that the memory model lets a load see.
+//!
+//! Run with `ci/loom.sh`, or
+//! `RUSTFLAGS="--cfg loom" cargo test -p fibra-sync --release --test loom`.
+//!
+//! The models build the very source files of the library, by path, beside modules `primitive` and `wait` of their own.
+//! Each model has a sentence on the race it hunts.
+
+#![cfg(loom)]
+#![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
+
+#[path = "../../runtime/tests/loom/primitive.rs"]
+mod primitive;
+#[path = "../../runtime/tests/loom/wait.rs"]
+mod wait;
