@@ -4,6 +4,7 @@ mod blocking;
 mod coroutine;
 mod current;
 pub mod driver;
+mod fences;
 mod idle;
 mod panics;
 mod primitive;

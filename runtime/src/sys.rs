@@ -1,6 +1,6 @@
 //! What is asked of the operating system beside memory, with fall-backs where it cannot be had.
 //!
-//! A system owes: [`pin`] (may do nothing), [`processors`].
+//! A system owes: [`pin`] (may do nothing), [`processors`], [`register_membarrier`] (may say no).
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -37,6 +37,36 @@ fn processors() -> usize {
 #[cfg(not(unix))]
 fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Asks for the right to call [`membarrier`]. False where there is none.
+#[cfg(target_os = "linux")]
+pub(crate) fn register_membarrier() -> bool {
+    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+    command_membarrier(REGISTER_PRIVATE_EXPEDITED)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn register_membarrier() -> bool {
+    false
+}
+
+/// Has every thread of the process run a full fence, and returns after that.
+#[cfg(target_os = "linux")]
+pub(crate) fn membarrier() {
+    const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+    assert!(command_membarrier(PRIVATE_EXPEDITED), "membarrier works once it was registered");
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn membarrier() {
+    unreachable!("never registered here");
+}
+
+#[cfg(target_os = "linux")]
+fn command_membarrier(command: libc::c_int) -> bool {
+    // SAFETY: the call takes a command, flags and a processor number, and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
 /// The thread is bound to one processor until this is dropped.

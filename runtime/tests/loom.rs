@@ -11,6 +11,8 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
+#[path = "../src/worker/biased.rs"]
+mod biased;
 #[path = "../src/idle/mod.rs"]
 mod idle;
 #[path = "../src/worker/park_state.rs"]
@@ -22,6 +24,8 @@ mod primitive;
 #[path = "loom/wait.rs"]
 mod wait;
 
+#[path = "loom/biased_models.rs"]
+mod biased_models;
 #[path = "loom/census_models.rs"]
 mod census_models;
 #[path = "loom/claim_models.rs"]

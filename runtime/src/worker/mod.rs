@@ -10,8 +10,10 @@
 //! | `block.rs` | what others may reach of a worker |
 //! | `park_state.rs` | whether it has to be woken; pure, modelled |
 //! | `registry.rs` | who is at home |
+//! | `biased.rs` | the lock around it, which costs the worker itself next to nothing; modelled |
 //! | `budget.rs` | the operation budget |
 
+mod biased;
 pub(crate) mod block;
 pub(crate) mod budget;
 mod looks;

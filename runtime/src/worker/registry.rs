@@ -1,43 +1,68 @@
 //! The tasks that are at home on one worker: entered at the first run, left at the end.
 //!
 //! For shutdown, and for reports of who is still there, which may come from other threads while the worker is stuck in
-//! a task. Hence the lock; it is free but for such a report, and costs one locked instruction each way.
+//! a task. Hence a lock, of the kind that costs the worker itself next to nothing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slab::Slab;
 
+use super::biased::Biased;
+use crate::fences;
 use crate::task::{Task, TaskRef};
-use crate::wait::Lock;
 
 pub(crate) struct Registry {
-    tasks: Lock<Slab<TaskRef>>,
-    /// How many there are, for placement; written under the lock, read without.
+    tasks: Biased<Slab<TaskRef>>,
+    /// How many there are, for placement; written by who has the tasks, read by anybody.
     load: AtomicUsize,
 }
 
 impl Registry {
     pub(crate) fn new() -> Self {
-        Registry { tasks: Lock::new(Slab::new()), load: AtomicUsize::new(0) }
+        fences::prepare();
+        Registry { tasks: Biased::new(Slab::new()), load: AtomicUsize::new(0) }
     }
 
     /// Enters a task; the runtime's count of it is the registry's from here on.
-    pub(crate) fn enter(&self, task: TaskRef) -> usize {
-        let mut tasks = self.tasks.lock();
-        let slot = tasks.insert(task);
-        // Relaxed: a hint.
-        self.load.store(tasks.len(), Ordering::Relaxed);
-        slot
+    ///
+    /// # Safety
+    /// The caller is the worker whose registry this is.
+    pub(crate) unsafe fn enter(&self, task: TaskRef) -> usize {
+        let enter = |tasks: &mut Slab<TaskRef>| {
+            let slot = tasks.insert(task);
+            self.note(tasks);
+            slot
+        };
+        // SAFETY: by the contract all calls come from the worker's thread. An insert does not panic: were memory
+        // lacking, the process would end.
+        unsafe { self.tasks.own(enter) }
     }
 
-    pub(crate) fn leave(&self, slot: usize) {
-        let mut tasks = self.tasks.lock();
+    /// Takes out a task that ended on the worker whose registry this is.
+    ///
+    /// # Safety
+    /// The caller is that worker, and `slot` is the task's.
+    pub(crate) unsafe fn leave(&self, slot: usize) {
+        // SAFETY: by the contract all calls come from the worker's thread, and the slot is taken, so that nothing panics.
+        unsafe { self.tasks.own(|tasks| self.remove(tasks, slot)) }
+    }
+
+    /// Takes out a task that ended on another worker.
+    pub(crate) fn leave_from_afar(&self, slot: usize) {
+        self.tasks.borrow(|tasks| self.remove(tasks, slot));
+    }
+
+    fn remove(&self, tasks: &mut Slab<TaskRef>, slot: usize) {
         tasks.remove(slot);
-        // Relaxed: a hint.
-        self.load.store(tasks.len(), Ordering::Relaxed);
+        self.note(tasks);
         if tasks.is_empty() && tasks.capacity() > 1024 {
             tasks.shrink_to_fit();
         }
+    }
+
+    fn note(&self, tasks: &Slab<TaskRef>) {
+        // Relaxed: a hint.
+        self.load.store(tasks.len(), Ordering::Relaxed);
     }
 
     /// How many tasks are at home here.
@@ -48,6 +73,6 @@ impl Registry {
 
     /// Counted handles to all tasks.
     pub(crate) fn tasks(&self) -> Vec<Task> {
-        self.tasks.lock().iter().map(|(_, task)| Task::counted(*task)).collect()
+        self.tasks.borrow(|tasks| tasks.iter().map(|(_, task)| Task::counted(*task)).collect())
     }
 }

@@ -188,8 +188,13 @@ impl Worker {
         // SAFETY: the task is this worker's and has ended.
         let coroutine = unsafe { (*header.coroutine.get()).take() }.expect("a started task has a coroutine");
         self.take_back(task, coroutine.into_stack());
-        // A migratable task may end away from the worker that it started on.
-        self.shared.blocks[header.registered.get()].registry.leave(header.slot.get());
+        let (at, slot) = (header.registered.get(), header.slot.get());
+        match at == self.block.index {
+            // SAFETY: the task was entered in this worker's registry, at that slot.
+            true => unsafe { self.block.registry.leave(slot) },
+            // A migratable task may end away from the worker that it started on.
+            false => self.shared.blocks[at].registry.leave_from_afar(slot),
+        }
         self.ended(task);
     }
 

@@ -58,7 +58,8 @@ impl Worker {
         header.set_started();
         header.extent.set(stack.extent());
         header.registered.set(self.block.index);
-        header.slot.set(self.block.registry.enter(task));
+        // SAFETY: the registry of this worker.
+        header.slot.set(unsafe { self.block.registry.enter(task) });
         // SAFETY: an un-started task is the one's who took it out of a queue.
         unsafe { *header.coroutine.get() = Some(Coroutine::new(stack, task, body)) };
     }

@@ -21,6 +21,16 @@ pub(crate) use loom::sync::atomic::{Ordering, fence};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(crate) use loom::thread::yield_now;
 
+/// Stands for a fence that the asker has every thread run: whatever order that gives, two full fences give as well.
+pub(crate) fn light_fence() {
+    fence(Ordering::SeqCst);
+}
+
+/// The other one of the pair.
+pub(crate) fn heavy_fence() {
+    fence(Ordering::SeqCst);
+}
+
 /// Where the fences of `SeqCst` accesses are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fences {
