@@ -23,5 +23,8 @@ mod worker;
 pub use blocking::unblock;
 pub use runtime::{Builder, Handle, Runtime};
 pub use stack::Guards;
-pub use task::{JoinError, JoinHandle, Task, scope, spawn, spawn_blocking, spawn_local, yield_now};
+pub use task::{
+    CancelToken, Elapsed, JoinError, JoinHandle, Task, scope, spawn, spawn_blocking, spawn_local, timeout,
+    timeout_at, yield_now,
+};
 pub use time::{sleep, sleep_until};

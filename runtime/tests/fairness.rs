@@ -223,6 +223,57 @@ fn started_tasks_run_beside_a_task_that_keeps_spawning() {
 }
 
 #[test]
+fn a_yield_lets_everything_run_that_was_spawned_before_it() {
+    fn descend(levels: usize, beside: &JoinHandle<()>) {
+        let ran: Arc<[AtomicBool; 3]> = Arc::default();
+        let spawned: Vec<_> = (0..3)
+            .map(|number| {
+                let ran = Arc::clone(&ran);
+                fibra::spawn(move || ran[number].store(true, Ordering::SeqCst))
+            })
+            .collect();
+        fibra::yield_now();
+        assert!(ran.iter().all(|ran| ran.load(Ordering::SeqCst)), "{levels} levels above the last");
+        spawned.into_iter().for_each(|task| task.join().unwrap());
+        if levels > 0 {
+            // The next level runs in a task that has just been started itself.
+            let (send, receive) = std::sync::mpsc::channel();
+            fibra::spawn_local(move || {
+                let (beside, _turns) = turns_beside();
+                descend(levels - 1, &beside);
+                beside.task().cancel();
+                send.send(()).unwrap();
+            })
+            .join()
+            .unwrap();
+            receive.recv().unwrap();
+        }
+        assert!(!beside.is_finished());
+    }
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let (beside, _turns) = turns_beside();
+        descend(4, &beside);
+        fibra::spawn(|| {
+            let (beside, _turns) = turns_beside();
+            descend(4, &beside);
+            beside.task().cancel();
+        })
+        .join()
+        .unwrap();
+        beside.task().cancel();
+    });
+    for _ in 0..50 {
+        // First of all, and pushed by another thread.
+        runtime(1).run(|| {
+            let (beside, _turns) = turns_beside();
+            descend(1, &beside);
+            beside.task().cancel();
+        });
+    }
+}
+
+#[test]
 fn un_started_tasks_run_beside_tasks_that_wake_each_other() {
     let _guard = hang_guard();
     runtime(1).run(|| {

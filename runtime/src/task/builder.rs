@@ -4,6 +4,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::forbid;
 use super::header::{Nature, Origin, TaskRef, Traits};
 use super::{JoinError, JoinHandle, Task, raw};
 use crate::coroutine::Stop;
@@ -365,11 +366,13 @@ where
 #[inline]
 pub fn yield_now() {
     let Some(task) = current::task() else { return std::thread::yield_now() };
-    if task.header().is_cancelled() {
+    let header = task.header();
+    if header.is_marked() || !header.bounds.get().is_null() {
         wait::cancellation_point();
     }
+    forbid::check(header);
     // SAFETY: `task` is the current task.
-    unsafe { task.header().suspend(Stop::Yielded) };
+    unsafe { header.suspend(Stop::Yielded) };
 }
 
 /// Runs `f` without the operation budget: it may go on over things that are ready for as long as it likes, and starves

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::panic;
 
+use super::bounds::{Look, Target};
 use super::join::JoinError;
 use super::raw::drop_payload;
 use super::{Task, TaskRef, header::Header};
@@ -18,7 +19,7 @@ use crate::worker::budget::charge;
 const PATIENCE: u32 = 100;
 
 /// The private payload of a cancellation.
-struct Cancelled;
+pub(super) struct Cancelled;
 
 impl TaskRef {
     /// Notifies the present sleep, by one who has unlinked it.
@@ -28,16 +29,27 @@ impl TaskRef {
         }
     }
 
+    /// Ends the task's sleep for a token that was fired, if a token may end it.
+    pub(crate) fn fire(self) {
+        self.header().set_fired();
+        self.rouse();
+    }
+
     /// Marks the task as cancelled and ends its sleep, if it is in one that a cancel may end.
     pub(crate) fn cancel(self) {
         self.header().set_cancelled();
+        self.rouse();
+    }
+
+    fn rouse(self) {
         if self.header().waiter.word.cancel() == Woke::Queue {
             crate::worker::wake(self);
         }
     }
 }
 
-/// Unwinds the current task by its cancellation: destructors run, no panic message is printed, and the task's
+/// Unwinds the current task by its cancellation, or the code of it whose time has run out or whose token was fired:
+/// destructors run and no panic message is printed. A task that was cancelled ends by it, and its
 /// [`JoinHandle`](super::JoinHandle) answers `is_cancelled`.
 ///
 /// # Panics
@@ -45,8 +57,12 @@ impl TaskRef {
 pub fn unwind_cancelled() -> ! {
     let Some(task) = current::task() else { panic!("only a task can be unwound by a cancellation") };
     let header = task.header();
-    let times = header.unwound.get().saturating_add(1);
-    header.unwound.set(times);
+    let count = match header.hit(Look::Clock) {
+        Some(Target::Bound(bound)) => &bound.raised,
+        Some(Target::Task) | None => &header.unwound,
+    };
+    let times = count.get().saturating_add(1);
+    count.set(times);
     if times > 1 {
         swallowed(header, task, times);
     }
@@ -59,29 +75,81 @@ fn swallowed(header: &Header, task: TaskRef, times: u32) {
     if times == PATIENCE {
         say(format_args!("{} has caught its cancellation {times} times and goes on", Task::counted(task)));
     }
-    // SAFETY: `task` is the current task.
-    unsafe { header.suspend(crate::coroutine::Stop::Yielded) };
+    if header.forbidden.get() == 0 {
+        // SAFETY: `task` is the current task.
+        unsafe { header.suspend(crate::coroutine::Stop::Yielded) };
+    }
 }
 
-/// Unwinds the current task if it is cancelled, unless it is shielded or unwinding. For operations that complete
-/// without a wait. Does nothing off a task.
+/// Unwinds the current task if it is cancelled, or the code of it whose time has run out or whose token was fired; unless
+/// it is shielded or unwinding. For operations that complete without a wait. Does nothing off a task.
 #[inline]
 pub fn cancellation_point() {
     if let Some(task) = current::task()
-        && task.header().is_cancelled()
-        && !task.header().is_masked()
+        && is_due(task.header())
     {
         unwind_cancelled()
     }
 }
 
+fn is_due(header: &Header) -> bool {
+    (header.is_marked() || !header.bounds.get().is_null())
+        && !std::thread::panicking()
+        && header.hit(Look::Clock).is_some()
+}
+
+/// True if the next cancellation point unwinds the code that runs: its task was cancelled, or the time ran out, or the token
+/// was fired, of a scope that it is in; and no shield keeps that away. False off a task.
+///
+/// For code that computes for long, and for builds with `panic = "abort"`.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let counting = fibra::spawn(|| {
+///     let mut steps = 0_u64;
+///     while !task::is_cancelled() {
+///         steps += 1;
+///         task::shield(fibra::yield_now);
+///     }
+///     steps
+/// });
+/// fibra::yield_now();
+/// counting.cancel();
+/// assert!(counting.join().unwrap() > 0);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn is_cancelled() -> bool {
+    current::task().is_some_and(|task| is_due(task.header()))
+}
+
+/// A cancellation point and nothing else: unwinds the code that runs if [`is_cancelled`] says so.
+///
+/// # Cancellation
+/// A cancellation point.
+pub fn check_cancelled() {
+    cancellation_point();
+}
+
+/// Lets the others run if this task has used up its turn: to be called now and then in a long computation.
+///
+/// Each call counts as one operation, of which a turn has 128.
+///
+/// # Cancellation
+/// A cancellation point.
+pub fn yield_if_due() {
+    checkpoint();
+}
+
 /// The begin of an operation that may complete without a wait: a [`cancellation_point`], and a
-/// [`charge`](crate::worker::budget::charge) that comes before the operation instead of after it, for the price of one.
+/// [`charge`] that comes before the operation instead of after it, for the price of one.
 #[inline]
 pub fn checkpoint() {
     let due = current::with_worker(|worker| {
         let overdrawn = worker.charge();
-        overdrawn || worker.running().is_some_and(|task| task.header().is_cancelled())
+        overdrawn || worker.running().is_some_and(|task| task.header().is_marked())
     });
     if due == Some(true) {
         checkpoint_slow();
@@ -96,7 +164,7 @@ fn checkpoint_slow() {
 
 /// True while the current task unwinds from its cancellation.
 pub fn unwinds_from_cancel() -> bool {
-    std::thread::panicking() && current::task().is_some_and(|task| task.header().unwound.get() > 0)
+    std::thread::panicking() && current::task().is_some_and(|task| task.header().is_raised())
 }
 
 /// What the panic of a task means.

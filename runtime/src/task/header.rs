@@ -2,7 +2,7 @@
 //!
 //! | field | who may touch it |
 //! | --- | --- |
-//! | `waiter.word`, `join`, `park`, `cancelled`, `refs` | anybody, by their own rules |
+//! | `waiter.word`, `join`, `park`, `marks`, `refs` | anybody, by their own rules |
 //! | `next` | who queues the task, then the queue, then who takes it out: exactly one at a time |
 //! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task |
 //! | `coroutine`, `timer`, `timed`, `slot` | the worker that the task is on |
@@ -12,8 +12,9 @@ use std::cell::{Cell, UnsafeCell};
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence};
 
+use super::bounds::Bound;
 use super::join::Join;
 use super::parking::Parking;
 use super::raw::VTable;
@@ -60,7 +61,8 @@ pub(crate) struct Header {
     suspender: Cell<*const Suspender>,
     pub(crate) nature: Nature,
     started: Cell<bool>,
-    cancelled: AtomicBool,
+    /// What ended or may end the running code early: `CANCELLED`, `FIRED`.
+    marks: AtomicU8,
     /// The timer is armed.
     pub(crate) timed: Cell<bool>,
     pub(crate) unconstrained: Cell<bool>,
@@ -70,8 +72,10 @@ pub(crate) struct Header {
     /// How many panics of this task were under way when it was suspended, and are not in its thread's count now. Such a
     /// task may not change its thread.
     pub(crate) owed: Cell<u32>,
-    /// The depth of shields around the running code.
-    pub(crate) shields: Cell<u32>,
+    /// Innermost first, the scopes around the running code that may end early.
+    pub(crate) bounds: Cell<*const Bound>,
+    /// How many guards forbid the running code to suspend.
+    pub(crate) forbidden: Cell<u32>,
     /// How often this task was unwound by its cancellation.
     pub(crate) unwound: Cell<u32>,
     pub(crate) coroutine: UnsafeCell<Option<Coroutine>>,
@@ -90,6 +94,11 @@ pub(crate) struct Header {
     pub(crate) timer: timer::Node,
 }
 
+/// The task was cancelled.
+const CANCELLED: u8 = 1;
+/// A token was fired that the task runs some code under.
+const FIRED: u8 = 1 << 1;
+
 static KIND: Kind = Kind { queue, retain, release };
 
 impl Header {
@@ -102,13 +111,14 @@ impl Header {
             refs: AtomicUsize::new(2),
             join: Join::new(),
             park: Parking::new(),
-            cancelled: AtomicBool::new(false),
+            marks: AtomicU8::new(0),
             started: Cell::new(false),
             timed: Cell::new(false),
             nature: origin.nature,
             owed: Cell::new(0),
             unconstrained: Cell::new(false),
-            shields: Cell::new(0),
+            bounds: Cell::new(ptr::null()),
+            forbidden: Cell::new(0),
             unwound: Cell::new(0),
             failure: Cell::new(None),
             on_reserve: Cell::new(false),
@@ -161,21 +171,36 @@ impl Header {
         self.home.store(Arc::as_ptr(block).cast_mut(), Ordering::Relaxed);
     }
 
+    /// True if the task itself was cancelled.
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         // SeqCst: the load of the pair with `ASLEEP`; the word's head has the proof. A plain load on most machines.
-        self.cancelled.load(Ordering::SeqCst)
+        self.marks.load(Ordering::SeqCst) & CANCELLED != 0
     }
 
-    /// Marks the task. True if it was not marked before.
-    pub(crate) fn set_cancelled(&self) -> bool {
+    /// True if the task was cancelled, or a token was fired for code of it that may have ended since.
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        // SeqCst: as above.
+        self.marks.load(Ordering::SeqCst) != 0
+    }
+
+    /// Marks the task as cancelled.
+    pub(crate) fn set_cancelled(&self) {
         // SeqCst: the store of the pair.
-        !self.cancelled.swap(true, Ordering::SeqCst)
+        self.marks.fetch_or(CANCELLED, Ordering::SeqCst);
     }
 
-    /// True while a cancellation must not end a sleep of the task.
-    pub(crate) fn is_masked(&self) -> bool {
-        self.shields.get() > 0 || std::thread::panicking()
+    /// Marks the task as one for which a token was fired.
+    pub(crate) fn set_fired(&self) {
+        // SeqCst: as above.
+        self.marks.fetch_or(FIRED, Ordering::SeqCst);
+    }
+
+    /// Takes that mark back. By the task, which then looks at its bounds again.
+    pub(crate) fn clear_fired(&self) {
+        // Acquire, as a part of it: pairs with `set_fired`, before which the flag in the bound was set.
+        self.marks.fetch_and(!FIRED, Ordering::SeqCst);
     }
 
     pub(crate) fn set_suspender(&self, suspender: &Suspender) {

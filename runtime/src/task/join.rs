@@ -208,6 +208,11 @@ impl<T> JoinHandle<T> {
         &self.task
     }
 
+    /// Asks the task to end; see [`Task::cancel`]. What became of it is told by [`join`](JoinHandle::join).
+    pub fn cancel(&self) {
+        self.task.cancel();
+    }
+
     #[track_caller]
     fn wait(self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         let join = &self.task.header().join;

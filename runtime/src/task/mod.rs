@@ -7,6 +7,9 @@
 //! | `join.rs` | the end of a task: `JoinHandle`, `JoinError` |
 //! | `park.rs`, `parking.rs` | `park` and `unpark`, and the state of their token |
 //! | `cancel.rs` | the mark, and the unwinding |
+//! | `bounds.rs` | what may end the code of a task early: deadlines, tokens, shields around it |
+//! | `timeout.rs`, `token.rs` | `timeout`, `CancelToken` |
+//! | `forbid.rs` | code that must not suspend |
 //! | `shelf.rs` | memory of ended tasks, kept for new ones |
 //! | `scope.rs` | tasks that borrow from their spawner |
 //! | `builder.rs` | `Builder` and the `spawn` family |
@@ -24,9 +27,43 @@
 //! * A std lock that is held over a suspension blocks the whole worker if another task of that worker wants it.
 //! * An `extern "C"` frame between a cancellation point and the task's root aborts the process when it is unwound.
 //! * After `fork` only `exec` is of use: the workers do not exist in the child.
+//!
+//! # Cancellation
+//!
+//! A task is asked to end by [`Task::cancel`] (or by the end of its runtime), a block of code inside it by the deadline of a
+//! [`timeout`](crate::timeout) or by the token of a [`CancelToken::scope`]. Each is heeded at the next *cancellation point*,
+//! which unwinds the stack as a panic does, but with a private payload: destructors run, no message is printed, and the
+//! unwinding ends at the root of the task ([`JoinError::is_cancelled`]) or at the `timeout` or `scope` that caused it.
+//! Where several have caused it, it ends at the outermost.
+//!
+//! | operation | a point? |
+//! | --- | --- |
+//! | [`sleep`](crate::sleep), [`yield_now`], [`park`](park()), [`check_cancelled`], [`yield_if_due`] | yes, also when nothing has to wait |
+//! | [`JoinHandle::join`], the end of a [`scope`](scope()) | yes; a scope first cancels its children and waits for them |
+//! | channels, events, semaphores, barriers, conditions, `select!` | yes; nothing that was received or acquired is lost by it |
+//! | reads, writes, accepts and connects of sockets | yes, when they have to wait |
+//! | [`unblock`](crate::unblock) | yes, before its closure has started; then it runs to its end and its value counts |
+//! | locking a mutex or a read-write lock, also a condition's re-lock | no: the holder may be anybody |
+//! | initializers of `Once`, `OnceCell`, `LazyLock`, and the wait for one | no |
+//! | anything inside [`shield`] | no, for what was set up outside of it |
+//! | anything while the task unwinds | no; I/O that would have to wait then fails with `TimedOut` |
+//! | plain threads, [`spawn_blocking`] | no: [`is_cancelled`] tells nothing there |
+//!
+//! * **Priority.** A notification that came goes before a deadline that has passed, and that goes before a cancel.
+//! * **An operation's own deadline** (`recv_timeout`) is a result of the operation; one around it is a cancellation.
+//! * **Poisoning.** std's mutexes take the unwinding for a panic and are poisoned by it. Those of `fibra::sync` know no
+//!   poisoning.
+//! * **Swallowing.** Code that catches the unwinding with `catch_unwind` and goes on meets it again at its next point, is
+//!   made to yield each time, and is named on standard error after a hundred times.
+//! * **Before the start.** A task that is cancelled before it has run never enters its body; what its closure captured is
+//!   dropped on a worker.
+//! * **`panic = "abort"`.** Nothing can be unwound: ask [`is_cancelled`], and use operations with an error of their own.
+//! * **Foreign frames.** An `extern "C"` frame that is unwound aborts the process.
 
+pub(crate) mod bounds;
 mod builder;
 pub(crate) mod cancel;
+pub(crate) mod forbid;
 mod header;
 mod join;
 mod park;
@@ -34,17 +71,24 @@ mod parking;
 pub(crate) mod raw;
 mod scope;
 pub(crate) mod shelf;
+mod timeout;
+mod token;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+pub use bounds::shield;
 pub(crate) use builder::discard_here;
 pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};
+pub use cancel::{check_cancelled, is_cancelled, yield_if_due};
+pub use forbid::{ForbidSuspend, forbid_suspend};
 pub(crate) use header::{Header, Nature, TaskRef};
 pub use join::{JoinError, JoinHandle};
 pub use park::{park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};
+pub use timeout::{Elapsed, timeout, timeout_at};
+pub use token::{CancelToken, Cancelled, DropGuard};
 
 use crate::current as here;
 
@@ -89,8 +133,8 @@ impl Task {
 
     /// Asks the task to end: its next cancellation point unwinds it, and if it never ran its body is not entered.
     ///
-    /// Cancellation points are sleeps, parks, joins, `yield_now` and I/O that has to wait. Destructors run as in a
-    /// panic, but no message is printed. A task that catches the unwinding meets it again at its next point.
+    /// Destructors run as in a panic, but no message is printed. What the cancellation points are, and what happens to code
+    /// that catches the unwinding, is told in the [module's docs](crate::task#cancellation).
     pub fn cancel(&self) {
         self.0.cancel();
     }

@@ -15,6 +15,7 @@ use std::cell::{RefCell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
+use super::bounds::Bound;
 use super::cancel;
 use super::header::{Header, Origin, TaskRef};
 use super::join::{JoinError, JoinState};
@@ -144,11 +145,7 @@ unsafe fn free<F, T>(task: TaskRef) {
 /// Runs destructors at the end of the current task, `task`. Its cancellation must not cut them short, as it does not where
 /// the task unwinds. `f` does not unwind.
 fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
-    let shields = &task.header().shields;
-    shields.set(shields.get() + 1);
-    let result = f();
-    shields.set(shields.get() - 1);
-    result
+    Bound::shield().run(task.header(), f).expect("nothing is raised for a shield")
 }
 
 /// Drops a user's value; a panic of its destructor goes no further than its message.

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use slab::Slab;
 
+use super::bounds::Look;
 use super::cancel;
 use super::{Builder, JoinError, JoinHandle, Task};
 use crate::current;
@@ -230,7 +231,7 @@ impl Family {
         let until = UntilAlone { family: self };
         // A frame that children borrow from must not be left, whatever happens in here.
         let bomb = Bomb("the wait for the tasks of a scope has unwound");
-        let cancelled = || current::task().is_some_and(|task| task.header().is_cancelled());
+        let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
         let cut_short = (unwinding && cancelled())
             || (!self.is_alone() && wait::sleep(&until, None) == Waking::Cancelled);
         if cut_short {
@@ -297,6 +298,11 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// The task itself.
     pub fn task(&self) -> &Task {
         self.task.task()
+    }
+
+    /// Asks the task to end; see [`Task::cancel`].
+    pub fn cancel(&self) {
+        self.task().cancel();
     }
 }
 

@@ -5,7 +5,8 @@ use std::time::Instant;
 use super::word::Epoch;
 use super::{Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal, thread};
 use crate::current;
-use crate::task::{Header, TaskRef};
+use crate::task::bounds::Look;
+use crate::task::{TaskRef, forbid};
 
 /// Puts the caller to sleep until it is notified, until `deadline`, or until its task is cancelled.
 ///
@@ -14,12 +15,13 @@ use crate::task::{Header, TaskRef};
 pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task() {
         // SAFETY: the current task is alive while it runs, and this is its own thread of control.
-        Some(task) => unsafe { sleep_in(task, how, deadline, task.header().is_masked()) },
+        Some(task) => unsafe { sleep_in(task, how, deadline, std::thread::panicking()) },
         None => thread::sleep(how, deadline),
     }
 }
 
-/// As [`sleep`], but no cancellation ends it: for locks, and for waits that somebody else's memory depends on.
+/// As [`sleep`], but no cancellation and no enclosing deadline ends it: for locks, and for waits that somebody else's memory
+/// depends on.
 pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task() {
         // SAFETY: as in `sleep`.
@@ -37,14 +39,14 @@ unsafe fn sleep_in(
     shielded: bool,
 ) -> Waking {
     let header = task.header();
-    let epoch = header.waiter.word.begin(shielded);
+    forbid::check(header);
+    let enclosing = if shielded { None } else { header.enclosing_deadline() };
+    let sleep = Sleep { task, own: deadline, until: earlier(deadline, enclosing) };
+    let epoch = header.waiter.word.begin(shielded || !header.is_open());
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
-        Asleep::Stay => {
-            // SAFETY: by this function's contract.
-            unsafe { leave_stack(task, deadline, epoch) };
-            waking(header)
-        }
+        // SAFETY: by this function's contract.
+        Asleep::Stay => unsafe { sleep.last(epoch) },
     };
     if how.before_awake(why) == Withdrawal::Withdrawn {
         return why;
@@ -54,6 +56,45 @@ unsafe fn sleep_in(
         unsafe { leave_stack(task, None, epoch) };
     }
     Waking::Notified
+}
+
+fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> {
+    match (own, enclosing) {
+        (Some(own), Some(enclosing)) => Some(own.min(enclosing)),
+        _ => own.or(enclosing),
+    }
+}
+
+/// One sleep of a task.
+struct Sleep {
+    task: TaskRef,
+    own: Option<Instant>,
+    /// The earlier one of its own deadline and the enclosing one.
+    until: Option<Instant>,
+}
+
+impl Sleep {
+    /// Sleeps until something ends it that concerns it.
+    ///
+    /// # Safety
+    /// The task is the current one.
+    unsafe fn last(&self, epoch: Epoch) -> Waking {
+        let header = self.task.header();
+        loop {
+            // SAFETY: by this function's contract.
+            unsafe { leave_stack(self.task, self.until, epoch) };
+            let why = header.waiter.word.why();
+            match (why.notified, why.timed_out) {
+                (true, _) => return Waking::Notified,
+                (false, true) if self.own == self.until => return Waking::TimedOut,
+                // The time of a scope around it: that is a cancellation.
+                (false, true) => return Waking::Cancelled,
+                (false, false) if header.hit(Look::Marks).is_some() => return Waking::Cancelled,
+                // The cancel concerned code outside of a shield, or a scope that has ended.
+                (false, false) => header.waiter.word.go_on(),
+            }
+        }
+    }
 }
 
 /// Off the stack, until something made the task ready again.
@@ -66,13 +107,4 @@ unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>, epoch: Epoch) {
     }
     // SAFETY: by this function's contract.
     unsafe { task.header().suspend(crate::coroutine::Stop::Asleep) };
-}
-
-fn waking(header: &Header) -> Waking {
-    let why = header.waiter.word.why();
-    match (why.notified, why.timed_out) {
-        (true, _) => Waking::Notified,
-        (false, true) => Waking::TimedOut,
-        (false, false) => Waking::Cancelled,
-    }
 }

@@ -166,6 +166,13 @@ impl Word {
         }
     }
 
+    /// Takes back a cancel that did not concern this sleep; by the sleeper, which then goes on sleeping. What came beside
+    /// the cancel stays.
+    pub(crate) fn go_on(&self) {
+        // Acquire: pairs with the Release of a wake that came meanwhile; `fall_asleep` will tell of it.
+        self.0.fetch_and(!(CANCELLED | ASLEEP), Ordering::Acquire);
+    }
+
     /// What woke the sleeper; by the sleeper itself.
     pub(crate) fn why(&self) -> Snapshot {
         // Acquire: pairs with the Release of the wake.

@@ -19,6 +19,7 @@ pub fn charge() {
 fn overdrawn() {
     if let Some(task) = current::task()
         && !task.header().unconstrained.get()
+        && task.header().forbidden.get() == 0
     {
         // No cancellation point: the operation has an outcome already, which an unwinding would lose.
         // SAFETY: `task` is the current task.

@@ -57,6 +57,16 @@ enum Side {
     Unstarted,
 }
 
+/// Whose turn it is.
+#[derive(Clone, Copy)]
+struct Round {
+    side: Side,
+    /// How many are left in the turn.
+    left: usize,
+    /// In a turn of the un-started: how many started ones were ready when it began.
+    behind: usize,
+}
+
 /// What only the worker's own thread touches.
 pub(crate) struct Worker {
     shared: Arc<Shared>,
@@ -79,8 +89,7 @@ pub(crate) struct Worker {
     pub(crate) in_hook: Cell<bool>,
     budget: Cell<u32>,
     picks: Cell<u32>,
-    /// Whose turn it is, and how many of them are left in it.
-    round: Cell<(Side, usize)>,
+    round: Cell<Round>,
     ids: Cell<(u64, u64)>,
     /// Tasks whose first run found no stack.
     starved: RefCell<VecDeque<TaskRef>>,
@@ -124,7 +133,7 @@ impl Worker {
             in_hook: Cell::new(false),
             budget: Cell::new(0),
             picks: Cell::new(0),
-            round: Cell::new((Side::Started, 0)),
+            round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),

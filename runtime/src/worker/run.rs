@@ -4,11 +4,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::budget::OPERATIONS;
-use super::{Side, Worker, block};
+use super::{Round, Side, Worker, block};
 use crate::coroutine::{Resumed, Stop};
 use crate::panics;
 use crate::report::Bomb;
 use crate::task::TaskRef;
+use crate::task::bounds::Look;
 use crate::wait::word::{Fallen, Woke};
 
 /// After so many picks the worker looks at everything that is not a local queue: other threads' spawns, the driver,
@@ -47,14 +48,16 @@ impl Worker {
         self.next_in_round().or_else(|| self.next_from_others())
     }
 
-    /// Started and un-started tasks take turns, each time all that were there when the turn began. So a task that yields
-    /// lets all of them run that were ready or spawned before, and neither kind starves the other.
+    /// Started and un-started tasks take turns. A turn of the un-started has all that wait when it begins; the turn of the
+    /// started ones that follows has those that were ready by then, so that who starts in the former and yields stays behind
+    /// what it has spawned. So a task that yields lets all of them run that were ready or spawned before, and neither kind
+    /// starves the other.
     fn next_in_round(&self) -> Option<TaskRef> {
-        for _ in 0..3 {
-            let (side, left) = self.round.get();
-            if left > 0 {
-                self.round.set((side, left - 1));
-                let task = match side {
+        for _ in 0..4 {
+            let round = self.round.get();
+            if round.left > 0 {
+                self.round.set(Round { left: round.left - 1, ..round });
+                let task = match round.side {
                     Side::Started => self.local.pop(),
                     Side::Unstarted => self.next_unstarted(),
                 };
@@ -62,13 +65,19 @@ impl Worker {
                     return task;
                 }
             }
-            let unstarted = if side == Side::Started { self.stealable.len() } else { 0 };
-            self.round.set(match unstarted {
-                0 => (Side::Started, self.local.len()),
-                some => (Side::Unstarted, some),
-            });
+            self.round.set(self.round_after(round));
         }
         None
+    }
+
+    fn round_after(&self, round: Round) -> Round {
+        if round.side == Side::Unstarted && round.behind > 0 {
+            return Round { side: Side::Started, left: round.behind, behind: 0 };
+        }
+        match self.stealable.len() {
+            0 => Round { side: Side::Started, left: self.local.len(), behind: 0 },
+            some => Round { side: Side::Unstarted, left: some, behind: self.local.len() },
+        }
     }
 
     /// What waits to start here. Nothing while a task is starved that came earlier.
@@ -175,10 +184,13 @@ impl Worker {
         }
     }
 
-    /// The second look at the cancel mark, after ASLEEP is set.
+    /// The second look at the marks, after ASLEEP is set.
     fn settle_cancel(&self, task: TaskRef) {
         let header = task.header();
-        if header.is_cancelled() && header.waiter.word.cancel() == Woke::Queue {
+        if header.is_marked()
+            && header.hit(Look::Marks).is_some()
+            && header.waiter.word.cancel() == Woke::Queue
+        {
             self.make_ready(task);
         }
     }

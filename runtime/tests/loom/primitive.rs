@@ -151,6 +151,10 @@ macro_rules! arithmetic {
                 self.change(order, |object| object.fetch_or(bits, order))
             }
 
+            pub(crate) fn fetch_and(&self, bits: $value, order: Ordering) -> $value {
+                self.change(order, |object| object.fetch_and(bits, order))
+            }
+
             pub(crate) fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 self.change(order, |object| object.fetch_add(value, order))
             }

@@ -197,3 +197,28 @@ fn falling_asleep_publishes() {
         waker.join().unwrap();
     });
 }
+
+/// Hunts: a notification that is lost when the sleeper goes on sleeping after a cancel that did not concern it.
+#[test]
+fn a_notification_beside_a_cancel_that_does_not_count_is_kept() {
+    check(|| {
+        let sleeper = Sleeper::new();
+        let _ = sleeper.word.begin(false);
+        let notifier = {
+            let sleeper = Arc::clone(&sleeper);
+            thread::spawn(move || sleeper.settle(sleeper.word.notify()))
+        };
+        let canceller = {
+            let sleeper = Arc::clone(&sleeper);
+            thread::spawn(move || sleeper.settle(sleeper.word.cancel()))
+        };
+        sleeper.leave_stack();
+        while !sleeper.word.why().notified {
+            sleeper.word.go_on();
+            sleeper.leave_stack();
+        }
+        notifier.join().unwrap();
+        canceller.join().unwrap();
+        sleeper.assert_even();
+    });
+}

@@ -1,0 +1,220 @@
+//! What may end the code that a task runs: its own cancellation, and the deadlines and tokens of the scopes it is in.
+//!
+//! ```text
+//!  Header{bounds} ─▶ Bound ─▶ Bound ─▶ … ─▶ null        innermost first, each on the stack of the task itself
+//!                    Deadline  Shield                    a shield hides what lies behind it
+//!                    Token
+//! ```
+//!
+//! The chain is only touched by the task, and by its worker while the task is off its stack. Another thread that fires a
+//! token sets the flag in its bound (under the token's lock, which the scope takes before it ends), then a bit in the
+//! header, then looks at the wait word; the sleeper sets ASLEEP there and then looks at the header. That is the pair of
+//! `cancel`, and its proof.
+//!
+//! Where several have been hit the outermost is raised: what it encloses ends with it.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::cancel::Cancelled;
+use super::header::Header;
+use crate::current;
+
+/// One scope that may end early.
+pub(crate) struct Bound {
+    outer: Cell<*const Bound>,
+    kind: Kind,
+    /// The earliest deadline of this and what lies behind it.
+    earliest: Cell<Option<Instant>>,
+    /// A wake by a cancel may concern code in here.
+    open: Cell<bool>,
+    /// How often the code was unwound for this.
+    pub(crate) raised: Cell<u32>,
+}
+
+enum Kind {
+    Deadline(Instant),
+    Token(AtomicBool),
+    Shield,
+}
+
+/// Who ends the code that runs.
+pub(crate) enum Target<'a> {
+    Task,
+    Bound(&'a Bound),
+}
+
+/// How far to look for what has been hit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// At marks only.
+    Marks,
+    /// Also at the clock.
+    Clock,
+}
+
+impl Bound {
+    fn new(kind: Kind) -> Self {
+        Bound {
+            outer: Cell::new(ptr::null()),
+            kind,
+            earliest: Cell::new(None),
+            open: Cell::new(true),
+            raised: Cell::new(0),
+        }
+    }
+
+    /// A scope that ends at `deadline`.
+    pub(crate) fn deadline(deadline: Instant) -> Self {
+        Bound::new(Kind::Deadline(deadline))
+    }
+
+    /// A scope that ends when it is fired.
+    pub(crate) fn token() -> Self {
+        Bound::new(Kind::Token(AtomicBool::new(false)))
+    }
+
+    /// A scope that nothing from outside of it ends.
+    pub(crate) fn shield() -> Self {
+        Bound::new(Kind::Shield)
+    }
+
+    /// Ends the scope, by anybody who keeps it from going away meanwhile. The caller then marks the task.
+    pub(crate) fn fire(&self) {
+        if let Kind::Token(fired) = &self.kind {
+            // SeqCst: comes before the mark in the header, which is the store of the pair with `ASLEEP`.
+            fired.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn is_hit(&self, look: Look) -> bool {
+        match &self.kind {
+            Kind::Deadline(deadline) => look == Look::Clock && *deadline <= Instant::now(),
+            // SeqCst: as in `fire`.
+            Kind::Token(fired) => fired.load(Ordering::SeqCst),
+            Kind::Shield => false,
+        }
+    }
+
+    /// Runs `f` inside this bound. `None` if the bound ended it.
+    pub(crate) fn run<T>(&self, header: &Header, f: impl FnOnce() -> T) -> Option<T> {
+        let outer = header.bounds.get();
+        // SAFETY: a bound of the chain lies on the stack of this task, in a frame further out than this one.
+        self.enter(outer, unsafe { outer.as_ref() });
+        header.bounds.set(self);
+        let result = catch_unwind(AssertUnwindSafe(f));
+        header.bounds.set(outer);
+        match result {
+            Ok(value) => Some(value),
+            Err(payload) if self.raised.get() > 0 && payload.is::<Cancelled>() => None,
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+
+    fn enter(&self, place: *const Bound, outer: Option<&Bound>) {
+        self.outer.set(place);
+        let behind = outer.and_then(|outer| outer.earliest.get());
+        let (earliest, open) = match &self.kind {
+            Kind::Deadline(own) => (
+                Some(behind.map_or(*own, |behind| behind.min(*own))),
+                outer.is_none_or(|outer| outer.open.get()),
+            ),
+            Kind::Token(_) => (behind, true),
+            Kind::Shield => (None, false),
+        };
+        self.earliest.set(earliest);
+        self.open.set(open);
+    }
+}
+
+impl Header {
+    fn innermost(&self) -> Option<&Bound> {
+        // SAFETY: see `Bound::run`; the header is asked by the task itself, or by its worker while it is off its stack.
+        unsafe { self.bounds.get().as_ref() }
+    }
+
+    /// When the code that runs is ended from around it.
+    pub(crate) fn enclosing_deadline(&self) -> Option<Instant> {
+        self.innermost()?.earliest.get()
+    }
+
+    /// False while no cancel concerns the code that runs.
+    pub(crate) fn is_open(&self) -> bool {
+        self.innermost().is_none_or(|bound| bound.open.get())
+    }
+
+    /// The outermost of what has been hit and is not behind a shield. Not for a task that unwinds.
+    pub(crate) fn hit(&self, look: Look) -> Option<Target<'_>> {
+        let mut target = None;
+        let mut place = self.bounds.get();
+        // SAFETY: as in `innermost`.
+        while let Some(bound) = unsafe { place.as_ref() } {
+            if matches!(bound.kind, Kind::Shield) {
+                return target;
+            }
+            if bound.is_hit(look) {
+                target = Some(Target::Bound(bound));
+            }
+            place = bound.outer.get();
+        }
+        if self.is_cancelled() { Some(Target::Task) } else { target }
+    }
+
+    /// True if the code that runs was unwound by something that is still around it.
+    pub(crate) fn is_raised(&self) -> bool {
+        let mut place = self.bounds.get();
+        // SAFETY: as in `innermost`.
+        while let Some(bound) = unsafe { place.as_ref() } {
+            if bound.raised.get() > 0 {
+                return true;
+            }
+            place = bound.outer.get();
+        }
+        self.unwound.get() > 0
+    }
+
+    /// Takes the mark of fired tokens back, after a scope that had one; unless another is around.
+    pub(crate) fn forget_token(&self) {
+        self.clear_fired();
+        let mut place = self.bounds.get();
+        // SAFETY: as in `innermost`.
+        while let Some(bound) = unsafe { place.as_ref() } {
+            if matches!(bound.kind, Kind::Token(_)) && bound.is_hit(Look::Marks) {
+                self.set_fired();
+            }
+            place = bound.outer.get();
+        }
+    }
+}
+
+/// Runs `f` so that no cancellation and no deadline from around it ends it: neither the task's own, nor one of an enclosing
+/// [`timeout`](crate::timeout) or [`CancelToken::scope`](super::CancelToken::scope). Those that are set up inside work.
+///
+/// What came meanwhile is noticed at the first cancellation point after `f`. Off a task it just runs `f`.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # use std::time::Duration;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let mut committed = false;
+/// let late = fibra::timeout(Duration::from_millis(1), || {
+///     task::shield(|| {
+///         fibra::sleep(Duration::from_millis(3));
+///         committed = true;
+///     });
+///     fibra::sleep(Duration::from_secs(60));
+/// });
+/// assert!(late.is_err() && committed);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn shield<T>(f: impl FnOnce() -> T) -> T {
+    match current::task() {
+        Some(task) => Bound::shield().run(task.header(), f).expect("nothing is raised for a shield"),
+        None => f(),
+    }
+}

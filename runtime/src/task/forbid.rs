@@ -1,0 +1,68 @@
+//! Code that must not suspend.
+
+use std::marker::PhantomData;
+
+use super::Task;
+use super::header::Header;
+
+/// Until dropped, a suspension of the task is a panic; see [`forbid_suspend`].
+#[must_use = "a suspension is forbidden until this is dropped"]
+pub struct ForbidSuspend {
+    task: Option<Task>,
+    not_send: PhantomData<*const ()>,
+}
+
+/// Forbids the running task to suspend until the guard is dropped: a wait that would have to sleep, and a `yield_now`,
+/// panic instead, at the place that is to blame. For code that holds a std lock or a reference to a thread-local that other
+/// tasks of the worker use as well.
+///
+/// Operations that complete without a wait are not affected, and the operation budget is not enforced meanwhile. Guards
+/// nest. Off a task the guard does nothing.
+///
+/// # Panics
+/// Not itself. What it forbids panics; inside a destructor that runs during a panic, that ends the process.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let sleepy = fibra::spawn(|| {
+///     let _here = task::forbid_suspend();
+///     fibra::yield_now();
+/// });
+/// assert!(sleepy.join().unwrap_err().is_panic());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn forbid_suspend() -> ForbidSuspend {
+    let task = super::try_current();
+    if let Some(task) = &task {
+        let forbidden = &task.header().forbidden;
+        forbidden.set(forbidden.get() + 1);
+    }
+    ForbidSuspend { task, not_send: PhantomData }
+}
+
+impl Drop for ForbidSuspend {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            let forbidden = &task.header().forbidden;
+            forbidden.set(forbidden.get() - 1);
+        }
+    }
+}
+
+/// Panics if the running task, whose header this is, must not suspend.
+#[inline]
+#[track_caller]
+pub(crate) fn check(header: &Header) {
+    if header.forbidden.get() > 0 {
+        forbidden();
+    }
+}
+
+#[cold]
+#[track_caller]
+fn forbidden() -> ! {
+    panic!("{} would suspend where `forbid_suspend` forbids it", super::current())
+}

@@ -1,0 +1,82 @@
+//! Deadlines over blocks of ordinary code.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::bounds::Bound;
+use crate::current;
+
+/// The time ran out that [`timeout`] or [`timeout_at`] had given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Elapsed(());
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the deadline has passed")
+    }
+}
+
+impl Error for Elapsed {}
+
+impl From<Elapsed> for io::Error {
+    fn from(elapsed: Elapsed) -> Self {
+        io::Error::new(io::ErrorKind::TimedOut, elapsed)
+    }
+}
+
+/// Runs `f`, but no longer than `duration`: from then on its next cancellation point unwinds it, as
+/// [`Task::cancel`](super::Task::cancel) unwinds a whole task, and the call returns [`Elapsed`].
+///
+/// The deadline holds for every sleep, join, channel operation, wait for an event and wait of a socket that `f` makes,
+/// directly or in the functions that it calls, and for nothing that runs in other tasks. Timeouts nest; the earliest
+/// deadline counts, and the outermost one that has passed is where the unwinding ends. Code that does not wait is not
+/// interrupted: if `f` returns, late or not, its value counts.
+///
+/// The lock of a mutex is waited for without a deadline, since its holder may be anybody: see
+/// [`task`](crate::task#cancellation) for the list.
+///
+/// # Cancellation
+/// Adds a deadline to the cancellation points of `f`; is none itself.
+///
+/// # Panics
+/// Off a task. With the panic of `f`.
+///
+/// # Errors
+/// [`Elapsed`], when `f` was unwound.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use std::time::Duration;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let quick = fibra::timeout(Duration::from_secs(60), || 6 * 7);
+/// assert_eq!(quick, Ok(42));
+/// let slow = fibra::timeout(Duration::from_millis(1), || fibra::sleep(Duration::from_secs(60)));
+/// assert!(slow.is_err());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
+    match Instant::now().checked_add(duration) {
+        Some(deadline) => timeout_at(deadline, f),
+        // Beyond what the clock can tell there is no deadline.
+        None => Ok(f()),
+    }
+}
+
+/// As [`timeout`], with a point in time.
+///
+/// # Panics
+/// Off a task. With the panic of `f`.
+///
+/// # Errors
+/// [`Elapsed`], when `f` was unwound.
+#[track_caller]
+pub fn timeout_at<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
+    let task = current::task()
+        .expect("a timeout unwinds a task: call it from inside `fibra::run` or a spawned task");
+    Bound::deadline(deadline).run(task.header(), f).ok_or(Elapsed(()))
+}
