@@ -29,6 +29,10 @@ mod switch;
 pub(crate) use credit::Credit;
 pub(crate) use switch::{Coroutine, Suspender, on_worker_stack};
 
+use std::io;
+
+use corosensei::stack::DefaultStack;
+
 use crate::task::TaskRef;
 
 /// Why a task left its stack.
@@ -49,3 +53,9 @@ pub(crate) enum Resumed {
 
 /// A task's first frame. Does not unwind.
 pub(crate) type Body = fn(TaskRef, &Suspender);
+
+/// Runs `f` on a stack of `size` bytes that is made for it; for threads that run no task. `f` does not unwind.
+pub(crate) fn on_own_stack(size: usize, f: impl FnOnce()) -> io::Result<()> {
+    corosensei::on_stack(DefaultStack::new(size)?, f);
+    Ok(())
+}

@@ -58,6 +58,7 @@ pub(crate) struct Header {
     pub(crate) waiter: Waiter,
     pub(crate) next: AtomicPtr<Header>,
     home: AtomicPtr<Block>,
+    /// Of the stack that the task runs on.
     suspender: Cell<*const Suspender>,
     pub(crate) nature: Nature,
     started: Cell<bool>,
@@ -87,7 +88,11 @@ pub(crate) struct Header {
     pub(crate) slot: Cell<usize>,
     /// The worker in whose registry the task is, by index.
     pub(crate) registered: Cell<usize>,
-    /// Where its stack lies.
+    /// Of the task's own stack, which the worker resumes.
+    root: Cell<*const Suspender>,
+    /// On its way to the first frame of a big stack.
+    pub(crate) errand: Cell<*mut ()>,
+    /// Where the stack lies that the task runs on.
     pub(crate) extent: Cell<Extent>,
     /// Why the task ends un-run, on its way to the join error.
     pub(crate) failure: Cell<Option<Box<io::Error>>>,
@@ -124,6 +129,8 @@ impl Header {
             on_reserve: Cell::new(false),
             coroutine: UnsafeCell::new(None),
             suspender: Cell::new(ptr::null()),
+            root: Cell::new(ptr::null()),
+            errand: Cell::new(ptr::null_mut()),
             extent: Cell::default(),
             timer: timer::Node::new(),
             slot: Cell::new(0),
@@ -205,6 +212,22 @@ impl Header {
 
     pub(crate) fn set_suspender(&self, suspender: &Suspender) {
         self.suspender.set(suspender);
+        self.root.set(suspender);
+    }
+
+    /// The suspender of the stack that the task runs on.
+    pub(crate) fn suspender(&self) -> *const Suspender {
+        self.suspender.get()
+    }
+
+    /// From here on the task runs on another stack, by a coroutine that it resumes itself.
+    pub(crate) fn enter_big_stack(&self, suspender: &Suspender) {
+        self.suspender.set(suspender);
+    }
+
+    /// Back on the stack of before.
+    pub(crate) fn leave_big_stack(&self, suspender: *const Suspender) {
+        self.suspender.set(suspender);
     }
 
     /// Leaves the stack until the worker resumes the task.
@@ -213,7 +236,7 @@ impl Header {
     /// The caller runs in this very task.
     #[inline]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
-        // SAFETY: the suspender lies at the top of the stack that this code runs on.
+        // SAFETY: the suspender is that of the stack that this code runs on, and stays while the task does.
         unsafe { (*self.suspender.get()).suspend(stop) };
     }
 
@@ -222,8 +245,8 @@ impl Header {
     /// # Safety
     /// As for `suspend`; and `f` must not suspend.
     pub(crate) unsafe fn on_worker_stack<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        // SAFETY: as in `suspend`.
-        crate::coroutine::on_worker_stack(unsafe { &*self.suspender.get() }, f)
+        // SAFETY: it lies at the top of the task's own stack, or in its coroutine, and stays while the task runs.
+        crate::coroutine::on_worker_stack(unsafe { &*self.root.get() }, f)
     }
 }
 

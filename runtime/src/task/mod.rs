@@ -9,6 +9,7 @@
 //! | `cancel.rs` | the mark, and the unwinding |
 //! | `bounds.rs` | what may end the code of a task early: deadlines, tokens, shields around it |
 //! | `timeout.rs`, `token.rs` | `timeout`, `CancelToken` |
+//! | `big_stack.rs` | code that needs more stack than its task has |
 //! | `forbid.rs` | code that must not suspend |
 //! | `shelf.rs` | memory of ended tasks, kept for new ones |
 //! | `scope.rs` | tasks that borrow from their spawner |
@@ -60,6 +61,7 @@
 //! * **`panic = "abort"`.** Nothing can be unwound: ask [`is_cancelled`], and use operations with an error of their own.
 //! * **Foreign frames.** An `extern "C"` frame that is unwound aborts the process.
 
+mod big_stack;
 pub(crate) mod bounds;
 mod builder;
 pub(crate) mod cancel;
@@ -78,6 +80,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+pub use big_stack::on_big_stack;
 pub use bounds::shield;
 pub(crate) use builder::discard_here;
 pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};

@@ -53,6 +53,18 @@ impl Worker {
         }
     }
 
+    /// A stack for code of the running task that needs a big one.
+    pub(crate) fn take_stack_of(&self, size: usize) -> io::Result<Stack> {
+        self.stacks.borrow_mut().take_sized(size)
+    }
+
+    /// Gives such a stack back.
+    pub(crate) fn give_stack(&self, stack: Stack) {
+        self.stacks.borrow_mut().give(stack);
+        self.trim_owed.set(true);
+        self.came_back.set(true);
+    }
+
     fn bind(&self, task: TaskRef, stack: Stack, body: fn(TaskRef, &Suspender)) {
         let header = task.header();
         header.set_started();
@@ -65,13 +77,13 @@ impl Worker {
     }
 
     pub(super) fn take_back(&self, task: TaskRef, stack: Stack) {
-        if task.header().on_reserve.get() {
-            self.reserve.borrow_mut().give(stack);
-        } else {
-            self.stacks.borrow_mut().give(stack);
-            self.trim_owed.set(true);
+        match task.header().on_reserve.get() {
+            true => {
+                self.reserve.borrow_mut().give(stack);
+                self.came_back.set(true);
+            }
+            false => self.give_stack(stack),
         }
-        self.came_back.set(true);
     }
 
     /// Started tasks stay, so where they start decides the balance. A task that is likely to outlive its spawner goes to

@@ -1,0 +1,89 @@
+//! Code that needs more stack than its task has.
+//!
+//! The code runs as a coroutine on a stack of its own, resumed by its task. When it suspends, it suspends to its task, which
+//! then suspends to the worker: the task as a whole sleeps, and everything that is known of it stays as it is.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::thread;
+
+use super::header::TaskRef;
+use crate::coroutine::{self, Coroutine, Resumed, Suspender};
+use crate::current;
+
+/// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
+///
+/// The stack is one of the runtime's own, with a guard, and is kept for the next who asks for that size. `f` runs in the
+/// same task, and may do there what the task may do; only a switch inside costs twice as much. Calls nest. On a plain thread
+/// the stack is made for the one call.
+///
+/// # Panics
+/// With the panic of `f`. When the stack cannot be had, with a message that says what was lacking.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// fn depth(levels: u64) -> u64 {
+///     let local = std::hint::black_box([levels; 16]);
+///     if levels == 0 { 0 } else { depth(levels - 1) + local[7] / levels }
+/// }
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// assert_eq!(task::on_big_stack(64 << 20, || depth(100_000)), 100_000);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
+    let mut errand = Errand { f: Some(f), result: None };
+    let outcome = match current::task() {
+        Some(task) => run_in(task, size, &mut errand),
+        None => coroutine::on_own_stack(size, || errand.run()),
+    };
+    if let Err(error) = outcome {
+        panic!("no stack of {size} bytes can be had: {error}");
+    }
+    match errand.result.expect("an errand that was run has a result") {
+        Ok(value) => value,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// What is run on the other stack, and what came of it.
+struct Errand<F, R> {
+    f: Option<F>,
+    result: Option<thread::Result<R>>,
+}
+
+impl<F: FnOnce() -> R, R> Errand<F, R> {
+    fn run(&mut self) {
+        let f = self.f.take().expect("an errand runs once");
+        self.result = Some(catch_unwind(AssertUnwindSafe(f)));
+    }
+}
+
+fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F, R>) -> io::Result<()> {
+    let header = task.header();
+    let stack = current::with_worker(|worker| worker.take_stack_of(size)).expect("a task has a worker")?;
+    let (extent, suspender) = (header.extent.replace(stack.extent()), header.suspender());
+    header.errand.set(ptr::from_mut(errand).cast());
+    let inner = Coroutine::new(stack, task, first_frame::<F, R>);
+    while let Resumed::Stopped(stop) = inner.resume() {
+        // SAFETY: the suspender is that of the stack that this code runs on, and it stays while the task does.
+        unsafe { (*suspender).suspend(stop) };
+    }
+    header.extent.set(extent);
+    header.leave_big_stack(suspender);
+    let stack = inner.into_stack();
+    current::with_worker(|worker| worker.give_stack(stack));
+    Ok(())
+}
+
+/// The first frame on the other stack.
+fn first_frame<F: FnOnce() -> R, R>(task: TaskRef, suspender: &Suspender) {
+    let header = task.header();
+    header.enter_big_stack(suspender);
+    let errand = header.errand.replace(ptr::null_mut()).cast::<Errand<F, R>>();
+    // SAFETY: `run_in` left it there just before, waits for this frame to end, and does not touch it meanwhile.
+    unsafe { (*errand).run() };
+}
