@@ -1,0 +1,23 @@
+//! What cannot be reached from outside: so many readers that their count is at its end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use lock_api::{RawRwLock as _, RawRwLockTimed as _};
+
+use super::RawRwLock;
+
+#[test]
+fn a_reader_too_many_is_refused_aloud_and_the_count_does_not_wrap() {
+    let lock = RawRwLock::INIT;
+    lock.crowd();
+    let _last = lock.lock_shared();
+    for _ in 0..2 {
+        assert!(lock.try_lock_shared().is_none());
+        let refused = catch_unwind(AssertUnwindSafe(|| drop(lock.lock_shared()))).unwrap_err();
+        assert!(refused.downcast_ref::<&str>().unwrap().contains("too many readers"));
+        catch_unwind(AssertUnwindSafe(|| drop(lock.try_lock_shared_for(Duration::ZERO)))).unwrap_err();
+    }
+    assert!(lock.is_locked() && !lock.is_locked_exclusive());
+    assert!(lock.try_lock_exclusive().is_none());
+}
