@@ -1,0 +1,85 @@
+//! A cache behind a read-write lock in which a writer that waits goes before any reader that comes later.
+//!
+//! Run `cargo run --example rw_cache`. You will see 20 readers look up a price together; a writer that waits, and 20 more
+//! readers that come after it; the writer go in before those, once the last reader of before has left; and the late ones
+//! enter together when it is out, all with the new price.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fibra::JoinHandle;
+use fibra::sync::RwLock;
+
+const READERS: usize = 20;
+
+struct Cache {
+    prices: RwLock<HashMap<&'static str, u32>>,
+    entered: AtomicUsize,
+    /// What happened, in its order.
+    log: Mutex<Vec<String>>,
+}
+
+impl Cache {
+    fn look_up(&self, item: &str, who: &str) {
+        let prices = self.prices.read();
+        self.note(format!("{who} readers see {}", prices[item]));
+        // Inside they wait for each other: were they let in one by one, this would never end.
+        let number = self.entered.fetch_add(1, Ordering::Relaxed) + 1;
+        while self.entered.load(Ordering::Relaxed) < number.next_multiple_of(READERS) {
+            fibra::yield_now();
+        }
+    }
+
+    fn update(&self, item: &'static str, price: u32) {
+        let mut prices = self.prices.write();
+        prices.insert(item, price);
+        self.note(format!("the writer sets {price}"));
+    }
+
+    fn note(&self, what: String) {
+        self.log.lock().unwrap().push(what);
+    }
+
+    fn start_readers(self: &Arc<Self>, who: &'static str) -> Vec<JoinHandle<()>> {
+        let readers = (0..READERS).map(|_| {
+            let cache = Arc::clone(self);
+            fibra::spawn(move || cache.look_up("tea", who))
+        });
+        readers.collect()
+    }
+}
+
+fn main() {
+    fibra::run(|| {
+        let cache = Arc::new(Cache {
+            prices: RwLock::writer_first(HashMap::from([("tea", 3)])),
+            entered: AtomicUsize::new(0),
+            log: Mutex::default(),
+        });
+        let reading = cache.prices.read();
+        let early = cache.start_readers("early");
+        early.into_iter().for_each(|reader| reader.join().unwrap());
+        println!("{READERS} readers were inside together");
+
+        let shared = Arc::clone(&cache);
+        let writer = fibra::spawn(move || shared.update("tea", 4));
+        // From the moment on at which a writer waits, nobody else gets in to read.
+        while cache.prices.try_read().is_some() {
+            fibra::yield_now();
+        }
+        let late = cache.start_readers("late");
+        fibra::sleep(Duration::from_millis(10));
+        println!("a writer waits, and {READERS} readers behind it; the price is still {}", reading["tea"]);
+        drop(reading);
+        writer.join().unwrap();
+        late.into_iter().for_each(|reader| reader.join().unwrap());
+        println!("{READERS} readers were inside together");
+
+        let log = cache.log.lock().unwrap();
+        let order: Vec<&str> = log.chunk_by(|a, b| a == b).map(|same| same[0].as_str()).collect();
+        println!("{}", order.join(", then "));
+        assert_eq!(order, ["early readers see 3", "the writer sets 4", "late readers see 4"]);
+    })
+}
