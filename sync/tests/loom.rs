@@ -14,3 +14,9 @@
 mod primitive;
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
+
+#[path = "../src/rwlock/raw.rs"]
+mod rwlock;
+
+#[path = "loom/rwlock_models.rs"]
+mod rwlock_models;

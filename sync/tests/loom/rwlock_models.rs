@@ -1,0 +1,337 @@
+//! The read-write lock: its word, its queues, and the sleeps in it as `rwlock/lock.rs` does them.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::primitive::{UnsafeCell, check_bounded};
+use crate::rwlock::{Arrival, Claim, Departure, Fate, Hold, Policy, ReaderNode, Served, State};
+use crate::wait::list::Node;
+use crate::wait::word::Epoch;
+use crate::wait::{RawWake, Sleeper};
+
+/// A lock, and the value behind it.
+struct Locked {
+    state: State,
+    value: UnsafeCell<u32>,
+}
+
+// SAFETY: loom reports every access to `value` that the lock does not order; the rest is atomic or under the lock.
+unsafe impl Sync for Locked {}
+// SAFETY: as above.
+unsafe impl Send for Locked {}
+
+/// How a wait is to end that is not served.
+#[derive(Clone, Copy, PartialEq)]
+enum Patience {
+    Endless,
+    /// Its time runs out at once.
+    None,
+}
+
+impl Locked {
+    fn new(policy: Policy) -> Arc<Self> {
+        let locked = Locked { state: State::new(policy), value: UnsafeCell::new(0) };
+        assert!(!locked.state.look().written);
+        drop(locked.state.queues.lock());
+        locked.value.get();
+        Arc::new(locked)
+    }
+
+    /// By who holds the lock. Reads count as writes where a model has one reader at a time.
+    fn add(&self) {
+        // SAFETY: loom was told of the access.
+        unsafe { *self.value.get() += 1 };
+    }
+
+    fn wake(&self, served: Served) {
+        if let Some(claimant) = served.claimant {
+            claimant.wake();
+        }
+        while served.readers {
+            let next = self.state.queues.lock().next_admitted();
+            match next {
+                Some(reader) => reader.wake(),
+                None => break,
+            }
+        }
+    }
+
+    fn read(&self, patience: Patience) -> bool {
+        if self.state.try_read() {
+            return true;
+        }
+        let (sleeper, node) = (Sleeper::new(), ReaderNode::with(Cell::new(0)));
+        let epoch = sleeper.word.begin(true);
+        // SAFETY: the node stays until the sleep is over.
+        if unsafe { self.state.enqueue_reader(&node, RawWake(Arc::clone(&sleeper))) } == Arrival::Taken {
+            return true;
+        }
+        // SAFETY: the node was queued here.
+        self.sleep(&sleeper, epoch, patience, || unsafe { self.state.withdraw_reader(&node) })
+    }
+
+    fn claim(&self, claim: Claim, patience: Patience) -> bool {
+        if self.state.try_claim(claim) {
+            return true;
+        }
+        let (sleeper, node) = (Sleeper::new(), Node::with(claim));
+        let epoch = sleeper.word.begin(true);
+        // SAFETY: the node stays until the sleep is over.
+        if unsafe { self.state.enqueue_claim(&node, RawWake(Arc::clone(&sleeper))) } == Arrival::Taken {
+            return true;
+        }
+        // SAFETY: the node was queued here.
+        self.sleep(&sleeper, epoch, patience, || unsafe { self.state.withdraw_claim(&node) })
+    }
+
+    /// As `wait/sleep.rs` and the strategies in `rwlock/lock.rs` do it.
+    fn sleep(
+        &self,
+        sleeper: &Sleeper,
+        epoch: Epoch,
+        patience: Patience,
+        withdraw: impl FnOnce() -> Fate,
+    ) -> bool {
+        if patience == Patience::None {
+            sleeper.settle(sleeper.word.expire(epoch));
+        }
+        sleeper.leave_stack();
+        if sleeper.word.why().notified {
+            return true;
+        }
+        match withdraw() {
+            Fate::Granted => true,
+            Fate::Woken => {
+                sleeper.await_landing();
+                true
+            }
+            Fate::GaveUp => {
+                self.wake(self.state.settle());
+                false
+            }
+        }
+    }
+
+    fn leave_read(&self) {
+        if self.state.leave_read() == Departure::Last {
+            self.wake(self.state.settle());
+        }
+    }
+
+    fn leave_write(&self, to: Option<Hold>) {
+        if !self.state.try_leave_write(to) {
+            self.wake(self.state.exchange(Hold::Write, to));
+        }
+    }
+
+    fn leave_upgradable(&self, to: Option<Hold>) {
+        if !self.state.try_leave_upgradable(to) {
+            self.wake(self.state.exchange(Hold::Upgradable, to));
+        }
+    }
+
+    fn write_once(&self, patience: Patience) -> bool {
+        let locked = self.claim(Claim::Write, patience);
+        if locked {
+            self.add();
+            self.leave_write(None);
+        }
+        locked
+    }
+
+    /// Once all have ended: nobody is in, nobody waits, and so often it was written.
+    fn assert_free(&self, written: u32) {
+        let seen = self.state.look();
+        assert!(seen.readers == 0 && !seen.written && !seen.upgradable, "{seen:?}");
+        assert!(!seen.closed && !seen.awaited, "{seen:?}");
+        assert!(self.state.try_write());
+        // SAFETY: this is the only user left.
+        assert_eq!(unsafe { *self.value.get() }, written);
+    }
+}
+
+fn beside(locked: &Arc<Locked>, f: impl FnOnce(&Locked) + 'static) -> thread::JoinHandle<()> {
+    let locked = Arc::clone(locked);
+    thread::spawn(move || f(&locked))
+}
+
+/// Hunts: two writers at once, a value that the next one does not see, a hand-over that wakes nobody.
+#[test]
+fn writers_hand_the_lock_over() {
+    check_bounded(2, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        let others = [0, 1].map(|_| beside(&locked, |locked| assert!(locked.write_once(Patience::Endless))));
+        assert!(locked.write_once(Patience::Endless));
+        others.into_iter().for_each(|other| other.join().unwrap());
+        locked.assert_free(3);
+    });
+}
+
+/// Hunts: a last reader that leaves while a writer begins to wait, and neither sees the other; a reader behind the writer
+/// that nobody lets in; a writer that does not see that both readers are out.
+#[test]
+fn the_last_reader_lets_the_writer_in() {
+    for policy in [Policy::PhaseFair, Policy::WriterFirst] {
+        the_last_reader_lets_the_writer_in_by(policy);
+    }
+}
+
+fn the_last_reader_lets_the_writer_in_by(policy: Policy) {
+    check_bounded(2, move || {
+        let locked = Locked::new(policy);
+        assert!(locked.state.try_read());
+        let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
+        let reader = beside(&locked, |locked| {
+            assert!(locked.read(Patience::Endless));
+            assert!(!locked.state.look().written);
+            locked.leave_read();
+        });
+        locked.leave_read();
+        writer.join().unwrap();
+        reader.join().unwrap();
+        locked.assert_free(1);
+    });
+}
+
+/// Hunts: a reader that is counted and not woken, or woken and not counted, when its time runs out as it is admitted; a round
+/// that ends for a reader that came after it.
+#[test]
+fn a_reader_is_admitted_or_gives_up() {
+    check_bounded(2, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        assert!(locked.state.try_write());
+        let readers = [Patience::None, Patience::Endless].map(|patience| {
+            beside(&locked, move |locked| {
+                if locked.read(patience) {
+                    assert!(!locked.state.look().written);
+                    locked.leave_read();
+                }
+            })
+        });
+        locked.add();
+        locked.leave_write(None);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        locked.assert_free(1);
+    });
+}
+
+/// Hunts: a door that stays closed behind a writer whose time has run out; a writer that is let in and does not know it.
+#[test]
+fn a_writer_that_gives_up_opens_the_door() {
+    check_bounded(2, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        assert!(locked.state.try_read());
+        let written = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let writer = {
+            let written = Arc::clone(&written);
+            beside(&locked, move |locked| {
+                let wrote = locked.write_once(Patience::None);
+                written.store(u32::from(wrote), std::sync::atomic::Ordering::Relaxed);
+            })
+        };
+        let reader = beside(&locked, |locked| {
+            assert!(locked.read(Patience::Endless));
+            locked.leave_read();
+        });
+        locked.leave_read();
+        writer.join().unwrap();
+        reader.join().unwrap();
+        locked.assert_free(written.load(std::sync::atomic::Ordering::Relaxed));
+    });
+}
+
+/// Hunts: an upgrade and the last reader that miss each other.
+#[test]
+fn an_upgrade_goes_in_after_the_last_reader() {
+    check_bounded(3, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        assert!(locked.state.try_read() && locked.state.try_claim(Claim::Upgradable));
+        let reader = beside(&locked, |locked| locked.leave_read());
+        assert!(locked.claim(Claim::Upgrade, Patience::Endless));
+        locked.add();
+        locked.leave_write(Some(Hold::Upgradable));
+        locked.leave_upgradable(None);
+        reader.join().unwrap();
+        locked.assert_free(1);
+    });
+}
+
+/// Hunts: a writer that comes as an upgrade is granted, and is let in beside it or never.
+#[test]
+fn a_writer_goes_in_after_an_upgrade() {
+    check_bounded(3, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        assert!(locked.state.try_claim(Claim::Upgradable));
+        let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
+        assert!(locked.claim(Claim::Upgrade, Patience::Endless));
+        locked.add();
+        locked.leave_write(Some(Hold::Upgradable));
+        locked.leave_upgradable(None);
+        writer.join().unwrap();
+        locked.assert_free(2);
+    });
+}
+
+/// Hunts: an upgrade whose time runs out as it is granted; a reader that waited behind it only and is left there.
+#[test]
+fn an_upgrade_is_granted_or_gives_up() {
+    check_bounded(3, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        assert!(locked.state.try_read() && locked.state.try_claim(Claim::Upgradable));
+        let reader = beside(&locked, |locked| {
+            locked.leave_read();
+            assert!(locked.read(Patience::Endless));
+            locked.leave_read();
+        });
+        let upgraded = locked.claim(Claim::Upgrade, Patience::None);
+        match upgraded {
+            true => {
+                locked.add();
+                locked.leave_write(Some(Hold::Read));
+            }
+            false => locked.leave_upgradable(Some(Hold::Read)),
+        }
+        locked.leave_read();
+        reader.join().unwrap();
+        locked.assert_free(u32::from(upgraded));
+    });
+}
+
+/// Hunts: an upgradable reader in the line of writers that is not let in beside readers, or beside another.
+#[test]
+fn upgradable_readers_take_turns_with_a_writer() {
+    check_bounded(2, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        let upgradable = |locked: &Locked| {
+            assert!(locked.claim(Claim::Upgradable, Patience::Endless));
+            locked.add();
+            locked.leave_upgradable(None);
+        };
+        let other = beside(&locked, upgradable);
+        let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
+        upgradable(&locked);
+        other.join().unwrap();
+        writer.join().unwrap();
+        locked.assert_free(3);
+    });
+}
+
+/// Hunts: a downgrade that leaves a reader waiting, or does not show it what was written.
+#[test]
+fn a_downgrade_lets_a_reader_in() {
+    check_bounded(3, || {
+        let locked = Locked::new(Policy::WriterFirst);
+        assert!(locked.state.try_write());
+        let reader = beside(&locked, |locked| {
+            assert!(locked.read(Patience::Endless));
+            locked.leave_read();
+        });
+        locked.add();
+        locked.leave_write(Some(Hold::Read));
+        locked.leave_read();
+        reader.join().unwrap();
+        locked.assert_free(1);
+    });
+}
