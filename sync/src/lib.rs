@@ -1,14 +1,20 @@
 #![doc = include_str!("../README.md")]
 
+mod lazy_lock;
 mod manual_reset_event;
+mod once;
+mod once_cell;
 mod primitive;
 mod rwlock;
 
 // The wait core, by a path that the models can give another meaning.
 use fibra_runtime::wait;
 
+pub use lazy_lock::LazyLock;
 pub use manual_reset_event::ManualResetEvent;
 pub use rwlock::{
     ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
     MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
+pub use once::{Once, OnceState};
+pub use once_cell::OnceCell;

@@ -20,3 +20,8 @@ mod rwlock;
 
 #[path = "loom/rwlock_models.rs"]
 mod rwlock_models;
+#[path = "../src/once/raw.rs"]
+mod once;
+
+#[path = "loom/once_models.rs"]
+mod once_models;

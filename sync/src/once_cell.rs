@@ -1,0 +1,227 @@
+//! A cell that is written once.
+
+use std::cell::UnsafeCell;
+use std::convert::Infallible;
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+use crate::once::{End, Name, Once};
+
+const NAME: Name = Name("OnceCell");
+
+/// A cell that is written once, and can then be read by all.
+///
+/// Has the interface of [`std::sync::OnceLock`], and `get_or_try_init`. A read of a full cell costs one load. The
+/// initializer runs shielded from the cancellation of its task.
+///
+/// # Fairness
+/// All who wait for the value are woken by it. After an initializer that failed, one of those who wait with an
+/// initializer runs its own, no matter which, and the others wait for that one.
+///
+/// # Differences from std
+/// Waiting leaves the thread to other tasks. A task that comes back to a cell from its own initializer panics.
+///
+/// # Examples
+/// ```
+/// # use fibra_sync as sync;
+/// static CONFIG: sync::OnceCell<String> = sync::OnceCell::new();
+/// assert_eq!(CONFIG.get(), None);
+/// let config = CONFIG.get_or_init(|| "port = 80".to_owned());
+/// assert_eq!(config, "port = 80");
+/// assert_eq!(CONFIG.set("port = 81".to_owned()), Err("port = 81".to_owned()));
+/// ```
+pub struct OnceCell<T> {
+    once: Once,
+    /// `Some` if and only if `once` is completed. Written by the initializer only; shared once it is completed.
+    /// (An `Option`, since its drop lets a cell outlive what its value borrows, as std's does.)
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: a shared cell hands out `&T` to all threads, and moves a value in from one thread that another may drop.
+unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
+
+impl<T> OnceCell<T> {
+    /// Makes an empty cell.
+    pub const fn new() -> Self {
+        OnceCell { once: Once::new(), value: UnsafeCell::new(None) }
+    }
+
+    /// The value, if the cell is full. Does not wait.
+    #[inline]
+    pub fn get(&self) -> Option<&T> {
+        match self.once.is_completed() {
+            // SAFETY: completed.
+            true => Some(unsafe { self.value_unchecked() }),
+            false => None,
+        }
+    }
+
+    /// The value, if the cell is full.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        self.value.get_mut().as_mut()
+    }
+
+    /// Waits until the cell is full.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If the caller runs in an initializer of this cell.
+    #[track_caller]
+    pub fn wait(&self) -> &T {
+        self.once.await_completion(NAME);
+        // SAFETY: the wait ends when it is completed.
+        unsafe { self.value_unchecked() }
+    }
+
+    /// Fills the cell with `value`. While another call fills it, this waits for the outcome.
+    ///
+    /// # Cancellation
+    /// As the acquisition of a lock, this is no cancellation point.
+    ///
+    /// # Errors
+    /// Gives the value back if the cell is full.
+    #[track_caller]
+    pub fn set(&self, value: T) -> Result<(), T> {
+        self.try_insert(value).map(|_| ()).map_err(|(_, value)| value)
+    }
+
+    /// Fills the cell with `value`, and returns a reference to it. While another call fills it, this waits for the outcome.
+    ///
+    /// # Cancellation
+    /// As the acquisition of a lock, this is no cancellation point.
+    ///
+    /// # Errors
+    /// What the full cell holds, and the value that was not needed.
+    #[track_caller]
+    pub fn try_insert(&self, value: T) -> Result<&T, (&T, T)> {
+        let mut value = Some(value);
+        let filled = self.get_or_init(|| value.take().expect("it runs once"));
+        match value {
+            None => Ok(filled),
+            Some(value) => Err((filled, value)),
+        }
+    }
+
+    /// The value; an empty cell is filled by `f` first. While the initializer of another call runs, this waits for it.
+    ///
+    /// # Cancellation
+    /// As the acquisition of a lock, this is no cancellation point, and `f` runs shielded.
+    ///
+    /// # Panics
+    /// If `f` does; the cell then stays empty, and the next call runs its own initializer. And if the caller runs in an
+    /// initializer of this cell.
+    #[inline]
+    #[track_caller]
+    pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
+        match self.get_or_try_init(|| Ok::<T, Infallible>(f())) {
+            Ok(value) => value,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The value; an empty cell is filled by `f` first, if that succeeds.
+    ///
+    /// # Cancellation
+    /// As for [`get_or_init`](OnceCell::get_or_init).
+    ///
+    /// # Errors
+    /// That of `f`. The cell then stays empty.
+    ///
+    /// # Panics
+    /// As for [`get_or_init`](OnceCell::get_or_init).
+    #[inline]
+    #[track_caller]
+    pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        if let Some(value) = self.get() {
+            return Ok(value);
+        }
+        self.fill(f)?;
+        // SAFETY: `fill` returned without an error, so it is completed.
+        Ok(unsafe { self.value_unchecked() })
+    }
+
+    #[cold]
+    #[track_caller]
+    fn fill<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
+        let mut outcome = Ok(());
+        self.once.call(NAME, true, |_| match f() {
+            Ok(value) => {
+                // SAFETY: one initializer runs at a time, and nobody reads before it is completed. What is overwritten is
+                // `None`, so nothing of the user's runs here.
+                unsafe { *self.value.get() = Some(value) };
+                End::Complete
+            }
+            Err(error) => {
+                outcome = Err(error);
+                End::Incomplete
+            }
+        });
+        outcome
+    }
+
+    /// # Safety
+    /// `once` is completed, as this thread has seen.
+    #[inline]
+    unsafe fn value_unchecked(&self) -> &T {
+        // SAFETY: completed, so the value is there, and nobody writes to it while the cell is shared.
+        unsafe { (*self.value.get()).as_ref().unwrap_unchecked() }
+    }
+
+    /// The value, if the cell is full; the cell ends.
+    pub fn into_inner(self) -> Option<T> {
+        self.value.into_inner()
+    }
+
+    /// Takes the value out; the cell is empty again.
+    pub fn take(&mut self) -> Option<T> {
+        self.once.reset();
+        self.value.get_mut().take()
+    }
+}
+
+impl<T> Default for OnceCell<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> From<T> for OnceCell<T> {
+    /// A full cell.
+    fn from(value: T) -> Self {
+        OnceCell { once: Once::completed(), value: UnsafeCell::new(Some(value)) }
+    }
+}
+
+impl<T: Clone> Clone for OnceCell<T> {
+    fn clone(&self) -> Self {
+        match self.get() {
+            Some(value) => OnceCell::from(value.clone()),
+            None => OnceCell::new(),
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for OnceCell<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for OnceCell<T> {}
+
+// An initializer that panics leaves the cell empty.
+impl<T: UnwindSafe> UnwindSafe for OnceCell<T> {}
+impl<T: UnwindSafe + RefUnwindSafe> RefUnwindSafe for OnceCell<T> {}
+
+impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut tuple = f.debug_tuple("OnceCell");
+        match self.get() {
+            Some(value) => tuple.field(value),
+            None => tuple.field(&format_args!("<uninit>")),
+        };
+        tuple.finish()
+    }
+}
