@@ -4,6 +4,7 @@ mod lazy_lock;
 mod manual_reset_event;
 mod once;
 mod once_cell;
+pub mod oneshot;
 mod primitive;
 mod rwlock;
 

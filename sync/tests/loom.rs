@@ -22,6 +22,10 @@ mod rwlock;
 mod rwlock_models;
 #[path = "../src/once/raw.rs"]
 mod once;
+#[path = "../src/oneshot/word.rs"]
+mod oneshot;
 
 #[path = "loom/once_models.rs"]
 mod once_models;
+#[path = "loom/oneshot_models.rs"]
+mod oneshot_models;

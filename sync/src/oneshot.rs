@@ -1,0 +1,286 @@
+//! A channel for one value, from one sender to one receiver.
+//!
+//! The names and the meaning are those of tokio's, without `async`. The channel is one allocation; to wait on it allocates
+//! nothing.
+//!
+//! ```
+//! # use fibra_runtime as fibra;
+//! # use fibra_sync as sync;
+//! # fibra::Runtime::builder().workers(1).build()?.run(|| {
+//! let (sender, receiver) = sync::oneshot::channel();
+//! fibra::spawn(move || sender.send(6 * 7));
+//! assert_eq!(receiver.recv(), Ok(42));
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use crate::wait::{self, Waking};
+use error::{RecvError, RecvTimeoutError, TryRecvError};
+use half::Half;
+
+pub mod error;
+mod half;
+mod word;
+
+/// Makes a channel for one value.
+pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let (sender, receiver) = half::pair();
+    (Sender { half: sender }, Receiver { half: Some(receiver) })
+}
+
+/// The side of a [`channel`] that sends the value.
+///
+/// Dropped without a send it ends the receiver's wait.
+pub struct Sender<T> {
+    half: Half<T>,
+}
+
+/// The side of a [`channel`] that receives the value.
+///
+/// It is a future as well, for code that is `async`.
+pub struct Receiver<T> {
+    /// None once the outcome was received.
+    half: Option<Half<T>>,
+}
+
+// SAFETY: a value is moved from the one side to the other, and the channel is freed by either; what a shared side shows
+// is atomic, or read once it changes no more.
+unsafe impl<T: Send> Send for Sender<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Sender<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Receiver<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Receiver<T> {}
+
+impl<T> Sender<T> {
+    /// Sends the value. Never waits.
+    ///
+    /// A value that was sent may still never be received: the receiver that is dropped after drops it.
+    ///
+    /// # Errors
+    /// Gives the value back if the receiver is dropped or closed.
+    pub fn send(self, value: T) -> Result<(), T> {
+        if self.half.hears() {
+            return Err(value);
+        }
+        // SAFETY: the sender has not spoken, so the value's place is its own; nothing is in it.
+        unsafe { *self.half.value() = Some(value) };
+        match self.into_half().speak_first_and_leave() {
+            Ok(()) => Ok(()),
+            Err(half) => {
+                // SAFETY: as above.
+                let value = unsafe { (*half.value()).take() };
+                half.leave();
+                Err(value.expect("it was put there"))
+            }
+        }
+    }
+
+    /// True if the receiver is dropped or closed: a send would fail.
+    pub fn is_closed(&self) -> bool {
+        self.half.hears()
+    }
+
+    /// Waits until the receiver is dropped or closed.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed(&mut self) {
+        self.closed_to(None);
+    }
+
+    /// As [`closed`](Sender::closed), but no longer than `timeout`. True if the receiver is dropped or closed.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed_timeout(&mut self, timeout: Duration) -> bool {
+        self.closed_to(Instant::now().checked_add(timeout))
+    }
+
+    /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if the receiver is dropped or closed.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed_deadline(&mut self, deadline: Instant) -> bool {
+        self.closed_to(Some(deadline))
+    }
+
+    /// As [`closed`](Sender::closed), for futures: ready when the receiver is dropped or closed.
+    pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.half.poll(cx)
+    }
+
+    fn closed_to(&mut self, deadline: Option<Instant>) -> bool {
+        wait::checkpoint();
+        await_word(&mut self.half, deadline)
+    }
+
+    fn into_half(self) -> Half<T> {
+        let sender = mem::ManuallyDrop::new(self);
+        // SAFETY: the sender is not dropped, so the half is moved out of it once.
+        unsafe { std::ptr::read(&sender.half) }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        // SAFETY: the half is moved out of the sender once, here or in `into_half`.
+        unsafe { std::ptr::read(&self.half) }.leave();
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Waits for the value.
+    ///
+    /// # Cancellation
+    /// A cancellation point. The receiver is dropped by the unwinding, and with it a value that has come.
+    ///
+    /// # Errors
+    /// If the sender is dropped, or this side was [closed](Receiver::close) before a value came.
+    pub fn recv(mut self) -> Result<T, RecvError> {
+        match self.recv_to(None) {
+            Ok(value) => Ok(value),
+            Err(RecvTimeoutError::Closed) => Err(RecvError),
+            Err(RecvTimeoutError::Timeout) => unreachable!("there is no deadline"),
+        }
+    }
+
+    /// Waits for the value, but no longer than `timeout`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// If no value came in time, or none comes any more, as after one was received.
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.recv_to(Instant::now().checked_add(timeout))
+    }
+
+    /// Waits for the value, but no longer than to `deadline`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// As for [`recv_timeout`](Receiver::recv_timeout).
+    pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.recv_to(Some(deadline))
+    }
+
+    fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        wait::checkpoint();
+        if let Some(half) = &mut self.half
+            && !half.has_spoken()
+            && !await_word(half, deadline)
+        {
+            return Err(RecvTimeoutError::Timeout);
+        }
+        self.take_outcome().ok_or(RecvTimeoutError::Closed)
+    }
+
+    /// Takes the value if it has come. Does not wait.
+    ///
+    /// # Errors
+    /// If none has come yet, or none comes any more, as after one was received.
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        if let Some(half) = &self.half
+            && !half.hears()
+            && !half.has_spoken()
+        {
+            return Err(TryRecvError::Empty);
+        }
+        let value = self.take_outcome().ok_or(TryRecvError::Closed)?;
+        wait::charge();
+        Ok(value)
+    }
+
+    /// Refuses a value that has not been sent yet. One that was sent can still be received.
+    pub fn close(&mut self) {
+        if let Some(half) = &mut self.half {
+            half.speak();
+        }
+    }
+
+    /// True if the outcome was received: no value comes any more.
+    pub fn is_terminated(&self) -> bool {
+        self.half.is_none()
+    }
+
+    /// True if there is no value to be received now.
+    pub fn is_empty(&self) -> bool {
+        match &self.half {
+            // SAFETY: the sender has spoken, so the value's place is the receiver's, which changes it by `&mut` only.
+            Some(half) if half.hears() => unsafe { (*half.value()).is_none() },
+            Some(_) | None => true,
+        }
+    }
+
+    /// Leaves the channel, with the value if there is one.
+    #[inline]
+    fn take_outcome(&mut self) -> Option<T> {
+        let half = self.half.take()?;
+        let value = match half.hears() {
+            // SAFETY: the sender has spoken, so the value's place is the receiver's.
+            true => unsafe { (*half.value()).take() },
+            false => None,
+        };
+        half.leave();
+        value
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        // What comes between the look and the leave is dropped with the channel.
+        drop(self.take_outcome());
+    }
+}
+
+impl<T> Future for Receiver<T> {
+    type Output = Result<T, RecvError>;
+
+    /// # Panics
+    /// If the outcome was received before.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let half = self.half.as_mut().expect("a oneshot receiver was polled after its outcome was received");
+        if !half.has_spoken() && half.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        Poll::Ready(self.take_outcome().ok_or(RecvError))
+    }
+}
+
+/// Waits until the other side speaks. False if the deadline came first.
+fn await_word<T>(half: &mut Half<T>, deadline: Option<Instant>) -> bool {
+    if half.hears() {
+        return true;
+    }
+    match half.sleep(deadline) {
+        Waking::Notified => true,
+        Waking::TimedOut => false,
+        Waking::Cancelled => wait::unwind_cancelled(),
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver")
+            .field("terminated", &self.is_terminated())
+            .field("empty", &self.is_empty())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,487 @@
+//! The promises of `oneshot`.
+
+mod common;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use fibra_sync::oneshot::error::{RecvError, RecvTimeoutError, TryRecvError};
+use fibra_sync::oneshot::{Receiver, Sender, channel};
+
+/// How many wakes came.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Count {
+    fn new() -> (Arc<Self>, Waker) {
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        (count, waker)
+    }
+
+    fn times(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+fn poll<T>(receiver: &mut Receiver<T>, waker: &Waker) -> Poll<Result<T, RecvError>> {
+    Pin::new(receiver).poll(&mut Context::from_waker(waker))
+}
+
+/// Drives a future on a thread.
+fn drive<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_value_sent_before_is_received() {
+    everywhere(|| {
+        let (sender, receiver) = channel();
+        assert_eq!(sender.send("hello".to_owned()), Ok(()));
+        assert_eq!(receiver.recv().as_deref(), Ok("hello"));
+    });
+}
+
+#[test]
+fn a_value_sent_later_wakes_the_receiver() {
+    everywhere(|| {
+        for _ in 0..50 {
+            let (sender, receiver) = channel();
+            let receiving = beside(move || receiver.recv());
+            give_way();
+            sender.send(1).unwrap();
+            assert_eq!(receiving.join(), Ok(1));
+        }
+    });
+}
+
+#[test]
+fn a_dropped_sender_ends_the_receive() {
+    everywhere(|| {
+        let (sender, receiver) = channel::<u32>();
+        drop(sender);
+        assert_eq!(receiver.recv(), Err(RecvError));
+        let (sender, receiver) = channel::<u32>();
+        let receiving = beside(move || receiver.recv());
+        pause();
+        drop(sender);
+        assert_eq!(receiving.join(), Err(RecvError));
+    });
+}
+
+#[test]
+fn a_dropped_receiver_gives_the_value_back() {
+    everywhere(|| {
+        let (sender, receiver) = channel();
+        drop(receiver);
+        assert!(sender.is_closed());
+        assert_eq!(sender.send(5), Err(5));
+    });
+}
+
+#[test]
+fn a_sender_waits_for_the_receivers_end() {
+    everywhere(|| {
+        for close in [true, false] {
+            let (mut sender, mut receiver) = channel::<u32>();
+            assert!(!sender.closed_timeout(Duration::from_millis(1)));
+            assert!(!sender.closed_deadline(Instant::now()));
+            let waiting = beside(move || {
+                sender.closed();
+                sender
+            });
+            pause();
+            match close {
+                true => {
+                    receiver.close();
+                    assert_eq!(waiting.join().send(1), Err(1));
+                    assert_eq!(receiver.recv(), Err(RecvError));
+                }
+                false => {
+                    drop(receiver);
+                    assert!(waiting.join().closed_timeout(Duration::ZERO));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_close_keeps_what_was_sent() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel();
+        sender.send(3).unwrap();
+        receiver.close();
+        assert_eq!(receiver.try_recv(), Ok(3));
+        let (sender, mut receiver) = channel();
+        sender.send(4).unwrap();
+        receiver.close();
+        assert_eq!(receiver.recv(), Ok(4));
+    });
+}
+
+#[test]
+fn a_close_ends_what_was_not_sent() {
+    let (sender, mut receiver) = channel::<u32>();
+    receiver.close();
+    receiver.close();
+    assert!(sender.is_closed());
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    assert_eq!(sender.send(1), Err(1));
+    receiver.close();
+}
+
+#[test]
+fn a_try_tells_empty_from_closed() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel();
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        sender.send(1).unwrap();
+        assert_eq!(receiver.try_recv(), Ok(1));
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+        assert_eq!(receiver.recv(), Err(RecvError));
+    });
+}
+
+#[test]
+fn a_timed_receive_keeps_the_receiver() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel();
+        let begin = Instant::now();
+        assert_eq!(receiver.recv_timeout(Duration::from_millis(10)), Err(RecvTimeoutError::Timeout));
+        assert!(begin.elapsed() >= Duration::from_millis(10));
+        assert_eq!(receiver.recv_deadline(begin), Err(RecvTimeoutError::Timeout));
+        sender.send(1).unwrap();
+        assert_eq!(receiver.recv_timeout(Duration::MAX), Ok(1));
+        assert_eq!(receiver.recv_timeout(Duration::from_millis(10)), Err(RecvTimeoutError::Closed));
+    });
+}
+
+#[test]
+fn it_knows_whether_it_is_terminated_and_empty() {
+    let (sender, mut receiver) = channel();
+    assert!(!receiver.is_terminated() && receiver.is_empty());
+    sender.send(1).unwrap();
+    assert!(!receiver.is_terminated() && !receiver.is_empty());
+    receiver.try_recv().unwrap();
+    assert!(receiver.is_terminated() && receiver.is_empty());
+
+    let (sender, mut receiver) = channel::<u32>();
+    drop(sender);
+    assert!(!receiver.is_terminated() && receiver.is_empty());
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    assert!(receiver.is_terminated());
+
+    let (_sender, mut receiver) = channel::<u32>();
+    receiver.close();
+    assert!(!receiver.is_terminated() && receiver.is_empty());
+}
+
+#[test]
+fn a_poll_is_called_back_once() {
+    let (sender, mut receiver) = channel();
+    let (count, waker) = Count::new();
+    assert!(poll(&mut receiver, &waker).is_pending());
+    assert!(poll(&mut receiver, &waker).is_pending());
+    sender.send(1).unwrap();
+    assert_eq!(count.times(), 1);
+    assert_eq!(poll(&mut receiver, &waker), Poll::Ready(Ok(1)));
+    drop(receiver);
+    drop(waker);
+    assert_eq!(Arc::strong_count(&count), 1);
+}
+
+#[test]
+fn the_last_waker_is_called() {
+    let (sender, mut receiver) = channel::<u32>();
+    let (first, one) = Count::new();
+    let (second, two) = Count::new();
+    assert!(poll(&mut receiver, &one).is_pending());
+    assert!(poll(&mut receiver, &two).is_pending());
+    drop(sender);
+    assert_eq!((first.times(), second.times()), (0, 1));
+    assert_eq!(poll(&mut receiver, &one), Poll::Ready(Err(RecvError)));
+}
+
+#[test]
+fn a_dropped_receiver_drops_its_waker() {
+    let (sender, mut receiver) = channel::<u32>();
+    let (count, waker) = Count::new();
+    assert!(poll(&mut receiver, &waker).is_pending());
+    drop(waker);
+    assert_eq!(Arc::strong_count(&count), 2);
+    drop(receiver);
+    assert_eq!((Arc::strong_count(&count), count.times()), (1, 0));
+    assert_eq!(sender.send(1), Err(1));
+}
+
+#[test]
+fn a_polled_sender_hears_of_the_end() {
+    for close in [true, false] {
+        let (mut sender, mut receiver) = channel::<u32>();
+        let (count, waker) = Count::new();
+        let mut cx = Context::from_waker(&waker);
+        assert!(sender.poll_closed(&mut cx).is_pending());
+        match close {
+            true => receiver.close(),
+            false => drop(receiver),
+        }
+        assert_eq!(count.times(), 1);
+        assert!(sender.poll_closed(&mut cx).is_ready());
+        assert_eq!(sender.send(2), Err(2));
+    }
+    let (mut sender, receiver) = channel();
+    let (count, waker) = Count::new();
+    assert!(sender.poll_closed(&mut Context::from_waker(&waker)).is_pending());
+    sender.send(1).unwrap();
+    assert_eq!(receiver.recv(), Ok(1));
+    drop(waker);
+    assert_eq!((Arc::strong_count(&count), count.times()), (1, 0));
+}
+
+#[test]
+fn a_sleep_may_follow_a_poll() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel();
+        let (count, waker) = Count::new();
+        assert!(poll(&mut receiver, &waker).is_pending());
+        assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::Timeout));
+        drop(waker);
+        assert_eq!(Arc::strong_count(&count), 1);
+        let sending = beside(move || sender.send(9));
+        assert_eq!(receiver.recv(), Ok(9));
+        assert_eq!((sending.join(), count.times()), (Ok(()), 0));
+    });
+}
+
+#[test]
+fn a_future_receives_from_a_task() {
+    guarded(|| {
+        let runtime = runtime(2);
+        for _ in 0..500 {
+            let (sender, receiver) = channel();
+            let task = runtime.handle().spawn(move || sender.send(1));
+            assert_eq!(drive(receiver), Ok(1));
+            task.join().unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
+fn tasks_and_threads_meet() {
+    guarded(|| {
+        let runtime = runtime(2);
+        for round in 0..500 {
+            let (sender, receiver) = channel();
+            match round % 2 {
+                0 => {
+                    let task = runtime.handle().spawn(move || receiver.recv());
+                    sender.send(round).unwrap();
+                    assert_eq!(task.join().unwrap(), Ok(round));
+                }
+                _ => {
+                    let task = runtime.handle().spawn(move || sender.send(round));
+                    assert_eq!(receiver.recv(), Ok(round));
+                    task.join().unwrap().unwrap();
+                }
+            }
+        }
+    });
+}
+
+/// A value that counts those alive.
+struct Token(Arc<AtomicUsize>);
+
+impl Token {
+    fn new(alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Token(Arc::clone(alive))
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        let before = self.0.fetch_sub(1, Ordering::SeqCst);
+        assert_ne!(before, 0, "dropped twice");
+    }
+}
+
+/// Many rounds of two sides that race, each given one half of a channel of tokens; none is left alive.
+fn race(rounds: u32, send: fn(u32, Sender<Token>, Token), receive: fn(u32, Receiver<Token>)) {
+    everywhere(|| {
+        let alive = Arc::new(AtomicUsize::new(0));
+        for batch in 0..rounds / 100 {
+            let (senders, receivers): (Vec<_>, Vec<_>) = (0..100).map(|_| channel()).unzip();
+            let tokens = Arc::clone(&alive);
+            let sending = beside(move || {
+                for (index, sender) in senders.into_iter().enumerate() {
+                    send(batch + index as u32, sender, Token::new(&tokens));
+                    if index % 7 == 0 {
+                        give_way();
+                    }
+                }
+            });
+            for (index, receiver) in receivers.into_iter().enumerate() {
+                receive(batch + index as u32, receiver);
+                if index % 5 == 0 {
+                    give_way();
+                }
+            }
+            sending.join();
+            assert_eq!(alive.load(Ordering::SeqCst), 0);
+        }
+    });
+}
+
+#[test]
+fn sent_and_timed_out_at_once_loses_nothing() {
+    race(
+        8_000,
+        |_, sender, token| assert!(sender.send(token).is_ok()),
+        |round, mut receiver| loop {
+            match receiver.recv_timeout(Duration::from_micros(u64::from(round % 30))) {
+                Ok(_) => break,
+                Err(error) => assert_eq!(error, RecvTimeoutError::Timeout),
+            }
+        },
+    );
+}
+
+#[test]
+fn sent_and_closed_at_once_loses_nothing() {
+    race(
+        8_000,
+        |_, sender, token| _ = sender.send(token),
+        |_, mut receiver| {
+            receiver.close();
+            _ = receiver.try_recv();
+        },
+    );
+}
+
+#[test]
+fn sent_and_dropped_at_once_loses_nothing() {
+    race(
+        8_000,
+        |round, sender, token| match round % 3 {
+            0 => drop(sender),
+            _ => _ = sender.send(token),
+        },
+        |round, receiver| match round % 2 {
+            0 => drop(receiver),
+            _ => _ = receiver.recv(),
+        },
+    );
+}
+
+#[test]
+fn polled_and_sent_at_once_loses_nothing() {
+    race(
+        8_000,
+        |round, mut sender, token| {
+            let (_, waker) = Count::new();
+            if round % 2 == 0 {
+                _ = sender.poll_closed(&mut Context::from_waker(&waker));
+            }
+            _ = sender.send(token);
+        },
+        |round, mut receiver| {
+            let (_, waker) = Count::new();
+            for _ in 0..round % 4 {
+                if poll(&mut receiver, &waker).is_ready() {
+                    return;
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn closed_and_timed_out_at_once_loses_nothing() {
+    race(
+        4_000,
+        |round, mut sender, token| {
+            _ = sender.closed_timeout(Duration::from_micros(u64::from(round % 20)));
+            _ = sender.send(token);
+        },
+        |round, mut receiver| match round % 3 {
+            0 => receiver.close(),
+            1 => drop(receiver),
+            _ => _ = receiver.recv_timeout(Duration::from_micros(3)),
+        },
+    );
+}
+
+#[test]
+fn cancelled_and_sent_at_once_loses_nothing() {
+    in_tasks(|| {
+        let alive = Arc::new(AtomicUsize::new(0));
+        for round in 0..1500 {
+            let (sender, receiver) = channel();
+            let receiving = fibra_runtime::spawn(move || receiver.recv().is_ok());
+            (0..round % 3).for_each(|_| give_way());
+            let canceller = {
+                let task = receiving.task().clone();
+                fibra_runtime::spawn(move || task.cancel())
+            };
+            let sent = sender.send(Token::new(&alive)).is_ok();
+            if let Ok(received) = receiving.join() {
+                assert_eq!(received, sent);
+            }
+            canceller.join().unwrap();
+            assert_eq!(alive.load(Ordering::SeqCst), 0);
+        }
+    });
+}
+
+#[test]
+fn a_cancel_ends_the_waits() {
+    in_tasks(|| {
+        let (mut sender, receiver) = channel::<u32>();
+        let waiting = fibra_runtime::spawn(move || sender.closed());
+        give_way();
+        waiting.task().cancel();
+        assert!(waiting.join().unwrap_err().is_cancelled());
+        assert_eq!(receiver.recv(), Err(RecvError));
+
+        let (sender, receiver) = channel::<u32>();
+        let waiting = fibra_runtime::spawn(move || receiver.recv());
+        give_way();
+        waiting.task().cancel();
+        assert!(waiting.join().unwrap_err().is_cancelled());
+        assert!(sender.is_closed());
+    });
+}
+
+#[test]
+fn it_is_sent_and_shared_between_threads() {
+    fn shared<T: Send + Sync + Unpin>() {}
+    shared::<Sender<std::cell::Cell<u32>>>();
+    shared::<Receiver<std::cell::Cell<u32>>>();
+    assert_eq!(size_of::<Option<Receiver<u64>>>(), size_of::<Receiver<u64>>());
+}
