@@ -212,11 +212,6 @@ impl Once {
             }
         }
     }
-
-    /// Begins anew. True if it was completed.
-    pub(crate) fn reset(&mut self) -> bool {
-        self.raw.reset()
-    }
 }
 
 #[cold]

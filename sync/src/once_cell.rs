@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::convert::Infallible;
 use std::fmt;
+use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::once::{End, Name, Once};
@@ -176,8 +177,7 @@ impl<T> OnceCell<T> {
 
     /// Takes the value out; the cell is empty again.
     pub fn take(&mut self) -> Option<T> {
-        self.once.reset();
-        self.value.get_mut().take()
+        mem::take(self).into_inner()
     }
 }
 

@@ -150,13 +150,6 @@ impl RawOnce {
         self.word.store(phase, Ordering::Release);
     }
 
-    /// Ends an initialization by the one who has it to himself, and begins anew. True if it was complete.
-    pub(crate) fn reset(&mut self) -> bool {
-        let complete = self.is_complete();
-        *self = RawOnce::new();
-        complete
-    }
-
     /// Whom an ended run wakes next, under the lock of the list. `successor` is false at the first call.
     pub(crate) fn next_after(&self, waiters: &mut List<Role>, successor: &mut bool) -> Option<RawWake> {
         match self.phase() {
