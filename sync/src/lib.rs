@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod broadcast;
 mod lazy_lock;
 mod manual_reset_event;
 mod once;

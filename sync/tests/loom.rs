@@ -20,11 +20,15 @@ mod rwlock;
 
 #[path = "loom/rwlock_models.rs"]
 mod rwlock_models;
+#[path = "../src/broadcast/ring.rs"]
+mod broadcast;
 #[path = "../src/once/raw.rs"]
 mod once;
 #[path = "../src/oneshot/word.rs"]
 mod oneshot;
 
+#[path = "loom/broadcast_models.rs"]
+mod broadcast_models;
 #[path = "loom/once_models.rs"]
 mod once_models;
 #[path = "loom/oneshot_models.rs"]

@@ -1,0 +1,342 @@
+//! A channel whose every message goes to every receiver.
+//!
+//! The names and the meaning are those of tokio's, without `async`. A sender never waits: the channel keeps the last
+//! `capacity` messages, and a receiver that is slower is told how many it lost.
+//!
+//! Each message is one allocation, counted by those who have yet to see it, so that a clone that takes long or suspends
+//! keeps its message alive and nobody waiting, and a value is dropped by the last who needed it, under no lock. The last
+//! receiver of a message gets the message itself instead of a clone. To wait allocates nothing.
+//!
+//! ```
+//! # use fibra_runtime as fibra;
+//! # use fibra_sync as sync;
+//! # fibra::Runtime::builder().workers(1).build()?.run(|| {
+//! let (sender, mut first) = sync::broadcast::channel(16);
+//! let mut second = sender.subscribe();
+//! let task = fibra::spawn(move || first.recv());
+//! assert_eq!(sender.send("news"), Ok(2));
+//! assert_eq!(second.recv(), Ok("news"));
+//! assert_eq!(task.join().unwrap(), Ok("news"));
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::wait::list::Node;
+use crate::wait::{self, Polled, Waking};
+use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use ring::{Received, Ring};
+use sleep::{UntilDeserted, UntilSent};
+
+pub mod error;
+mod ring;
+mod sleep;
+
+/// Makes a channel that keeps `capacity` messages, rounded up to a power of two, and its first receiver.
+///
+/// # Panics
+/// If the capacity is zero, or more than half of [`usize::MAX`].
+#[track_caller]
+pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let sender = Sender::new(capacity);
+    let receiver = sender.subscribe();
+    (sender, receiver)
+}
+
+/// The side of a [`channel`] that sends. Clones send to the same receivers.
+///
+/// # Differences from tokio
+/// Clones of a message may be made by several receivers at once, so messages are `Sync` as well as `Send`.
+pub struct Sender<T> {
+    ring: Arc<Ring<Arc<T>>>,
+}
+
+/// A receiver of a [`channel`]: it sees each message that is sent after it subscribed.
+///
+/// # Fairness
+/// A message wakes all receivers that wait, in the order in which they came.
+pub struct Receiver<T> {
+    ring: Arc<Ring<Arc<T>>>,
+    /// The position of its next message.
+    next: u64,
+}
+
+// A panic in a clone leaves the channel as it is.
+impl<T> std::panic::UnwindSafe for Sender<T> {}
+impl<T> std::panic::RefUnwindSafe for Sender<T> {}
+impl<T> std::panic::UnwindSafe for Receiver<T> {}
+impl<T> std::panic::RefUnwindSafe for Receiver<T> {}
+
+impl<T> Sender<T> {
+    /// Makes a channel as [`channel`] does, without a receiver.
+    ///
+    /// # Panics
+    /// As [`channel`] does.
+    #[track_caller]
+    pub fn new(capacity: usize) -> Self {
+        assert!(capacity > 0, "a broadcast channel keeps one message at the least: give it a capacity");
+        assert!(
+            capacity <= usize::MAX / 2,
+            "the capacity of a broadcast channel is at most half of usize::MAX"
+        );
+        Sender { ring: Arc::new(Ring::new(capacity.next_power_of_two())) }
+    }
+
+    /// Sends a message to all receivers, and counts them. Never waits: it overwrites the oldest message of a full channel.
+    ///
+    /// # Errors
+    /// Gives the message back if there is no receiver now. Later sends may succeed.
+    pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
+        let outcome = {
+            let message = Arc::new(value);
+            self.ring.state().lock().send(message)
+        };
+        let sent = match outcome {
+            Ok(sent) => sent,
+            Err(message) => return Err(SendError(unwrap(message))),
+        };
+        if let Some(tail) = sent.tail {
+            wait::wake_all(self.ring.state(), |state| state.next_before(tail));
+        }
+        drop(sent.overwritten);
+        Ok(sent.receivers)
+    }
+
+    /// Makes a receiver of what is sent from now on.
+    pub fn subscribe(&self) -> Receiver<T> {
+        let next = self.ring.state().lock().subscribe();
+        Receiver { ring: Arc::clone(&self.ring), next }
+    }
+
+    /// How many messages the channel keeps that some receiver has yet to see.
+    pub fn len(&self) -> usize {
+        self.ring.state().lock().len()
+    }
+
+    /// True if every receiver has seen all messages.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many receivers there are.
+    pub fn receiver_count(&self) -> usize {
+        self.ring.state().lock().receivers()
+    }
+
+    /// True if both send to the same receivers.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.ring, &other.ring)
+    }
+
+    /// Waits until there is no receiver.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed(&self) {
+        self.closed_to(None);
+    }
+
+    /// As [`closed`](Sender::closed), but no longer than `timeout`. True if there is no receiver.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed_timeout(&self, timeout: Duration) -> bool {
+        self.closed_to(Instant::now().checked_add(timeout))
+    }
+
+    fn closed_to(&self, deadline: Option<Instant>) -> bool {
+        wait::checkpoint();
+        if self.receiver_count() == 0 {
+            return true;
+        }
+        match wait::sleep(&UntilDeserted { ring: &self.ring, node: Node::new() }, deadline) {
+            Waking::Notified => true,
+            Waking::TimedOut => false,
+            Waking::Cancelled => wait::unwind_cancelled(),
+        }
+    }
+}
+
+/// The only owner's value.
+fn unwrap<T>(message: Arc<T>) -> T {
+    match Arc::into_inner(message) {
+        Some(value) => value,
+        None => unreachable!("a message that was not sent has one owner"),
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.ring.state().lock().add_sender();
+        Sender { ring: Arc::clone(&self.ring) }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        let last = self.ring.state().lock().remove_sender();
+        if last {
+            wait::wake_all(self.ring.state(), |state| state.next_before(u64::MAX));
+        }
+    }
+}
+
+impl<T: Clone> Receiver<T> {
+    /// Waits for the next message.
+    ///
+    /// The clone is made while no lock is held, and may take its time. If it panics, the message counts as received.
+    ///
+    /// # Cancellation
+    /// A cancellation point, which loses no message.
+    ///
+    /// # Errors
+    /// If this receiver lost messages; the next receive goes on with the oldest that is kept. If all senders are dropped
+    /// and all messages received.
+    pub fn recv(&mut self) -> Result<T, RecvError> {
+        self.recv_to(None).map_err(|error| match error {
+            RecvTimeoutError::Closed => RecvError::Closed,
+            RecvTimeoutError::Lagged(missed) => RecvError::Lagged(missed),
+            RecvTimeoutError::Timeout => unreachable!("there is no deadline"),
+        })
+    }
+
+    /// Waits for the next message, but no longer than `timeout`.
+    ///
+    /// # Cancellation
+    /// A cancellation point, which loses no message.
+    ///
+    /// # Errors
+    /// As for [`recv`](Receiver::recv), and if no message came in time.
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.recv_to(Instant::now().checked_add(timeout))
+    }
+
+    /// Waits for the next message, but no longer than to `deadline`.
+    ///
+    /// # Cancellation
+    /// A cancellation point, which loses no message.
+    ///
+    /// # Errors
+    /// As for [`recv_timeout`](Receiver::recv_timeout).
+    pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.recv_to(Some(deadline))
+    }
+
+    fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        wait::checkpoint();
+        loop {
+            match self.take() {
+                Ok(value) => return Ok(value),
+                Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
+                Err(TryRecvError::Lagged(missed)) => return Err(RecvTimeoutError::Lagged(missed)),
+                Err(TryRecvError::Empty) => {}
+            }
+            match wait::sleep(&self.until_sent(), deadline) {
+                Waking::Notified => {}
+                Waking::TimedOut => return Err(RecvTimeoutError::Timeout),
+                Waking::Cancelled => wait::unwind_cancelled(),
+            }
+        }
+    }
+
+    /// As [`recv`](Receiver::recv), for futures. Dropped before it is ready it loses no message.
+    ///
+    /// # Errors
+    /// As for [`recv`](Receiver::recv).
+    pub async fn recv_async(&mut self) -> Result<T, RecvError> {
+        loop {
+            match self.take() {
+                Ok(value) => return Ok(value),
+                Err(TryRecvError::Closed) => return Err(RecvError::Closed),
+                Err(TryRecvError::Lagged(missed)) => return Err(RecvError::Lagged(missed)),
+                Err(TryRecvError::Empty) => {}
+            }
+            pin!(Polled::new(self.until_sent())).await;
+        }
+    }
+
+    /// Takes the next message if there is one. Does not wait.
+    ///
+    /// # Errors
+    /// As for [`recv`](Receiver::recv), and if there is no message now.
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        let value = self.take()?;
+        wait::charge();
+        Ok(value)
+    }
+
+    fn take(&mut self) -> Result<T, TryRecvError> {
+        let received = self.ring.state().lock().receive(&mut self.next);
+        match received {
+            Received::Message(message) => Ok(Arc::unwrap_or_clone(message)),
+            Received::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
+            Received::Empty => Err(TryRecvError::Empty),
+            Received::Closed => Err(TryRecvError::Closed),
+        }
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Makes another receiver of what is sent from now on.
+    pub fn resubscribe(&self) -> Self {
+        let next = self.ring.state().lock().subscribe();
+        Receiver { ring: Arc::clone(&self.ring), next }
+    }
+
+    /// How many messages were sent that this receiver has not received. More than the capacity if it has lost some.
+    pub fn len(&self) -> usize {
+        self.ring.state().lock().len_after(self.next) as usize
+    }
+
+    /// True if this receiver has received all messages.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True if all senders are dropped. There may still be messages.
+    pub fn is_closed(&self) -> bool {
+        self.ring.state().lock().is_closed()
+    }
+
+    /// True if both receive from the same senders.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.ring, &other.ring)
+    }
+
+    fn until_sent(&self) -> UntilSent<'_, Arc<T>> {
+        UntilSent { ring: &self.ring, node: Node::with(self.next) }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        let (end, last) = {
+            let mut state = self.ring.state().lock();
+            (state.unsubscribe(), state.receivers() == 0)
+        };
+        if last {
+            wait::wake_all(self.ring.state(), |state| state.next_mourner());
+        }
+        // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.
+        while self.next < end {
+            let unneeded = self.ring.state().lock().skip(&mut self.next, end);
+            drop(unneeded);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("receivers", &self.receiver_count()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
