@@ -8,6 +8,7 @@ mod once_cell;
 pub mod oneshot;
 mod primitive;
 mod rwlock;
+pub mod watch;
 
 // The wait core, by a path that the models can give another meaning.
 use fibra_runtime::wait;

@@ -26,6 +26,8 @@ mod broadcast;
 mod once;
 #[path = "../src/oneshot/word.rs"]
 mod oneshot;
+#[path = "../src/watch/versions.rs"]
+mod watch;
 
 #[path = "loom/broadcast_models.rs"]
 mod broadcast_models;
@@ -33,3 +35,5 @@ mod broadcast_models;
 mod once_models;
 #[path = "loom/oneshot_models.rs"]
 mod oneshot_models;
+#[path = "loom/watch_models.rs"]
+mod watch_models;

@@ -1,0 +1,401 @@
+//! A channel that keeps the last value only, and tells its receivers of changes.
+//!
+//! The names and the meaning are those of tokio's, without `async`. To wait allocates nothing.
+//!
+//! ```
+//! # use fibra_runtime as fibra;
+//! # use fibra_sync as sync;
+//! # fibra::Runtime::builder().workers(1).build()?.run(|| {
+//! let (sender, mut receiver) = sync::watch::channel("starting");
+//! let task = fibra::spawn(move || receiver.wait_for(|state| *state == "ready").map(|state| *state));
+//! sender.send("ready").unwrap();
+//! assert_eq!(task.join().unwrap(), Ok("ready"));
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::fmt;
+use std::mem;
+use std::ops::Deref;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::wait::{self, Polled};
+use crate::{RwLock, RwLockReadGuard};
+use error::{RecvError, RecvTimeoutError, SendError};
+use versions::Versions;
+
+pub mod error;
+mod sleep;
+mod versions;
+
+/// Makes a channel with its first value, and its first receiver, which counts that value as seen.
+pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
+    let sender = Sender::new(value);
+    let receiver = sender.subscribe();
+    (sender, receiver)
+}
+
+/// The side of a [`channel`] that changes the value. Clones change the same value.
+///
+/// # Deadlocks
+/// A change waits until nobody borrows the value: a task that holds a [`Ref`] of it waits for ever.
+pub struct Sender<T> {
+    shared: Arc<Shared<T>>,
+}
+
+/// The side of a [`channel`] that is told of changes. A clone has seen what its original has seen.
+///
+/// # Fairness
+/// A change wakes all receivers that wait, in the order in which they came.
+pub struct Receiver<T> {
+    shared: Arc<Shared<T>>,
+    /// The version that it saw last.
+    seen: u64,
+}
+
+struct Shared<T> {
+    value: RwLock<T>,
+    versions: Versions,
+}
+
+/// The value of a [`channel`], locked for reading. It may be held over a suspension of the task; senders wait for it.
+///
+/// # Deadlocks
+/// As for a read guard of [`RwLock`]: borrowing twice in one task hangs if a sender comes to wait in between.
+pub struct Ref<'a, T> {
+    value: RwLockReadGuard<'a, T>,
+    has_changed: bool,
+}
+
+impl<T> Ref<'_, T> {
+    /// True if the receiver had not seen this value before. Always false for a [`Sender`]'s.
+    pub fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+}
+
+impl<T> Deref for Ref<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> Sender<T> {
+    /// Makes a channel without a receiver.
+    pub fn new(value: T) -> Self {
+        Sender { shared: Arc::new(Shared { value: RwLock::new(value), versions: Versions::new() }) }
+    }
+
+    /// Replaces the value and tells the receivers. Waits while it is borrowed.
+    ///
+    /// # Cancellation
+    /// As the acquisition of a lock, this is no cancellation point.
+    ///
+    /// # Errors
+    /// Gives the new value back, and keeps the old, if there is no receiver.
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        if self.is_closed() {
+            return Err(SendError(value));
+        }
+        drop(self.send_replace(value));
+        Ok(())
+    }
+
+    /// Changes the value and tells the receivers, also if there are none. Waits while it is borrowed.
+    ///
+    /// If `modify` panics nobody is told, and the value stays as it was left.
+    ///
+    /// # Cancellation
+    /// As the acquisition of a lock, this is no cancellation point. `modify` may contain one.
+    ///
+    /// # Deadlocks
+    /// If `modify` borrows the value.
+    pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
+        self.send_if_modified(|value| {
+            modify(value);
+            true
+        });
+    }
+
+    /// As [`send_modify`](Sender::send_modify), but tells the receivers only if `modify` says that it changed something, as
+    /// does this.
+    pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
+        let version = {
+            let mut value = self.shared.value.write();
+            if !modify(&mut value) {
+                return false;
+            }
+            self.shared.versions.advance()
+        };
+        wait::wake_all(self.shared.versions.watchers(), |watchers| watchers.next_before(version));
+        true
+    }
+
+    /// Replaces the value, tells the receivers, also if there are none, and returns the former one. Waits while it is
+    /// borrowed.
+    ///
+    /// # Cancellation
+    /// As the acquisition of a lock, this is no cancellation point.
+    pub fn send_replace(&self, mut value: T) -> T {
+        self.send_modify(|old| mem::swap(old, &mut value));
+        value
+    }
+
+    /// Borrows the value. Waits while a sender changes it.
+    pub fn borrow(&self) -> Ref<'_, T> {
+        Ref { value: self.shared.value.read(), has_changed: false }
+    }
+
+    /// Makes a receiver that counts the present value as seen.
+    pub fn subscribe(&self) -> Receiver<T> {
+        self.shared.versions.add_receiver();
+        Receiver { seen: self.shared.versions.look().version, shared: Arc::clone(&self.shared) }
+    }
+
+    /// How many receivers there are.
+    pub fn receiver_count(&self) -> usize {
+        self.shared.versions.watchers().lock().receivers()
+    }
+
+    /// How many senders there are.
+    pub fn sender_count(&self) -> usize {
+        self.shared.versions.watchers().lock().senders()
+    }
+
+    /// True if there is no receiver. [`subscribe`](Sender::subscribe) makes one.
+    pub fn is_closed(&self) -> bool {
+        self.receiver_count() == 0
+    }
+
+    /// Waits until there is no receiver.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed(&self) {
+        self.closed_to(None);
+    }
+
+    /// As [`closed`](Sender::closed), but no longer than `timeout`. True if there is no receiver.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed_timeout(&self, timeout: Duration) -> bool {
+        self.closed_to(Instant::now().checked_add(timeout))
+    }
+
+    fn closed_to(&self, deadline: Option<Instant>) -> bool {
+        wait::checkpoint();
+        if self.is_closed() {
+            return true;
+        }
+        self.shared.versions.await_desertion(deadline)
+    }
+
+    /// True if both change the same value.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.shared.versions.add_sender();
+        Sender { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T: Default> Default for Sender<T> {
+    fn default() -> Self {
+        Sender::new(T::default())
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        if self.shared.versions.remove_sender() {
+            wait::wake_all(self.shared.versions.watchers(), |watchers| watchers.next_before(u64::MAX));
+        }
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Borrows the value, and does not count it as seen. Waits while a sender changes it.
+    pub fn borrow(&self) -> Ref<'_, T> {
+        let value = self.shared.value.read();
+        Ref { value, has_changed: self.shared.versions.look().version != self.seen }
+    }
+
+    /// Borrows the value, and counts it as seen. Waits while a sender changes it.
+    pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
+        let value = self.shared.value.read();
+        // With the value locked, so that it is the version of this value.
+        let version = self.shared.versions.look().version;
+        let seen = mem::replace(&mut self.seen, version);
+        Ref { value, has_changed: version != seen }
+    }
+
+    /// True if there is a value that this receiver has not seen.
+    ///
+    /// # Errors
+    /// If all senders are dropped.
+    pub fn has_changed(&self) -> Result<bool, RecvError> {
+        let now = self.shared.versions.look();
+        match now.closed {
+            true => Err(RecvError),
+            false => Ok(now.version != self.seen),
+        }
+    }
+
+    /// Counts the present value as not seen.
+    pub fn mark_changed(&mut self) {
+        // No version: whichever comes is another one.
+        self.seen = u64::MAX;
+    }
+
+    /// Counts the present value as seen.
+    pub fn mark_unchanged(&mut self) {
+        self.seen = self.shared.versions.look().version;
+    }
+
+    /// Waits until there is a value that this receiver has not seen, and counts it as seen.
+    ///
+    /// # Cancellation
+    /// A cancellation point, which loses no change.
+    ///
+    /// # Errors
+    /// If all senders are dropped and their last value is seen.
+    pub fn changed(&mut self) -> Result<(), RecvError> {
+        self.shared.versions.await_change(&mut self.seen, None).map_err(closed)
+    }
+
+    /// As [`changed`](Receiver::changed), but waits no longer than `timeout`.
+    ///
+    /// # Cancellation
+    /// A cancellation point, which loses no change.
+    ///
+    /// # Errors
+    /// As for [`changed`](Receiver::changed), and if no change came in time.
+    pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
+        self.shared.versions.await_change(&mut self.seen, Instant::now().checked_add(timeout))
+    }
+
+    /// As [`changed`](Receiver::changed), but waits no longer than to `deadline`.
+    ///
+    /// # Cancellation
+    /// A cancellation point, which loses no change.
+    ///
+    /// # Errors
+    /// As for [`changed_timeout`](Receiver::changed_timeout).
+    pub fn changed_deadline(&mut self, deadline: Instant) -> Result<(), RecvTimeoutError> {
+        self.shared.versions.await_change(&mut self.seen, Some(deadline))
+    }
+
+    /// As [`changed`](Receiver::changed), for futures. Dropped before it is ready it loses no change.
+    ///
+    /// # Errors
+    /// As for [`changed`](Receiver::changed).
+    pub async fn changed_async(&mut self) -> Result<(), RecvError> {
+        loop {
+            if let Some(outcome) = self.shared.versions.see_change(&mut self.seen) {
+                return outcome;
+            }
+            pin!(Polled::new(self.shared.versions.until_changed(self.seen))).await;
+        }
+    }
+
+    /// Waits until `wanted` says so of the value, borrows it and counts it as seen. The present value is looked at first.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// If all senders are dropped and `wanted` says no of their last value.
+    pub fn wait_for(&mut self, wanted: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
+        self.wait_for_to(wanted, None).map_err(closed)
+    }
+
+    /// As [`wait_for`](Receiver::wait_for), but waits no longer than `timeout`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// As for [`wait_for`](Receiver::wait_for), and if no such value came in time.
+    pub fn wait_for_timeout(
+        &mut self,
+        wanted: impl FnMut(&T) -> bool,
+        timeout: Duration,
+    ) -> Result<Ref<'_, T>, RecvTimeoutError> {
+        self.wait_for_to(wanted, Instant::now().checked_add(timeout))
+    }
+
+    fn wait_for_to(
+        &mut self,
+        mut wanted: impl FnMut(&T) -> bool,
+        deadline: Option<Instant>,
+    ) -> Result<Ref<'_, T>, RecvTimeoutError> {
+        let Receiver { shared, seen } = self;
+        let first = *seen;
+        let mut outcome = Ok(());
+        loop {
+            let value = shared.value.read();
+            *seen = shared.versions.look().version;
+            if wanted(&value) {
+                return Ok(Ref { value, has_changed: *seen != first });
+            }
+            drop(value);
+            outcome?;
+            // A last look follows also what ends the wait.
+            outcome = shared.versions.await_change(seen, deadline);
+        }
+    }
+
+    /// True if both are told of the same value.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+fn closed(error: RecvTimeoutError) -> RecvError {
+    match error {
+        RecvTimeoutError::Closed => RecvError,
+        RecvTimeoutError::Timeout => unreachable!("there is no deadline"),
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        self.shared.versions.add_receiver();
+        Receiver { shared: Arc::clone(&self.shared), seen: self.seen }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        if self.shared.versions.remove_receiver() {
+            wait::wake_all(self.shared.versions.watchers(), |watchers| watchers.next_mourner());
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        T::fmt(self, f)
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("receivers", &self.receiver_count()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("has_changed", &self.has_changed()).finish_non_exhaustive()
+    }
+}

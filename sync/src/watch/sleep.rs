@@ -1,0 +1,104 @@
+//! The two waits of a watch channel.
+
+use std::time::Instant;
+
+use super::error::{RecvError, RecvTimeoutError};
+use super::versions::Versions;
+use crate::wait::list::Node;
+use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+impl Versions {
+    /// Sleeps until there is another version than `seen`, which becomes `seen`.
+    pub(super) fn await_change(
+        &self,
+        seen: &mut u64,
+        deadline: Option<Instant>,
+    ) -> Result<(), RecvTimeoutError> {
+        wait::checkpoint();
+        loop {
+            if let Some(outcome) = self.see_change(seen) {
+                return outcome.map_err(|RecvError| RecvTimeoutError::Closed);
+            }
+            match wait::sleep(&self.until_changed(*seen), deadline) {
+                Waking::Notified => {}
+                Waking::TimedOut => return Err(RecvTimeoutError::Timeout),
+                Waking::Cancelled => wait::unwind_cancelled(),
+            }
+        }
+    }
+
+    /// Makes the present version the one that was `seen`. None if it was, and another may come.
+    pub(super) fn see_change(&self, seen: &mut u64) -> Option<Result<(), RecvError>> {
+        let now = self.look();
+        if now.version != *seen {
+            *seen = now.version;
+            return Some(Ok(()));
+        }
+        now.closed.then_some(Err(RecvError))
+    }
+
+    pub(super) fn until_changed(&self, seen: u64) -> UntilChanged<'_> {
+        UntilChanged { versions: self, node: Node::with(seen) }
+    }
+
+    /// Sleeps until there is no receiver. False if the deadline came first.
+    pub(super) fn await_desertion(&self, deadline: Option<Instant>) -> bool {
+        match wait::sleep(&UntilDeserted { versions: self, node: Node::new() }, deadline) {
+            Waking::Notified => true,
+            Waking::TimedOut => false,
+            Waking::Cancelled => wait::unwind_cancelled(),
+        }
+    }
+}
+
+/// Until the value changes, or the channel closes.
+pub(super) struct UntilChanged<'a> {
+    versions: &'a Versions,
+    node: Node<u64>,
+}
+
+// SAFETY: the node's data does not change, and the rest of it is only touched under the lock of its list.
+unsafe impl Send for UntilChanged<'_> {}
+
+impl WaitStrategy for UntilChanged<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: the node is in no list and stays until the sleep is over, and its wake is taken out of it under the
+        // lock of the list; `before_awake` answers `Served` from then on.
+        match unsafe { self.versions.enter(&self.node, me.raw()) } {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: it was entered there.
+        match why == Waking::Notified || unsafe { self.versions.leave(&self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}
+
+/// Until there is no receiver.
+struct UntilDeserted<'a> {
+    versions: &'a Versions,
+    node: Node,
+}
+
+impl WaitStrategy for UntilDeserted<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: as in `UntilChanged`.
+        match unsafe { self.versions.mourn(&self.node, me.raw()) } {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: it was entered there.
+        match why == Waking::Notified || unsafe { self.versions.mourn_no_more(&self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The promises of `watch`.
+
+mod common;
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use fibra_sync::watch::error::{RecvError, RecvTimeoutError, SendError};
+use fibra_sync::watch::{Receiver, Sender, channel};
+
+const NONE: Duration = Duration::ZERO;
+
+#[test]
+fn a_receiver_is_told_of_changes() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel("one");
+        assert_eq!(receiver.changed_timeout(NONE), Err(RecvTimeoutError::Timeout));
+        sender.send("two").unwrap();
+        assert_eq!(receiver.has_changed(), Ok(true));
+        assert_eq!(receiver.changed(), Ok(()));
+        assert_eq!(*receiver.borrow(), "two");
+        assert_eq!(receiver.has_changed(), Ok(false));
+        let waiting = beside(move || receiver.changed().map(|()| *receiver.borrow()));
+        pause();
+        sender.send("three").unwrap();
+        assert_eq!(waiting.join(), Ok("three"));
+    });
+}
+
+#[test]
+fn a_change_wakes_all_who_wait() {
+    everywhere(|| {
+        let (sender, receiver) = channel(0);
+        let sides: Vec<_> = (0..70)
+            .map(|_| {
+                let mut receiver = receiver.clone();
+                beside(move || receiver.changed().map(|()| *receiver.borrow()))
+            })
+            .collect();
+        pause();
+        sender.send(1).unwrap();
+        assert!(sides.into_iter().all(|side| side.join() == Ok(1)));
+    });
+}
+
+#[test]
+fn the_last_value_outlives_the_senders() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel("one");
+        let other = sender.clone();
+        assert_eq!(sender.sender_count(), 2);
+        sender.send("two").unwrap();
+        drop(sender);
+        assert_eq!(receiver.has_changed(), Ok(true));
+        drop(other);
+        assert_eq!(receiver.has_changed(), Err(RecvError));
+        assert_eq!(receiver.changed(), Ok(()));
+        assert_eq!(*receiver.borrow(), "two");
+        assert_eq!(receiver.changed(), Err(RecvError));
+        assert_eq!(receiver.changed_deadline(Instant::now()), Err(RecvTimeoutError::Closed));
+    });
+}
+
+#[test]
+fn the_end_of_the_last_sender_wakes_all_who_wait() {
+    everywhere(|| {
+        let (sender, receiver) = channel(0);
+        let sides: Vec<_> = (0..70)
+            .map(|_| {
+                let mut receiver = receiver.clone();
+                beside(move || receiver.changed())
+            })
+            .collect();
+        pause();
+        drop(sender);
+        assert!(sides.into_iter().all(|side| side.join() == Err(RecvError)));
+    });
+}
+
+#[test]
+fn a_clone_has_seen_what_its_original_has_seen() {
+    let (sender, mut receiver) = channel(0);
+    sender.send(1).unwrap();
+    assert_eq!(receiver.clone().has_changed(), Ok(true));
+    receiver.mark_unchanged();
+    assert_eq!(receiver.clone().has_changed(), Ok(false));
+    assert_eq!(sender.subscribe().has_changed(), Ok(false));
+}
+
+#[test]
+fn marks_are_kept() {
+    let (sender, mut receiver) = channel("one");
+    receiver.mark_changed();
+    receiver.mark_changed();
+    assert_eq!(receiver.has_changed(), Ok(true));
+    assert!(receiver.borrow().has_changed());
+    assert_eq!(receiver.changed(), Ok(()));
+    assert_eq!(receiver.changed_timeout(NONE), Err(RecvTimeoutError::Timeout));
+    receiver.mark_changed();
+    assert_eq!(*receiver.borrow_and_update(), "one");
+    assert_eq!(receiver.has_changed(), Ok(false));
+    sender.send("two").unwrap();
+    receiver.mark_unchanged();
+    assert_eq!(receiver.changed_timeout(NONE), Err(RecvTimeoutError::Timeout));
+    receiver.mark_changed();
+    drop(sender);
+    assert_eq!(receiver.changed(), Ok(()));
+    assert_eq!(receiver.changed(), Err(RecvError));
+}
+
+#[test]
+fn a_borrow_tells_whether_it_is_new() {
+    let (sender, mut receiver) = channel(0);
+    sender.send(1).unwrap();
+    assert!(receiver.borrow().has_changed() && receiver.borrow().has_changed());
+    assert!(receiver.borrow_and_update().has_changed());
+    assert!(!receiver.borrow_and_update().has_changed() && !receiver.borrow().has_changed());
+    assert!(!sender.borrow().has_changed());
+    assert_eq!(format!("{:?}", sender.borrow()), "1");
+}
+
+#[test]
+fn a_send_without_receivers_fails_and_others_do_not() {
+    let sender = Sender::new(1);
+    assert!(sender.is_closed());
+    assert_eq!(sender.send(2), Err(SendError(2)));
+    assert_eq!(sender.send_replace(3), 1);
+    sender.send_modify(|value| *value += 1);
+    assert_eq!(*sender.borrow(), 4);
+    let receiver = sender.subscribe();
+    assert!(!sender.is_closed());
+    assert_eq!((sender.receiver_count(), *receiver.borrow()), (1, 4));
+    assert_eq!(sender.send(5), Ok(()));
+    drop(receiver);
+    assert!(sender.is_closed());
+}
+
+#[test]
+fn a_change_that_is_none_tells_nobody() {
+    let (sender, receiver) = channel(1);
+    assert!(!sender.send_if_modified(|value| *value > 1));
+    assert_eq!(receiver.has_changed(), Ok(false));
+    assert!(sender.send_if_modified(|value| {
+        *value = 2;
+        true
+    }));
+    assert_eq!(receiver.has_changed(), Ok(true));
+}
+
+#[test]
+fn a_panic_in_a_change_tells_nobody_and_breaks_nothing() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel(1);
+        let change = || {
+            sender.send_modify(|value| {
+                *value = 2;
+                std::panic::resume_unwind(Box::new(()));
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(change)).is_err());
+        assert_eq!(receiver.has_changed(), Ok(false));
+        assert_eq!(*receiver.borrow(), 2);
+        sender.send(3).unwrap();
+        assert_eq!(receiver.changed(), Ok(()));
+        assert_eq!(*receiver.borrow(), 3);
+    });
+}
+
+#[test]
+fn a_wait_for_a_value_returns_it() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel(0);
+        assert_eq!(*receiver.wait_for(|value| *value == 0).unwrap(), 0);
+        let waiting =
+            beside(move || receiver.wait_for(|value| *value >= 5).map(|value| (*value, value.has_changed())));
+        for value in 1..=5 {
+            sender.send(value).unwrap();
+            give_way();
+        }
+        assert_eq!(waiting.join(), Ok((5, true)));
+    });
+}
+
+#[test]
+fn a_wait_for_a_value_ends_with_the_senders_or_the_time() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel("A");
+        let timed = receiver.wait_for_timeout(|value| *value == "B", Duration::from_millis(5));
+        assert_eq!(timed.unwrap_err(), RecvTimeoutError::Timeout);
+        sender.send("B").unwrap();
+        drop(sender);
+        assert_eq!(*receiver.wait_for(|_| true).unwrap(), "B");
+        assert_eq!(receiver.wait_for(|value| *value == "C").unwrap_err(), RecvError);
+    });
+}
+
+#[test]
+fn a_value_may_be_borrowed_over_a_suspension() {
+    everywhere(|| {
+        let (sender, receiver) = channel(1);
+        let sending = {
+            let value = receiver.borrow();
+            let sending = beside(move || sender.send(2));
+            pause();
+            assert_eq!(*value, 1);
+            sending
+        };
+        sending.join().unwrap();
+        assert_eq!(*receiver.borrow(), 2);
+    });
+}
+
+#[test]
+fn a_sender_waits_until_it_is_deserted() {
+    everywhere(|| {
+        let (sender, receiver) = channel(1);
+        let other = receiver.clone();
+        assert!(!sender.closed_timeout(Duration::from_millis(1)));
+        let waiting = beside(move || {
+            sender.closed();
+            sender.closed_timeout(NONE)
+        });
+        drop(receiver);
+        pause();
+        drop(other);
+        assert!(waiting.join());
+    });
+}
+
+#[test]
+fn it_knows_its_own() {
+    let (sender, receiver) = channel(1);
+    let (stranger, other) = channel(1);
+    assert!(sender.same_channel(&sender.clone()) && !sender.same_channel(&stranger));
+    assert!(receiver.same_channel(&receiver.clone()) && !receiver.same_channel(&other));
+    assert_eq!(*Sender::<u32>::default().borrow(), 0);
+}
+
+#[test]
+fn all_see_the_last_value_in_the_end() {
+    everywhere(|| {
+        let (sender, receiver) = channel(0);
+        let sides: Vec<_> = (0..10)
+            .map(|_| {
+                let mut receiver = receiver.clone();
+                beside(move || {
+                    let mut last = 0;
+                    while receiver.changed().is_ok() {
+                        let value = *receiver.borrow_and_update();
+                        assert!(value >= last, "in order");
+                        last = value;
+                    }
+                    last
+                })
+            })
+            .collect();
+        let senders: Vec<_> = (0..3)
+            .map(|_| {
+                let sender = sender.clone();
+                beside(move || {
+                    for _ in 0..300 {
+                        sender.send_modify(|value| *value += 1);
+                        give_way();
+                    }
+                })
+            })
+            .collect();
+        drop(sender);
+        senders.into_iter().for_each(|side| side.join());
+        assert!(sides.into_iter().all(|side| side.join() == 900));
+    });
+}
+
+#[test]
+fn changed_and_timed_out_at_once_loses_nothing() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel(0_u64);
+        let sending = beside(move || {
+            for round in 1..=3000 {
+                sender.send(round).unwrap();
+                if round % 2 == 0 {
+                    give_way();
+                }
+            }
+        });
+        let mut rounds = 0;
+        while *receiver.borrow() != 3000 {
+            rounds += 1;
+            match receiver.changed_timeout(Duration::from_micros(rounds % 20)) {
+                Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+                // It closed after its last value.
+                Err(RecvTimeoutError::Closed) => assert_eq!(*receiver.borrow(), 3000),
+            }
+        }
+        sending.join();
+    });
+}
+
+#[test]
+fn cancelled_and_changed_at_once_loses_nothing() {
+    in_tasks(|| {
+        let (sender, mut receiver) = channel(0);
+        for round in 1..=1000 {
+            let mut other = receiver.clone();
+            let waiting = fibra_runtime::spawn(move || other.changed());
+            (0..round % 3).for_each(|_| give_way());
+            let canceller = {
+                let task = waiting.task().clone();
+                fibra_runtime::spawn(move || task.cancel())
+            };
+            sender.send(round).unwrap();
+            assert_eq!(receiver.changed(), Ok(()));
+            match waiting.join() {
+                Ok(changed) => assert_eq!(changed, Ok(())),
+                Err(error) => assert!(error.is_cancelled()),
+            }
+            canceller.join().unwrap();
+        }
+        assert_eq!(sender.receiver_count(), 1);
+    });
+}
+
+#[test]
+fn sent_and_dropped_at_once_leaves_nothing_alive() {
+    everywhere(|| {
+        let alive = Arc::new(AtomicUsize::new(0));
+        for round in 0..500 {
+            let (sender, mut receiver) = channel(None);
+            let receiving = beside(move || {
+                for _ in 0..round % 3 {
+                    _ = receiver.changed();
+                }
+            });
+            for _ in 0..4 {
+                alive.fetch_add(1, Ordering::SeqCst);
+                _ = sender.send(Some(Token(Arc::clone(&alive))));
+            }
+            drop(sender);
+            receiving.join();
+            assert_eq!(alive.load(Ordering::SeqCst), 0);
+        }
+    });
+}
+
+struct Token(Arc<AtomicUsize>);
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        assert_ne!(self.0.fetch_sub(1, Ordering::SeqCst), 0, "dropped twice");
+    }
+}
+
+/// Drives a future on a thread.
+fn drive<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_future_is_told_of_changes() {
+    guarded(|| {
+        let runtime = runtime(2);
+        let (sender, mut receiver) = channel(0);
+        let task = runtime.handle().spawn(move || {
+            for value in 1..=100 {
+                fibra_runtime::yield_now();
+                sender.send(value).unwrap();
+            }
+        });
+        while drive(receiver.changed_async()).is_ok() {}
+        assert_eq!(*receiver.borrow(), 100);
+        task.join().unwrap();
+    });
+}
+
+#[test]
+fn it_is_sent_and_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>(_: T) {}
+    shared::<Sender<String>>();
+    shared::<Receiver<String>>();
+    sent(channel(1).1.changed_async());
+}
