@@ -15,9 +15,9 @@ use fibra_runtime::wait;
 
 pub use lazy_lock::LazyLock;
 pub use manual_reset_event::ManualResetEvent;
+pub use once::{Once, OnceState};
+pub use once_cell::OnceCell;
 pub use rwlock::{
     ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
     MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
-pub use once::{Once, OnceState};
-pub use once_cell::OnceCell;

@@ -192,7 +192,7 @@ impl Once {
 
     fn run(&self, state: &OnceState, f: impl FnOnce(&OnceState) -> End) {
         let mut run = Run { raw: &self.raw, end: End::Poisoned };
-        run.end = wait::shielded(|| f(state));
+        run.end = fibra_runtime::task::shield(|| f(state));
     }
 
     #[track_caller]

@@ -299,11 +299,13 @@ fn a_clone_that_panics_has_received_its_message() {
 
 #[test]
 fn a_clone_that_suspends_stops_nobody() {
+    static ENTERED: AtomicBool = AtomicBool::new(false);
     static OPEN: AtomicBool = AtomicBool::new(false);
     #[derive(Debug)]
     struct Slow(u32);
     impl Clone for Slow {
         fn clone(&self) -> Self {
+            ENTERED.store(true, Ordering::SeqCst);
             while self.0 == 0 && !OPEN.load(Ordering::SeqCst) {
                 give_way();
             }
@@ -311,12 +313,15 @@ fn a_clone_that_suspends_stops_nobody() {
         }
     }
     everywhere(|| {
+        ENTERED.store(false, Ordering::SeqCst);
         OPEN.store(false, Ordering::SeqCst);
         let (sender, mut receiver) = channel(1);
         let mut other = sender.subscribe();
         sender.send(Slow(0)).unwrap();
         let cloning = beside(move || receiver.recv().unwrap().0);
-        pause();
+        while !ENTERED.load(Ordering::SeqCst) {
+            give_way();
+        }
         for message in 1..10 {
             sender.send(Slow(message)).unwrap();
         }

@@ -18,14 +18,14 @@ mod wait;
 #[path = "../src/rwlock/raw.rs"]
 mod rwlock;
 
-#[path = "loom/rwlock_models.rs"]
-mod rwlock_models;
 #[path = "../src/broadcast/ring.rs"]
 mod broadcast;
 #[path = "../src/once/raw.rs"]
 mod once;
 #[path = "../src/oneshot/word.rs"]
 mod oneshot;
+#[path = "loom/rwlock_models.rs"]
+mod rwlock_models;
 #[path = "../src/watch/versions.rs"]
 mod watch;
 
