@@ -9,6 +9,10 @@ pub mod oneshot;
 mod primitive;
 mod rwlock;
 pub mod watch;
+mod permits;
+mod primitive;
+mod semaphore;
+mod turn;
 
 // The wait core, by a path that the models can give another meaning.
 use fibra_runtime::wait;
@@ -21,3 +25,4 @@ pub use rwlock::{
     ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
     MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
+pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};

@@ -37,3 +37,8 @@ mod once_models;
 mod oneshot_models;
 #[path = "loom/watch_models.rs"]
 mod watch_models;
+#[path = "../src/permits.rs"]
+mod permits;
+
+#[path = "loom/permits_models.rs"]
+mod permits_models;

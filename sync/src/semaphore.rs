@@ -1,0 +1,407 @@
+//! The counting semaphore; its state is in `permits.rs`.
+
+mod permit;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::permits::{Permits, Served};
+use crate::turn::{self, Queue, Turn};
+use crate::wait::list::Node;
+use crate::wait::{self, RawWake};
+
+pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
+
+/// A number of permits, to limit how many do something at once.
+///
+/// A permit is given back when it is dropped, by whoever holds it then: it may be sent to another task or thread, kept over any
+/// wait, or [forgotten](SemaphorePermit::forget). To guard a value use a mutex: it knows its owner, and finds a task
+/// that waits for itself.
+///
+/// # Fairness
+/// First come, first served, whatever the number of permits asked for. Nobody overtakes a request that waits, so a big one is
+/// served as soon as enough permits are free and keeps those behind it waiting until then, also those that there would be
+/// permits for. Permits that are given back go straight to whoever waits longest. When a request leaves because its time ran
+/// out or its task was cancelled, those behind it that can be served are served at once.
+///
+/// # Differences from tokio's
+/// A semaphore cannot be closed, so waiting cannot fail. `acquire` blocks the task or the thread;
+/// [`acquire_async`](Semaphore::acquire_async) is for futures. Numbers of permits are `usize`.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use fibra_sync as sync;
+/// use std::sync::Arc;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let printers = Arc::new(sync::Semaphore::new(2));
+/// let jobs: Vec<_> = (0..5)
+///     .map(|page| {
+///         let printers = Arc::clone(&printers);
+///         fibra::spawn(move || {
+///             let _printer = printers.acquire();
+///             page * 10 // at most two are here at once
+///         })
+///     })
+///     .collect();
+/// assert_eq!(jobs.into_iter().map(|job| job.join().unwrap()).sum::<i32>(), 100);
+/// assert_eq!(printers.available_permits(), 2);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// The algorithm is that of Vélez's gate and Preshing's lightweight semaphore: permits are handed over to the longest waiter,
+/// and a count that nobody waits on is changed without a lock.
+///
+/// It cannot be dropped while somebody waits, who borrows it:
+/// ```compile_fail
+/// # use fibra_sync as sync;
+/// let permit = {
+///     let semaphore = sync::Semaphore::new(1);
+///     semaphore.acquire()
+/// };
+/// ```
+pub struct Semaphore {
+    permits: Permits,
+}
+
+/// What [`Semaphore::try_acquire`] answers when it would have to wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TryAcquireError {
+    /// There are not as many free permits, or others wait for some.
+    NoPermits,
+}
+
+impl fmt::Display for TryAcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no permits available")
+    }
+}
+
+impl std::error::Error for TryAcquireError {}
+
+impl Semaphore {
+    /// The most permits that a semaphore can have, and that a request can ask for: 2⁶¹ − 1 where pointers have 64 bits.
+    pub const MAX_PERMITS: usize = Permits::MAX;
+
+    /// Makes a semaphore with `permits` free permits.
+    ///
+    /// # Panics
+    /// If they are more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub const fn new(permits: usize) -> Self {
+        assert!(permits <= Self::MAX_PERMITS, "a semaphore has no more than Semaphore::MAX_PERMITS permits");
+        Semaphore { permits: Permits::new(permits) }
+    }
+
+    /// How many permits are free. Somebody who waits may be in want of more than that.
+    pub fn available_permits(&self) -> usize {
+        self.permits.free()
+    }
+
+    /// Adds `count` permits, as though that many were given back.
+    ///
+    /// # Panics
+    /// If there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) free ones. None is added then.
+    #[track_caller]
+    pub fn add_permits(&self, count: usize) {
+        match self.permits.put(|free| free.saturating_add(count)) {
+            Some(served) => self.wake(served),
+            None => over_the_maximum(count),
+        }
+    }
+
+    /// Takes up to `count` free permits away for good. How many were free to be taken.
+    pub fn forget_permits(&self, count: usize) -> usize {
+        self.permits.remove(count)
+    }
+
+    /// Takes one permit, and waits for it if none is free or others wait.
+    ///
+    /// # Cancellation
+    /// A cancellation point. Whoever unwinds holds no permit.
+    pub fn acquire(&self) -> SemaphorePermit<'_> {
+        self.acquire_many(1)
+    }
+
+    /// Takes `count` permits at once, and waits until as many are free. Nobody who comes later is served before. For a `count`
+    /// of zero it never waits.
+    ///
+    /// # Cancellation
+    /// A cancellation point. Whoever unwinds holds no permit.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many(&self, count: usize) -> SemaphorePermit<'_> {
+        self.enter(count, || None);
+        SemaphorePermit::new(self, count)
+    }
+
+    /// Takes one permit, but waits no longer than `timeout`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        self.acquire_many_timeout(1, timeout)
+    }
+
+    /// Takes `count` permits at once, but waits no longer than `timeout`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        self.enter(count, || after(timeout)).then(|| SemaphorePermit::new(self, count))
+    }
+
+    /// Takes one permit, but does not wait beyond `deadline`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn acquire_deadline(&self, deadline: Instant) -> Option<SemaphorePermit<'_>> {
+        self.acquire_many_deadline(1, deadline)
+    }
+
+    /// Takes `count` permits at once, but does not wait beyond `deadline`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_deadline(&self, count: usize, deadline: Instant) -> Option<SemaphorePermit<'_>> {
+        self.enter(count, || Some(deadline)).then(|| SemaphorePermit::new(self, count))
+    }
+
+    /// Takes one permit if it need not wait for it.
+    ///
+    /// # Errors
+    /// [`TryAcquireError::NoPermits`] if none is free, or others wait.
+    pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes `count` permits if it need not wait for them.
+    ///
+    /// # Errors
+    /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn try_acquire_many(&self, count: usize) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        match self.take(count) {
+            true => Ok(SemaphorePermit::new(self, count)),
+            false => Err(TryAcquireError::NoPermits),
+        }
+    }
+
+    /// Takes one permit, as a future, for `async` code.
+    ///
+    /// It stands in the same queue as tasks and threads do, from its first poll on.
+    ///
+    /// # Cancellation
+    /// Dropped before its end it leaves the queue, and a permit that it was given meanwhile goes to the next one.
+    pub async fn acquire_async(&self) -> SemaphorePermit<'_> {
+        self.acquire_many_async(1).await
+    }
+
+    /// Takes `count` permits at once, as a future, for `async` code; otherwise as [`acquire_async`](Semaphore::acquire_async).
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    pub async fn acquire_many_async(&self, count: usize) -> SemaphorePermit<'_> {
+        if !self.take(count) {
+            turn::wait_async(self, count, |_| ()).await;
+        }
+        SemaphorePermit::new(self, count)
+    }
+
+    /// Takes one permit that holds the semaphore by a count, not by a borrow; otherwise as [`acquire`](Semaphore::acquire).
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn acquire_owned(self: Arc<Self>) -> OwnedSemaphorePermit {
+        self.acquire_many_owned(1)
+    }
+
+    /// As [`acquire_many`](Semaphore::acquire_many), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        self.enter(count, || None);
+        OwnedSemaphorePermit::new(self, count)
+    }
+
+    /// As [`acquire_many_timeout`](Semaphore::acquire_many_timeout), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_owned_timeout(
+        self: Arc<Self>,
+        count: usize,
+        timeout: Duration,
+    ) -> Option<OwnedSemaphorePermit> {
+        self.enter(count, || after(timeout)).then(|| OwnedSemaphorePermit::new(self, count))
+    }
+
+    /// As [`acquire_many_deadline`](Semaphore::acquire_many_deadline), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_owned_deadline(
+        self: Arc<Self>,
+        count: usize,
+        deadline: Instant,
+    ) -> Option<OwnedSemaphorePermit> {
+        self.enter(count, || Some(deadline)).then(|| OwnedSemaphorePermit::new(self, count))
+    }
+
+    /// As [`try_acquire`](Semaphore::try_acquire), with an owned permit.
+    ///
+    /// # Errors
+    /// [`TryAcquireError::NoPermits`] if none is free, or others wait.
+    pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.try_acquire_many_owned(1)
+    }
+
+    /// As [`try_acquire_many`](Semaphore::try_acquire_many), with an owned permit.
+    ///
+    /// # Errors
+    /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn try_acquire_many_owned(
+        self: Arc<Self>,
+        count: usize,
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        match self.take(count) {
+            true => Ok(OwnedSemaphorePermit::new(self, count)),
+            false => Err(TryAcquireError::NoPermits),
+        }
+    }
+
+    /// As [`acquire_many_async`](Semaphore::acquire_many_async), with an owned permit.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        if !self.take(count) {
+            turn::wait_async(&*self, count, |_| ()).await;
+        }
+        OwnedSemaphorePermit::new(self, count)
+    }
+
+    /// Takes `count` permits. False if the deadline came before they did.
+    #[track_caller]
+    #[inline]
+    fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> bool {
+        wait::checkpoint();
+        // The clock is read only by those who wait.
+        self.take(count) || self.enter_slow(count, deadline())
+    }
+
+    #[inline(never)]
+    fn enter_slow(&self, count: usize, deadline: Option<Instant>) -> bool {
+        // Behind others there is no use in spinning.
+        let spun = self.permits.is_quiet() && wait::spin_until(|| self.permits.take(count));
+        spun || Turn::new(self, count).wait(deadline)
+    }
+
+    #[track_caller]
+    #[inline]
+    fn take(&self, count: usize) -> bool {
+        if count > Self::MAX_PERMITS {
+            too_many_asked_for(count);
+        }
+        count == 0 || self.permits.take(count)
+    }
+
+    #[inline]
+    fn wake(&self, served: Served) {
+        let Some(first) = served.first else { return };
+        first.wake();
+        if served.more {
+            self.departed();
+        }
+    }
+}
+
+impl Queue for Semaphore {
+    type Asks = usize;
+
+    unsafe fn enlist(&self, node: &Node<usize>, wake: RawWake) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.permits.enlist(node, wake) }
+    }
+
+    unsafe fn withdraw(&self, node: &Node<usize>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.permits.withdraw(node) }
+    }
+
+    fn pass_on(&self, count: &usize) {
+        self.add_permits(*count);
+    }
+
+    fn departed(&self) {
+        loop {
+            let served = self.permits.serve();
+            let Some(first) = served.first else { return };
+            first.wake();
+            if !served.more {
+                return;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Semaphore").field("permits", &self.available_permits()).finish_non_exhaustive()
+    }
+}
+
+/// Beyond what the clock can tell there is no deadline.
+fn after(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
+#[cold]
+#[track_caller]
+fn over_the_maximum(count: usize) -> ! {
+    panic!(
+        "{count} more permits are over the maximum of a semaphore, {}: give back only what was acquired",
+        Semaphore::MAX_PERMITS
+    )
+}
+
+#[cold]
+#[track_caller]
+fn too_many_asked_for(count: usize) -> ! {
+    panic!(
+        "a request for {count} permits would wait for ever: no semaphore has more than {}",
+        Semaphore::MAX_PERMITS
+    )
+}
