@@ -2,6 +2,7 @@
 
 pub mod broadcast;
 mod lazy_lock;
+mod auto_reset_event;
 mod manual_reset_event;
 mod once;
 mod once_cell;
@@ -18,6 +19,7 @@ mod turn;
 use fibra_runtime::wait;
 
 pub use lazy_lock::LazyLock;
+pub use auto_reset_event::AutoResetEvent;
 pub use manual_reset_event::ManualResetEvent;
 pub use once::{Once, OnceState};
 pub use once_cell::OnceCell;
