@@ -3,6 +3,7 @@
 pub mod broadcast;
 mod lazy_lock;
 mod auto_reset_event;
+mod crowd;
 mod manual_reset_event;
 mod once;
 mod once_cell;

@@ -1,16 +1,17 @@
 //! An event that stays set and wakes all, until it is reset.
 //!
-//! A reader that finds the flag set takes no lock. Round and list are under one lock: each set ends a round, and wakes
-//! all who came in it, a batch at a time; who comes after a reset belongs to the next round and is not woken by a set
-//! that is still under way.
+//! A reader that finds the flag set takes no lock. Flag and crowd change under one lock: each set ends a round, and wakes
+//! all who came in it; who comes after a reset belongs to the next round and is not woken by a set that is still under way.
 
-use crate::primitive::{AtomicBool, Ordering};
 use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::wait::list::{List, Node};
-use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::crowd::Crowd;
+use crate::primitive::{AtomicBool, Ordering};
+use crate::turn::{self, Queue, Turn};
+use crate::wait::list::Node;
+use crate::wait::{self, Lock, RawWake};
 
 /// An event that, once set, lets everybody through until it is reset.
 ///
@@ -34,23 +35,13 @@ use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdraw
 /// ```
 pub struct ManualResetEvent {
     set: AtomicBool,
-    waiters: Lock<Waiters>,
-}
-
-struct Waiters {
-    /// How many sets there were.
-    round: u64,
-    /// Each with the round that it came in.
-    list: List<Cell<u64>>,
+    crowd: Lock<Crowd>,
 }
 
 impl ManualResetEvent {
     /// Makes an event that is set, or not.
     pub const fn new(set: bool) -> Self {
-        ManualResetEvent {
-            set: AtomicBool::new(set),
-            waiters: Lock::new(Waiters { round: 0, list: List::new() }),
-        }
+        ManualResetEvent { set: AtomicBool::new(set), crowd: Lock::new(Crowd::new()) }
     }
 
     /// True while the event is set.
@@ -61,20 +52,19 @@ impl ManualResetEvent {
 
     /// Sets the event and wakes all who wait.
     pub fn set(&self) {
-        let round = {
-            let mut waiters = self.waiters.lock();
+        let ended = {
+            let mut crowd = self.crowd.lock();
             // Release: pairs with `is_set`.
             self.set.store(true, Ordering::Release);
-            waiters.round += 1;
-            waiters.round
+            crowd.end_round()
         };
-        wait::wake_all(&self.waiters, |waiters| waiters.list.pop_front_if(|came| came.get() < round));
+        wait::wake_all(&self.crowd, |crowd| crowd.next(ended));
     }
 
     /// Takes the event back: who waits from now on waits for the next [`set`](ManualResetEvent::set).
     pub fn reset(&self) {
         // Under the lock, so that a `set` is either before or after. Relaxed: nothing is published.
-        let _waiters = self.waiters.lock();
+        let _crowd = self.crowd.lock();
         self.set.store(false, Ordering::Relaxed);
     }
 
@@ -83,7 +73,7 @@ impl ManualResetEvent {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait(&self) {
-        self.wait_to(None);
+        self.wait_to(|| None);
     }
 
     /// Waits until the event is set, but no longer than `timeout`. True if it was set.
@@ -92,56 +82,63 @@ impl ManualResetEvent {
     /// A cancellation point.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         // Beyond what the clock can tell there is no deadline.
-        self.wait_to(Instant::now().checked_add(timeout))
+        self.wait_to(|| Instant::now().checked_add(timeout))
     }
 
-    fn wait_to(&self, deadline: Option<Instant>) -> bool {
+    /// Waits until the event is set, but not beyond `deadline`. True if it was set.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn wait_deadline(&self, deadline: Instant) -> bool {
+        self.wait_to(|| Some(deadline))
+    }
+
+    /// Waits until the event is set, as a future, for `async` code.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    pub async fn wait_async(&self) {
+        if !self.is_set() {
+            turn::wait_async(self, Cell::new(0), |_| ()).await;
+        }
+    }
+
+    fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
+        wait::checkpoint();
+        self.is_set() || Turn::new(self, Cell::new(0)).wait(deadline())
+    }
+}
+
+impl Queue for ManualResetEvent {
+    /// The round that the sleeper came in.
+    type Asks = Cell<u64>;
+
+    unsafe fn enlist(&self, node: &Node<Cell<u64>>, wake: RawWake) -> bool {
+        let mut crowd = self.crowd.lock();
         if self.is_set() {
-            wait::cancellation_point();
-            wait::charge();
-            return true;
+            return false;
         }
-        let until = UntilSet { event: self, node: Node::with(Cell::new(0)) };
-        match wait::sleep(&until, deadline) {
-            Waking::Notified => true,
-            Waking::TimedOut => false,
-            Waking::Cancelled => wait::unwind_cancelled(),
-        }
+        // SAFETY: the caller's contract.
+        unsafe { crowd.join(node, wake) };
+        true
+    }
+
+    unsafe fn withdraw(&self, node: &Node<Cell<u64>>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.crowd.lock().leave(node) }
+    }
+
+    fn pass_on(&self, _: &Cell<u64>) {
+        // All are let through: nobody misses what one did not use.
+    }
+
+    fn departed(&self) {
+        // Nobody is in anybody's way.
     }
 }
 
 impl fmt::Debug for ManualResetEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ManualResetEvent").field("set", &self.is_set()).finish_non_exhaustive()
-    }
-}
-
-struct UntilSet<'a> {
-    event: &'a ManualResetEvent,
-    node: Node<Cell<u64>>,
-}
-
-impl WaitStrategy for UntilSet<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let mut waiters = self.event.waiters.lock();
-        if self.event.is_set() {
-            return Asleep::Rouse;
-        }
-        self.node.data().set(waiters.round);
-        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake is
-        // taken out of it under the lock, and `before_awake` answers `Served` from then on.
-        unsafe { waiters.list.push_back(&self.node, me.raw()) };
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        if why == Waking::Notified {
-            return Withdrawal::Withdrawn;
-        }
-        // SAFETY: the node is in this list or in none.
-        match unsafe { self.event.waiters.lock().list.remove(&self.node) } {
-            true => Withdrawal::Withdrawn,
-            false => Withdrawal::Served,
-        }
     }
 }

@@ -1,0 +1,55 @@
+//! Sleepers who are woken all together, told apart from those who come after by the round that they came in.
+//!
+//! Kept in a [`Lock`](crate::wait::Lock). Who ends a round takes its number, and then wakes its sleepers a batch at a time: who comes
+//! meanwhile has the next round's number and sleeps on.
+
+use std::cell::Cell;
+
+use crate::wait::RawWake;
+use crate::wait::list::{List, Node};
+
+/// Sleepers, each with the round that it came in.
+pub(crate) struct Crowd {
+    /// How many rounds have ended.
+    round: u64,
+    list: List<Cell<u64>>,
+}
+
+/// A round that has ended.
+#[must_use]
+#[derive(Clone, Copy)]
+pub(crate) struct Ended(u64);
+
+impl Crowd {
+    pub(crate) const fn new() -> Self {
+        Crowd { round: 0, list: List::new() }
+    }
+
+    /// Ends the round: all who have joined are to be woken, by way of [`next`](Crowd::next).
+    pub(crate) fn end_round(&mut self) -> Ended {
+        self.round += 1;
+        Ended(self.round)
+    }
+
+    /// The longest sleeper of those who joined before the end of this round.
+    pub(crate) fn next(&mut self, ended: Ended) -> Option<RawWake> {
+        self.list.pop_front_if(|joined| joined.get() < ended.0)
+    }
+
+    /// # Safety
+    /// As for [`List::push_back`].
+    pub(crate) unsafe fn join(&mut self, node: &Node<Cell<u64>>, wake: RawWake) {
+        node.data().set(self.round);
+        // SAFETY: the caller's contract.
+        unsafe { self.list.push_back(node, wake) };
+    }
+
+    /// True if the sleeper was still here.
+    ///
+    /// # Safety
+    /// The node is in this crowd or in none.
+    pub(crate) unsafe fn leave(&mut self, node: &Node<Cell<u64>>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.list.remove(node) }
+    }
+}
