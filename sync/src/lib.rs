@@ -3,6 +3,8 @@
 pub mod broadcast;
 mod lazy_lock;
 mod auto_reset_event;
+mod countdown;
+mod countdown_event;
 mod crowd;
 mod manual_reset_event;
 mod once;
@@ -15,12 +17,14 @@ mod permits;
 mod primitive;
 mod semaphore;
 mod turn;
+mod wait_group;
 
 // The wait core, by a path that the models can give another meaning.
 use fibra_runtime::wait;
 
 pub use lazy_lock::LazyLock;
 pub use auto_reset_event::AutoResetEvent;
+pub use countdown_event::CountdownEvent;
 pub use manual_reset_event::ManualResetEvent;
 pub use once::{Once, OnceState};
 pub use once_cell::OnceCell;
@@ -29,3 +33,4 @@ pub use rwlock::{
     MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
+pub use wait_group::{OwnedWorker, WaitGroup, Worker};

@@ -37,8 +37,14 @@ mod once_models;
 mod oneshot_models;
 #[path = "loom/watch_models.rs"]
 mod watch_models;
+#[path = "../src/countdown.rs"]
+mod countdown;
+#[path = "../src/crowd.rs"]
+mod crowd;
 #[path = "../src/permits.rs"]
 mod permits;
 
+#[path = "loom/countdown_models.rs"]
+mod countdown_models;
 #[path = "loom/permits_models.rs"]
 mod permits_models;

@@ -1,0 +1,191 @@
+//! The countdown event; its state is in `countdown.rs`.
+
+use std::cell::Cell;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::countdown::{Added, Countdown, Signalled, Zero};
+use crate::turn::{self, Queue, Turn};
+use crate::wait::list::Node;
+use crate::wait::{self, RawWake};
+
+/// An event that is set once it was signalled a given number of times, and stays set.
+///
+/// The number may be raised while it is not zero: a task that is counted may count others in. To use one count again and again
+/// take a [`WaitGroup`](crate::WaitGroup).
+///
+/// # Fairness
+/// The last signal wakes all who wait, in the order in which they came.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use fibra_sync as sync;
+/// use std::sync::Arc;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let loaded = Arc::new(sync::CountdownEvent::new(3));
+/// for _ in 0..3 {
+///     let loaded = Arc::clone(&loaded);
+///     fibra::spawn(move || loaded.signal());
+/// }
+/// loaded.wait();
+/// assert!(loaded.is_set());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// One of Toub's coordination primitives, and .NET's.
+pub struct CountdownEvent {
+    state: Countdown,
+}
+
+impl CountdownEvent {
+    /// Makes an event that `count` signals will set. One that counts from zero is set.
+    pub const fn new(count: usize) -> Self {
+        CountdownEvent { state: Countdown::new(count as u64) }
+    }
+
+    /// How many signals are still missing.
+    pub fn count(&self) -> usize {
+        self.state.count() as usize
+    }
+
+    /// True once all signals have come.
+    pub fn is_set(&self) -> bool {
+        self.state.count() == 0
+    }
+
+    /// Counts down by one. True if this was the last signal, which wakes all who wait.
+    ///
+    /// # Panics
+    /// If the count is zero: there was a signal too many.
+    #[track_caller]
+    pub fn signal(&self) -> bool {
+        self.signal_many(1)
+    }
+
+    /// Counts down by `count`, at once. True if it got to zero by that, which wakes all who wait.
+    ///
+    /// # Panics
+    /// If fewer are missing: the count is left as it is.
+    #[track_caller]
+    pub fn signal_many(&self, count: usize) -> bool {
+        match self.state.signal(count as u64) {
+            Signalled::Counted => false,
+            Signalled::Last(ended) => {
+                wait::wake_all(self.state.crowd(), |crowd| crowd.next(ended));
+                true
+            }
+            Signalled::TooMany => panic!("a countdown below zero: signalled more often than was counted"),
+        }
+    }
+
+    /// Asks for one more signal.
+    ///
+    /// # Panics
+    /// If the count is zero already: those who wait are gone. [`try_add`](CountdownEvent::try_add) tells.
+    #[track_caller]
+    pub fn add(&self) {
+        self.add_many(1);
+    }
+
+    /// Asks for `count` more signals.
+    ///
+    /// # Panics
+    /// If the count is zero already, or would not fit into a `usize`.
+    #[track_caller]
+    pub fn add_many(&self, count: usize) {
+        assert!(
+            self.try_add_many(count),
+            "a countdown that has reached zero stays there: add before the last signal"
+        );
+    }
+
+    /// Asks for one more signal, unless the count is zero already. True if it was not.
+    #[track_caller]
+    pub fn try_add(&self) -> bool {
+        self.try_add_many(1)
+    }
+
+    /// Asks for `count` more signals, unless the count is zero already. True if it was not.
+    ///
+    /// # Panics
+    /// If the count would not fit into a `usize`.
+    #[track_caller]
+    pub fn try_add_many(&self, count: usize) -> bool {
+        match self.state.add(count as u64, Zero::Final) {
+            Added::Counted => true,
+            Added::Over => false,
+            Added::TooMany => panic!("a countdown of more than usize::MAX"),
+        }
+    }
+
+    /// Waits until the count is zero.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn wait(&self) {
+        self.wait_to(|| None);
+    }
+
+    /// Waits until the count is zero, but no longer than `timeout`. True if it is.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        // Beyond what the clock can tell there is no deadline.
+        self.wait_to(|| Instant::now().checked_add(timeout))
+    }
+
+    /// Waits until the count is zero, but not beyond `deadline`. True if it is.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn wait_deadline(&self, deadline: Instant) -> bool {
+        self.wait_to(|| Some(deadline))
+    }
+
+    /// Waits until the count is zero, as a future, for `async` code.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    pub async fn wait_async(&self) {
+        if !self.is_set() {
+            turn::wait_async(&self.state, Cell::new(0), |_| ()).await;
+        }
+    }
+
+    fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
+        wait::checkpoint();
+        self.is_set() || Turn::new(&self.state, Cell::new(0)).wait(deadline())
+    }
+}
+
+impl Queue for Countdown {
+    /// The round that the sleeper came in.
+    type Asks = Cell<u64>;
+
+    unsafe fn enlist(&self, node: &Node<Cell<u64>>, wake: RawWake) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.join(node, wake) }
+    }
+
+    unsafe fn withdraw(&self, node: &Node<Cell<u64>>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.crowd().lock().leave(node) }
+    }
+
+    fn pass_on(&self, _: &Cell<u64>) {
+        // All are let through: nobody misses what one did not use.
+    }
+
+    fn departed(&self) {
+        // Nobody is in anybody's way.
+    }
+}
+
+impl fmt::Debug for CountdownEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CountdownEvent").field("count", &self.count()).finish_non_exhaustive()
+    }
+}

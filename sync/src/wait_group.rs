@@ -1,0 +1,172 @@
+//! Waits for a group of workers; the state is in `countdown.rs`, the guards are here.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::countdown::{Added, Countdown, Signalled, Zero};
+use crate::turn::{self, Turn};
+use crate::wait;
+
+/// A count of workers that are busy, to wait until there are none.
+///
+/// It is counted by hand, with [`add`](WaitGroup::add) and [`done`](WaitGroup::done) as Go's is, or by guards that are done
+/// when they are dropped, also by a panic or a cancellation: [`worker`](WaitGroup::worker) for a scope, and
+/// [`worker_owned`](WaitGroup::worker_owned) for spawned tasks. It may be used again and again.
+///
+/// # Fairness
+/// The last one who is done wakes all who wait, in the order in which they came. Whoever waits is let through by the first time
+/// that the count is zero, also when others are added at once.
+///
+/// # Differences from Go's and crossbeam's
+/// A task that is added while others are still being let through keeps nobody of them back, and is no mistake. Where
+/// crossbeam's is cloned, here a guard is taken; and who waits need not be a worker itself.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use fibra_sync as sync;
+/// use std::sync::Arc;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let group = Arc::new(sync::WaitGroup::new());
+/// for _ in 0..10 {
+///     let busy = Arc::clone(&group).worker_owned();
+///     fibra::spawn(move || {
+///         fibra::yield_now();
+///         drop(busy);
+///     });
+/// }
+/// group.wait();
+/// assert_eq!(group.count(), 0);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct WaitGroup {
+    state: Countdown,
+}
+
+/// One busy worker of a [`WaitGroup`], until it is dropped.
+#[must_use = "dropped at once it is done at once"]
+#[derive(Debug)]
+pub struct Worker<'a> {
+    group: &'a WaitGroup,
+}
+
+/// One busy worker of a [`WaitGroup`] that it holds by a count, until it is dropped.
+#[must_use = "dropped at once it is done at once"]
+#[derive(Debug)]
+pub struct OwnedWorker {
+    group: Arc<WaitGroup>,
+}
+
+impl WaitGroup {
+    /// Makes a group without workers.
+    pub const fn new() -> Self {
+        WaitGroup { state: Countdown::new(0) }
+    }
+
+    /// How many workers are busy.
+    pub fn count(&self) -> usize {
+        self.state.count() as usize
+    }
+
+    /// Counts `count` workers in. Call it before they are spawned: a waiter does not wait for those who are not counted yet.
+    ///
+    /// # Panics
+    /// If there would be more than a `usize` can count.
+    #[track_caller]
+    pub fn add(&self, count: usize) {
+        let added = self.state.add(count as u64, Zero::Reusable);
+        assert!(added == Added::Counted, "a wait group of more than usize::MAX workers");
+    }
+
+    /// Counts one worker out. The last one wakes all who wait.
+    ///
+    /// # Panics
+    /// If none is counted in.
+    #[track_caller]
+    pub fn done(&self) {
+        match self.state.signal(1) {
+            Signalled::Counted => {}
+            Signalled::Last(ended) => wait::wake_all(self.state.crowd(), |crowd| crowd.next(ended)),
+            Signalled::TooMany => panic!("a wait group below zero: more workers are done than were added"),
+        }
+    }
+
+    /// Counts one worker in, and out when the guard is dropped.
+    pub fn worker(&self) -> Worker<'_> {
+        self.add(1);
+        Worker { group: self }
+    }
+
+    /// Counts one worker in, and out when the guard is dropped, which may be sent to a spawned task.
+    pub fn worker_owned(self: Arc<Self>) -> OwnedWorker {
+        self.add(1);
+        OwnedWorker { group: self }
+    }
+
+    /// Waits until no worker is busy.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn wait(&self) {
+        self.wait_to(|| None);
+    }
+
+    /// Waits until no worker is busy, but no longer than `timeout`. True if there came a moment when none was.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        // Beyond what the clock can tell there is no deadline.
+        self.wait_to(|| Instant::now().checked_add(timeout))
+    }
+
+    /// Waits until no worker is busy, but not beyond `deadline`. True if there came a moment when none was.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn wait_deadline(&self, deadline: Instant) -> bool {
+        self.wait_to(|| Some(deadline))
+    }
+
+    /// Waits until no worker is busy, as a future, for `async` code.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    pub async fn wait_async(&self) {
+        if self.count() > 0 {
+            turn::wait_async(&self.state, Cell::new(0), |_| ()).await;
+        }
+    }
+
+    fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
+        wait::checkpoint();
+        self.count() == 0 || Turn::new(&self.state, Cell::new(0)).wait(deadline())
+    }
+}
+
+impl Default for WaitGroup {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.group.done();
+    }
+}
+
+impl Drop for OwnedWorker {
+    fn drop(&mut self) {
+        self.group.done();
+    }
+}
+
+impl fmt::Debug for WaitGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitGroup").field("count", &self.count()).finish_non_exhaustive()
+    }
+}

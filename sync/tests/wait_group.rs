@@ -1,0 +1,217 @@
+//! What the wait group promises.
+
+mod common;
+#[path = "common/future.rs"]
+mod future;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Side, beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use fibra_runtime as fibra;
+use fibra_sync::{OwnedWorker, WaitGroup, Worker};
+use future::{block_on, poll};
+
+const SHORT: Duration = Duration::from_millis(5);
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn without_workers_nobody_waits() {
+    everywhere(|| {
+        let group = WaitGroup::default();
+        group.wait();
+        assert!(group.wait_timeout(Duration::ZERO) && group.wait_deadline(Instant::now()));
+        group.add(0);
+        group.wait();
+        block_on(group.wait_async());
+    });
+}
+
+#[test]
+fn a_wait_ends_when_all_are_done() {
+    everywhere(|| {
+        let group = Arc::new(WaitGroup::new());
+        let done = Arc::new(AtomicUsize::new(0));
+        group.add(20);
+        let workers: Vec<_> = (0..20)
+            .map(|_| {
+                let (group, done) = (Arc::clone(&group), Arc::clone(&done));
+                beside(move || {
+                    give_way();
+                    done.fetch_add(1, Relaxed);
+                    group.done();
+                })
+            })
+            .collect();
+        group.wait();
+        assert_eq!(done.load(Relaxed), 20);
+        workers.into_iter().for_each(Side::join);
+    });
+}
+
+#[test]
+fn guards_count_in_and_out() {
+    everywhere(|| {
+        let group = Arc::new(WaitGroup::new());
+        let (one, two) = (group.worker(), Arc::clone(&group).worker_owned());
+        assert_eq!(group.count(), 2);
+        drop(one);
+        assert!(!group.wait_timeout(SHORT) && !group.wait_deadline(Instant::now()));
+        let worker = beside(move || drop(two));
+        group.wait();
+        worker.join();
+    });
+}
+
+#[test]
+fn a_worker_that_panics_or_is_cancelled_is_done() {
+    in_tasks(|| {
+        let group = Arc::new(WaitGroup::new());
+        let busy = [(); 2].map(|()| Arc::clone(&group).worker_owned());
+        let [panics, sleeps] = busy;
+        let panics = fibra::spawn(move || {
+            let _busy = panics;
+            std::panic::resume_unwind(Box::new(()));
+        });
+        let sleeps = fibra::spawn(move || {
+            let _busy = sleeps;
+            fibra::sleep(LONG);
+        });
+        pause();
+        sleeps.task().cancel();
+        group.wait();
+        assert!(panics.join().is_err() && sleeps.join().is_err());
+    });
+}
+
+#[test]
+fn it_may_be_used_again_and_again() {
+    everywhere(|| {
+        let (group, done) = (Arc::new(WaitGroup::new()), Arc::new(AtomicUsize::new(0)));
+        for round in 1..=50 {
+            let workers: Vec<_> = (0..4)
+                .map(|_| {
+                    let (busy, done) = (Arc::clone(&group).worker_owned(), Arc::clone(&done));
+                    beside(move || {
+                        done.fetch_add(1, Relaxed);
+                        drop(busy);
+                    })
+                })
+                .collect();
+            group.wait();
+            assert_eq!(done.load(Relaxed), 4 * round);
+            workers.into_iter().for_each(Side::join);
+        }
+    });
+}
+
+#[test]
+fn those_who_waited_go_on_also_when_others_are_added_at_once() {
+    everywhere(|| {
+        for _ in 0..10 {
+            let group = Arc::new(WaitGroup::new());
+            group.add(1);
+            let waiters: Vec<_> = (0..5)
+                .map(|_| {
+                    let group = Arc::clone(&group);
+                    beside(move || group.wait_timeout(LONG))
+                })
+                .collect();
+            pause();
+            group.done();
+            group.add(1);
+            assert!(waiters.into_iter().all(Side::join));
+            assert!(!group.wait_timeout(Duration::ZERO));
+            group.done();
+        }
+    });
+}
+
+#[test]
+fn a_group_below_zero_panics_and_changes_nothing() {
+    let group = WaitGroup::new();
+    assert!(catch_unwind(AssertUnwindSafe(|| group.done())).is_err());
+    group.add(2);
+    assert!(catch_unwind(AssertUnwindSafe(|| group.add(usize::MAX))).is_err());
+    group.done();
+    group.done();
+    assert!(catch_unwind(AssertUnwindSafe(|| group.done())).is_err());
+    assert_eq!(group.count(), 0);
+}
+
+#[test]
+fn tasks_and_threads_are_one_group() {
+    guarded(|| {
+        let group = WaitGroup::new();
+        group.add(60);
+        thread::scope(|threads| {
+            (0..10).for_each(|_| drop(threads.spawn(|| group.done())));
+            threads.spawn(|| group.wait());
+            runtime(2).run(|| {
+                fibra::scope(|tasks| (0..50).for_each(|_| drop(tasks.spawn(|| group.done()))));
+                group.wait();
+            });
+        });
+    });
+}
+
+#[test]
+fn futures_wait_too() {
+    everywhere(|| {
+        let group = WaitGroup::new();
+        let woken = [Arc::default(), Arc::default()];
+        let busy = group.worker();
+        let mut first = Box::pin(group.wait_async());
+        let mut second = Box::pin(group.wait_async());
+        assert!(
+            poll(first.as_mut(), &woken[0]).is_pending() && poll(second.as_mut(), &woken[1]).is_pending()
+        );
+        drop(first);
+        drop(busy);
+        assert_eq!((woken[0].times(), woken[1].times()), (0, 1));
+        assert!(poll(second.as_mut(), &woken[1]).is_ready());
+    });
+}
+
+#[test]
+fn done_and_timed_out_at_once() {
+    everywhere(|| {
+        let (group, released) = (Arc::new(WaitGroup::new()), Arc::new(AtomicUsize::new(0)));
+        let waiters: Vec<_> = (0..3_u64)
+            .map(|seed| {
+                let (group, released) = (Arc::clone(&group), Arc::clone(&released));
+                beside(move || {
+                    for round in 0..1500 {
+                        let ended = group.wait_timeout(Duration::from_micros((round * 7 + seed * 13) % 30));
+                        released.fetch_add(usize::from(ended), SeqCst);
+                        give_way();
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..1500 {
+            let busy = [group.worker(), group.worker()];
+            give_way();
+            drop(busy);
+        }
+        waiters.into_iter().for_each(Side::join);
+        assert_eq!(group.count(), 0);
+        group.wait();
+    });
+}
+
+#[test]
+fn it_says_what_it_is() {
+    static GROUP: WaitGroup = WaitGroup::new();
+    assert_eq!(format!("{GROUP:?}"), "WaitGroup { count: 0, .. }");
+}
+
+fn _shared_and_sent(group: &WaitGroup) {
+    fn all<T: Send + Sync>() {}
+    fn sent<T: Send>(_: T) {}
+    all::<(WaitGroup, Worker<'_>, OwnedWorker)>();
+    sent(group.wait_async());
+}
