@@ -3,6 +3,7 @@
 pub mod broadcast;
 mod lazy_lock;
 mod auto_reset_event;
+mod barrier;
 mod countdown;
 mod countdown_event;
 mod crowd;
@@ -24,6 +25,7 @@ use fibra_runtime::wait;
 
 pub use lazy_lock::LazyLock;
 pub use auto_reset_event::AutoResetEvent;
+pub use barrier::{Barrier, BarrierWaitResult};
 pub use countdown_event::CountdownEvent;
 pub use manual_reset_event::ManualResetEvent;
 pub use once::{Once, OnceState};

@@ -37,6 +37,8 @@ mod once_models;
 mod oneshot_models;
 #[path = "loom/watch_models.rs"]
 mod watch_models;
+#[path = "../src/barrier/round.rs"]
+mod barrier_round;
 #[path = "../src/countdown.rs"]
 mod countdown;
 #[path = "../src/crowd.rs"]
@@ -44,6 +46,8 @@ mod crowd;
 #[path = "../src/permits.rs"]
 mod permits;
 
+#[path = "loom/barrier_models.rs"]
+mod barrier_models;
 #[path = "loom/countdown_models.rs"]
 mod countdown_models;
 #[path = "loom/permits_models.rs"]
