@@ -53,4 +53,31 @@ fn rw_cache_lets_the_writer_go_before_later_readers_and_these_enter_together() {
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(text.matches("20 readers were inside together").count(), 2, "{text}");
     assert!(text.contains("early readers see 3, then the writer sets 4, then late readers see 4"), "{text}");
+fn cooperative_semaphore_lets_three_in_at_once() {
+    for workers in ["1", "2"] {
+        let text = prints("cooperative_semaphore", &[workers]);
+        assert_eq!(text.matches("enters").count(), 10, "{text}");
+        assert!(text.contains("at most 3 inside at once"), "{text}");
+        let inside = text.lines().filter_map(|line| line.strip_suffix(" inside")?.rsplit(' ').next());
+        assert!(
+            inside.map(|count| count.parse::<u32>().expect("a number")).all(|count| count <= 3),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn readers_writers_read_whole_triples() {
+    for workers in ["1", "2"] {
+        let text = prints("readers_writers", &["3000", workers]);
+        assert!(text.contains("9000 triples were read, all of equal values"), "{text}");
+    }
+}
+
+/// What an example says that ends well.
+fn prints(name: &str, arguments: &[&str]) -> String {
+    let output = example(name).args(arguments).output().expect("the example");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
 }
