@@ -11,6 +11,7 @@ mod manual_reset_event;
 mod once;
 mod once_cell;
 pub mod oneshot;
+mod mutex;
 mod primitive;
 mod rwlock;
 pub mod watch;
@@ -36,3 +37,4 @@ pub use rwlock::{
 };
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 pub use wait_group::{OwnedWorker, WaitGroup, Worker};
+pub use mutex::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex};

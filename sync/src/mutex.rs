@@ -1,0 +1,69 @@
+//! A mutual exclusion lock that knows its owner.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `mutex/owner_word.rs` | the word: whose the lock is, and who is to be woken; pure, modelled |
+//! | `mutex/line.rs` | the word and the list of those who wait; modelled |
+//! | `mutex/raw.rs` | how callers wait, and when an unlock hands over |
+
+pub(crate) mod line;
+pub(crate) mod owner_word;
+pub(crate) mod raw;
+
+pub use raw::RawMutex;
+
+/// Protects a value that tasks and threads use one at a time.
+///
+/// A caller that finds it locked waits: a task leaves its worker to others, a plain thread blocks. The interface is that of
+/// [`lock_api::Mutex`]: `lock`, `try_lock`, `try_lock_for`, `try_lock_until`, guards that map, guards of an `Arc`, and
+/// `unlock_fair` and `bump` on a guard. 24 bytes beside the value.
+///
+/// # Fairness
+/// Waiters are woken in the order in which they came, the longest first, and compete with whoever comes by: a short section
+/// is locked again and again without a switch. One that is woken and comes too late goes back to the front, and is bypassed
+/// no more: the next unlock on its worker hands the lock over to it, one on another worker or thread does so after about a
+/// millisecond. `MutexGuard::unlock_fair` hands over at once.
+///
+/// # Cancellation
+/// Not a cancellation point: locks are needed for cleaning up. A deadline around a lock does not end it either; the timed forms
+/// have their own.
+///
+/// # Panics
+/// `lock` panics when the calling task or thread holds the lock already. The untimed forms cannot tell `Mutex` from a
+/// deadlock otherwise; `try_lock` just fails, and the timed forms wait out their time.
+///
+/// # Deadlocks
+/// A guard that is forgotten leaves the lock locked for ever. So do two tasks of which each waits for the other's lock.
+///
+/// # Differences from std
+/// No poisoning: a task that panics with the lock held unlocks it, and the next one finds the value as it was left.
+///
+/// A guard may be held while the task sleeps or yields, and may be dropped by another task of the same thread (it is
+/// not `Send`, but reaches one through an `Rc`): whoever drops it unlocks.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use fibra_sync as sync;
+/// use std::sync::Arc;
+/// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+/// let count = Arc::new(sync::Mutex::new(0));
+/// let adders = [(); 3].map(|()| {
+///     let count = Arc::clone(&count);
+///     fibra::spawn(move || *count.lock() += 1)
+/// });
+/// adders.map(|adder| adder.join().unwrap());
+/// assert_eq!(*count.lock(), 3);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
+
+/// Unlocks a [`Mutex`] when dropped.
+pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
+
+/// The guard of a part of what a [`Mutex`] protects.
+pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
+
+/// A guard that owns its [`Mutex`] by an `Arc` instead of borrowing it.
+pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex, T>;

@@ -1,0 +1,208 @@
+//! The untyped mutex: how its callers wait in line, and when an unlock hands over.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use lock_api::GuardNoSend;
+
+use super::line::{Given, Line, Manner, Seat};
+use super::owner_word::{Attempt, Comer};
+use crate::wait::list::Node;
+use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+/// How long a waiter of another worker may be bypassed before it gets the lock handed over.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// The lock under a [`Mutex`](super::Mutex), without what it protects.
+pub struct RawMutex {
+    line: Line,
+}
+
+impl RawMutex {
+    /// The line, for a condition whose waiters go into it.
+    pub(crate) fn line(&self) -> &Line {
+        &self.line
+    }
+
+    #[cold]
+    #[track_caller]
+    fn lock_slow(&self, me: u64) {
+        if self.line.owner() == me {
+            locked_twice();
+        }
+        let _ = self.acquire(me, None);
+    }
+
+    /// Takes the lock for the caller, whose number is `me`, until `deadline`. True if taken.
+    #[cold]
+    pub(crate) fn acquire(&self, me: u64, deadline: Option<Instant>) -> bool {
+        self.compete(&Node::with(Seat::new(me)), Comer::New, deadline)
+    }
+
+    /// The same, with a node that may have been in the line before.
+    pub(crate) fn compete(&self, node: &Node<Seat>, mut comer: Comer, deadline: Option<Instant>) -> bool {
+        let seat = node.data();
+        loop {
+            let take = || self.line.take(seat.number(), comer) == Attempt::Taken;
+            if take() || wait::spin_until(take) {
+                return true;
+            }
+            seat.home.set(wait::home());
+            let turn = Turn { line: &self.line, node, comer };
+            match (wait::sleep_shielded(&turn, deadline), seat.given()) {
+                (Waking::Notified, Given::Lock) => return true,
+                (Waking::Notified, Given::Wake) => comer = Comer::Woken,
+                (Waking::TimedOut | Waking::Cancelled, _) => return false,
+            }
+        }
+    }
+
+    /// Passes the lock on as `manner` says. By the owner, without his guard.
+    #[cold]
+    pub(crate) fn release(&self, manner: impl FnOnce(&Seat) -> Manner) {
+        if let Some(wake) = self.line.release(manner) {
+            wake.wake();
+        }
+    }
+}
+
+/// How an unlock treats the longest waiter.
+pub(crate) fn bounded_barging(seat: &Seat) -> Manner {
+    if !seat.bypassed.get() {
+        return Manner::Wake;
+    }
+    if seat.home.get().is_some() && seat.home.get() == wait::home() {
+        return Manner::HandOver;
+    }
+    let now = Instant::now();
+    match seat.since.get() {
+        Some(since) if now.saturating_duration_since(since) >= PATIENCE => Manner::HandOver,
+        Some(_) => Manner::Wake,
+        None => {
+            seat.since.set(Some(now));
+            Manner::Wake
+        }
+    }
+}
+
+#[cold]
+#[track_caller]
+fn locked_twice() -> ! {
+    panic!(
+        "fibra::sync::Mutex locked twice by {}, which would wait for itself for ever: drop the first guard before, or take \
+         a ReentrantMutex",
+        wait::describe_caller()
+    )
+}
+
+// SAFETY: of those who take the owner word from free exactly one succeeds, and a hand-over leaves it to one waiter; taking
+// acquires and releasing releases. Only `lock_slow` unwinds, without having taken the lock. The line holds no node of
+// anybody who does not borrow the lock, so a locked one may be moved and dropped by who owns it.
+unsafe impl lock_api::RawMutex for RawMutex {
+    #[expect(clippy::declare_interior_mutable_const, reason = "lock_api asks for it")]
+    const INIT: Self = RawMutex { line: Line::new() };
+
+    type Guard = GuardNoSend;
+
+    #[inline]
+    #[track_caller]
+    fn lock(&self) -> GuardNoSend {
+        let me = wait::owner().get();
+        if !self.line.take_free(me) {
+            self.lock_slow(me);
+        }
+        GuardNoSend::new()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardNoSend> {
+        let me = wait::owner().get();
+        let taken = self.line.take_free(me) || self.line.take(me, Comer::New) == Attempt::Taken;
+        taken.then(GuardNoSend::new)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _guard: GuardNoSend) {
+        if !self.line.release_alone() {
+            self.release(bounded_barging);
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.line.owner() != 0
+    }
+}
+
+// SAFETY: as for `RawMutex`.
+unsafe impl lock_api::RawMutexFair for RawMutex {
+    unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
+        // With a waiter on its way and others in the line, one of those gets the lock.
+        match self.line.has_waiters() {
+            true => self.release(|_| Manner::HandOver),
+            // SAFETY: by this function's contract.
+            false => unsafe { lock_api::RawMutex::unlock(self, GuardNoSend::new()) },
+        }
+    }
+
+    unsafe fn bump(&self, _guard: &mut GuardNoSend) {
+        if self.line.has_waiters() {
+            self.release(|_| Manner::HandOver);
+            // Not by `lock`: it cannot be locked twice.
+            let _ = self.acquire(wait::owner().get(), None);
+        }
+    }
+}
+
+// SAFETY: as for `RawMutex`.
+unsafe impl lock_api::RawMutexTimed for RawMutex {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<GuardNoSend> {
+        let me = wait::owner().get();
+        // Beyond what the clock can tell there is no deadline.
+        let taken = self.line.take_free(me) || self.acquire(me, Instant::now().checked_add(timeout));
+        taken.then(GuardNoSend::new)
+    }
+
+    fn try_lock_until(&self, deadline: Instant) -> Option<GuardNoSend> {
+        let me = wait::owner().get();
+        let taken = self.line.take_free(me) || self.acquire(me, Some(deadline));
+        taken.then(GuardNoSend::new)
+    }
+}
+
+impl fmt::Debug for RawMutex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawMutex").field("locked", &lock_api::RawMutex::is_locked(self)).finish_non_exhaustive()
+    }
+}
+
+/// One sleep in the line.
+struct Turn<'a> {
+    line: &'a Line,
+    node: &'a Node<Seat>,
+    comer: Comer,
+}
+
+impl WaitStrategy for Turn<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: the node outlives the sleep, before whose end it is withdrawn or its wake has landed, and is in no list;
+        // the wake is dropped unused, or taken out of the line under its lock.
+        match unsafe { self.line.enter(self.node, me.raw(), self.comer) } {
+            true => Asleep::Rouse,
+            false => Asleep::Stay,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        if why == Waking::Notified {
+            return Withdrawal::Withdrawn;
+        }
+        // SAFETY: the node is in this line or in none.
+        match unsafe { self.line.leave(self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}
