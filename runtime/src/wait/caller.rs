@@ -13,8 +13,8 @@ use crate::task::Task;
 const ROUNDS: u32 = 16;
 
 thread_local! {
-    /// The number of this thread as an owner; 0 before it is asked for.
-    static NUMBER: Cell<u64> = const { Cell::new(0) };
+    /// The number of this thread as an owner, once it was asked for.
+    static NUMBER: Cell<Option<NonZeroU64>> = const { Cell::new(None) };
 }
 
 /// The number of the task or the thread that runs here. No other task and no other thread ever has it, also after this one
@@ -23,20 +23,42 @@ thread_local! {
 /// Fits into 62 bits: it would take a century to spawn so many tasks.
 #[inline(never)]
 pub fn owner() -> NonZeroU64 {
-    let number = match current::task() {
-        Some(task) => task.header().id,
+    match current::task() {
+        Some(task) => numbered(task.header().id),
         None => thread_number(),
-    };
-    NonZeroU64::new(number).expect("numbers begin with 1")
+    }
 }
 
-fn thread_number() -> u64 {
-    let number = NUMBER.get();
-    if number != 0 {
+fn numbered(id: u64) -> NonZeroU64 {
+    NonZeroU64::new(id).expect("numbers begin with 1")
+}
+
+/// As [`owner`], and counts one operation of the caller as [`charge`](super::charge) does: for locks that are taken without
+/// a wait, where two ways to the worker would cost more than the lock may.
+#[inline(never)]
+pub fn charged_owner() -> NonZeroU64 {
+    let number = current::with_worker(|worker| match worker.charge() || worker.in_hook.get() {
+        true => None,
+        false => NonZeroU64::new(worker.running()?.header().id),
+    });
+    match number {
+        Some(number) => number.unwrap_or_else(charged_owner_slow),
+        None => thread_number(),
+    }
+}
+
+#[inline(never)]
+fn charged_owner_slow() -> NonZeroU64 {
+    super::charge();
+    owner()
+}
+
+fn thread_number() -> NonZeroU64 {
+    if let Some(number) = NUMBER.get() {
         return number;
     }
-    let number = crate::runtime::reserve_ids(1);
-    NUMBER.set(number);
+    let number = numbered(crate::runtime::reserve_ids(1));
+    NUMBER.set(Some(number));
     number
 }
 

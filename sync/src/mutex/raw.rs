@@ -107,7 +107,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
     #[inline]
     #[track_caller]
     fn lock(&self) -> GuardNoSend {
-        let me = wait::owner().get();
+        let me = wait::charged_owner().get();
         if !self.line.take_free(me) {
             self.lock_slow(me);
         }
