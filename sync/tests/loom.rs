@@ -52,3 +52,5 @@ mod barrier_models;
 mod countdown_models;
 #[path = "loom/permits_models.rs"]
 mod permits_models;
+#[path = "loom/mutex_models.rs"]
+mod mutex_models;

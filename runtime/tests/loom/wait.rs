@@ -106,6 +106,10 @@ impl Tickets {
     }
 }
 
+/// A worker, told from others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Home(usize);
+
 /// The right to wake a sleeper once, as the list keeps it.
 pub(crate) struct RawWake(pub(crate) Arc<Sleeper>);
 
