@@ -5,6 +5,7 @@ mod line;
 #[path = "../../src/mutex/owner_word.rs"]
 mod owner_word;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
@@ -12,6 +13,7 @@ use loom::thread;
 
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
+use crate::wait::word::Epoch;
 use crate::wait::{RawWake, Sleeper, Waking, waking};
 use line::{Given, Line, Manner, Seat};
 use owner_word::{Attempt, Comer};
@@ -20,6 +22,25 @@ use owner_word::{Attempt, Comer};
 struct Model {
     line: Line,
     value: UnsafeCell<u32>,
+}
+
+/// One who waits, and whether its deadline passes while it sleeps.
+struct Waiter {
+    node: Node<Seat>,
+    sleeper: Arc<Sleeper>,
+    epoch: Cell<Option<Epoch>>,
+    hurried: bool,
+}
+
+// SAFETY: the node is only touched under the line's lock, the epoch by the one who sleeps.
+unsafe impl Sync for Waiter {}
+// SAFETY: as above.
+unsafe impl Send for Waiter {}
+
+impl Waiter {
+    fn new(me: u64, hurried: bool) -> Self {
+        Waiter { node: Node::with(Seat::new(me)), sleeper: Sleeper::new(), epoch: Cell::new(None), hurried }
+    }
 }
 
 // SAFETY: the value is only reached by who has the lock, which is what the models check.
@@ -37,39 +58,52 @@ impl Model {
         Arc::new(model)
     }
 
-    /// One sleep in the line, from the first to the last line of `sleep_in`. If `expires`, its deadline passes meanwhile.
-    fn sleep(&self, node: &Node<Seat>, sleeper: &Arc<Sleeper>, comer: Comer, expires: bool) -> Waking {
-        let epoch = sleeper.word.begin(true);
+    /// Goes into the line, with the first lines of `sleep_in`. False if the lock was free and is taken.
+    fn enter(&self, waiter: &Waiter, comer: Comer) -> bool {
+        let epoch = waiter.sleeper.word.begin(true);
+        waiter.epoch.set(Some(epoch));
         // SAFETY: the node lives until `acquire` ends, before which it has left the line or its wake has landed.
-        if unsafe { self.line.enter(node, RawWake(Arc::clone(sleeper)), comer) } {
-            return Waking::Notified;
-        }
+        !unsafe { self.line.enter(&waiter.node, RawWake(Arc::clone(&waiter.sleeper)), comer) }
+    }
+
+    /// Sleeps in the line, to the last line of `sleep_in`. If the waiter is in a hurry its deadline passes meanwhile.
+    fn sleep(&self, waiter: &Waiter) -> Waking {
+        let sleeper = &waiter.sleeper;
         sleeper.leave_stack_and(|| {
-            if expires {
-                sleeper.settle(sleeper.word.expire(epoch));
+            if waiter.hurried {
+                sleeper.settle(sleeper.word.expire(waiter.epoch.get().unwrap()));
             }
         });
         let why = waking(sleeper.word.why());
         // SAFETY: the node is in this line or in none.
-        if why == Waking::Notified || unsafe { self.line.leave(node) } {
+        if why == Waking::Notified || unsafe { self.line.leave(&waiter.node) } {
             return why;
         }
         sleeper.await_landing();
         Waking::Notified
     }
 
-    /// As `RawMutex::acquire`. True if taken.
-    fn acquire(&self, me: u64, sleeper: &Arc<Sleeper>, expires: bool) -> bool {
-        let node = Node::with(Seat::new(me));
-        let mut comer = Comer::New;
+    /// As `RawMutex::compete`. True if taken.
+    fn acquire(&self, waiter: &Waiter) -> bool {
+        let me = waiter.node.data().number();
+        self.line.take(me, Comer::New) == Attempt::Taken
+            || !self.enter(waiter, Comer::New)
+            || self.acquire_in_line(waiter)
+    }
+
+    /// The same, by one that is in the line.
+    fn acquire_in_line(&self, waiter: &Waiter) -> bool {
+        let seat = waiter.node.data();
         loop {
-            if self.line.take(me, comer) == Attempt::Taken {
-                return true;
-            }
-            match (self.sleep(&node, sleeper, comer, expires), node.data().given()) {
+            match (self.sleep(waiter), seat.given()) {
                 (Waking::Notified, Given::Lock) => return true,
-                (Waking::Notified, Given::Wake) => comer = Comer::Woken,
+                (Waking::Notified, Given::Wake) => (),
                 _ => return false,
+            }
+            if self.line.take(seat.number(), Comer::Woken) == Attempt::Taken
+                || !self.enter(waiter, Comer::Woken)
+            {
+                return true;
             }
         }
     }
@@ -87,11 +121,21 @@ impl Model {
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    fn pass(&self, me: u64, expires: bool, manner: Manner) -> u32 {
-        let sleeper = Sleeper::new();
-        let taken = self.acquire(me, &sleeper, expires);
+    fn pass(&self, me: u64, hurried: bool, manner: Manner) -> u32 {
+        let waiter = Waiter::new(me, hurried);
+        let taken = self.acquire(&waiter);
+        self.use_and_release(&waiter, taken, manner)
+    }
+
+    /// The same, by one that is in the line.
+    fn pass_in_line(&self, waiter: &Waiter) -> u32 {
+        let taken = self.acquire_in_line(waiter);
+        self.use_and_release(waiter, taken, Manner::Wake)
+    }
+
+    fn use_and_release(&self, waiter: &Waiter, taken: bool, manner: Manner) -> u32 {
         if taken {
-            assert_eq!(self.line.owner(), me);
+            assert_eq!(self.line.owner(), waiter.node.data().number());
             self.use_value();
             self.release(manner);
         }
@@ -164,26 +208,31 @@ fn a_hand_over_is_not_lost_to_a_deadline() {
 /// Hunts: a wake that went to a waiter whose time ends at that moment, while another waits behind it for ever.
 #[test]
 fn a_wake_is_not_lost_to_a_deadline() {
-    for manner in [Manner::Wake, Manner::HandOver] {
-        MANNER.set(manner);
-        check_bounded(2, || {
-            let model = Model::held();
-            let [hurried, patient] = [(2, true), (3, false)].map(|(me, expires)| {
-                let model = Arc::clone(&model);
-                thread::spawn(move || model.pass(me, expires, Manner::Wake))
-            });
-            model.use_value();
-            model.release(MANNER.get());
-            let hurried = hurried.join().unwrap();
-            assert_eq!(patient.join().unwrap(), 1);
-            model.assert_over(2 + hurried);
-        });
-    }
+    check_bounded(3, || two_in_line(Manner::Wake));
 }
 
-std::thread_local! {
-    // loom runs all threads of a model on one thread of the system.
-    static MANNER: std::cell::Cell<Manner> = const { std::cell::Cell::new(Manner::Wake) };
+/// Hunts: the same with a hand-over, after which the next unlock is the waiter's.
+#[test]
+fn who_got_it_at_the_last_moment_wakes_the_next() {
+    check_bounded(3, || two_in_line(Manner::HandOver));
+}
+
+fn two_in_line(manner: Manner) {
+    let model = Model::held();
+    let [hurried, patient] = [(2, true), (3, false)].map(|(me, hurried)| {
+        let waiter = Arc::new(Waiter::new(me, hurried));
+        assert!(model.enter(&waiter, Comer::New));
+        waiter
+    });
+    let hurrying = {
+        let model = Arc::clone(&model);
+        thread::spawn(move || model.pass_in_line(&hurried))
+    };
+    model.use_value();
+    model.release(manner);
+    assert_eq!(model.pass_in_line(&patient), 1);
+    let taken = hurrying.join().unwrap();
+    model.assert_over(2 + taken);
 }
 
 /// Hunts: a waiter that leaves the line when its time ends, while the unlock has seen it there.
