@@ -7,6 +7,7 @@ mod barrier;
 mod countdown;
 mod countdown_event;
 mod crowd;
+mod condvar;
 mod manual_reset_event;
 mod once;
 mod once_cell;
@@ -20,6 +21,7 @@ mod primitive;
 mod semaphore;
 mod turn;
 mod wait_group;
+mod reentrant_mutex;
 
 // The wait core, by a path that the models can give another meaning.
 use fibra_runtime::wait;
@@ -28,6 +30,7 @@ pub use lazy_lock::LazyLock;
 pub use auto_reset_event::AutoResetEvent;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use countdown_event::CountdownEvent;
+pub use condvar::{Condvar, RawCondvar, WaitTimeoutResult};
 pub use manual_reset_event::ManualResetEvent;
 pub use once::{Once, OnceState};
 pub use once_cell::OnceCell;
@@ -38,3 +41,6 @@ pub use rwlock::{
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 pub use wait_group::{OwnedWorker, WaitGroup, Worker};
 pub use mutex::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex};
+pub use reentrant_mutex::{
+    ArcReentrantMutexGuard, MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard, ThreadAndTaskId,
+};

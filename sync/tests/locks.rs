@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
-use fibra_sync::Mutex;
+use fibra_sync::{Mutex, ReentrantMutex};
 
 /// A lock of one holder at a time.
 trait Exclusive: Send + Sync + 'static {
@@ -27,6 +27,26 @@ impl Exclusive for Mutex<()> {
 
     fn new() -> Self {
         Mutex::new(())
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.lock()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_lock()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.try_lock_for(timeout)
+    }
+}
+
+impl Exclusive for ReentrantMutex<()> {
+    type Guard<'a> = fibra_sync::ReentrantMutexGuard<'a, ()>;
+
+    fn new() -> Self {
+        ReentrantMutex::new(())
     }
 
     fn lock(&self) -> Self::Guard<'_> {
@@ -71,6 +91,7 @@ macro_rules! suite {
 }
 
 suite!(mutex, Mutex<()>);
+suite!(reentrant_mutex, ReentrantMutex<()>);
 
 /// A lock, and a count that goes wrong when two are inside.
 struct Guarded<L> {

@@ -57,9 +57,25 @@ impl RawMutex {
         }
     }
 
-    /// Passes the lock on as `manner` says. By the owner, without his guard.
+    /// Locks again after a condition's wait, by one that was notified and served out of the line.
+    pub(crate) fn relock(&self, node: &Node<Seat>) {
+        match node.data().given() {
+            Given::Lock => (),
+            Given::Wake => _ = self.compete(node, Comer::Woken, None),
+        }
+    }
+
+    /// Unlocks. By the owner, without the guard.
+    #[inline]
+    pub(crate) fn release(&self) {
+        if !self.line.release_alone() {
+            self.pass_on(bounded_barging);
+        }
+    }
+
+    /// Unlocks with regard to the longest waiter, as `manner` says.
     #[cold]
-    pub(crate) fn release(&self, manner: impl FnOnce(&Seat) -> Manner) {
+    fn pass_on(&self, manner: impl FnOnce(&Seat) -> Manner) {
         if let Some(wake) = self.line.release(manner) {
             wake.wake();
         }
@@ -67,7 +83,7 @@ impl RawMutex {
 }
 
 /// How an unlock treats the longest waiter.
-pub(crate) fn bounded_barging(seat: &Seat) -> Manner {
+fn bounded_barging(seat: &Seat) -> Manner {
     if !seat.bypassed.get() {
         return Manner::Wake;
     }
@@ -123,9 +139,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     unsafe fn unlock(&self, _guard: GuardNoSend) {
-        if !self.line.release_alone() {
-            self.release(bounded_barging);
-        }
+        self.release();
     }
 
     fn is_locked(&self) -> bool {
@@ -138,15 +152,14 @@ unsafe impl lock_api::RawMutexFair for RawMutex {
     unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
         // With a waiter on its way and others in the line, one of those gets the lock.
         match self.line.has_waiters() {
-            true => self.release(|_| Manner::HandOver),
-            // SAFETY: by this function's contract.
-            false => unsafe { lock_api::RawMutex::unlock(self, GuardNoSend::new()) },
+            true => self.pass_on(|_| Manner::HandOver),
+            false => self.release(),
         }
     }
 
     unsafe fn bump(&self, _guard: &mut GuardNoSend) {
         if self.line.has_waiters() {
-            self.release(|_| Manner::HandOver);
+            self.pass_on(|_| Manner::HandOver);
             // Not by `lock`: it cannot be locked twice.
             let _ = self.acquire(wait::owner().get(), None);
         }
