@@ -14,6 +14,8 @@
 mod primitive;
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
+#[path = "loom/mutex.rs"]
+mod mutex;
 
 #[path = "../src/rwlock/raw.rs"]
 mod rwlock;
@@ -52,5 +54,7 @@ mod barrier_models;
 mod countdown_models;
 #[path = "loom/permits_models.rs"]
 mod permits_models;
+#[path = "loom/condvar_models.rs"]
+mod condvar_models;
 #[path = "loom/mutex_models.rs"]
 mod mutex_models;

@@ -1,45 +1,40 @@
 //! The line before a mutex, with the sleeps of those in it.
 
-#[path = "../../src/mutex/line.rs"]
-mod line;
-#[path = "../../src/mutex/owner_word.rs"]
-mod owner_word;
-
 use std::cell::Cell;
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
 
+use crate::mutex::line::{Given, Line, Manner, Seat};
+use crate::mutex::owner_word::{Attempt, Comer};
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
 use crate::wait::word::Epoch;
 use crate::wait::{RawWake, Sleeper, Waking, waking};
-use line::{Given, Line, Manner, Seat};
-use owner_word::{Attempt, Comer};
 
 /// A mutex without its clock and its homes.
-struct Model {
-    line: Line,
+pub(crate) struct Model {
+    pub(crate) line: Line,
     value: UnsafeCell<u32>,
 }
 
 /// One who waits, and whether its deadline passes while it sleeps.
-struct Waiter {
-    node: Node<Seat>,
-    sleeper: Arc<Sleeper>,
-    epoch: Cell<Option<Epoch>>,
-    hurried: bool,
+pub(crate) struct Waiter {
+    pub(crate) node: Node<Seat>,
+    pub(crate) sleeper: Arc<Sleeper>,
+    pub(crate) epoch: Cell<Option<Epoch>>,
+    pub(crate) hurried: Cell<bool>,
 }
 
-// SAFETY: the node is only touched under the line's lock, the epoch by the one who sleeps.
+// SAFETY: the node is only touched under the line's lock, the other cells by the one who sleeps.
 unsafe impl Sync for Waiter {}
 // SAFETY: as above.
 unsafe impl Send for Waiter {}
 
 impl Waiter {
-    fn new(me: u64, hurried: bool) -> Self {
-        Waiter { node: Node::with(Seat::new(me)), sleeper: Sleeper::new(), epoch: Cell::new(None), hurried }
+    pub(crate) fn new(me: u64, hurried: bool) -> Self {
+        Waiter { node: Node::with(Seat::new(me)), sleeper: Sleeper::new(), epoch: Cell::new(None), hurried: Cell::new(hurried) }
     }
 }
 
@@ -50,7 +45,7 @@ unsafe impl Send for Model {}
 
 impl Model {
     /// One that is held by number 1, who has yet to unlock.
-    fn held() -> Arc<Self> {
+    pub(crate) fn held() -> Arc<Self> {
         let model = Model { line: Line::new(), value: UnsafeCell::new(0) };
         assert!(model.line.take_free(1));
         assert!(model.line.release(|_| Manner::Wake).is_none());
@@ -59,7 +54,7 @@ impl Model {
     }
 
     /// Goes into the line, with the first lines of `sleep_in`. False if the lock was free and is taken.
-    fn enter(&self, waiter: &Waiter, comer: Comer) -> bool {
+    pub(crate) fn enter(&self, waiter: &Waiter, comer: Comer) -> bool {
         let epoch = waiter.sleeper.word.begin(true);
         waiter.epoch.set(Some(epoch));
         // SAFETY: the node lives until `acquire` ends, before which it has left the line or its wake has landed.
@@ -70,7 +65,7 @@ impl Model {
     fn sleep(&self, waiter: &Waiter) -> Waking {
         let sleeper = &waiter.sleeper;
         sleeper.leave_stack_and(|| {
-            if waiter.hurried {
+            if waiter.hurried.get() {
                 sleeper.settle(sleeper.word.expire(waiter.epoch.get().unwrap()));
             }
         });
@@ -92,7 +87,7 @@ impl Model {
     }
 
     /// The same, by one that is in the line.
-    fn acquire_in_line(&self, waiter: &Waiter) -> bool {
+    pub(crate) fn acquire_in_line(&self, waiter: &Waiter) -> bool {
         let seat = waiter.node.data();
         loop {
             match (self.sleep(waiter), seat.given()) {
@@ -108,7 +103,7 @@ impl Model {
         }
     }
 
-    fn release(&self, manner: Manner) {
+    pub(crate) fn release(&self, manner: Manner) {
         let alone = manner == Manner::Wake && self.line.release_alone();
         if !alone && let Some(wake) = self.line.release(|_| manner) {
             wake.wake();
@@ -116,12 +111,12 @@ impl Model {
     }
 
     /// What is done with the lock.
-    fn use_value(&self) {
+    pub(crate) fn use_value(&self) {
         // SAFETY: the caller has the lock.
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    fn pass(&self, me: u64, hurried: bool, manner: Manner) -> u32 {
+    pub(crate) fn pass(&self, me: u64, hurried: bool, manner: Manner) -> u32 {
         let waiter = Waiter::new(me, hurried);
         let taken = self.acquire(&waiter);
         self.use_and_release(&waiter, taken, manner)
@@ -143,7 +138,7 @@ impl Model {
     }
 
     /// Once all have ended: nobody waits, the lock is free, and it was used so often.
-    fn assert_over(&self, uses: u32) {
+    pub(crate) fn assert_over(&self, uses: u32) {
         assert_eq!(self.line.owner(), 0);
         assert!(!self.line.has_waiters());
         assert!(self.line.take_free(9), "no flag is left");

@@ -1,0 +1,167 @@
+//! A condition's crowd, the line that it goes to, and the sleeps of those in it.
+
+#[path = "../../src/condvar/crowd.rs"]
+mod crowd;
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::mutex::line::{Given, Manner};
+use crate::mutex::owner_word::{Attempt, Comer};
+use crate::mutex_models::{Model, Waiter};
+use crate::primitive::check_bounded;
+use crate::wait::{RawWake, Waking, waking};
+use crowd::{Audience, Crowd};
+
+/// A condition on the value of a mutex, which number 1 holds at first.
+struct Condition {
+    mutex: Arc<Model>,
+    crowd: Crowd,
+}
+
+impl Condition {
+    fn new() -> Arc<Self> {
+        let condition = Condition { mutex: Model::held(), crowd: Crowd::new() };
+        // Each of loom's objects is made by its first use.
+        let first = Waiter::new(1, false);
+        assert!(condition.enter(&first));
+        // SAFETY: it has joined.
+        assert!(unsafe { condition.crowd.leave(&first.node) });
+        assert_eq!(condition.crowd.notify(Audience::All), 0);
+        Arc::new(condition)
+    }
+
+    /// Joins the crowd, by the owner of the mutex, as the first half of `Nap::after_asleep`.
+    fn enter(&self, waiter: &Waiter) -> bool {
+        waiter.epoch.set(Some(waiter.sleeper.word.begin(false)));
+        // SAFETY: the node lives until `finish` ends, before which it has left the crowd or its wake has landed.
+        unsafe { self.crowd.join(&waiter.node, RawWake(Arc::clone(&waiter.sleeper)), &self.mutex.line) }
+    }
+
+    /// The sleep of one that has joined and unlocked, and its way back to the lock. True if notified.
+    fn finish(&self, waiter: &Waiter) -> bool {
+        let why = self.sleep(waiter);
+        let taken = match (why, waiter.node.data().given()) {
+            (Waking::Notified, Given::Lock) => true,
+            (Waking::Notified, Given::Wake) => self.relock(waiter, Comer::Woken),
+            _ => self.relock(waiter, Comer::New),
+        };
+        assert!(taken);
+        assert_eq!(self.mutex.line.owner(), waiter.node.data().number());
+        self.mutex.use_value();
+        self.mutex.release(Manner::Wake);
+        why == Waking::Notified
+    }
+
+    fn sleep(&self, waiter: &Waiter) -> Waking {
+        let sleeper = &waiter.sleeper;
+        sleeper.leave_stack_and(|| {
+            if waiter.hurried.replace(false) {
+                sleeper.settle(sleeper.word.expire(waiter.epoch.get().unwrap()));
+            }
+        });
+        let why = waking(sleeper.word.why());
+        // SAFETY: it has joined.
+        if why == Waking::Notified || unsafe { self.crowd.leave(&waiter.node) } {
+            return why;
+        }
+        sleeper.await_landing();
+        Waking::Notified
+    }
+
+    fn relock(&self, waiter: &Waiter, comer: Comer) -> bool {
+        let me = waiter.node.data().number();
+        self.mutex.line.take(me, comer) == Attempt::Taken
+            || !self.mutex.enter(waiter, comer)
+            || self.mutex.acquire_in_line(waiter)
+    }
+}
+
+/// Hunts: a notification between a waiter's unlock and its sleep that is lost.
+#[test]
+fn who_unlocked_to_wait_is_notified() {
+    check_bounded(3, || {
+        let condition = Condition::new();
+        let notifier = {
+            let condition = Arc::clone(&condition);
+            thread::spawn(move || {
+                let passed = condition.mutex.pass(2, false, Manner::Wake);
+                (passed, condition.crowd.notify(Audience::One))
+            })
+        };
+        let waiter = Waiter::new(1, false);
+        assert!(condition.enter(&waiter));
+        condition.mutex.release(Manner::Wake);
+        assert!(condition.finish(&waiter));
+        assert_eq!(notifier.join().unwrap(), (1, 1));
+        condition.mutex.assert_over(2);
+    });
+}
+
+/// Hunts: a notification that both went to a waiter and found it gone, or neither, as its deadline passes.
+#[test]
+fn a_notification_and_a_deadline_agree() {
+    check_bounded(3, || {
+        let condition = Condition::new();
+        let notifier = {
+            let condition = Arc::clone(&condition);
+            thread::spawn(move || condition.crowd.notify(Audience::One) == 1)
+        };
+        let waiter = Waiter::new(1, true);
+        let notified = condition.enter(&waiter) && {
+            condition.mutex.release(Manner::Wake);
+            condition.finish(&waiter)
+        };
+        assert_eq!(notifier.join().unwrap(), notified);
+        condition.mutex.assert_over(1);
+    });
+}
+
+/// Hunts: waiters put into the line of a lock that is being unlocked, of whom nobody is woken.
+#[test]
+fn notified_while_the_mutex_is_unlocked_they_are_served() {
+    check_bounded(3, || {
+        let condition = Condition::new();
+        let waiters = [2, 3].map(|me| {
+            let waiter = Arc::new(Waiter::new(me, false));
+            assert!(condition.enter(&waiter));
+            waiter
+        });
+        let unlocking = {
+            let condition = Arc::clone(&condition);
+            thread::spawn(move || condition.mutex.release(Manner::Wake))
+        };
+        assert_eq!(condition.crowd.notify(Audience::All), 2);
+        for waiter in &waiters {
+            assert!(condition.finish(waiter));
+        }
+        unlocking.join().unwrap();
+        condition.mutex.assert_over(2);
+    });
+}
+
+/// Hunts: a notification lost with a waiter whose time ends, while another waits for it.
+#[test]
+fn a_notification_finds_the_one_who_is_left() {
+    check_bounded(2, || {
+        let condition = Condition::new();
+        let [hurried, patient] = [(2, true), (3, false)].map(|(me, hurried)| {
+            let waiter = Arc::new(Waiter::new(me, hurried));
+            assert!(condition.enter(&waiter));
+            waiter
+        });
+        condition.mutex.release(Manner::Wake);
+        let hurrying = {
+            let condition = Arc::clone(&condition);
+            thread::spawn(move || condition.finish(&hurried))
+        };
+        assert_eq!(condition.crowd.notify(Audience::One), 1);
+        if hurrying.join().unwrap() {
+            assert_eq!(condition.crowd.notify(Audience::One), 1);
+        }
+        assert!(condition.finish(&patient));
+        assert_eq!(condition.crowd.notify(Audience::One), 0);
+        condition.mutex.assert_over(2);
+    });
+}

@@ -1,0 +1,6 @@
+//! The files of the mutex, where its models and those of the condition find them.
+
+#[path = "../../src/mutex/line.rs"]
+pub(crate) mod line;
+#[path = "../../src/mutex/owner_word.rs"]
+pub(crate) mod owner_word;
