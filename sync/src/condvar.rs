@@ -82,7 +82,9 @@ impl RawCondvar {
         let nap = Nap { crowd: &self.crowd, mutex, node: &node, refused: Cell::new(false) };
         let why = wait::sleep(&nap, deadline);
         if nap.refused.get() {
-            panic!("a Condvar is waited on with a second Mutex while others wait with the first: use one for each")
+            panic!(
+                "a Condvar is waited on with a second Mutex while others wait with the first: use one for each"
+            )
         }
         match why {
             Waking::Notified => mutex.relock(&node),
@@ -98,7 +100,6 @@ impl RawCondvar {
 // SAFETY: a waiter is in the crowd before it unlocks, so who notifies after the unlock finds it; it returns and unwinds with
 // the mutex locked by `compete`, which neither fails without a deadline nor unwinds. The guard has no state.
 unsafe impl lock_api::RawCondvar for RawCondvar {
-    #[expect(clippy::declare_interior_mutable_const, reason = "lock_api asks for it")]
     const INIT: Self = RawCondvar { crowd: Crowd::new() };
 
     type RawMutex = RawMutex;

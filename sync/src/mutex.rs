@@ -29,8 +29,8 @@ pub use raw::RawMutex;
 /// have their own.
 ///
 /// # Panics
-/// `lock` panics when the calling task or thread holds the lock already. The untimed forms cannot tell `Mutex` from a
-/// deadlock otherwise; `try_lock` just fails, and the timed forms wait out their time.
+/// `lock` panics when the calling task or thread has it locked already, for it would wait for itself for ever; the message
+/// names the task. `try_lock` just fails then, and the timed forms wait out their time.
 ///
 /// # Deadlocks
 /// A guard that is forgotten leaves the lock locked for ever. So do two tasks of which each waits for the other's lock.

@@ -474,8 +474,7 @@ fn tasks_and_threads_notify_each_other() {
             let other = Arc::clone(&shared);
             let thread = thread::spawn(move || take_turns(&other, 1));
             let other = Arc::clone(&shared);
-            runtime(workers)
-                .run(move || fibra_runtime::spawn(move || take_turns(&other, 0)).join().unwrap());
+            runtime(workers).run(move || fibra_runtime::spawn(move || take_turns(&other, 0)).join().unwrap());
             thread.join().unwrap();
         }
     });
@@ -561,7 +560,9 @@ impl Queue {
 fn a_bounded_queue_of_two_conditions_passes_all_on() {
     let bounded = Some(Duration::from_millis(1));
     for (producers, consumers) in [(1, 1), (1, 5), (5, 1), (4, 4)] {
-        for (all, timeout, limit) in [(false, None, 1), (true, None, 1), (false, bounded, 3), (true, bounded, 3)] {
+        for (all, timeout, limit) in
+            [(false, None, 1), (true, None, 1), (false, bounded, 3), (true, bounded, 3)]
+        {
             let style = Style { all, timeout, limit };
             everywhere(|| pass_through_a_queue(producers, consumers, style));
         }

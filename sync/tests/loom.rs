@@ -10,12 +10,12 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
+#[path = "loom/mutex.rs"]
+mod mutex;
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
-#[path = "loom/mutex.rs"]
-mod mutex;
 
 #[path = "../src/rwlock/raw.rs"]
 mod rwlock;

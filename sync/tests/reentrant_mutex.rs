@@ -99,7 +99,8 @@ fn it_is_locked_to_many_depths_by_many() {
             })
             .collect();
         sides.into_iter().for_each(|side| side.join());
-        let expected: u32 = (0..8).map(|side| (0..60).map(|round| (side + round) % 10 + 1).sum::<u32>()).sum();
+        let expected: u32 =
+            (0..8).map(|side| (0..60).map(|round| (side + round) % 10 + 1).sum::<u32>()).sum();
         assert_eq!(mutex.lock().get(), u64::from(expected));
     });
 }

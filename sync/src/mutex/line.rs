@@ -118,11 +118,12 @@ impl Line {
             node.data().given.set(Given::Lock);
             return true;
         }
-        // SAFETY: by this function's contract.
         match comer {
+            // SAFETY: by this function's contract.
             Comer::New => unsafe { waiters.push_back(node, wake) },
             Comer::Woken => {
                 node.data().bypassed.set(true);
+                // SAFETY: as above.
                 unsafe { waiters.push_front(node, wake) }
             }
         }

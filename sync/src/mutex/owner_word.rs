@@ -49,6 +49,16 @@ const ONE_OWNER: u64 = 1 << 2;
 /// The owner word of one lock.
 pub(crate) struct OwnerWord(AtomicU64);
 
+/// The word of a lock that `number` owns.
+const fn owned(number: u64, flags: u64) -> u64 {
+    (number * ONE_OWNER) | flags
+}
+
+/// The flags that tell whether there are waiters.
+const fn waiters(some: bool) -> u64 {
+    if some { WAITERS } else { 0 }
+}
+
 /// Who comes to the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Comer {
@@ -86,13 +96,13 @@ impl OwnerWord {
     #[inline]
     pub(crate) fn take_free(&self, me: u64) -> bool {
         // Acquire: pairs with the Release of `release_alone`, `release_and_wake` and `hand_over`.
-        self.0.compare_exchange(0, me * ONE_OWNER, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.0.compare_exchange(0, owned(me, 0), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Takes the lock if it is free.
     pub(crate) fn take(&self, me: u64, comer: Comer) -> Attempt {
         self.change(|seen| match seen / ONE_OWNER {
-            0 => Ok(me * ONE_OWNER | comer.leaves(seen)),
+            0 => Ok(owned(me, comer.leaves(seen))),
             owner => Err(owner),
         })
     }
@@ -104,8 +114,8 @@ impl OwnerWord {
         let _ = self.change(|seen| {
             owner = seen / ONE_OWNER;
             match owner {
-                0 => Ok(me * ONE_OWNER | comer.leaves(seen)),
-                _ => Ok(owner * ONE_OWNER | comer.leaves(seen) | WAITERS),
+                0 => Ok(owned(me, comer.leaves(seen))),
+                _ => Ok(owned(owner, comer.leaves(seen) | WAITERS)),
             }
         });
         if owner == 0 { Attempt::Taken } else { Attempt::Owned(owner) }
@@ -163,7 +173,7 @@ impl OwnerWord {
     /// the owner, under the line's lock.
     pub(crate) fn release_and_wake(&self, more: bool) {
         // Release: as in `release_alone`. A plain store: see above.
-        self.0.store(WOKEN | if more { WAITERS } else { 0 }, Ordering::Release);
+        self.0.store(WOKEN | waiters(more), Ordering::Release);
     }
 
     /// Frees the lock, the line being empty. By the owner, under the line's lock.
@@ -176,7 +186,7 @@ impl OwnerWord {
     pub(crate) fn hand_over(&self, to: u64, more: bool) {
         // As in `release_to_nobody`; the new owner sees the rest by its wake, those after it by the Release.
         let woken = self.0.load(Ordering::Relaxed) & WOKEN;
-        self.0.store(to * ONE_OWNER | woken | if more { WAITERS } else { 0 }, Ordering::Release);
+        self.0.store(owned(to, woken | waiters(more)), Ordering::Release);
     }
 
     /// Notes that waiters were put into the line. Under its lock.

@@ -115,7 +115,6 @@ fn locked_twice() -> ! {
 // acquires and releasing releases. Only `lock_slow` unwinds, without having taken the lock. The line holds no node of
 // anybody who does not borrow the lock, so a locked one may be moved and dropped by who owns it.
 unsafe impl lock_api::RawMutex for RawMutex {
-    #[expect(clippy::declare_interior_mutable_const, reason = "lock_api asks for it")]
     const INIT: Self = RawMutex { line: Line::new() };
 
     type Guard = GuardNoSend;
@@ -187,7 +186,9 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
 impl fmt::Debug for RawMutex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawMutex").field("locked", &lock_api::RawMutex::is_locked(self)).finish_non_exhaustive()
+        f.debug_struct("RawMutex")
+            .field("locked", &lock_api::RawMutex::is_locked(self))
+            .finish_non_exhaustive()
     }
 }
 

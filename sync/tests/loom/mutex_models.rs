@@ -34,7 +34,12 @@ unsafe impl Send for Waiter {}
 
 impl Waiter {
     pub(crate) fn new(me: u64, hurried: bool) -> Self {
-        Waiter { node: Node::with(Seat::new(me)), sleeper: Sleeper::new(), epoch: Cell::new(None), hurried: Cell::new(hurried) }
+        Waiter {
+            node: Node::with(Seat::new(me)),
+            sleeper: Sleeper::new(),
+            epoch: Cell::new(None),
+            hurried: Cell::new(hurried),
+        }
     }
 }
 
