@@ -170,7 +170,7 @@ fn tasks_and_threads_exclude_each_other<L: Exclusive>() {
 fn work<L: Exclusive>(shared: &Guarded<L>, rounds: usize) {
     for round in 0..rounds {
         let _guard = shared.lock.lock();
-        shared.count(round % 5 == 0);
+        shared.count(round.is_multiple_of(5));
     }
 }
 
@@ -392,7 +392,7 @@ fn hurried<L: Exclusive>(shared: &Guarded<L>, side: u64, rounds: u64) -> u64 {
         let timeout = Duration::from_nanos((round * 7919 + side * 104_729) % 20_000);
         let guard = shared.lock.try_lock_for(timeout);
         if guard.is_some() {
-            shared.count(round % 4 == 0);
+            shared.count(round.is_multiple_of(4));
         }
         guard.is_some()
     });

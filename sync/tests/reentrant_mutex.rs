@@ -82,7 +82,7 @@ fn it_is_locked_to_many_depths_by_many() {
     fn descend(mutex: &ReentrantMutex<Cell<u64>>, depth: u32) {
         let value = mutex.lock();
         let seen = value.get();
-        if depth % 4 == 0 {
+        if depth.is_multiple_of(4) {
             give_way();
         }
         value.set(seen + 1);
