@@ -6,7 +6,7 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -98,11 +98,17 @@ struct Guarded<L> {
     lock: L,
     count: AtomicU64,
     inside: AtomicUsize,
+    begun: AtomicBool,
 }
 
 impl<L: Exclusive> Guarded<L> {
     fn new() -> Arc<Self> {
-        Arc::new(Guarded { lock: L::new(), count: AtomicU64::new(0), inside: AtomicUsize::new(0) })
+        Arc::new(Guarded {
+            lock: L::new(),
+            count: AtomicU64::new(0),
+            inside: AtomicUsize::new(0),
+            begun: AtomicBool::new(false),
+        })
     }
 
     /// One that is inside counts, and others run meanwhile if it says so.
@@ -320,11 +326,16 @@ fn a_cancel_does_not_end_the_wait<L: Exclusive>() {
         let guard = shared.lock.lock();
         let other = Arc::clone(&shared);
         let task = fibra_runtime::spawn(move || {
+            // Cancelled before this it would not begin at all.
+            other.begun.store(true, Relaxed);
             let guard = other.lock.lock();
             other.count(false);
             drop(guard);
             fibra_runtime::sleep(Duration::from_secs(1000));
         });
+        while !shared.begun.load(Relaxed) {
+            give_way();
+        }
         pause();
         task.task().cancel();
         pause();

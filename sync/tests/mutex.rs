@@ -242,26 +242,29 @@ fn a_lock_in_a_destructor_works_while_its_task_unwinds() {
 
 #[test]
 fn a_fair_unlock_serves_in_the_order_of_arrival() {
-    everywhere(|| {
-        let mutex = Arc::new(Mutex::new(Vec::new()));
-        let guard = mutex.lock();
-        let sides: Vec<_> = (0..5)
-            .map(|side| {
-                let other = Arc::clone(&mutex);
-                let side = beside(move || {
-                    let mut guard = other.lock();
-                    guard.push(side);
-                    give_way();
-                    MutexGuard::unlock_fair(guard);
-                });
-                pause();
-                side
-            })
-            .collect();
-        MutexGuard::unlock_fair(guard);
-        assert!(mutex.try_lock().is_none_or(|order| order.len() == 5), "it was handed over");
-        sides.into_iter().for_each(|side| side.join());
-        assert!(mutex.lock().is_sorted());
+    guarded(|| {
+        // One worker: when the yield returns the task that was spawned before is in the line.
+        runtime(1).run(|| {
+            let mutex = Arc::new(Mutex::new(Vec::new()));
+            let guard = mutex.lock();
+            let tasks: Vec<_> = (0..5)
+                .map(|number| {
+                    let other = Arc::clone(&mutex);
+                    let task = fibra_runtime::spawn(move || {
+                        let mut guard = other.lock();
+                        guard.push(number);
+                        fibra_runtime::yield_now();
+                        MutexGuard::unlock_fair(guard);
+                    });
+                    fibra_runtime::yield_now();
+                    task
+                })
+                .collect();
+            MutexGuard::unlock_fair(guard);
+            assert!(mutex.try_lock().is_none(), "it was handed over");
+            tasks.into_iter().for_each(|task| task.join().unwrap());
+            assert_eq!(*mutex.lock(), [0, 1, 2, 3, 4]);
+        });
     });
 }
 
