@@ -10,51 +10,48 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
-#[path = "loom/mutex.rs"]
-mod mutex;
-#[path = "../../runtime/tests/loom/primitive.rs"]
-mod primitive;
-#[path = "../../runtime/tests/loom/wait.rs"]
-mod wait;
-
-#[path = "../src/rwlock/raw.rs"]
-mod rwlock;
-
-#[path = "../src/broadcast/ring.rs"]
-mod broadcast;
-#[path = "../src/once/raw.rs"]
-mod once;
-#[path = "../src/oneshot/word.rs"]
-mod oneshot;
-#[path = "loom/rwlock_models.rs"]
-mod rwlock_models;
-#[path = "../src/watch/versions.rs"]
-mod watch;
-
-#[path = "loom/broadcast_models.rs"]
-mod broadcast_models;
-#[path = "loom/once_models.rs"]
-mod once_models;
-#[path = "loom/oneshot_models.rs"]
-mod oneshot_models;
-#[path = "loom/watch_models.rs"]
-mod watch_models;
 #[path = "../src/barrier/round.rs"]
 mod barrier_round;
+#[path = "../src/broadcast/ring.rs"]
+mod broadcast;
 #[path = "../src/countdown.rs"]
 mod countdown;
 #[path = "../src/crowd.rs"]
 mod crowd;
+#[path = "loom/mutex.rs"]
+mod mutex;
+#[path = "../src/once/raw.rs"]
+mod once;
+#[path = "../src/oneshot/word.rs"]
+mod oneshot;
 #[path = "../src/permits.rs"]
 mod permits;
+#[path = "../../runtime/tests/loom/primitive.rs"]
+mod primitive;
+#[path = "../src/rwlock/raw.rs"]
+mod rwlock;
+#[path = "../../runtime/tests/loom/wait.rs"]
+mod wait;
+#[path = "../src/watch/versions.rs"]
+mod watch;
 
 #[path = "loom/barrier_models.rs"]
 mod barrier_models;
-#[path = "loom/countdown_models.rs"]
-mod countdown_models;
-#[path = "loom/permits_models.rs"]
-mod permits_models;
+#[path = "loom/broadcast_models.rs"]
+mod broadcast_models;
 #[path = "loom/condvar_models.rs"]
 mod condvar_models;
+#[path = "loom/countdown_models.rs"]
+mod countdown_models;
 #[path = "loom/mutex_models.rs"]
 mod mutex_models;
+#[path = "loom/once_models.rs"]
+mod once_models;
+#[path = "loom/oneshot_models.rs"]
+mod oneshot_models;
+#[path = "loom/permits_models.rs"]
+mod permits_models;
+#[path = "loom/rwlock_models.rs"]
+mod rwlock_models;
+#[path = "loom/watch_models.rs"]
+mod watch_models;
