@@ -26,6 +26,7 @@ mod once;
 mod oneshot;
 #[path = "../src/permits.rs"]
 mod permits;
+#[expect(unused_imports, reason = "the bridge serves the runtime's models as well")]
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
 #[path = "../src/rwlock/raw.rs"]
