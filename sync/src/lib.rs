@@ -8,6 +8,7 @@ mod countdown;
 mod countdown_event;
 mod crowd;
 mod lazy_lock;
+pub mod channel;
 mod manual_reset_event;
 mod mutex;
 mod once;

@@ -1,0 +1,42 @@
+//! How many senders and receivers a channel has.
+
+use super::shared::Shared;
+use crate::primitive::{AtomicUsize, Ordering};
+
+/// A channel and the numbers of its ends.
+pub(super) struct Counted<T> {
+    pub(super) shared: Shared<T>,
+    pub(super) senders: Ends,
+    pub(super) receivers: Ends,
+}
+
+impl<T> Counted<T> {
+    /// With one of each.
+    pub(super) fn new(capacity: Option<usize>) -> Self {
+        Counted { shared: Shared::new(capacity), senders: Ends::one(), receivers: Ends::one() }
+    }
+}
+
+/// The number of the ends of one side.
+pub(super) struct Ends(AtomicUsize);
+
+impl Ends {
+    fn one() -> Self {
+        Ends(AtomicUsize::new(1))
+    }
+
+    /// By the owner of one.
+    pub(super) fn increase(&self) {
+        // Relaxed: whoever clones an end has one, and nothing is published.
+        if self.0.fetch_add(1, Ordering::Relaxed) > usize::MAX / 2 {
+            // Only who forgets ends without end comes here; a count that wraps would close a channel that is in use.
+            std::process::abort();
+        }
+    }
+
+    /// True if that was the last one.
+    pub(super) fn decrease(&self) -> bool {
+        // AcqRel: pairs with itself, so that what the other ends did comes before the close.
+        self.0.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}

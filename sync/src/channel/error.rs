@@ -1,0 +1,268 @@
+//! What can go wrong with a channel, each for one operation.
+
+use std::error::Error;
+use std::fmt;
+
+/// The message of a [`send`](super::Sender::send) that came too late: the channel is disconnected.
+#[derive(PartialEq, Eq, Clone, Copy)]
+pub struct SendError<T>(pub T);
+
+/// The message of a [`try_send`](super::Sender::try_send), and why it was not sent.
+#[derive(PartialEq, Eq, Clone, Copy)]
+pub enum TrySendError<T> {
+    /// The channel is full; if it is a rendezvous, no receiver waits.
+    Full(T),
+    /// The channel is disconnected.
+    Disconnected(T),
+}
+
+/// The message of a [`send_timeout`](super::Sender::send_timeout), and why it was not sent.
+#[derive(PartialEq, Eq, Clone, Copy)]
+pub enum SendTimeoutError<T> {
+    /// There was no room, or no receiver for a rendezvous, until the time was over.
+    Timeout(T),
+    /// The channel is disconnected.
+    Disconnected(T),
+}
+
+/// There is nothing to receive and never will be: the channel is empty and disconnected.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub struct RecvError;
+
+/// Why a [`try_recv`](super::Receiver::try_recv) received nothing.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub enum TryRecvError {
+    /// The channel is empty; if it is a rendezvous, no sender waits.
+    Empty,
+    /// The channel is empty and disconnected.
+    Disconnected,
+}
+
+/// Why a [`recv_timeout`](super::Receiver::recv_timeout) received nothing.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub enum RecvTimeoutError {
+    /// Nothing came until the time was over.
+    Timeout,
+    /// The channel is empty and disconnected.
+    Disconnected,
+}
+
+/// [`try_select`](super::Select::try_select) found nothing to do.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub struct TrySelectError;
+
+/// [`select_timeout`](super::Select::select_timeout) found nothing to do until the time was over.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub struct SelectTimeoutError;
+
+/// [`try_ready`](super::Select::try_ready) found nothing ready.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub struct TryReadyError;
+
+/// [`ready_timeout`](super::Select::ready_timeout) found nothing ready until the time was over.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub struct ReadyTimeoutError;
+
+impl<T> SendError<T> {
+    /// The message.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> TrySendError<T> {
+    /// The message.
+    pub fn into_inner(self) -> T {
+        match self {
+            TrySendError::Full(message) | TrySendError::Disconnected(message) => message,
+        }
+    }
+
+    /// True if there was no room.
+    pub fn is_full(&self) -> bool {
+        matches!(self, TrySendError::Full(_))
+    }
+
+    /// True if there is no receiver left.
+    pub fn is_disconnected(&self) -> bool {
+        matches!(self, TrySendError::Disconnected(_))
+    }
+}
+
+impl<T> SendTimeoutError<T> {
+    /// The message.
+    pub fn into_inner(self) -> T {
+        match self {
+            SendTimeoutError::Timeout(message) | SendTimeoutError::Disconnected(message) => message,
+        }
+    }
+
+    /// True if the time was over.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, SendTimeoutError::Timeout(_))
+    }
+
+    /// True if there is no receiver left.
+    pub fn is_disconnected(&self) -> bool {
+        matches!(self, SendTimeoutError::Disconnected(_))
+    }
+}
+
+impl TryRecvError {
+    /// True if there was nothing to receive.
+    pub fn is_empty(&self) -> bool {
+        *self == TryRecvError::Empty
+    }
+
+    /// True if there is nothing to receive and no sender left.
+    pub fn is_disconnected(&self) -> bool {
+        *self == TryRecvError::Disconnected
+    }
+}
+
+impl RecvTimeoutError {
+    /// True if the time was over.
+    pub fn is_timeout(&self) -> bool {
+        *self == RecvTimeoutError::Timeout
+    }
+
+    /// True if there is nothing to receive and no sender left.
+    pub fn is_disconnected(&self) -> bool {
+        *self == RecvTimeoutError::Disconnected
+    }
+}
+
+impl<T> From<SendError<T>> for TrySendError<T> {
+    fn from(SendError(message): SendError<T>) -> Self {
+        TrySendError::Disconnected(message)
+    }
+}
+
+impl<T> From<SendError<T>> for SendTimeoutError<T> {
+    fn from(SendError(message): SendError<T>) -> Self {
+        SendTimeoutError::Disconnected(message)
+    }
+}
+
+impl From<RecvError> for TryRecvError {
+    fn from(RecvError: RecvError) -> Self {
+        TryRecvError::Disconnected
+    }
+}
+
+impl From<RecvError> for RecvTimeoutError {
+    fn from(RecvError: RecvError) -> Self {
+        RecvTimeoutError::Disconnected
+    }
+}
+
+// Messages need not be `Debug`.
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendError(..)")
+    }
+}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TrySendError::Full(_) => "Full(..)",
+            TrySendError::Disconnected(_) => "Disconnected(..)",
+        })
+    }
+}
+
+impl<T> fmt::Debug for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SendTimeoutError::Timeout(_) => "Timeout(..)",
+            SendTimeoutError::Disconnected(_) => "Disconnected(..)",
+        })
+    }
+}
+
+const NO_RECEIVER: &str = "no receiver is left to send to";
+const NO_SENDER: &str = "nothing is left to receive, and no sender";
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(NO_RECEIVER)
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TrySendError::Full(_) => "the channel is full",
+            TrySendError::Disconnected(_) => NO_RECEIVER,
+        })
+    }
+}
+
+impl<T> fmt::Display for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            SendTimeoutError::Timeout(_) => "the channel was full until the time was over",
+            SendTimeoutError::Disconnected(_) => NO_RECEIVER,
+        })
+    }
+}
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(NO_SENDER)
+    }
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TryRecvError::Empty => "the channel is empty",
+            TryRecvError::Disconnected => NO_SENDER,
+        })
+    }
+}
+
+impl fmt::Display for RecvTimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RecvTimeoutError::Timeout => "the channel was empty until the time was over",
+            RecvTimeoutError::Disconnected => NO_SENDER,
+        })
+    }
+}
+
+impl fmt::Display for TrySelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("every operation would have to wait")
+    }
+}
+
+impl fmt::Display for SelectTimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("every operation had to wait until the time was over")
+    }
+}
+
+impl fmt::Display for TryReadyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("no operation is ready")
+    }
+}
+
+impl fmt::Display for ReadyTimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("no operation was ready until the time was over")
+    }
+}
+
+impl<T> Error for SendError<T> {}
+impl<T> Error for TrySendError<T> {}
+impl<T> Error for SendTimeoutError<T> {}
+impl Error for RecvError {}
+impl Error for TryRecvError {}
+impl Error for RecvTimeoutError {}
+impl Error for TrySelectError {}
+impl Error for SelectTimeoutError {}
+impl Error for TryReadyError {}
+impl Error for ReadyTimeoutError {}

@@ -1,0 +1,140 @@
+//! Channels of many senders and many receivers, and the choice between several of them.
+//!
+//! | made by | holds | a send waits |
+//! | --- | --- | --- |
+//! | [`bounded(n)`](bounded) | up to `n` messages | while it is full |
+//! | [`bounded(0)`](bounded) | nothing: a rendezvous | until a receiver takes the message |
+//! | [`unbounded()`](unbounded) | any number | never |
+//! | [`after`], [`at`] | one message, from the clock | |
+//! | [`tick`] | one message each period, from the clock | |
+//! | [`never`] | nothing, ever | |
+//!
+//! The interface is that of the crate `crossbeam-channel`. Waiting allocates nothing, and every wait works in tasks and in
+//! plain threads.
+//!
+//! A message goes from hand to hand where it can: a sender that finds a receiver waiting puts the message into the place
+//! that the receiver keeps for it, and a receiver that makes room fills it with the message of the sender that waits
+//! longest. So nobody overtakes those who wait.
+
+mod counted;
+mod error;
+mod iter;
+mod partner;
+mod queue;
+mod receiver;
+mod sender;
+mod shared;
+mod state;
+mod timers;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use counted::Counted;
+use receiver::Source;
+use timers::Timer;
+
+pub use error::{
+    ReadyTimeoutError, RecvError, RecvTimeoutError, SelectTimeoutError, SendError, SendTimeoutError,
+    TryReadyError, TryRecvError, TrySelectError, TrySendError,
+};
+pub use iter::{IntoIter, Iter, TryIter};
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+/// Makes a channel that holds up to `capacity` messages. With a capacity of 0 it is a rendezvous: a send ends when a receiver
+/// takes the message.
+///
+/// All memory for messages is taken here.
+///
+/// # Panics
+/// If so many messages are more than memory can be addressed for.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel::{self, RecvError};
+/// let (sender, receiver) = channel::bounded(2);
+/// sender.send(1).unwrap();
+/// sender.send(2).unwrap();
+/// drop(sender);
+/// assert_eq!([receiver.recv(), receiver.recv(), receiver.recv()], [Ok(1), Ok(2), Err(RecvError)]);
+/// ```
+pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    ends(Some(capacity))
+}
+
+/// Makes a channel that holds any number of messages, so that a send never waits.
+///
+/// Memory is taken in blocks of 32 messages and given back as they are received; one or two blocks are kept.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel;
+/// let (sender, receiver) = channel::unbounded();
+/// (0..100).for_each(|n| sender.send(n).unwrap());
+/// assert_eq!(receiver.len(), 100);
+/// assert!(receiver.try_iter().eq(0..100));
+/// ```
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    ends(None)
+}
+
+fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
+    let channel = Arc::new(Counted::new(capacity));
+    (Sender::new(Arc::clone(&channel)), Receiver { source: Source::Senders(channel) })
+}
+
+/// Makes a receiver that gets one message after `delay`: the time at which that was over.
+///
+/// Nothing runs meanwhile and nothing is ever disconnected: after its message it waits without end.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel;
+/// use std::time::{Duration, Instant};
+/// let due = Instant::now() + Duration::from_millis(5);
+/// assert!(channel::after(Duration::from_millis(5)).recv().unwrap() >= due);
+/// ```
+pub fn after(delay: Duration) -> Receiver<Instant> {
+    match Instant::now().checked_add(delay) {
+        Some(due) => at(due),
+        None => never(),
+    }
+}
+
+/// Makes a receiver that gets one message at the time `due`: that time.
+pub fn at(due: Instant) -> Receiver<Instant> {
+    Receiver { source: Source::Clock(Arc::new(Timer::once(due))) }
+}
+
+/// Makes a receiver that gets a message each `period`, the first one after one of them: the time at which it was due.
+///
+/// One message waits at the most. What becomes due while it waits is missed, and the next one is due a period after it was
+/// received.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel;
+/// use std::time::Duration;
+/// let ticks = channel::tick(Duration::from_millis(2));
+/// let (first, second) = (ticks.recv().unwrap(), ticks.recv().unwrap());
+/// assert!(second - first >= Duration::from_millis(2));
+/// ```
+pub fn tick(period: Duration) -> Receiver<Instant> {
+    match Instant::now().checked_add(period) {
+        Some(first) => Receiver { source: Source::Clock(Arc::new(Timer::periodic(first, period))) },
+        None => never(),
+    }
+}
+
+/// Makes a receiver that never gets a message and is never disconnected: for an arm of a [`select!`](crate::select) that is
+/// not wanted.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel::{self, TryRecvError};
+/// assert_eq!(channel::never::<i32>().try_recv(), Err(TryRecvError::Empty));
+/// ```
+pub const fn never<T>() -> Receiver<T> {
+    Receiver { source: Source::Nobody }
+}

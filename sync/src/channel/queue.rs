@@ -1,0 +1,211 @@
+//! The messages that wait in a channel: a ring of slots, or a chain of blocks of slots.
+//!
+//! ```text
+//!  bounded:    tail = head: one allocation, in which both indices wrap
+//!
+//!  unbounded:  head ─▶ block ─▶ block ─▶ tail          spare ─▶ block
+//! ```
+//!
+//! Both are the same to all but the step from a block's last slot: in a ring it leads back to the first slot, in a chain to
+//! the next block. It is kept under the channel's lock, where nothing is allocated: a block that is missing is asked for,
+//! and one that is spent is handed out, except for one spare.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Slots of a block.
+const SPAN: usize = 32;
+
+/// A piece of an unbounded queue. Its slots drop nothing of themselves.
+#[repr(C)]
+pub(crate) struct Block<T> {
+    // The first field: a pointer to a block is one to its slots.
+    slots: [MaybeUninit<T>; SPAN],
+    next: *mut Block<T>,
+}
+
+impl<T> Block<T> {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Block { slots: [const { MaybeUninit::uninit() }; SPAN], next: ptr::null_mut() })
+    }
+}
+
+/// Messages in the order in which they were sent.
+pub(crate) struct Queue<T> {
+    /// The slots that the next message is read from; of a chain, a `Block`.
+    head: *mut MaybeUninit<T>,
+    head_index: usize,
+    /// The slots that the next message is written to.
+    tail: *mut MaybeUninit<T>,
+    tail_index: usize,
+    /// How many slots there are behind one pointer.
+    span: usize,
+    len: usize,
+    shape: Shape,
+    spare: *mut Block<T>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Ring,
+    Chain,
+}
+
+/// What came out of the queue, and the block that is to be freed outside the lock.
+pub(crate) struct Popped<T> {
+    pub(crate) message: T,
+    pub(crate) spent: Option<Box<Block<T>>>,
+}
+
+// SAFETY: the queue owns its slots and the messages in them, and hands out nothing that points into it.
+unsafe impl<T: Send> Send for Queue<T> {}
+
+impl<T> Queue<T> {
+    /// A queue of `capacity` slots.
+    pub(crate) fn ring(capacity: usize) -> Self {
+        let slots = Box::into_raw(Box::<[T]>::new_uninit_slice(capacity)).cast();
+        Queue::with(slots, 0, capacity, Shape::Ring)
+    }
+
+    /// A queue that grows.
+    pub(crate) const fn chain() -> Self {
+        // Without a block there is as little left to write to as at the end of one.
+        Queue::with(ptr::null_mut(), SPAN, SPAN, Shape::Chain)
+    }
+
+    const fn with(slots: *mut MaybeUninit<T>, index: usize, span: usize, shape: Shape) -> Self {
+        Queue {
+            head: slots,
+            head_index: index,
+            tail: slots,
+            tail_index: index,
+            span,
+            len: 0,
+            shape,
+            spare: ptr::null_mut(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Slots behind one pointer: none in a ring of no slots.
+    #[inline]
+    pub(crate) fn span(&self) -> usize {
+        self.span
+    }
+
+    /// Appends a message. `Err`: [`supply`](Queue::supply) a block first. A ring has to have room.
+    #[inline]
+    pub(crate) fn push(&mut self, message: T) -> Result<(), T> {
+        debug_assert!(self.shape == Shape::Chain || self.len < self.span, "room is counted before");
+        if self.tail_index == self.span && !self.turn_tail() {
+            return Err(message);
+        }
+        // SAFETY: `tail` has `span` slots, of which this one is free: in a ring by the count of the room, in a chain since
+        // slots are written once between two turns.
+        unsafe { (*self.tail.add(self.tail_index)).write(message) };
+        self.tail_index += 1;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Takes the oldest message.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Popped<T>> {
+        if self.len == 0 {
+            return None;
+        }
+        let spent = if self.head_index == self.span { self.turn_head() } else { None };
+        // SAFETY: `len` messages stand from `head_index` on, so that this slot was written and not read since.
+        let message = unsafe { (*self.head.add(self.head_index)).assume_init_read() };
+        self.head_index += 1;
+        self.len -= 1;
+        Some(Popped { message, spent })
+    }
+
+    /// Gives the queue a block to grow with. Hands it back if it has one.
+    pub(crate) fn supply(&mut self, block: Box<Block<T>>) -> Option<Box<Block<T>>> {
+        if !self.spare.is_null() {
+            return Some(block);
+        }
+        self.spare = Box::into_raw(block);
+        None
+    }
+
+    /// The next slots to write to. False if there are none.
+    #[cold]
+    fn turn_tail(&mut self) -> bool {
+        if self.shape == Shape::Ring {
+            self.tail_index = 0;
+            return true;
+        }
+        if self.len == 0 && !self.head.is_null() {
+            // The one block that is left was read to its end.
+            self.head_index = 0;
+            self.tail_index = 0;
+            return true;
+        }
+        if self.spare.is_null() {
+            return false;
+        }
+        let block = std::mem::replace(&mut self.spare, ptr::null_mut());
+        // SAFETY: the spare is a block of this queue's, and `tail` is one that is in its chain, if there is any.
+        unsafe {
+            (*block).next = ptr::null_mut();
+            match self.tail.cast::<Block<T>>().as_mut() {
+                Some(last) => last.next = block,
+                None => (self.head, self.head_index) = (block.cast(), 0),
+            }
+        }
+        (self.tail, self.tail_index) = (block.cast(), 0);
+        true
+    }
+
+    /// The next slots to read from. The block that was read to its end, if it is not kept.
+    #[cold]
+    fn turn_head(&mut self) -> Option<Box<Block<T>>> {
+        self.head_index = 0;
+        if self.shape == Shape::Ring {
+            return None;
+        }
+        let spent = self.head.cast::<Block<T>>();
+        // SAFETY: a message is left, so that a block follows this one.
+        self.head = unsafe { (*spent).next }.cast();
+        if self.spare.is_null() {
+            self.spare = spent;
+            return None;
+        }
+        // SAFETY: it came from a `Box` and nothing points to it any more.
+        Some(unsafe { Box::from_raw(spent) })
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        while let Some(popped) = self.pop() {
+            drop(popped.message);
+        }
+        match self.shape {
+            // SAFETY: these are the `span` slots that `ring` made, and they are empty.
+            Shape::Ring => {
+                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.head, self.span)) })
+            }
+            Shape::Chain => {
+                for block in [self.head.cast::<Block<T>>(), self.spare] {
+                    if !block.is_null() {
+                        // SAFETY: it came from a `Box`; without messages the chain has no other block.
+                        drop(unsafe { Box::from_raw(block) });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The receiving side.
+
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::counted::Counted;
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::iter::{IntoIter, Iter, TryIter};
+use super::timers::{Timer, sleep_until};
+use crate::wait;
+
+/// The receiving side of a channel. Clones receive from the same channel, each message going to one of them; when the last
+/// one is dropped the channel is disconnected, and what is left in it is dropped.
+///
+/// # Fairness
+/// Messages are received in the order in which they were sent, by receivers in the order in which they came: a message is
+/// put into the hands of the one who waits longest, and nobody who comes later takes it first.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra_sync::channel;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let (sender, receiver) = channel::unbounded();
+/// let producer = fibra::spawn(move || (1..=3).for_each(|n| sender.send(n).unwrap()));
+/// assert_eq!(receiver.iter().sum::<i32>(), 6);
+/// producer.join().unwrap();
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Receiver<T> {
+    pub(super) source: Source<T>,
+}
+
+/// What the messages come from.
+pub(super) enum Source<T> {
+    Senders(Arc<Counted<T>>),
+    Clock(Arc<Timer<T>>),
+    Nobody,
+}
+
+// No message is ever seen half received.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
+
+impl<T> Receiver<T> {
+    /// Receives a message. Waits while there is none.
+    ///
+    /// # Errors
+    /// When the channel is empty and all senders are gone, also when they go while it waits.
+    ///
+    /// # Cancellation
+    /// A cancellation point; a message that has come is received, whatever came at the same moment.
+    #[inline]
+    pub fn recv(&self) -> Result<T, RecvError> {
+        wait::checkpoint();
+        if let Source::Senders(channel) = &self.source {
+            match channel.shared.try_recv() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+        self.recv_slow(None).map_err(|_disconnected| RecvError)
+    }
+
+    #[cold]
+    fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        match &self.source {
+            Source::Senders(channel) => channel.shared.recv_slow(deadline),
+            Source::Clock(timer) => timer.recv(deadline),
+            Source::Nobody => {
+                sleep_until(deadline);
+                Err(RecvTimeoutError::Timeout)
+            }
+        }
+    }
+
+    /// Receives a message if there is one.
+    ///
+    /// At a rendezvous with the send arm of a [`select!`](crate::select) it waits while that makes its message.
+    ///
+    /// # Errors
+    /// When the channel is empty, which says whether all senders are gone.
+    #[inline]
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let received = match &self.source {
+            Source::Senders(channel) => channel.shared.try_recv(),
+            Source::Clock(timer) => timer.try_recv(),
+            Source::Nobody => Err(TryRecvError::Empty),
+        };
+        if received.is_ok() {
+            wait::charge();
+        }
+        received
+    }
+
+    /// Receives a message, but waits no longer than `timeout`.
+    ///
+    /// # Errors
+    /// When none came in time, or when the channel is empty and all senders are gone.
+    ///
+    /// # Cancellation
+    /// As [`recv`](Receiver::recv).
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        // Beyond what the clock can tell there is no deadline.
+        self.recv_to(|| Instant::now().checked_add(timeout))
+    }
+
+    /// Receives a message, but waits no longer than until `deadline`.
+    ///
+    /// # Errors
+    /// When none came in time, or when the channel is empty and all senders are gone.
+    ///
+    /// # Cancellation
+    /// As [`recv`](Receiver::recv).
+    pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.recv_to(|| Some(deadline))
+    }
+
+    fn recv_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Result<T, RecvTimeoutError> {
+        wait::checkpoint();
+        if let Source::Senders(channel) = &self.source {
+            match channel.shared.try_recv() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+        self.recv_slow(deadline())
+    }
+
+    /// How many messages wait in the channel.
+    pub fn len(&self) -> usize {
+        match &self.source {
+            Source::Senders(channel) => channel.shared.state().len(),
+            Source::Clock(timer) => usize::from(timer.is_ready()),
+            Source::Nobody => 0,
+        }
+    }
+
+    /// True if no message waits in the channel; at a rendezvous always.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True if there is no room for another message; at a rendezvous always.
+    pub fn is_full(&self) -> bool {
+        match &self.source {
+            Source::Senders(channel) => channel.shared.state().is_full(),
+            Source::Clock(timer) => timer.is_ready(),
+            Source::Nobody => true,
+        }
+    }
+
+    /// How many messages can wait in the channel, if that is bounded; 0 at a rendezvous.
+    pub fn capacity(&self) -> Option<usize> {
+        match &self.source {
+            Source::Senders(channel) => channel.shared.capacity(),
+            Source::Clock(_) => Some(1),
+            Source::Nobody => Some(0),
+        }
+    }
+
+    /// Iterates over the messages, waiting for each, until the channel is empty and disconnected.
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter { receiver: self }
+    }
+
+    /// Iterates over the messages that are there, without waiting.
+    pub fn try_iter(&self) -> TryIter<'_, T> {
+        TryIter { receiver: self }
+    }
+
+    /// True if both receive from the same channel.
+    pub fn same_channel(&self, other: &Receiver<T>) -> bool {
+        match (&self.source, &other.source) {
+            (Source::Senders(one), Source::Senders(other)) => Arc::ptr_eq(one, other),
+            (Source::Clock(one), Source::Clock(other)) => Arc::ptr_eq(one, other),
+            (Source::Nobody, Source::Nobody) => true,
+            _ => false,
+        }
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        let source = match &self.source {
+            Source::Senders(channel) => {
+                channel.receivers.increase();
+                Source::Senders(Arc::clone(channel))
+            }
+            Source::Clock(timer) => Source::Clock(Arc::clone(timer)),
+            Source::Nobody => Source::Nobody,
+        };
+        Receiver { source }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        if let Source::Senders(channel) = &self.source
+            && channel.receivers.decrease()
+        {
+            channel.shared.close_and_clear();
+        }
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Receiver { .. }")
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter { receiver: self }
+    }
+}

@@ -1,0 +1,169 @@
+//! The sending side.
+
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::counted::Counted;
+use super::error::{SendError, SendTimeoutError, TrySendError};
+use super::shared::Shared;
+use crate::wait;
+
+/// The sending side of a channel. Clones send into the same channel; when the last one is dropped the channel is
+/// disconnected.
+///
+/// # Fairness
+/// Senders that wait for room get it in the order in which they came, and nobody who comes later gets it before them.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel;
+/// let (sender, receiver) = channel::bounded(1);
+/// sender.send("first").unwrap();
+/// assert!(sender.try_send("second").unwrap_err().is_full());
+/// drop(receiver);
+/// assert_eq!(sender.send("third").unwrap_err().into_inner(), "third");
+/// ```
+pub struct Sender<T> {
+    channel: Arc<Counted<T>>,
+}
+
+// No message is ever seen half sent.
+impl<T> UnwindSafe for Sender<T> {}
+impl<T> RefUnwindSafe for Sender<T> {}
+
+impl<T> Sender<T> {
+    /// `channel` has counted one sender for this.
+    pub(super) fn new(channel: Arc<Counted<T>>) -> Self {
+        Sender { channel }
+    }
+
+    #[inline]
+    pub(super) fn channel(&self) -> &Shared<T> {
+        &self.channel.shared
+    }
+
+    /// Sends a message. Waits while the channel is full, and at a rendezvous until a receiver takes it.
+    ///
+    /// # Errors
+    /// Gives the message back if all receivers are gone, also when they go while it waits.
+    ///
+    /// # Cancellation
+    /// A cancellation point; the message of a cancelled task was not sent and is dropped. A message that was taken when the
+    /// cancel came is sent.
+    #[inline]
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        wait::checkpoint();
+        match self.channel().try_send(message) {
+            Ok(()) => Ok(()),
+            Err(refused) => self.send_refused(refused),
+        }
+    }
+
+    #[cold]
+    fn send_refused(&self, refused: TrySendError<T>) -> Result<(), SendError<T>> {
+        match refused {
+            TrySendError::Full(message) => {
+                self.channel().send_slow(message, None).map_err(|error| SendError(error.into_inner()))
+            }
+            TrySendError::Disconnected(message) => Err(SendError(message)),
+        }
+    }
+
+    /// Sends a message if that needs no wait.
+    ///
+    /// # Errors
+    /// Gives the message back if the channel is full, if no receiver waits at a rendezvous, or if all receivers are gone.
+    #[inline]
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let sent = self.channel().try_send(message);
+        if sent.is_ok() {
+            wait::charge();
+        }
+        sent
+    }
+
+    /// Sends a message, but waits no longer than `timeout`.
+    ///
+    /// # Errors
+    /// Gives the message back if it was not sent in time, or if all receivers are gone.
+    ///
+    /// # Cancellation
+    /// As [`send`](Sender::send).
+    pub fn send_timeout(&self, message: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
+        // Beyond what the clock can tell there is no deadline.
+        self.send_to(message, || Instant::now().checked_add(timeout))
+    }
+
+    /// Sends a message, but waits no longer than until `deadline`.
+    ///
+    /// # Errors
+    /// Gives the message back if it was not sent in time, or if all receivers are gone.
+    ///
+    /// # Cancellation
+    /// As [`send`](Sender::send).
+    pub fn send_deadline(&self, message: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
+        self.send_to(message, || Some(deadline))
+    }
+
+    fn send_to(
+        &self,
+        message: T,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> Result<(), SendTimeoutError<T>> {
+        wait::checkpoint();
+        match self.channel().try_send(message) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(message)) => self.channel().send_slow(message, deadline()),
+            Err(TrySendError::Disconnected(message)) => Err(SendTimeoutError::Disconnected(message)),
+        }
+    }
+
+    /// How many messages wait in the channel.
+    pub fn len(&self) -> usize {
+        self.channel().state().len()
+    }
+
+    /// True if no message waits in the channel; at a rendezvous always.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True if there is no room for a message; at a rendezvous always. A send arm of a select that was selected and has not
+    /// sent yet takes room as well.
+    pub fn is_full(&self) -> bool {
+        self.channel().state().is_full()
+    }
+
+    /// How many messages can wait in the channel, if that is bounded; 0 at a rendezvous.
+    pub fn capacity(&self) -> Option<usize> {
+        self.channel().capacity()
+    }
+
+    /// True if both send into the same channel.
+    pub fn same_channel(&self, other: &Sender<T>) -> bool {
+        Arc::ptr_eq(&self.channel, &other.channel)
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.channel.senders.increase();
+        Sender { channel: Arc::clone(&self.channel) }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        if self.channel.senders.decrease() {
+            self.channel.shared.close();
+        }
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Sender { .. }")
+    }
+}

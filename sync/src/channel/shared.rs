@@ -1,0 +1,272 @@
+//! A channel as both its sides see it: the state behind its lock, and the waits.
+
+use std::time::Instant;
+
+use super::error::{RecvTimeoutError, SendTimeoutError, TryRecvError, TrySendError};
+use super::queue::Block;
+use super::state::{Freed, Pairing, Put, Receiving, Sending, State, Take, Taken};
+use crate::wait::list::Node;
+use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+/// What all senders and receivers of a channel share.
+pub(super) struct Shared<T> {
+    state: Lock<State<T>>,
+    capacity: Option<usize>,
+}
+
+impl<T> Shared<T> {
+    pub(super) fn new(capacity: Option<usize>) -> Self {
+        Shared { state: Lock::new(State::new(capacity)), capacity }
+    }
+
+    pub(super) fn capacity(&self) -> Option<usize> {
+        self.capacity
+    }
+
+    pub(super) fn state(&self) -> LockGuard<'_, State<T>> {
+        self.state.lock()
+    }
+
+    /// Sends without waiting.
+    #[inline]
+    pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let put = self.state.lock().put(message);
+        match put {
+            Put::Queued { watched: false } => Ok(()),
+            Put::Handed(wake) => {
+                wake.wake();
+                Ok(())
+            }
+            Put::Queued { watched: true } => {
+                self.tell_receive_watchers();
+                Ok(())
+            }
+            Put::Full(message) => Err(TrySendError::Full(message)),
+            Put::Disconnected(message) => Err(TrySendError::Disconnected(message)),
+            Put::Cramped(message) => self.enlarge_and_send(message),
+        }
+    }
+
+    #[cold]
+    fn enlarge_and_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let block = Block::new();
+        let superfluous = self.state.lock().supply(block);
+        drop(superfluous);
+        self.try_send(message)
+    }
+
+    /// Waits until the message is queued or received.
+    #[cold]
+    pub(super) fn send_slow(
+        &self,
+        mut message: T,
+        deadline: Option<Instant>,
+    ) -> Result<(), SendTimeoutError<T>> {
+        loop {
+            let until = UntilSent { channel: self, node: Node::with(Sending::message(message)) };
+            let why = wait::sleep(&until, deadline);
+            let Some(kept) = until.node.data().message.take() else { return Ok(()) };
+            match why {
+                Waking::Notified => {}
+                Waking::TimedOut => return Err(SendTimeoutError::Timeout(kept)),
+                Waking::Cancelled => {
+                    drop(kept);
+                    wait::unwind_cancelled()
+                }
+            }
+            match self.try_send(kept) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Disconnected(kept)) => return Err(SendTimeoutError::Disconnected(kept)),
+                Err(TrySendError::Full(kept)) => message = kept,
+            }
+        }
+    }
+
+    /// Receives without waiting, except for the message of a select that was woken for this.
+    #[inline]
+    pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
+        loop {
+            let take = self.state.lock().take();
+            match take {
+                Take::Message(message, Taken { wake, watched, spent }) => {
+                    if let Some(wake) = wake {
+                        wake.wake();
+                    }
+                    if watched {
+                        self.tell_send_watchers();
+                    }
+                    drop(spent);
+                    return Ok(message);
+                }
+                Take::Empty => return Err(TryRecvError::Empty),
+                Take::Disconnected => return Err(TryRecvError::Disconnected),
+                Take::Arm => {
+                    if let Some(message) = self.recv_from_arm() {
+                        return Ok(message);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a message.
+    #[cold]
+    pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        loop {
+            let until = UntilReceived { channel: self, node: Node::with(Receiving::new()) };
+            let why = wait::sleep(&until, deadline);
+            if let Some(message) = until.node.data().message.take() {
+                return Ok(message);
+            }
+            match why {
+                Waking::Notified => {}
+                Waking::TimedOut => return Err(RecvTimeoutError::Timeout),
+                Waking::Cancelled => wait::unwind_cancelled(),
+            }
+            match self.try_recv() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+    }
+
+    /// Wakes a select that waits to send, and waits for the message that it makes. None if it gave up, or nobody was there.
+    #[cold]
+    fn recv_from_arm(&self) -> Option<T> {
+        let until = UntilPaired { channel: self, place: Receiving::new() };
+        // Shielded: the other one writes to this stack.
+        let _notified = wait::sleep_shielded(&until, None);
+        until.place.message.take()
+    }
+
+    /// Does what is owed after room came free.
+    pub(super) fn settle(&self, freed: Freed) {
+        if let Some(wake) = freed.wake {
+            wake.wake();
+        }
+        if freed.watched {
+            self.tell_send_watchers();
+        }
+    }
+
+    #[cold]
+    pub(super) fn tell_receive_watchers(&self) {
+        wait::wake_all(&self.state, |state| state.receive_watchers().pop_front());
+    }
+
+    #[cold]
+    pub(super) fn tell_send_watchers(&self) {
+        wait::wake_all(&self.state, |state| state.send_watchers().pop_front());
+    }
+
+    /// After the last sender: receivers take what is left, and no more.
+    pub(super) fn close(&self) {
+        self.state.lock().disconnect();
+        wait::wake_all(&self.state, State::next_to_tell);
+    }
+
+    /// After the last receiver: what was sent and not received is dropped.
+    pub(super) fn close_and_clear(&self) {
+        let unreceived = {
+            let mut state = self.state.lock();
+            state.disconnect();
+            state.take_queue()
+        };
+        wait::wake_all(&self.state, State::next_to_tell);
+        drop(unreceived);
+    }
+}
+
+/// A sender, until its message was taken.
+pub(super) struct UntilSent<'a, T> {
+    channel: &'a Shared<T>,
+    node: Node<Sending<T>>,
+}
+
+impl<T> WaitStrategy for UntilSent<'_, T> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let watched = {
+            let mut state = self.channel.state.lock();
+            if state.may_send() {
+                return Asleep::Rouse;
+            }
+            // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake
+            // is taken out of it under the lock, and `before_awake` answers `Served` from then on.
+            unsafe { state.await_room(&self.node, me.raw()) }
+        };
+        if watched {
+            self.channel.tell_receive_watchers();
+        }
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: the node is in this list or in none.
+        withdrawal(why, || unsafe { self.channel.state.lock().withdraw_sender(&self.node) })
+    }
+}
+
+/// A receiver, until it was given a message.
+pub(super) struct UntilReceived<'a, T> {
+    channel: &'a Shared<T>,
+    node: Node<Receiving<T>>,
+}
+
+impl<T> WaitStrategy for UntilReceived<'_, T> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let watched = {
+            let mut state = self.channel.state.lock();
+            if state.may_receive() {
+                return Asleep::Rouse;
+            }
+            // SAFETY: as in `UntilSent`.
+            unsafe { state.await_message(&self.node, me.raw()) }
+        };
+        if watched {
+            self.channel.tell_send_watchers();
+        }
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: the node is in this list or in none.
+        withdrawal(why, || unsafe { self.channel.state.lock().withdraw_receiver(&self.node) })
+    }
+}
+
+fn withdrawal(why: Waking, withdraw: impl FnOnce() -> bool) -> Withdrawal {
+    match why == Waking::Notified || withdraw() {
+        true => Withdrawal::Withdrawn,
+        false => Withdrawal::Served,
+    }
+}
+
+/// A receiver, while the select that it woke makes the message. In no list: the select has its wake.
+struct UntilPaired<'a, T> {
+    channel: &'a Shared<T>,
+    place: Receiving<T>,
+}
+
+impl<T> WaitStrategy for UntilPaired<'_, T> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: used once, by the partner, and the sleep is shielded and has no deadline: it lasts until then. Else it is
+        // dropped.
+        let pairing = self.channel.state.lock().pair(&self.place, unsafe { me.raw() });
+        match pairing {
+            Pairing::Lent(sender) => {
+                sender.wake();
+                Asleep::Stay
+            }
+            Pairing::Given(sender) => {
+                sender.wake();
+                Asleep::Rouse
+            }
+            Pairing::Alone => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        Withdrawal::Withdrawn
+    }
+}

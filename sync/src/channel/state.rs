@@ -1,0 +1,431 @@
+//! What is under a channel's lock, and every change that is made there.
+//!
+//! ```text
+//!   a message:   sender's ──put──▶ queue ──take──▶ receiver's
+//!                   │                                 ▲
+//!                   └── put: to the longest waiting ──┘      no receiver waits while a message lies in the queue
+//!
+//!   room:        free ──reserve──▶ held by a send arm ──fulfil──▶ message in the queue
+//!                  ▲                     │                              │
+//!                  └─────── release ─────┴───────────── take ───────────┘
+//!                                      whenever room comes free the longest waiting sender gets it
+//! ```
+//!
+//! `room` counts the slots that are neither full nor reserved. A rendezvous is a ring of no slots: it never has room, so
+//! that a sender waits until a receiver takes the message out of its hands. An unbounded channel has room without end.
+//!
+//! Nobody who waits is given more than one thing: who pops a node gives under the same hold of the lock, and a list passes
+//! over the nodes of those who were claimed elsewhere. Woken without being given anything means to try again.
+
+use std::cell::Cell;
+
+use super::partner::Partner;
+use super::queue::{Block, Popped, Queue};
+use crate::wait::list::{List, Node};
+use crate::wait::{Claim, RawWake};
+
+/// What a waiting receiver has in the list: the place where its message is put.
+pub(crate) struct Receiving<T> {
+    pub(crate) message: Cell<Option<T>>,
+}
+
+impl<T> Receiving<T> {
+    pub(crate) const fn new() -> Self {
+        Receiving { message: Cell::new(None) }
+    }
+}
+
+/// What a waiting sender has in the list: the message itself, or, for the arm of a select, the place for its permit.
+pub(crate) struct Sending<T> {
+    pub(crate) message: Cell<Option<T>>,
+    pub(crate) grant: Cell<Option<Grant<T>>>,
+    /// An arm has no message before it is selected. Never changes.
+    is_arm: bool,
+}
+
+/// What a send arm is selected with.
+pub(crate) enum Grant<T> {
+    /// A slot is reserved.
+    Room,
+    /// A receiver holds still until it gets the message.
+    Partner(Partner<T>),
+}
+
+impl<T> Sending<T> {
+    pub(crate) const fn message(message: T) -> Self {
+        Sending { message: Cell::new(Some(message)), grant: Cell::new(None), is_arm: false }
+    }
+
+    pub(crate) const fn arm() -> Self {
+        Sending { message: Cell::new(None), grant: Cell::new(None), is_arm: true }
+    }
+}
+
+/// The state of a channel.
+pub(crate) struct State<T> {
+    room: usize,
+    /// One side is gone.
+    disconnected: bool,
+    queue: Queue<T>,
+    receivers: List<Receiving<T>>,
+    senders: List<Sending<T>>,
+    /// Who wants to know when there is something to receive, or a place to send to, without doing it.
+    receive_watchers: List,
+    send_watchers: List,
+}
+
+/// What became of a message that was to be sent.
+#[must_use]
+pub(crate) enum Put<T> {
+    /// It lies in the queue. If `watched`, watchers of the receiving side are to be woken.
+    Queued {
+        watched: bool,
+    },
+    /// A receiver has it, which is to be woken.
+    Handed(RawWake),
+    Full(T),
+    Disconnected(T),
+    /// The queue needs another block first.
+    Cramped(T),
+}
+
+/// What a receiver found.
+#[must_use]
+pub(crate) enum Take<T> {
+    Message(T, Taken<T>),
+    /// A send arm waits: to be paired with, see [`State::pair`].
+    Arm,
+    Empty,
+    Disconnected,
+}
+
+/// What is to be done outside the lock after a message was taken.
+pub(crate) struct Taken<T> {
+    /// A sender whose message was taken, or who has room now.
+    pub(crate) wake: Option<RawWake>,
+    /// Watchers of the sending side are to be woken.
+    pub(crate) watched: bool,
+    pub(crate) spent: Option<Box<Block<T>>>,
+}
+
+/// What a permit for an arm is made of.
+#[must_use]
+pub(crate) enum Reserve<T> {
+    Granted(Grant<T>),
+    Full,
+    Disconnected,
+}
+
+/// How a receiver and a waiting sender came together.
+#[must_use]
+pub(crate) enum Pairing {
+    /// The arm of a select has the receiver's place and wake: wake it, then sleep.
+    Lent(RawWake),
+    /// A sender's message is in the receiver's place: wake it.
+    Given(RawWake),
+    /// Nobody waits any more.
+    Alone,
+}
+
+/// What came of room that came free.
+pub(crate) struct Freed {
+    pub(crate) wake: Option<RawWake>,
+    pub(crate) watched: bool,
+}
+
+impl<T> State<T> {
+    /// Bounded by `capacity`, or not.
+    pub(crate) fn new(capacity: Option<usize>) -> Self {
+        State {
+            room: capacity.unwrap_or(usize::MAX),
+            disconnected: false,
+            queue: capacity.map_or(Queue::chain(), Queue::ring),
+            receivers: List::new(),
+            senders: List::new(),
+            receive_watchers: List::new(),
+            send_watchers: List::new(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.room == 0
+    }
+
+    pub(crate) fn is_disconnected(&self) -> bool {
+        self.disconnected
+    }
+
+    /// Gives `message` to the longest waiting receiver, or keeps it if there is room.
+    #[inline]
+    pub(crate) fn put(&mut self, message: T) -> Put<T> {
+        if self.disconnected {
+            return Put::Disconnected(message);
+        }
+        let message = match self.receivers.is_empty() {
+            true => message,
+            false => match self.hand_over(message) {
+                Ok(wake) => return Put::Handed(wake),
+                Err(message) => message,
+            },
+        };
+        if self.room == 0 {
+            return Put::Full(message);
+        }
+        match self.queue.push(message) {
+            Ok(()) => {
+                self.room -= 1;
+                Put::Queued { watched: !self.receive_watchers.is_empty() }
+            }
+            Err(message) => Put::Cramped(message),
+        }
+    }
+
+    #[inline]
+    fn hand_over(&mut self, message: T) -> Result<RawWake, T> {
+        let mut message = Some(message);
+        let handed = self.receivers.pop_front_with(|to| to.message.set(message.take()));
+        match (handed, message) {
+            (Some((wake, ())), _) => Ok(wake),
+            (None, Some(message)) => Err(message),
+            (None, None) => unreachable!("it is given to who was popped"),
+        }
+    }
+
+    /// Gives the queue a block to grow with. Hands it back if somebody else has done so.
+    pub(crate) fn supply(&mut self, block: Box<Block<T>>) -> Option<Box<Block<T>>> {
+        self.queue.supply(block)
+    }
+
+    /// Takes the oldest message.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Take<T> {
+        match self.queue.pop() {
+            Some(Popped { message, spent }) => {
+                self.room += 1;
+                let Freed { wake, watched } = self.freed();
+                Take::Message(message, Taken { wake, watched, spent })
+            }
+            None => self.take_from_sender(),
+        }
+    }
+
+    /// Where the queue is empty: out of the hands of the longest waiting sender.
+    #[inline]
+    fn take_from_sender(&mut self) -> Take<T> {
+        match self.senders.front() {
+            None if self.disconnected => Take::Disconnected,
+            None => Take::Empty,
+            Some(front) if front.is_arm => match self.is_rendezvous() {
+                true => Take::Arm,
+                // All slots are reserved: whoever holds one will send, or give it up to this one.
+                false => Take::Empty,
+            },
+            Some(_) => {
+                let (wake, message) = self.senders.pop_front_with(|from| from.message.take()).unzip();
+                match message.flatten() {
+                    Some(message) => Take::Message(message, Taken { wake, watched: false, spent: None }),
+                    None => unreachable!("a sender waits with its message, for nothing else"),
+                }
+            }
+        }
+    }
+
+    /// True if there are no slots at all.
+    fn is_rendezvous(&self) -> bool {
+        self.queue.span() == 0
+    }
+
+    /// After room came free: the longest waiting sender gets it.
+    #[inline]
+    fn freed(&mut self) -> Freed {
+        let wake = match self.senders.is_empty() {
+            true => None,
+            false => self.admit(),
+        };
+        Freed { wake, watched: self.room > 0 && !self.send_watchers.is_empty() }
+    }
+
+    #[inline]
+    fn admit(&mut self) -> Option<RawWake> {
+        let (wake, message) = self.senders.pop_front_with(|from| {
+            if from.is_arm {
+                from.grant.set(Some(Grant::Room));
+            }
+            from.message.take()
+        })?;
+        self.room -= 1;
+        if let Some(message) = message {
+            let kept = self.queue.push(message);
+            debug_assert!(kept.is_ok(), "senders wait for rings only, whose room is counted");
+        }
+        Some(wake)
+    }
+
+    /// Selects a send arm, if it need not wait.
+    pub(crate) fn reserve(&mut self) -> Reserve<T> {
+        if self.disconnected {
+            return Reserve::Disconnected;
+        }
+        if self.room > 0 {
+            self.room -= 1;
+            return Reserve::Granted(Grant::Room);
+        }
+        match self.receivers.pop_front_with(|to| std::ptr::NonNull::from(to)) {
+            Some((wake, place)) => Reserve::Granted(Grant::Partner(Partner::new(place, wake))),
+            None => Reserve::Full,
+        }
+    }
+
+    /// Gives up a slot that was reserved.
+    pub(crate) fn release(&mut self) -> Freed {
+        self.room += 1;
+        self.freed()
+    }
+
+    /// Pairs a receiver, whose place and wake are lent, with the longest waiting sender.
+    pub(crate) fn pair(&mut self, place: &Receiving<T>, wake: RawWake) -> Pairing {
+        let mut wake = Some(wake);
+        let popped = self.senders.pop_front_with(|from| match wake.take() {
+            Some(wake) if from.is_arm => {
+                from.grant.set(Some(Grant::Partner(Partner::new(place.into(), wake))));
+                true
+            }
+            _ => {
+                place.message.set(from.message.take());
+                false
+            }
+        });
+        match popped {
+            Some((sender, true)) => Pairing::Lent(sender),
+            Some((sender, false)) => Pairing::Given(sender),
+            None => Pairing::Alone,
+        }
+    }
+
+    /// True if a sender would not have to wait.
+    pub(crate) fn may_send(&self) -> bool {
+        self.disconnected || self.room > 0 || !self.receivers.is_empty()
+    }
+
+    /// True if the send arm of the select behind `claim` would not have to wait.
+    pub(crate) fn may_send_for(&self, claim: &Claim) -> bool {
+        self.disconnected || self.room > 0 || self.receivers.has_other_than(claim)
+    }
+
+    /// True if a receiver would not have to wait.
+    pub(crate) fn may_receive(&self) -> bool {
+        self.holds_message() || (self.is_rendezvous() && !self.senders.is_empty())
+    }
+
+    /// True if the receive arm of the select behind `claim` would not have to wait.
+    pub(crate) fn may_receive_for(&self, claim: &Claim) -> bool {
+        self.holds_message() || (self.is_rendezvous() && self.senders.has_other_than(claim))
+    }
+
+    fn holds_message(&self) -> bool {
+        self.disconnected || !self.queue.is_empty() || self.senders.front().is_some_and(|front| !front.is_arm)
+    }
+
+    /// Enlists a receiver. True if watchers of the sending side are to be woken.
+    ///
+    /// # Safety
+    /// As for [`List::push_back`], of this state's lock.
+    pub(crate) unsafe fn await_message(&mut self, node: &Node<Receiving<T>>, wake: RawWake) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.receivers.push_back(node, wake) };
+        !self.send_watchers.is_empty()
+    }
+
+    /// Enlists the receive arm `arm` of a select.
+    ///
+    /// # Safety
+    /// As for [`List::push_back_for`], of this state's lock.
+    pub(crate) unsafe fn await_message_for(
+        &mut self,
+        node: &Node<Receiving<T>>,
+        wake: RawWake,
+        claim: &Claim,
+        arm: usize,
+    ) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.receivers.push_back_for(node, wake, claim, arm) };
+        !self.send_watchers.is_empty()
+    }
+
+    /// Enlists a sender. True if watchers of the receiving side are to be woken.
+    ///
+    /// # Safety
+    /// As for [`List::push_back`], of this state's lock.
+    pub(crate) unsafe fn await_room(&mut self, node: &Node<Sending<T>>, wake: RawWake) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.senders.push_back(node, wake) };
+        !self.receive_watchers.is_empty()
+    }
+
+    /// Enlists the send arm `arm` of a select.
+    ///
+    /// # Safety
+    /// As for [`List::push_back_for`], of this state's lock.
+    pub(crate) unsafe fn await_room_for(
+        &mut self,
+        node: &Node<Sending<T>>,
+        wake: RawWake,
+        claim: &Claim,
+        arm: usize,
+    ) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.senders.push_back_for(node, wake, claim, arm) };
+        !self.receive_watchers.is_empty()
+    }
+
+    /// Withdraws a receiver. False if somebody else has unlinked it.
+    ///
+    /// # Safety
+    /// `node` is in this list or in none.
+    pub(crate) unsafe fn withdraw_receiver(&mut self, node: &Node<Receiving<T>>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.receivers.remove(node) }
+    }
+
+    /// Withdraws a sender. False if somebody else has unlinked it.
+    ///
+    /// # Safety
+    /// `node` is in this list or in none.
+    pub(crate) unsafe fn withdraw_sender(&mut self, node: &Node<Sending<T>>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.senders.remove(node) }
+    }
+
+    /// Who watches the receiving side.
+    pub(crate) fn receive_watchers(&mut self) -> &mut List {
+        &mut self.receive_watchers
+    }
+
+    /// Who watches the sending side.
+    pub(crate) fn send_watchers(&mut self) -> &mut List {
+        &mut self.send_watchers
+    }
+
+    /// Marks the end of one side.
+    pub(crate) fn disconnect(&mut self) {
+        self.disconnected = true;
+    }
+
+    /// After the end: anybody who waits. What it waits with stays with it.
+    pub(crate) fn next_to_tell(&mut self) -> Option<RawWake> {
+        self.receivers
+            .pop_front()
+            .or_else(|| self.senders.pop_front())
+            .or_else(|| self.receive_watchers.pop_front())
+            .or_else(|| self.send_watchers.pop_front())
+    }
+
+    /// After the end of the receivers: what nobody will receive, to be dropped outside the lock.
+    pub(crate) fn take_queue(&mut self) -> Queue<T> {
+        std::mem::replace(&mut self.queue, Queue::chain())
+    }
+}

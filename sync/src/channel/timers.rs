@@ -1,0 +1,97 @@
+//! Channels without a sender: the clock sends, or nobody.
+//!
+//! A message of the clock is made by the one who receives it. So there is nobody to be woken: a receiver sleeps until the
+//! message is due, and takes it then if no other receiver did.
+
+use std::time::{Duration, Instant};
+
+use super::error::{RecvTimeoutError, TryRecvError};
+use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+/// A message, or one after the other, at set times.
+pub(super) struct Timer<T> {
+    /// When the next message is due; none after the last.
+    next: Lock<Option<Instant>>,
+    period: Option<Duration>,
+    /// What the message is: the time at which it was due.
+    message: fn(Instant) -> T,
+}
+
+impl Timer<Instant> {
+    pub(super) fn once(due: Instant) -> Self {
+        Timer { next: Lock::new(Some(due)), period: None, message: |due| due }
+    }
+
+    pub(super) fn periodic(first: Instant, period: Duration) -> Self {
+        Timer { next: Lock::new(Some(first)), period: Some(period), message: |due| due }
+    }
+}
+
+impl<T> Timer<T> {
+    /// When the next message is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        *self.next.lock()
+    }
+
+    /// True if the next message is due.
+    pub(super) fn is_ready(&self) -> bool {
+        self.due().is_some_and(|due| due <= Instant::now())
+    }
+
+    pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
+        self.take(Instant::now(), None).ok_or(TryRecvError::Empty)
+    }
+
+    /// Takes the message that is due `now`, by one who has waited for it since `came`.
+    fn take(&self, now: Instant, came: Option<Instant>) -> Option<T> {
+        let mut next = self.next.lock();
+        let due = next.filter(|due| *due <= now)?;
+        // What became due while nobody came to receive is missed.
+        *next = self.period.and_then(|period| due.max(came.unwrap_or(now)).checked_add(period));
+        drop(next);
+        Some((self.message)(due))
+    }
+
+    pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        let came = Instant::now();
+        let mut now = came;
+        loop {
+            if let Some(message) = self.take(now, Some(came)) {
+                return Ok(message);
+            }
+            if deadline.is_some_and(|deadline| deadline <= now) {
+                return Err(RecvTimeoutError::Timeout);
+            }
+            sleep_until(earlier(self.due(), deadline));
+            now = Instant::now();
+        }
+    }
+}
+
+/// The earlier one of two times, of which each may be never.
+pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Nobody wakes it: only a deadline or a cancel ends it.
+struct ForTheClock;
+
+impl WaitStrategy for ForTheClock {
+    fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        Withdrawal::Withdrawn
+    }
+}
+
+/// Sleeps, without end if there is none.
+pub(super) fn sleep_until(deadline: Option<Instant>) {
+    if wait::sleep(&ForTheClock, deadline) == Waking::Cancelled {
+        wait::unwind_cancelled();
+    }
+}
