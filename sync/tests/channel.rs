@@ -2,16 +2,18 @@
 
 mod common;
 
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, pause, runtime};
 use fibra_sync::channel::{
-    self, Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender, TryRecvError,
+    self, Receiver, RecvError, RecvTimeoutError, Select, SendError, SendTimeoutError, Sender, TryRecvError,
     TrySendError,
 };
+
+use fibra_sync::select;
 
 const SHORT: Duration = Duration::from_millis(5);
 
@@ -220,4 +222,332 @@ fn the_clock_sends_once_or_each_period_or_never() {
         assert!(ticks.windows(2).all(|two| two[1] - two[0] >= SHORT));
         assert_eq!(channel::never::<i32>().recv_timeout(SHORT), Err(RecvTimeoutError::Timeout));
     });
+}
+
+#[test]
+fn a_select_takes_what_is_ready() {
+    everywhere(|| {
+        let (first, one) = channel::unbounded();
+        let (second, two) = channel::bounded(1);
+        first.send(1).unwrap();
+        second.send(2).unwrap();
+        let mut seen = [0, 0];
+        for _ in 0..2 {
+            select! {
+                recv(one) -> message => { seen[0] += message.unwrap(); }
+                recv(two) -> message => seen[1] += message.unwrap(),
+            }
+        }
+        assert_eq!(seen, [1, 2]);
+        select! {
+            recv(one) -> _ => panic!("it is empty"),
+            recv(two) -> _ => panic!("it is empty"),
+            default => {}
+        }
+        let begin = Instant::now();
+        select! {
+            recv(one) -> _ => panic!("it is empty"),
+            send(second, 3) -> sent => assert_eq!(sent, Ok(())),
+        }
+        select! {
+            recv(one) -> _ => panic!("it is empty"),
+            send(second, no_message()) -> _ => panic!("it is full"),
+            default(SHORT) => assert!(begin.elapsed() >= SHORT),
+        }
+        drop(first);
+        select! { recv(one) -> end => assert_eq!(end, Err(RecvError)) }
+        drop(two);
+        select! { send(second, 4) -> end => assert_eq!(end, Err(SendError(4))) }
+    });
+}
+
+#[test]
+fn the_body_of_a_case_may_move_what_the_cases_are_made_of() {
+    let (sender, receiver) = channel::bounded(1);
+    let word = String::from("word");
+    select! {
+        recv(receiver) -> _ => drop(word),
+        send(sender, word) -> sent => {
+            sent.unwrap();
+            drop(sender);
+            assert_eq!(receiver.into_iter().collect::<Vec<_>>(), ["word"]);
+        }
+    }
+    let found = loop {
+        let (_sender, receiver) = channel::bounded::<i32>(1);
+        let absent = None::<&Receiver<i32>>;
+        select! {
+            recv(absent.unwrap_or(&channel::never())) -> _ => continue,
+            recv(receiver) -> message => break message.ok(),
+            default() => break None,
+        }
+    };
+    assert_eq!(found, None);
+}
+
+#[test]
+fn selects_that_wait_are_woken() {
+    everywhere(|| {
+        for (sender, receiver) in every_kind() {
+            let (other, nothing) = channel::bounded::<usize>(1);
+            let consumer = beside(move || {
+                let mut all = Vec::new();
+                loop {
+                    select! {
+                        recv(receiver) -> message => match message {
+                            Ok(message) => all.push(message),
+                            Err(RecvError) => break all,
+                        },
+                        recv(nothing) -> message => panic!("{message:?}"),
+                    }
+                }
+            });
+            (0..300).for_each(|n| sender.send(n).unwrap());
+            drop(sender);
+            assert!(consumer.join().into_iter().eq(0..300));
+            drop(other);
+        }
+    });
+}
+
+#[test]
+fn selects_face_each_other() {
+    everywhere(|| {
+        for (sender, receiver) in every_kind() {
+            let (back, answer) = channel::bounded(0);
+            let rounds = 300;
+            let other = beside(move || {
+                let (mut sum, mut answers) = (0, 0);
+                while sum < rounds || answers < rounds {
+                    select! {
+                        recv(if sum < rounds { receiver.clone() } else { channel::never() }) -> message => sum += message.unwrap(),
+                        send(back, 1) -> sent => {
+                            // What is left over at the end nobody receives.
+                            if sent.is_err() {
+                                assert!(answers >= rounds);
+                                break;
+                            }
+                            answers += 1;
+                        }
+                    }
+                }
+                (sum, answers)
+            });
+            let (mut sent, mut received) = (0, 0);
+            while sent < rounds || received < rounds {
+                select! {
+                    send(sender, 1) -> done => match done {
+                        Ok(()) => sent += 1,
+                        Err(_) => panic!("the other one waits for more"),
+                    },
+                    recv(answer) -> message => received += message.unwrap(),
+                }
+                if sent == rounds && received < rounds {
+                    while received < rounds {
+                        received += answer.recv().unwrap();
+                    }
+                }
+            }
+            drop(answer);
+            drop(sender);
+            let (sum, answers) = other.join();
+            assert!(sum >= rounds.min(sum) && answers >= rounds, "{sum} {answers}");
+        }
+    });
+}
+
+#[test]
+fn a_select_does_not_meet_itself() {
+    everywhere(|| {
+        let (sender, receiver) = channel::bounded(0);
+        select! {
+            send(sender, 1) -> _ => panic!("nobody receives"),
+            recv(receiver) -> _ => panic!("nobody sends"),
+            default(SHORT) => {}
+        }
+    });
+}
+
+#[test]
+fn many_selects_share_channels_and_lose_nothing() {
+    everywhere(|| {
+        let channels: Vec<_> =
+            [0, 0, 1, 3].into_iter().map(channel::bounded::<usize>).chain([channel::unbounded()]).collect();
+        let left = Arc::new(AtomicUsize::new(0));
+        let sum = Arc::new(AtomicUsize::new(0));
+        let total = 1500;
+        let producers: Vec<_> = (0..15)
+            .map(|part| {
+                let senders: Vec<_> = channels.iter().map(|(sender, _)| sender.clone()).collect();
+                beside(move || {
+                    for n in part * 100..(part + 1) * 100 {
+                        if n % 3 == 0 {
+                            senders[n % 5].send(n).unwrap();
+                            continue;
+                        }
+                        let mut select = Select::new();
+                        senders.iter().for_each(|sender| {
+                            select.send(sender);
+                        });
+                        let operation = select.select();
+                        let index = operation.index();
+                        operation.send(&senders[index], n).unwrap();
+                    }
+                })
+            })
+            .collect();
+        let consumers: Vec<_> = (0..15)
+            .map(|_| {
+                let receivers: Vec<_> = channels.iter().map(|(_, receiver)| receiver.clone()).collect();
+                let (left, sum) = (Arc::clone(&left), Arc::clone(&sum));
+                beside(move || {
+                    let [a, b, c, d, e] = &receivers[..] else { unreachable!() };
+                    let mut take = |message: Result<usize, RecvError>| match message {
+                        Ok(n) => {
+                            left.fetch_add(1, Ordering::Relaxed);
+                            sum.fetch_add(n, Ordering::Relaxed);
+                            true
+                        }
+                        Err(RecvError) => false,
+                    };
+                    while select! {
+                        recv(a) -> message => take(message) || drain(&receivers, &mut take),
+                        recv(b) -> message => take(message) || drain(&receivers, &mut take),
+                        recv(c) -> message => take(message) || drain(&receivers, &mut take),
+                        recv(d) -> message => take(message) || drain(&receivers, &mut take),
+                        recv(e) -> message => take(message) || drain(&receivers, &mut take),
+                    } {}
+                })
+            })
+            .collect();
+        drop(channels);
+        producers.into_iter().for_each(|producer| producer.join());
+        consumers.into_iter().for_each(|consumer| consumer.join());
+        assert_eq!(left.load(Ordering::Relaxed), total);
+        assert_eq!(sum.load(Ordering::Relaxed), total * (total - 1) / 2);
+    });
+}
+
+/// One of the channels has ended: all are about to.
+fn drain(receivers: &[Receiver<usize>], take: &mut impl FnMut(Result<usize, RecvError>) -> bool) -> bool {
+    receivers.iter().for_each(|receiver| {
+        receiver.iter().for_each(|n| {
+            take(Ok(n));
+        });
+    });
+    false
+}
+
+fn no_message() -> i32 {
+    resume_unwind(Box::new("no message"))
+}
+
+#[test]
+fn a_message_expression_that_panics_loses_nothing() {
+    everywhere(|| {
+        for (sender, receiver) in every_kind::<i32>() {
+            let consumer = beside(move || receiver.recv());
+            pause();
+            let panicked = catch_unwind(AssertUnwindSafe(|| {
+                select! {
+                    send(sender, no_message()) -> _ => {}
+                    recv(channel::never::<i32>()) -> _ => {}
+                }
+            }));
+            assert!(panicked.is_err());
+            select! {
+                send(sender, 5) -> sent => sent.unwrap(),
+                recv(channel::never::<i32>()) -> _ => {}
+            }
+            assert_eq!(consumer.join(), Ok(5));
+        }
+    });
+}
+
+#[test]
+fn a_select_waits_for_the_clock() {
+    everywhere(|| {
+        let (_sender, receiver) = channel::bounded::<i32>(0);
+        let begin = Instant::now();
+        select! {
+            recv(receiver) -> message => panic!("{message:?}"),
+            recv(channel::after(SHORT)) -> due => assert!(due.unwrap() >= begin + SHORT),
+            recv(channel::after(Duration::from_secs(1000))) -> _ => panic!("too early"),
+        }
+    });
+}
+
+#[test]
+fn what_is_ready_is_told_to_all_who_watch() {
+    everywhere(|| {
+        let (sender, receiver) = channel::bounded(1);
+        let watchers: Vec<_> = (0..5)
+            .map(|_| {
+                let receiver = receiver.clone();
+                beside(move || {
+                    let mut select = Select::new();
+                    let never = channel::never::<i32>();
+                    select.recv(&never);
+                    let index = select.recv(&receiver);
+                    assert_eq!(select.ready(), index);
+                })
+            })
+            .collect();
+        pause();
+        sender.send(1).unwrap();
+        watchers.into_iter().for_each(|watcher| watcher.join());
+        let mut select = Select::new();
+        select.send(&sender);
+        assert_eq!(select.ready_timeout(SHORT), Err(channel::ReadyTimeoutError));
+        assert!(select.try_select().is_err());
+        let emptier = beside(move || {
+            pause();
+            receiver.recv()
+        });
+        assert_eq!(select.ready(), 0);
+        assert_eq!(emptier.join(), Ok(1));
+    });
+}
+
+#[test]
+fn a_cancelled_select_has_taken_nothing_or_all() {
+    for workers in [1, 2, 4] {
+        guarded(|| {
+            runtime(workers).run(|| {
+                for round in 0..500_usize {
+                    let (sender, receiver) = channel::bounded::<usize>(round % 2);
+                    let (ask, asked) = channel::bounded::<usize>(round / 2 % 2);
+                    let consumer = fibra_runtime::spawn(move || {
+                        select! {
+                            recv(receiver) -> message => message.unwrap(),
+                            send(ask, 0) -> _ => 0,
+                        }
+                    });
+                    if round % 3 == 0 {
+                        give_way();
+                    }
+                    let other = consumer.task().clone();
+                    let canceller = fibra_runtime::spawn(move || other.cancel());
+                    let sent = sender.try_send(round);
+                    canceller.join().unwrap();
+                    let taken = consumer.join();
+                    drop(asked);
+                    if let Ok(n) = taken
+                        && n != 0
+                    {
+                        assert_eq!((n, sent), (round, Ok(())));
+                    }
+                }
+            })
+        });
+    }
+}
+
+#[test]
+#[should_panic(expected = "not completed")]
+fn a_selected_operation_is_to_be_completed() {
+    let (sender, _receiver) = channel::bounded::<i32>(1);
+    let mut select = Select::new();
+    select.send(&sender);
+    drop(select.select());
 }

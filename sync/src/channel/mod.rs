@@ -16,12 +16,18 @@
 //! that the receiver keeps for it, and a receiver that makes room fills it with the message of the sender that waits
 //! longest. So nobody overtakes those who wait.
 
+mod arm;
+mod choice;
 mod counted;
 mod error;
 mod iter;
+mod macros;
 mod partner;
 mod queue;
+mod receive_arm;
 mod receiver;
+mod select;
+mod send_arm;
 mod sender;
 mod shared;
 mod state;
@@ -40,7 +46,17 @@ pub use error::{
 };
 pub use iter::{IntoIter, Iter, TryIter};
 pub use receiver::Receiver;
+pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
+
+/// What [`select!`](crate::select) is made of.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::arm::{Arm, Enlisted};
+    pub use super::choice::{Limit, Order, ready, select};
+    pub use super::receive_arm::RecvArm;
+    pub use super::send_arm::{Permit, SendArm};
+}
 
 /// Makes a channel that holds up to `capacity` messages. With a capacity of 0 it is a rendezvous: a send ends when a receiver
 /// takes the message.

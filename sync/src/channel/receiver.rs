@@ -66,6 +66,20 @@ impl<T> Receiver<T> {
         self.recv_slow(None).map_err(|_disconnected| RecvError)
     }
 
+    /// The message that is there. `Err`: none will ever be.
+    pub(super) fn take_if_ready(&self) -> Option<Result<T, RecvError>> {
+        let received = match &self.source {
+            Source::Senders(channel) => channel.shared.try_recv(),
+            Source::Clock(timer) => timer.try_recv(),
+            Source::Nobody => Err(TryRecvError::Empty),
+        };
+        match received {
+            Ok(message) => Some(Ok(message)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(RecvError)),
+        }
+    }
+
     #[cold]
     fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         match &self.source {

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use super::error::{RecvTimeoutError, SendTimeoutError, TryRecvError, TrySendError};
+use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::queue::Block;
-use super::state::{Freed, Pairing, Put, Receiving, Sending, State, Take, Taken};
+use super::state::{Freed, Pairing, Put, Receiving, Reserve, Sending, State, Take, Taken};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -31,6 +31,11 @@ impl<T> Shared<T> {
     #[inline]
     pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let put = self.state.lock().put(message);
+        self.settle_put(put)
+    }
+
+    #[inline]
+    fn settle_put(&self, put: Put<T>) -> Result<(), TrySendError<T>> {
         match put {
             Put::Queued { watched: false } => Ok(()),
             Put::Handed(wake) => {
@@ -140,8 +145,27 @@ impl<T> Shared<T> {
         until.place.message.take()
     }
 
+    /// Selects a send arm, if it need not wait.
+    pub(super) fn reserve(&self) -> Reserve<T> {
+        self.state.lock().reserve()
+    }
+
+    /// Sends into a slot that was reserved.
+    pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
+        let (put, freed) = self.state.lock().fulfil(message);
+        let sent = self.settle_put(put);
+        self.settle(freed);
+        sent.map_err(|error| SendError(error.into_inner()))
+    }
+
+    /// Gives up a slot that was reserved.
+    pub(super) fn release(&self) {
+        let freed = self.state.lock().release();
+        self.settle(freed);
+    }
+
     /// Does what is owed after room came free.
-    pub(super) fn settle(&self, freed: Freed) {
+    fn settle(&self, freed: Freed) {
         if let Some(wake) = freed.wake {
             wake.wake();
         }

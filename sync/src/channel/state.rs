@@ -155,10 +155,6 @@ impl<T> State<T> {
         self.room == 0
     }
 
-    pub(crate) fn is_disconnected(&self) -> bool {
-        self.disconnected
-    }
-
     /// Gives `message` to the longest waiting receiver, or keeps it if there is room.
     #[inline]
     pub(crate) fn put(&mut self, message: T) -> Put<T> {
@@ -277,6 +273,16 @@ impl<T> State<T> {
         match self.receivers.pop_front_with(|to| std::ptr::NonNull::from(to)) {
             Some((wake, place)) => Reserve::Granted(Grant::Partner(Partner::new(place, wake))),
             None => Reserve::Full,
+        }
+    }
+
+    /// Sends into a slot that was reserved.
+    pub(crate) fn fulfil(&mut self, message: T) -> (Put<T>, Freed) {
+        self.room += 1;
+        match self.put(message) {
+            // It did not need the slot.
+            handed @ Put::Handed(_) => (handed, self.freed()),
+            put => (put, Freed { wake: None, watched: false }),
         }
     }
 

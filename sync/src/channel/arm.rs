@@ -1,0 +1,57 @@
+//! What a choice is between.
+
+use std::time::Instant;
+
+use crate::wait::{Claim, WakeHandle};
+
+/// One of several things that are waited for at once, of which one is chosen.
+///
+/// The chooser tries all of them, then enlists all, then sleeps. Whoever makes one ready takes the claim first: the chooser
+/// is woken for one of them, and what the others were offered goes to the next in their lists.
+pub trait Arm {
+    /// Does it if that needs no wait, and keeps the outcome. True if it did.
+    fn try_now(&self) -> bool;
+
+    /// When it will be ready without anybody's doing.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// Publishes `me`, then looks whether it is ready.
+    ///
+    /// # Safety
+    /// The arm is enlisted and watched nowhere, and stays in place until it is withdrawn; `claim` lives as long. Its wake is
+    /// used only by the one who takes `claim` for `number`.
+    unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted;
+
+    /// Takes back what [`enlist`](Arm::enlist) published, if it still is.
+    ///
+    /// # Safety
+    /// It was enlisted.
+    unsafe fn withdraw(&self);
+
+    /// After it was claimed: keeps the outcome. False if there is none, and everything is to be tried again.
+    fn accept(&self) -> bool;
+
+    /// True if [`try_now`](Arm::try_now) would do it.
+    fn is_ready(&self) -> bool;
+
+    /// As [`enlist`](Arm::enlist), for one who only wants to know when it is ready.
+    ///
+    /// # Safety
+    /// As for [`enlist`](Arm::enlist).
+    unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted;
+
+    /// Takes back what [`watch`](Arm::watch) published, if it still is.
+    ///
+    /// # Safety
+    /// It was watched.
+    unsafe fn unwatch(&self);
+}
+
+/// What an arm saw when it was enlisted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Enlisted {
+    /// It waits.
+    Waits,
+    /// It is ready: nothing was published.
+    Ready,
+}

@@ -1,0 +1,204 @@
+//! The choice of one of several arms.
+//!
+//! ```text
+//!          ┌────────────────────────────────────────────────────────────────────────┐
+//!          ▼                                                                        │ nothing chosen
+//!   try each ──none──▶ enlist each, under one claim ──one is ready: close it────────┤
+//!      │                        │ none                                              │
+//!      │ one                    ▼                                                   │
+//!      ▼                 sleep ──woken: the claim says for which──▶ accept ──none───┘
+//!    chosen                                                            └─▶ chosen
+//! ```
+//!
+//! Before the sleep ends every arm is withdrawn, each under the lock of its list. Two choosers that face each other never
+//! both wait: the second to enlist in a list sees the first there and goes back to try. It may find that the first has gone
+//! back as well, for the sake of another list; each round they try in an order of chance, so that they do not keep step.
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::time::{Duration, Instant};
+
+use super::arm::{Arm, Enlisted};
+use super::timers::earlier;
+use crate::wait::{self, Asleep, Claim, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+/// How long a choice may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// Not at all.
+    Now,
+    /// Until then.
+    At(Instant),
+    /// Without end.
+    Never,
+}
+
+impl Limit {
+    /// For `timeout`, where the clock can tell so much.
+    pub fn after(timeout: Duration) -> Self {
+        Instant::now().checked_add(timeout).map_or(Limit::Never, Limit::At)
+    }
+
+    fn deadline(self) -> Option<Instant> {
+        match self {
+            Limit::At(deadline) => Some(deadline),
+            Limit::Now | Limit::Never => None,
+        }
+    }
+}
+
+/// Which arm goes first if several are ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Any of them, each with the same chance.
+    Chance,
+    /// The first one.
+    Listed,
+}
+
+/// What is done with the arm that is ready.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Act,
+    Watch,
+}
+
+/// Waits until one of `arms` could be done, and did it as far as its outcome goes. Its number, or none in time.
+pub fn select<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order) -> Option<usize>
+where
+    A: Arm + ?Sized,
+    P: Deref<Target = A>,
+{
+    choose(arms, limit, order, Purpose::Act)
+}
+
+/// Waits until one of `arms` could be done. Its number, or none in time.
+pub fn ready<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order) -> Option<usize>
+where
+    A: Arm + ?Sized,
+    P: Deref<Target = A>,
+{
+    choose(arms, limit, order, Purpose::Watch)
+}
+
+fn choose<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order, purpose: Purpose) -> Option<usize>
+where
+    A: Arm + ?Sized,
+    P: Deref<Target = A>,
+{
+    if limit != Limit::Now {
+        wait::checkpoint();
+    }
+    let mut late = limit == Limit::Now;
+    loop {
+        if order == Order::Chance {
+            shuffle(arms);
+        }
+        if let Some((_, number)) = arms.iter().find(|(arm, _)| match purpose {
+            Purpose::Act => arm.try_now(),
+            Purpose::Watch => arm.is_ready(),
+        }) {
+            return Some(*number);
+        }
+        if late {
+            return None;
+        }
+        let until = UntilClaimed { arms, purpose, claim: Claim::new(), enlisted: Cell::new(0) };
+        let deadline = arms.iter().fold(limit.deadline(), |least, (arm, _)| earlier(least, arm.deadline()));
+        let why = wait::sleep(&until, deadline);
+        if let Some(place) = until.claim.taken() {
+            let (arm, number) = &arms[place];
+            if purpose == Purpose::Watch || arm.accept() {
+                return Some(*number);
+            }
+        } else if why == Waking::Cancelled {
+            wait::unwind_cancelled();
+        }
+        late = limit.deadline().is_some_and(|deadline| deadline <= Instant::now());
+    }
+}
+
+/// A chooser, until it was claimed for one of its arms.
+struct UntilClaimed<'a, P> {
+    arms: &'a [(P, usize)],
+    purpose: Purpose,
+    claim: Claim,
+    /// How many of the arms were published.
+    enlisted: Cell<usize>,
+}
+
+impl<A, P> WaitStrategy for UntilClaimed<'_, P>
+where
+    A: Arm + ?Sized,
+    P: Deref<Target = A>,
+{
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        for (place, (arm, _)) in self.arms.iter().enumerate() {
+            // SAFETY: arms and claim are borrowed until the sleep is over, before which each is withdrawn; each sleep enlists
+            // an arm once. Of the wakes the one is used that took the claim, and `before_awake` looks for it.
+            let enlisted = unsafe {
+                match self.purpose {
+                    Purpose::Act => arm.enlist(me, &self.claim, place),
+                    Purpose::Watch => arm.watch(me, &self.claim, place),
+                }
+            };
+            match enlisted {
+                Enlisted::Waits => self.enlisted.set(place + 1),
+                Enlisted::Ready => {
+                    return match self.claim.close() {
+                        None => Asleep::Rouse,
+                        // Somebody was quicker, and wakes.
+                        Some(_) => Asleep::Stay,
+                    };
+                }
+            }
+        }
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        let claimed = self.claim.close().is_some();
+        for (arm, _) in &self.arms[..self.enlisted.get()] {
+            // SAFETY: it was published.
+            unsafe {
+                match self.purpose {
+                    Purpose::Act => arm.withdraw(),
+                    Purpose::Watch => arm.unwatch(),
+                }
+            }
+        }
+        match claimed && why != Waking::Notified {
+            true => Withdrawal::Served,
+            false => Withdrawal::Withdrawn,
+        }
+    }
+}
+
+/// Puts the arms into an order of chance.
+fn shuffle<P>(arms: &mut [(P, usize)]) {
+    for left in (1..arms.len()).rev() {
+        // The high half of the product: a number below `left + 1`, each with the same chance but for one in 2^32.
+        let place = (u64::from(chance()) * (left as u64 + 1)) >> 32;
+        arms.swap(left, place as usize);
+    }
+}
+
+/// A number of chance: Marsaglia's xorshift, of 32 bits, one for each thread.
+#[inline(never)]
+fn chance() -> u32 {
+    thread_local! {
+        static STATE: Cell<u32> = const { Cell::new(0) };
+    }
+    STATE.with(|state| {
+        let mut x = match state.get() {
+            // Threads begin apart: by where their state lies. Never 0, which leads only to itself.
+            0 => std::ptr::from_ref(state).addr() as u32 | 1,
+            x => x,
+        };
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        state.set(x);
+        x
+    })
+}

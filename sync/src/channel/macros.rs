@@ -1,0 +1,251 @@
+//! The choice between operations that are written down, without an allocation.
+//!
+//! The arms lie on the stack. `@list` brings the cases into one form, `@case` tells them apart and numbers them, `@arm` makes
+//! an arm of each inside a `match` of its own, which keeps temporaries alive, `@run` chooses, and `@done` completes the
+//! one that was chosen. All arms are gone before the body of a case runs: it may move what they were made of.
+
+/// Waits for several channel operations at once, does the first that is ready, and runs its body.
+///
+/// | case | is |
+/// | --- | --- |
+/// | `recv(receiver) -> result => body` | a receive; `result` is a pattern for a `Result<T, RecvError>` |
+/// | `send(sender, message) -> result => body` | a send; `result` is a pattern for a `Result<(), SendError<T>>` |
+/// | `default => body` | what is done if nothing is ready |
+/// | `default(timeout) => body` | what is done if nothing is ready within that time |
+///
+/// Cases are separated by commas, which may be left out after a body in braces. `message` is evaluated when its case was
+/// chosen, and only then; meanwhile room is reserved for it or a receiver holds still. If it panics, others go on. An
+/// operation is ready if it need not wait, also when it is to fail since the channel is disconnected.
+///
+/// What a case was offered that is not chosen goes to the next who waits there: nothing is lost. The send case of a select
+/// never meets a receive case of the same select.
+///
+/// # Cancellation
+/// Without a plain `default`, a cancellation point; what was chosen when the cancel came is done.
+///
+/// # Fairness
+/// Of several that are ready any one is chosen, each with the same chance; by [`select_biased!`](crate::select_biased), the
+/// first one. Among those who wait at one channel a select has its place as any other.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::{channel, select};
+/// use std::time::Duration;
+/// let (words, word) = channel::unbounded();
+/// let (numbers, number) = channel::bounded(1);
+/// words.send("hello").unwrap();
+/// numbers.send(7).unwrap();
+/// select! {
+///     recv(word) -> message => assert_eq!(message, Ok("hello")),
+///     send(numbers, 8) -> _ => unreachable!("it is full"),
+///     recv(channel::after(Duration::from_secs(60))) -> _ => unreachable!("it is too early"),
+/// }
+/// select! {
+///     recv(word) -> _ => unreachable!("it is empty"),
+///     default => assert_eq!(number.recv(), Ok(7)),
+/// }
+/// ```
+#[macro_export]
+macro_rules! select {
+    () => {
+        ::core::compile_error!("a select needs a case")
+    };
+    ($($cases:tt)+) => {
+        $crate::__select!(@list (Chance) [] $($cases)+)
+    };
+}
+
+/// As [`select!`](crate::select), but of several cases that are ready the first one is chosen.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::{channel, select_biased};
+/// let (urgent, first) = channel::unbounded();
+/// let (other, second) = channel::unbounded();
+/// urgent.send("fire").unwrap();
+/// other.send("lunch").unwrap();
+/// select_biased! {
+///     recv(first) -> message => assert_eq!(message, Ok("fire")),
+///     recv(second) -> _ => unreachable!(),
+/// }
+/// ```
+#[macro_export]
+macro_rules! select_biased {
+    () => {
+        ::core::compile_error!("a select needs a case")
+    };
+    ($($cases:tt)+) => {
+        $crate::__select!(@list (Listed) [] $($cases)+)
+    };
+}
+
+/// The steps of [`select!`](crate::select).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __select {
+    // All cases have the form `name (arguments) (pattern) { body }`.
+    (@list $order:tt [$($cases:tt)*]) => {
+        $crate::__select!(@case $order
+            [(0 arm0) (1 arm1) (2 arm2) (3 arm3) (4 arm4) (5 arm5) (6 arm6) (7 arm7) (8 arm8) (9 arm9) (10 arm10)
+             (11 arm11) (12 arm12) (13 arm13) (14 arm14) (15 arm15) (16 arm16) (17 arm17) (18 arm18) (19 arm19)
+             (20 arm20) (21 arm21) (22 arm22) (23 arm23) (24 arm24) (25 arm25) (26 arm26) (27 arm27) (28 arm28)
+             (29 arm29) (30 arm30) (31 arm31)]
+            [] [] $($cases)*)
+    };
+    (@list $order:tt $done:tt default => $($rest:tt)*) => {
+        $crate::__select!(@list $order $done default () => $($rest)*)
+    };
+    (@list $order:tt [$($done:tt)*]
+        $case:ident ($($arguments:tt)*) $(-> $result:pat)? => { $($body:tt)* }, $($rest:tt)*
+    ) => {
+        $crate::__select!(@list $order
+            [$($done)* $case ($($arguments)*) ($($result)?) { $($body)* }] $($rest)*)
+    };
+    (@list $order:tt [$($done:tt)*]
+        $case:ident ($($arguments:tt)*) $(-> $result:pat)? => $body:expr, $($rest:tt)*
+    ) => {
+        $crate::__select!(@list $order
+            [$($done)* $case ($($arguments)*) ($($result)?) { $body }] $($rest)*)
+    };
+    (@list $order:tt [$($done:tt)*]
+        $case:ident ($($arguments:tt)*) $(-> $result:pat)? => { $($body:tt)* } $($rest:tt)*
+    ) => {
+        $crate::__select!(@list $order
+            [$($done)* $case ($($arguments)*) ($($result)?) { $($body)* }] $($rest)*)
+    };
+    (@list $order:tt [$($done:tt)*]
+        $case:ident ($($arguments:tt)*) $(-> $result:pat)? => $body:expr
+    ) => {
+        $crate::__select!(@list $order [$($done)* $case ($($arguments)*) ($($result)?) { $body }])
+    };
+    (@list $order:tt $done:tt $($wrong:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected cases `recv(receiver) -> result => body`, `send(sender, message) -> result => body`, \
+             `default => body` or `default(timeout) => body`, separated by commas, found `",
+            ::core::stringify!($($wrong)*),
+            "`",
+        ))
+    };
+
+    (@case $order:tt $labels:tt $arms:tt $default:tt) => {
+        $crate::__select!(@all $order $arms $default)
+    };
+    (@case $order:tt [($number:tt $arm:ident) $($labels:tt)*] [$($arms:tt)*] $default:tt
+        recv ($receiver:expr $(,)?) ($result:pat) $body:tt $($rest:tt)*
+    ) => {
+        $crate::__select!(@case $order [$($labels)*]
+            [$($arms)* (recv $number $arm ($receiver) () ($result) $body)] $default $($rest)*)
+    };
+    (@case $order:tt [($number:tt $arm:ident) $($labels:tt)*] [$($arms:tt)*] $default:tt
+        send ($sender:expr, $message:expr $(,)?) ($result:pat) $body:tt $($rest:tt)*
+    ) => {
+        $crate::__select!(@case $order [$($labels)*]
+            [$($arms)* (send $number $arm ($sender) ($message) ($result) $body)] $default $($rest)*)
+    };
+    (@case $order:tt $labels:tt $arms:tt [] default () () $body:tt $($rest:tt)*) => {
+        $crate::__select!(@case $order $labels $arms [() $body] $($rest)*)
+    };
+    (@case $order:tt $labels:tt $arms:tt [] default ($timeout:expr $(,)?) () $body:tt $($rest:tt)*) => {
+        $crate::__select!(@case $order $labels $arms [($timeout) $body] $($rest)*)
+    };
+    (@case $order:tt $labels:tt $arms:tt [$($default:tt)+] default $($rest:tt)*) => {
+        ::core::compile_error!("a select has one `default` at the most")
+    };
+    (@case $order:tt [] $($rest:tt)*) => {
+        ::core::compile_error!("a select has 32 operations at the most; `channel::Select` has no bound")
+    };
+    (@case $order:tt $labels:tt $arms:tt $default:tt $case:ident ($($arguments:tt)*) $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected `recv(receiver) -> result`, `send(sender, message) -> result`, `default` or `default(timeout)`, \
+             found `",
+            ::core::stringify!($case ($($arguments)*)),
+            "` with or without a result",
+        ))
+    };
+
+    // One receive alone is just that.
+    (@all $order:tt [(recv $number:tt $arm:ident ($receiver:expr) () ($result:pat) $body:tt)] []) => {
+        match $receiver {
+            ref receiver => {
+                let receiver: &$crate::channel::Receiver<_> = receiver;
+                let $result = receiver.recv();
+                $body
+            }
+        }
+    };
+    (@all $order:tt [$($arms:tt)*] $default:tt) => {
+        $crate::__select!(@arm $order [$($arms)*] [] $default [$($arms)*])
+    };
+
+    (@arm $order:tt [(recv $number:tt $arm:ident ($receiver:expr) $($case:tt)*) $($rest:tt)*]
+        [$($made:tt)*] $default:tt $all:tt
+    ) => {
+        match $receiver {
+            ref receiver => {
+                let receiver: &$crate::channel::Receiver<_> = receiver;
+                let $arm = $crate::channel::__private::RecvArm::new(receiver);
+                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
+            }
+        }
+    };
+    (@arm $order:tt [(send $number:tt $arm:ident ($sender:expr) $($case:tt)*) $($rest:tt)*]
+        [$($made:tt)*] $default:tt $all:tt
+    ) => {
+        match $sender {
+            ref sender => {
+                let sender: &$crate::channel::Sender<_> = sender;
+                let $arm = $crate::channel::__private::SendArm::new(sender);
+                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
+            }
+        }
+    };
+    (@arm $order:tt [] $made:tt $default:tt $all:tt) => {
+        $crate::__select!(@run $order $made $default $all)
+    };
+
+    (@run ($order:ident) [$(($number:tt $arm:ident))*] $default:tt $all:tt) => {{
+        let chosen = $crate::channel::__private::select::<dyn $crate::channel::__private::Arm, _>(
+            &mut [$((&$arm as &dyn $crate::channel::__private::Arm, $number)),*],
+            $crate::__select!(@limit $default),
+            $crate::channel::__private::Order::$order,
+        );
+        $crate::__select!(@done chosen [$($arm)*] $default $all)
+    }};
+
+    (@limit []) => { $crate::channel::__private::Limit::Never };
+    (@limit [() $body:tt]) => { $crate::channel::__private::Limit::Now };
+    (@limit [($timeout:expr) $body:tt]) => { $crate::channel::__private::Limit::after($timeout) };
+
+    (@done $chosen:ident [$($all:ident)*] $default:tt
+        [(recv $number:tt $arm:ident $receiver:tt () ($result:pat) $body:tt) $($rest:tt)*]
+    ) => {
+        if $chosen == ::core::option::Option::Some($number) {
+            let result = $arm.complete();
+            $(::core::mem::drop($all);)*
+            let $result = result;
+            $body
+        } else {
+            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
+        }
+    };
+    (@done $chosen:ident [$($all:ident)*] $default:tt
+        [(send $number:tt $arm:ident $sender:tt ($message:expr) ($result:pat) $body:tt) $($rest:tt)*]
+    ) => {
+        if $chosen == ::core::option::Option::Some($number) {
+            let permit = $arm.permit();
+            $(::core::mem::drop($all);)*
+            let result = permit.send($message);
+            let $result = result;
+            $body
+        } else {
+            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
+        }
+    };
+    (@done $chosen:ident $all:tt [] []) => {
+        ::core::unreachable!("without a default one of the cases is chosen")
+    };
+    (@done $chosen:ident [$($all:ident)*] [$timeout:tt $body:tt] []) => {{
+        $(::core::mem::drop($all);)*
+        $body
+    }};
+}

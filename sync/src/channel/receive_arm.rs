@@ -1,0 +1,128 @@
+//! A receive operation as one of several.
+
+use std::cell::Cell;
+use std::ptr;
+use std::time::Instant;
+
+use super::arm::{Arm, Enlisted};
+use super::error::RecvError;
+use super::receiver::{Receiver, Source};
+use super::select::{Erased, Operation};
+use super::state::Receiving;
+use crate::wait::list::Node;
+use crate::wait::{Claim, WakeHandle};
+
+/// The arm `recv(receiver)`. The message is put into it.
+pub struct RecvArm<'a, T> {
+    receiver: &'a Receiver<T>,
+    node: Node<Receiving<T>>,
+    watch: Node,
+    outcome: Cell<Option<Result<T, RecvError>>>,
+}
+
+impl<'a, T> RecvArm<'a, T> {
+    /// Makes an arm for `receiver`.
+    pub fn new(receiver: &'a Receiver<T>) -> Self {
+        RecvArm { receiver, node: Node::with(Receiving::new()), watch: Node::new(), outcome: Cell::new(None) }
+    }
+
+    /// What was received, after it was chosen.
+    pub fn complete(&self) -> Result<T, RecvError> {
+        self.outcome.take().expect("only the arm that was chosen is completed")
+    }
+}
+
+impl<T> Arm for RecvArm<'_, T> {
+    fn try_now(&self) -> bool {
+        let outcome = self.receiver.take_if_ready();
+        let chosen = outcome.is_some();
+        self.outcome.set(outcome);
+        chosen
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match &self.receiver.source {
+            Source::Clock(timer) => timer.due(),
+            Source::Senders(_) | Source::Nobody => None,
+        }
+    }
+
+    unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
+        let Source::Senders(channel) = &self.receiver.source else { return unsent(self) };
+        let watched = {
+            let mut state = channel.shared.state();
+            if state.may_receive_for(claim) {
+                return Enlisted::Ready;
+            }
+            // SAFETY: by the caller's contract the node is in no list and stays until it is withdrawn, as the claim does,
+            // which lets one wake be used; all is touched under this lock only.
+            unsafe { state.await_message_for(&self.node, me.raw(), claim, number) }
+        };
+        if watched {
+            channel.shared.tell_send_watchers();
+        }
+        Enlisted::Waits
+    }
+
+    unsafe fn withdraw(&self) {
+        if let Source::Senders(channel) = &self.receiver.source {
+            // SAFETY: it was enlisted: the node is in this list or in none.
+            unsafe { channel.shared.state().withdraw_receiver(&self.node) };
+        }
+    }
+
+    fn accept(&self) -> bool {
+        let message = self.node.data().message.take();
+        let given = message.is_some();
+        self.outcome.set(message.map(Ok));
+        given
+    }
+
+    fn is_ready(&self) -> bool {
+        match &self.receiver.source {
+            Source::Senders(channel) => channel.shared.state().may_receive(),
+            Source::Clock(timer) => timer.is_ready(),
+            Source::Nobody => false,
+        }
+    }
+
+    unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
+        let Source::Senders(channel) = &self.receiver.source else { return unsent(self) };
+        let mut state = channel.shared.state();
+        if state.may_receive() {
+            return Enlisted::Ready;
+        }
+        // SAFETY: as in `enlist`.
+        unsafe { state.receive_watchers().push_back_for(&self.watch, me.raw(), claim, number) };
+        Enlisted::Waits
+    }
+
+    unsafe fn unwatch(&self) {
+        if let Source::Senders(channel) = &self.receiver.source {
+            // SAFETY: it was watched: the node is in this list or in none.
+            unsafe { channel.shared.state().receive_watchers().remove(&self.watch) };
+        }
+    }
+}
+
+impl<T> Operation for RecvArm<'_, T> {
+    fn abandon(&self) {
+        drop(self.outcome.take());
+    }
+
+    fn target(&self) -> *const () {
+        ptr::from_ref(self.receiver).cast()
+    }
+
+    fn renew(&self) -> Erased {
+        Erased::new(RecvArm::new(self.receiver))
+    }
+}
+
+/// Of channels without senders there is nothing to publish: the chooser's deadline is that of the clock.
+fn unsent(arm: &impl Arm) -> Enlisted {
+    match arm.is_ready() {
+        true => Enlisted::Ready,
+        false => Enlisted::Waits,
+    }
+}

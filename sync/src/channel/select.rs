@@ -1,0 +1,344 @@
+//! A choice between channels whose number is not known when the program is written.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::ops::Deref;
+use std::ptr;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::arm::Arm;
+use super::choice::{self, Limit, Order};
+use super::error::{
+    ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
+};
+use super::receive_arm::RecvArm;
+use super::receiver::Receiver;
+use super::send_arm::SendArm;
+use super::sender::Sender;
+
+/// A list of operations, of which one is selected.
+///
+/// Either [`select`](Select::select) one: it has then begun, and is to be completed by the [`SelectedOperation`]. Or wait
+/// until one is [`ready`](Select::ready), and try it: somebody else may have been quicker. An operation is ready if it need
+/// not wait, also when it is to fail since the channel is disconnected.
+///
+/// Adding an operation allocates, waiting does not. For a fixed list there is [`select!`](crate::select).
+///
+/// # Fairness
+/// Of several that are ready any one is taken, each with the same chance; made by [`new_biased`](Select::new_biased), the
+/// first one. Among those who wait at one channel a select has its place as any other.
+///
+/// # Differences from crossbeam-channel
+/// It stays on the thread or in the task that made it: an operation on a channel may leave a message in it.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel::{self, Select};
+/// let ends: Vec<_> = (0..3).map(|_| channel::unbounded()).collect();
+/// ends[1].0.send("here").unwrap();
+/// let mut select = Select::new();
+/// for (_, receiver) in &ends {
+///     select.recv(receiver);
+/// }
+/// let operation = select.select();
+/// assert_eq!(operation.index(), 1);
+/// assert_eq!(operation.recv(&ends[1].1), Ok("here"));
+/// ```
+pub struct Select<'a> {
+    arms: Vec<(Erased, usize)>,
+    next_index: usize,
+    order: Order,
+    borrowed: PhantomData<&'a ()>,
+}
+
+/// What a [`Select`] asks of an arm beyond what every choice does.
+pub(super) trait Operation: Arm {
+    /// Gives up an outcome that nobody took.
+    fn abandon(&self);
+
+    /// What it is for, by address.
+    fn target(&self) -> *const ();
+
+    /// Another one for the same.
+    fn renew(&self) -> Erased;
+}
+
+/// An arm without the lifetime of what it borrows, which the owner has: a `Select` may end after the ends of channels in it.
+///
+/// Nobody calls it then. Its drop touches nothing that is borrowed, since no outcome is left in it: a
+/// [`SelectedOperation`], which does not outlive the borrow, keeps its arm until it has taken the outcome or dropped it.
+#[derive(Clone)]
+pub(super) struct Erased(Arc<dyn Operation>);
+
+impl Erased {
+    pub(super) fn new<'a>(arm: impl Operation + 'a) -> Self {
+        let arm: Arc<dyn Operation + 'a> = Arc::new(arm);
+        // SAFETY: the two differ in a lifetime; who has the result keeps the borrow, as the type says.
+        Erased(unsafe { mem::transmute::<Arc<dyn Operation + 'a>, Arc<dyn Operation>>(arm) })
+    }
+
+    /// True if an operation is to complete it.
+    fn is_selected(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}
+
+impl Deref for Erased {
+    type Target = dyn Operation;
+
+    fn deref(&self) -> &(dyn Operation + 'static) {
+        &*self.0
+    }
+}
+
+impl<'a> Select<'a> {
+    /// Makes an empty list.
+    pub fn new() -> Self {
+        Select::with(Order::Chance)
+    }
+
+    /// Makes an empty list that prefers what was added first.
+    pub fn new_biased() -> Self {
+        Select::with(Order::Listed)
+    }
+
+    fn with(order: Order) -> Self {
+        Select { arms: Vec::new(), next_index: 0, order, borrowed: PhantomData }
+    }
+
+    /// Adds a send operation. Its index: they begin with 0 and are never used again.
+    pub fn send<T>(&mut self, sender: &'a Sender<T>) -> usize {
+        self.add(Erased::new(SendArm::new(sender)))
+    }
+
+    /// Adds a receive operation. Its index: they begin with 0 and are never used again.
+    pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
+        self.add(Erased::new(RecvArm::new(receiver)))
+    }
+
+    fn add(&mut self, arm: Erased) -> usize {
+        let index = self.next_index;
+        self.arms.push((arm, index));
+        self.next_index += 1;
+        index
+    }
+
+    /// Takes an operation out of the list, for instance after it turned out that its channel is disconnected.
+    ///
+    /// # Panics
+    /// If there is no operation of that index, or no more.
+    #[track_caller]
+    pub fn remove(&mut self, index: usize) {
+        match self.arms.iter().position(|(_, number)| *number == index) {
+            // In its order, which counts if it is biased.
+            Some(place) => drop(self.arms.remove(place)),
+            None if index < self.next_index => panic!("operation {index} was removed before"),
+            None => panic!("there is no operation {index}: {} were added", self.next_index),
+        }
+    }
+
+    /// Selects an operation that is ready.
+    ///
+    /// # Errors
+    /// If all would have to wait.
+    pub fn try_select(&mut self) -> Result<SelectedOperation<'a>, TrySelectError> {
+        self.selected(Limit::Now).ok_or(TrySelectError)
+    }
+
+    /// Selects an operation, waiting until one is ready.
+    ///
+    /// # Cancellation
+    /// A cancellation point; what was selected when the cancel came is selected.
+    ///
+    /// # Panics
+    /// If there is none to wait for.
+    #[track_caller]
+    pub fn select(&mut self) -> SelectedOperation<'a> {
+        self.assert_any();
+        self.selected(Limit::Never).expect("without a limit it is never late")
+    }
+
+    /// Selects an operation, waiting no longer than `timeout` until one is ready.
+    ///
+    /// # Errors
+    /// If none was in time.
+    ///
+    /// # Cancellation
+    /// As [`select`](Select::select).
+    pub fn select_timeout(&mut self, timeout: Duration) -> Result<SelectedOperation<'a>, SelectTimeoutError> {
+        self.selected(Limit::after(timeout)).ok_or(SelectTimeoutError)
+    }
+
+    /// Selects an operation, waiting no longer than until `deadline` until one is ready.
+    ///
+    /// # Errors
+    /// If none was in time.
+    ///
+    /// # Cancellation
+    /// As [`select`](Select::select).
+    pub fn select_deadline(
+        &mut self,
+        deadline: Instant,
+    ) -> Result<SelectedOperation<'a>, SelectTimeoutError> {
+        self.selected(Limit::At(deadline)).ok_or(SelectTimeoutError)
+    }
+
+    /// The index of an operation that is ready.
+    ///
+    /// # Errors
+    /// If none is.
+    pub fn try_ready(&mut self) -> Result<usize, TryReadyError> {
+        self.ready_within(Limit::Now).ok_or(TryReadyError)
+    }
+
+    /// Waits until an operation is ready. Its index.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If there is none to wait for.
+    #[track_caller]
+    pub fn ready(&mut self) -> usize {
+        self.assert_any();
+        self.ready_within(Limit::Never).expect("without a limit it is never late")
+    }
+
+    /// Waits until an operation is ready, but no longer than `timeout`. Its index.
+    ///
+    /// # Errors
+    /// If none was in time.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn ready_timeout(&mut self, timeout: Duration) -> Result<usize, ReadyTimeoutError> {
+        self.ready_within(Limit::after(timeout)).ok_or(ReadyTimeoutError)
+    }
+
+    /// Waits until an operation is ready, but no longer than until `deadline`. Its index.
+    ///
+    /// # Errors
+    /// If none was in time.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn ready_deadline(&mut self, deadline: Instant) -> Result<usize, ReadyTimeoutError> {
+        self.ready_within(Limit::At(deadline)).ok_or(ReadyTimeoutError)
+    }
+
+    #[track_caller]
+    fn assert_any(&self) {
+        assert!(!self.arms.is_empty(), "a select without operations would wait for ever: add one");
+    }
+
+    fn selected(&mut self, limit: Limit) -> Option<SelectedOperation<'a>> {
+        for (arm, _) in &mut self.arms {
+            // An arm whose operation is still to be completed has its outcome in it.
+            if arm.is_selected() {
+                *arm = arm.renew();
+            }
+        }
+        let index = choice::select(&mut self.arms, limit, self.order)?;
+        let (arm, _) = self.arms.iter().find(|(_, number)| *number == index)?;
+        Some(SelectedOperation { arm: Some(arm.clone()), index, borrowed: PhantomData })
+    }
+
+    fn ready_within(&mut self, limit: Limit) -> Option<usize> {
+        choice::ready(&mut self.arms, limit, self.order)
+    }
+}
+
+impl Clone for Select<'_> {
+    fn clone(&self) -> Self {
+        let arms = self.arms.iter().map(|(arm, index)| (arm.renew(), *index)).collect();
+        Select { arms, ..*self }
+    }
+}
+
+impl Default for Select<'_> {
+    fn default() -> Self {
+        Select::new()
+    }
+}
+
+impl fmt::Debug for Select<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Select { .. }")
+    }
+}
+
+/// An operation that was selected and has begun: complete it by [`send`](SelectedOperation::send) or
+/// [`recv`](SelectedOperation::recv).
+///
+/// # Panics
+/// When it is dropped without that, unless by a panic. Others lose nothing by it: room that it had goes to the next sender,
+/// and a receiver that it had waits for another.
+#[must_use = "a selected operation is to be completed"]
+pub struct SelectedOperation<'a> {
+    /// None once it is complete.
+    arm: Option<Erased>,
+    index: usize,
+    borrowed: PhantomData<&'a ()>,
+}
+
+impl SelectedOperation<'_> {
+    /// The index of the operation in its [`Select`].
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Sends `message`, without waiting.
+    ///
+    /// # Errors
+    /// Gives the message back if all receivers are gone.
+    ///
+    /// # Panics
+    /// If this is not the operation that was added for `sender`, by this very reference.
+    #[track_caller]
+    pub fn send<T>(mut self, sender: &Sender<T>, message: T) -> Result<(), SendError<T>> {
+        let arm = self.completed(ptr::from_ref(sender).cast());
+        // SAFETY: the arm borrows the sender that lies at this address, so it is a send arm for messages of its type.
+        let permit = unsafe { &*ptr::from_ref(&*arm).cast::<SendArm<'_, T>>() }.permit();
+        permit.send(message)
+    }
+
+    /// Receives the message, without waiting.
+    ///
+    /// # Errors
+    /// If the channel is empty and all senders are gone.
+    ///
+    /// # Panics
+    /// If this is not the operation that was added for `receiver`, by this very reference.
+    #[track_caller]
+    pub fn recv<T>(mut self, receiver: &Receiver<T>) -> Result<T, RecvError> {
+        let arm = self.completed(ptr::from_ref(receiver).cast());
+        // SAFETY: the arm borrows the receiver that lies at this address, so it is a receive arm for messages of its type.
+        unsafe { &*ptr::from_ref(&*arm).cast::<RecvArm<'_, T>>() }.complete()
+    }
+
+    #[track_caller]
+    fn completed(&mut self, target: *const ()) -> Erased {
+        let own = self.arm.as_ref().map(|arm| arm.target());
+        assert!(own == Some(target), "operation {} was selected for another end of a channel", self.index);
+        self.arm.take().expect("it was looked at above")
+    }
+}
+
+impl fmt::Debug for SelectedOperation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("SelectedOperation { .. }")
+    }
+}
+
+impl Drop for SelectedOperation<'_> {
+    fn drop(&mut self) {
+        let Some(arm) = self.arm.take() else { return };
+        arm.abandon();
+        if !thread::panicking() {
+            panic!("operation {} was selected and not completed", self.index);
+        }
+    }
+}
