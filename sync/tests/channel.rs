@@ -27,6 +27,8 @@ fn ends_are_send_sync_and_unwind_safe() {
     fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     all::<Sender<i32>>();
     all::<Receiver<i32>>();
+    fn sent<T: Send + Sync>() {}
+    sent::<Select<'_>>();
 }
 
 #[test]
@@ -227,6 +229,8 @@ fn the_clock_sends_once_or_each_period_or_never() {
 #[test]
 fn a_select_takes_what_is_ready() {
     everywhere(|| {
+        assert_eq!(select! { default => 1 }, 1);
+        assert_eq!(select! { default(SHORT) => 2 }, 2);
         let (first, one) = channel::unbounded();
         let (second, two) = channel::bounded(1);
         first.send(1).unwrap();

@@ -204,7 +204,7 @@ macro_rules! __select {
     };
 
     (@run ($order:ident) [$(($number:tt $arm:ident))*] $default:tt $all:tt) => {{
-        let chosen = $crate::channel::__private::select::<dyn $crate::channel::__private::Arm, _>(
+        let chosen = $crate::channel::__private::select::<dyn $crate::channel::__private::Arm, &dyn $crate::channel::__private::Arm>(
             &mut [$((&$arm as &dyn $crate::channel::__private::Arm, $number)),*],
             $crate::__select!(@limit $default),
             $crate::channel::__private::Order::$order,

@@ -194,9 +194,10 @@ impl<T> Drop for Queue<T> {
             drop(popped.message);
         }
         match self.shape {
-            // SAFETY: these are the `span` slots that `ring` made, and they are empty.
             Shape::Ring => {
-                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.head, self.span)) })
+                let slots = ptr::slice_from_raw_parts_mut(self.head, self.span);
+                // SAFETY: these are the slots that `ring` made, and they are empty.
+                drop(unsafe { Box::from_raw(slots) });
             }
             Shape::Chain => {
                 for block in [self.head.cast::<Block<T>>(), self.spare] {

@@ -31,9 +31,6 @@ use super::sender::Sender;
 /// Of several that are ready any one is taken, each with the same chance; made by [`new_biased`](Select::new_biased), the
 /// first one. Among those who wait at one channel a select has its place as any other.
 ///
-/// # Differences from crossbeam-channel
-/// It stays on the thread or in the task that made it: an operation on a channel may leave a message in it.
-///
 /// # Examples
 /// ```
 /// use fibra_sync::channel::{self, Select};
@@ -81,10 +78,17 @@ impl Erased {
     }
 
     /// True if an operation is to complete it.
-    fn is_selected(&self) -> bool {
-        Arc::strong_count(&self.0) > 1
+    fn is_selected(&mut self) -> bool {
+        Arc::get_mut(&mut self.0).is_none()
     }
 }
+
+// SAFETY: a list of operations changes hands as a whole, and shared it can only be copied, for which what an arm borrows is
+// read. Messages that are not `Send` are safe too: a choice moves their bytes, but to complete it, or to drop a message, one
+// needs the receiver itself, which stays in its thread.
+unsafe impl Send for Erased {}
+// SAFETY: as above.
+unsafe impl Sync for Erased {}
 
 impl Deref for Erased {
     type Target = dyn Operation;
@@ -243,7 +247,12 @@ impl<'a> Select<'a> {
         }
         let index = choice::select(&mut self.arms, limit, self.order)?;
         let (arm, _) = self.arms.iter().find(|(_, number)| *number == index)?;
-        Some(SelectedOperation { arm: Some(arm.clone()), index, borrowed: PhantomData })
+        Some(SelectedOperation {
+            arm: Some(arm.clone()),
+            index,
+            borrowed: PhantomData,
+            not_send: PhantomData,
+        })
     }
 
     fn ready_within(&mut self, limit: Limit) -> Option<usize> {
@@ -274,14 +283,15 @@ impl fmt::Debug for Select<'_> {
 /// [`recv`](SelectedOperation::recv).
 ///
 /// # Panics
-/// When it is dropped without that, unless by a panic. Others lose nothing by it: room that it had goes to the next sender,
-/// and a receiver that it had waits for another.
+/// When it is dropped without that, unless by a panic. Room that it had then goes to the next sender, and a receiver that it
+/// had waits for another; a message that it had received is neither dropped nor received by others.
 #[must_use = "a selected operation is to be completed"]
 pub struct SelectedOperation<'a> {
     /// None once it is complete.
     arm: Option<Erased>,
     index: usize,
     borrowed: PhantomData<&'a ()>,
+    not_send: PhantomData<*const ()>,
 }
 
 impl SelectedOperation<'_> {
