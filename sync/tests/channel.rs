@@ -2,9 +2,11 @@
 
 mod common;
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, pause, runtime};
@@ -279,9 +281,9 @@ fn the_body_of_a_case_may_move_what_the_cases_are_made_of() {
     }
     let found = loop {
         let (_sender, receiver) = channel::bounded::<i32>(1);
-        let absent = None::<&Receiver<i32>>;
+        let receivers: [Receiver<i32>; 0] = [];
         select! {
-            recv(absent.unwrap_or(&channel::never())) -> _ => continue,
+            recv(receivers.first().unwrap_or(&channel::never())) -> _ => continue,
             recv(receiver) -> message => break message.ok(),
             default() => break None,
         }
@@ -317,47 +319,33 @@ fn selects_that_wait_are_woken() {
 #[test]
 fn selects_face_each_other() {
     everywhere(|| {
-        for (sender, receiver) in every_kind() {
-            let (back, answer) = channel::bounded(0);
-            let rounds = 300;
-            let other = beside(move || {
-                let (mut sum, mut answers) = (0, 0);
-                while sum < rounds || answers < rounds {
-                    select! {
-                        recv(if sum < rounds { receiver.clone() } else { channel::never() }) -> message => sum += message.unwrap(),
-                        send(back, 1) -> sent => {
-                            // What is left over at the end nobody receives.
-                            if sent.is_err() {
-                                assert!(answers >= rounds);
-                                break;
-                            }
-                            answers += 1;
-                        }
-                    }
-                }
-                (sum, answers)
-            });
-            let (mut sent, mut received) = (0, 0);
-            while sent < rounds || received < rounds {
-                select! {
-                    send(sender, 1) -> done => match done {
-                        Ok(()) => sent += 1,
-                        Err(_) => panic!("the other one waits for more"),
-                    },
-                    recv(answer) -> message => received += message.unwrap(),
-                }
-                if sent == rounds && received < rounds {
-                    while received < rounds {
-                        received += answer.recv().unwrap();
-                    }
-                }
-            }
-            drop(answer);
-            drop(sender);
-            let (sum, answers) = other.join();
-            assert!(sum >= rounds.min(sum) && answers >= rounds, "{sum} {answers}");
+        for ((sender, receiver), (back, answer)) in every_kind().into_iter().zip(every_kind()) {
+            let other = beside(move || exchange(&back, &receiver));
+            assert_eq!(exchange(&sender, &answer), (300, 300));
+            assert_eq!(other.join(), (300, 300));
         }
     });
+}
+
+/// Sends 300 messages and receives 300, whichever can be done.
+fn exchange(sender: &Sender<i32>, receiver: &Receiver<i32>) -> (i32, i32) {
+    let (mut sent, mut received) = (0, 0);
+    let never = channel::never();
+    while (sent, received) != (300, 300) {
+        let receiver = if received < 300 { receiver } else { &never };
+        if sent == 300 {
+            received += receiver.recv().unwrap();
+            continue;
+        }
+        select! {
+            send(sender, 1) -> done => {
+                done.unwrap();
+                sent += 1;
+            }
+            recv(receiver) -> message => received += message.unwrap(),
+        }
+    }
+    (sent, received)
 }
 
 #[test]
@@ -554,4 +542,49 @@ fn a_selected_operation_is_to_be_completed() {
     let mut select = Select::new();
     select.send(&sender);
     drop(select.select());
+}
+
+#[test]
+fn a_future_that_goes_away_gives_its_message_to_the_next() {
+    let mut context = Context::from_waker(Waker::noop());
+    for (sender, receiver) in every_kind() {
+        let mut first = Box::pin(receiver.recv_async());
+        let mut second = Box::pin(receiver.recv_async());
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        sender.send(1).unwrap();
+        drop(first);
+        assert_eq!(second.as_mut().poll(&mut context), Poll::Ready(Ok(1)));
+        let mut third = Box::pin(receiver.recv_async());
+        assert!(third.as_mut().poll(&mut context).is_pending());
+        sender.send(2).unwrap();
+        drop(third);
+        assert_eq!((receiver.len(), receiver.recv(), receiver.len()), (1, Ok(2), 0));
+    }
+}
+
+#[test]
+fn futures_and_tasks_meet() {
+    fn sent<F: Send>(f: F) -> F {
+        f
+    }
+    for (sender, receiver) in every_kind() {
+        let consumer = std::thread::spawn(move || receiver.iter().take(100).sum::<i32>());
+        let mut sending = Box::pin(sent(async {
+            for _ in 0..100 {
+                sender.send_async(1).await.unwrap();
+            }
+        }));
+        struct Unpark(std::thread::Thread);
+        impl Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        while sending.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            std::thread::park();
+        }
+        assert_eq!(consumer.join().unwrap(), 100);
+    }
 }

@@ -56,3 +56,11 @@ mod permits_models;
 mod rwlock_models;
 #[path = "loom/watch_models.rs"]
 mod watch_models;
+
+#[path = "loom/channel.rs"]
+mod channel;
+
+#[path = "loom/channel_models.rs"]
+mod channel_models;
+#[path = "loom/select_models.rs"]
+mod select_models;

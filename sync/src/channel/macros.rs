@@ -221,7 +221,7 @@ macro_rules! __select {
     ) => {
         if $chosen == ::core::option::Option::Some($number) {
             let result = $arm.complete();
-            $(::core::mem::drop($all);)*
+            $($all.end();)*
             let $result = result;
             $body
         } else {
@@ -233,7 +233,7 @@ macro_rules! __select {
     ) => {
         if $chosen == ::core::option::Option::Some($number) {
             let permit = $arm.permit();
-            $(::core::mem::drop($all);)*
+            $($all.end();)*
             let result = permit.send($message);
             let $result = result;
             $body
@@ -245,7 +245,7 @@ macro_rules! __select {
         ::core::unreachable!("without a default one of the cases is chosen")
     };
     (@done $chosen:ident [$($all:ident)*] [$timeout:tt $body:tt] []) => {{
-        $(::core::mem::drop($all);)*
+        $($all.end();)*
         $body
     }};
 }

@@ -20,6 +20,7 @@ mod arm;
 mod choice;
 mod counted;
 mod error;
+mod futures;
 mod iter;
 mod macros;
 mod partner;

@@ -31,6 +31,9 @@ impl<'a, T> RecvArm<'a, T> {
     pub fn complete(&self) -> Result<T, RecvError> {
         self.outcome.take().expect("only the arm that was chosen is completed")
     }
+
+    /// Ends the borrow.
+    pub fn end(self) {}
 }
 
 impl<T> Arm for RecvArm<'_, T> {

@@ -41,6 +41,9 @@ impl<'a, T> SendArm<'a, T> {
         self.outcome.take().expect("only the arm that was chosen is completed")
     }
 
+    /// Ends the borrow.
+    pub fn end(self) {}
+
     fn keep(&self, grant: Option<Grant<T>>) {
         self.outcome.set(Some(Permit { channel: self.sender.channel(), grant }));
     }

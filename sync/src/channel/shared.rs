@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::queue::Block;
-use super::state::{Freed, Pairing, Put, Receiving, Reserve, Sending, State, Take, Taken};
+use super::state::{Freed, Pairing, Put, PutBack, Receiving, Reserve, Returned, Sending, State, Take, Taken};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -68,9 +68,9 @@ impl<T> Shared<T> {
         deadline: Option<Instant>,
     ) -> Result<(), SendTimeoutError<T>> {
         loop {
-            let until = UntilSent { channel: self, node: Node::with(Sending::message(message)) };
+            let until = UntilSent::new(self, message);
             let why = wait::sleep(&until, deadline);
-            let Some(kept) = until.node.data().message.take() else { return Ok(()) };
+            let Some(kept) = until.unsent() else { return Ok(()) };
             match why {
                 Waking::Notified => {}
                 Waking::TimedOut => return Err(SendTimeoutError::Timeout(kept)),
@@ -103,6 +103,11 @@ impl<T> Shared<T> {
                     drop(spent);
                     return Ok(message);
                 }
+                Take::Returned(mut returned) => {
+                    if let Some(message) = returned.take_message() {
+                        return Ok(message);
+                    }
+                }
                 Take::Empty => return Err(TryRecvError::Empty),
                 Take::Disconnected => return Err(TryRecvError::Disconnected),
                 Take::Arm => {
@@ -118,9 +123,9 @@ impl<T> Shared<T> {
     #[cold]
     pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         loop {
-            let until = UntilReceived { channel: self, node: Node::with(Receiving::new()) };
+            let until = UntilReceived::new(self);
             let why = wait::sleep(&until, deadline);
-            if let Some(message) = until.node.data().message.take() {
+            if let Some(message) = until.received() {
                 return Ok(message);
             }
             match why {
@@ -133,6 +138,18 @@ impl<T> Shared<T> {
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
                 Err(TryRecvError::Empty) => {}
             }
+        }
+    }
+
+    /// Takes a message back that was given to a receiver which is going away.
+    #[cold]
+    pub(super) fn put_back(&self, message: T) {
+        let returned = Returned::new(message);
+        let put_back = self.state.lock().put_back(returned);
+        match put_back {
+            PutBack::Handed(wake, _emptied) => wake.wake(),
+            PutBack::Kept { watched: true } => self.tell_receive_watchers(),
+            PutBack::Kept { watched: false } => {}
         }
     }
 
@@ -195,7 +212,7 @@ impl<T> Shared<T> {
         let unreceived = {
             let mut state = self.state.lock();
             state.disconnect();
-            state.take_queue()
+            state.take_unreceived()
         };
         wait::wake_all(&self.state, State::next_to_tell);
         drop(unreceived);
@@ -206,6 +223,21 @@ impl<T> Shared<T> {
 pub(super) struct UntilSent<'a, T> {
     channel: &'a Shared<T>,
     node: Node<Sending<T>>,
+}
+
+// SAFETY: the node is only touched under the channel's lock, and by the owner of this when it is in no list; with `T` the
+// message in it may go to another thread.
+unsafe impl<T: Send> Send for UntilSent<'_, T> {}
+
+impl<'a, T> UntilSent<'a, T> {
+    pub(super) fn new(channel: &'a Shared<T>, message: T) -> Self {
+        UntilSent { channel, node: Node::with(Sending::message(message)) }
+    }
+
+    /// The message, after a wait that was in vain.
+    pub(super) fn unsent(&self) -> Option<T> {
+        self.node.data().message.take()
+    }
 }
 
 impl<T> WaitStrategy for UntilSent<'_, T> {
@@ -235,6 +267,29 @@ impl<T> WaitStrategy for UntilSent<'_, T> {
 pub(super) struct UntilReceived<'a, T> {
     channel: &'a Shared<T>,
     node: Node<Receiving<T>>,
+}
+
+// SAFETY: as of `UntilSent`.
+unsafe impl<T: Send> Send for UntilReceived<'_, T> {}
+
+impl<'a, T> UntilReceived<'a, T> {
+    pub(super) fn new(channel: &'a Shared<T>) -> Self {
+        UntilReceived { channel, node: Node::with(Receiving::new()) }
+    }
+
+    /// The message, after a wait that was not in vain.
+    pub(super) fn received(&self) -> Option<T> {
+        self.node.data().message.take()
+    }
+}
+
+impl<T> Drop for UntilReceived<'_, T> {
+    fn drop(&mut self) {
+        // Only a future goes away with a message that it was given.
+        if let Some(message) = self.received() {
+            self.channel.put_back(message);
+        }
+    }
 }
 
 impl<T> WaitStrategy for UntilReceived<'_, T> {

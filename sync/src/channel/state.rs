@@ -61,12 +61,30 @@ impl<T> Sending<T> {
     }
 }
 
+/// A message that comes back. In a box, since there may be no room for it.
+pub(crate) struct Returned<T> {
+    message: Option<T>,
+    next: Option<Box<Returned<T>>>,
+}
+
+impl<T> Returned<T> {
+    pub(crate) fn new(message: T) -> Box<Self> {
+        Box::new(Returned { message: Some(message), next: None })
+    }
+
+    pub(crate) fn take_message(&mut self) -> Option<T> {
+        self.message.take()
+    }
+}
+
 /// The state of a channel.
 pub(crate) struct State<T> {
     room: usize,
     /// One side is gone.
     disconnected: bool,
     queue: Queue<T>,
+    /// What was given to futures that went away with it: older than what lies in the queue.
+    returned: Option<Box<Returned<T>>>,
     receivers: List<Receiving<T>>,
     senders: List<Sending<T>>,
     /// Who wants to know when there is something to receive, or a place to send to, without doing it.
@@ -93,10 +111,21 @@ pub(crate) enum Put<T> {
 #[must_use]
 pub(crate) enum Take<T> {
     Message(T, Taken<T>),
+    /// The same, of a message that had come back.
+    Returned(Box<Returned<T>>),
     /// A send arm waits: to be paired with, see [`State::pair`].
     Arm,
     Empty,
     Disconnected,
+}
+
+/// Where a message is that came back.
+#[must_use]
+pub(crate) enum PutBack<T> {
+    /// A receiver has it, which is to be woken.
+    Handed(RawWake, Box<Returned<T>>),
+    /// If `watched`, watchers of the receiving side are to be woken.
+    Kept { watched: bool },
 }
 
 /// What is to be done outside the lock after a message was taken.
@@ -140,6 +169,7 @@ impl<T> State<T> {
             room: capacity.unwrap_or(usize::MAX),
             disconnected: false,
             queue: capacity.map_or(Queue::chain(), Queue::ring),
+            returned: None,
             receivers: List::new(),
             senders: List::new(),
             receive_watchers: List::new(),
@@ -148,7 +178,8 @@ impl<T> State<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.queue.len()
+        let returned = std::iter::successors(self.returned.as_deref(), |returned| returned.next.as_deref());
+        self.queue.len() + returned.count()
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -199,6 +230,9 @@ impl<T> State<T> {
     /// Takes the oldest message.
     #[inline]
     pub(crate) fn take(&mut self) -> Take<T> {
+        if self.returned.is_some() {
+            return self.take_returned();
+        }
         match self.queue.pop() {
             Some(Popped { message, spent }) => {
                 self.room += 1;
@@ -207,6 +241,25 @@ impl<T> State<T> {
             }
             None => self.take_from_sender(),
         }
+    }
+
+    #[cold]
+    fn take_returned(&mut self) -> Take<T> {
+        let Some(mut oldest) = self.returned.take() else { return Take::Empty };
+        self.returned = oldest.next.take();
+        Take::Returned(oldest)
+    }
+
+    /// Takes a message back from a receiver that was given it and will not receive it: it goes to the one who waits longest
+    /// now, or before all others. The box is handed back if it is not needed; watchers are to be woken if it is.
+    pub(crate) fn put_back(&mut self, mut returned: Box<Returned<T>>) -> PutBack<T> {
+        let handed = self.receivers.pop_front_with(|to| to.message.set(returned.message.take()));
+        if let Some((wake, ())) = handed {
+            return PutBack::Handed(wake, returned);
+        }
+        returned.next = self.returned.take();
+        self.returned = Some(returned);
+        PutBack::Kept { watched: !self.receive_watchers.is_empty() }
     }
 
     /// Where the queue is empty: out of the hands of the longest waiting sender.
@@ -333,7 +386,10 @@ impl<T> State<T> {
     }
 
     fn holds_message(&self) -> bool {
-        self.disconnected || !self.queue.is_empty() || self.senders.front().is_some_and(|front| !front.is_arm)
+        self.disconnected
+            || self.returned.is_some()
+            || !self.queue.is_empty()
+            || self.senders.front().is_some_and(|front| !front.is_arm)
     }
 
     /// Enlists a receiver. True if watchers of the sending side are to be woken.
@@ -431,7 +487,7 @@ impl<T> State<T> {
     }
 
     /// After the end of the receivers: what nobody will receive, to be dropped outside the lock.
-    pub(crate) fn take_queue(&mut self) -> Queue<T> {
-        std::mem::replace(&mut self.queue, Queue::chain())
+    pub(crate) fn take_unreceived(&mut self) -> (Option<Box<Returned<T>>>, Queue<T>) {
+        (self.returned.take(), std::mem::replace(&mut self.queue, Queue::chain()))
     }
 }

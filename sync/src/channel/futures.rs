@@ -1,0 +1,87 @@
+//! The doors for futures: the same waits, between two polls.
+
+use std::future::pending;
+use std::pin::pin;
+
+use super::error::{RecvError, SendError, TrySendError};
+use super::receiver::{Receiver, Source};
+use super::sender::Sender;
+use super::shared::{UntilReceived, UntilSent};
+use crate::wait::Polled;
+
+impl<T> Sender<T> {
+    /// Sends a message, for futures: [`send`](Sender::send) that gives way to its executor instead of waiting.
+    ///
+    /// Dropped before it is done the future may have sent the message or dropped it.
+    ///
+    /// # Errors
+    /// Gives the message back if all receivers are gone, also when they go while it waits.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::{pin::pin, task::{Context, Poll, Waker}};
+    /// let (sender, receiver) = fibra_sync::channel::bounded(1);
+    /// let mut sending = pin!(async { sender.send_async(1).await.is_ok() && sender.send_async(2).await.is_ok() });
+    /// let mut context = Context::from_waker(Waker::noop());
+    /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Pending);
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Ready(true));
+    /// ```
+    pub async fn send_async(&self, message: T) -> Result<(), SendError<T>> {
+        let mut sent = self.channel().try_send(message);
+        loop {
+            let message = match sent {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Disconnected(message)) => return Err(SendError(message)),
+                Err(TrySendError::Full(message)) => message,
+            };
+            let mut until = pin!(Polled::new(UntilSent::new(self.channel(), message)));
+            until.as_mut().await;
+            match until.strategy().unsent() {
+                None => return Ok(()),
+                Some(message) => sent = self.channel().try_send(message),
+            }
+        }
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Receives a message, for futures: [`recv`](Receiver::recv) that gives way to its executor instead of waiting.
+    ///
+    /// Dropped before it is done the future has received nothing: a message that it was given goes to the next receiver.
+    ///
+    /// # Errors
+    /// When the channel is empty and all senders are gone, also when they go while it waits.
+    ///
+    /// # Panics
+    /// On a receiver of the clock ([`after`](super::after), [`at`](super::at), [`tick`](super::tick)) whose message is not
+    /// due yet: executors have clocks of their own.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::{pin::pin, task::{Context, Poll, Waker}};
+    /// let (sender, receiver) = fibra_sync::channel::bounded(0);
+    /// let mut receiving = pin!(receiver.recv_async());
+    /// let mut context = Context::from_waker(Waker::noop());
+    /// assert_eq!(receiving.as_mut().poll(&mut context), Poll::Pending);
+    /// sender.send(1).unwrap();
+    /// assert_eq!(receiving.as_mut().poll(&mut context), Poll::Ready(Ok(1)));
+    /// ```
+    pub async fn recv_async(&self) -> Result<T, RecvError> {
+        loop {
+            if let Some(received) = self.take_if_ready() {
+                return received;
+            }
+            let channel = match &self.source {
+                Source::Senders(channel) => &channel.shared,
+                Source::Clock(_) => panic!("the clock of a channel wakes no future: use one of the executor"),
+                Source::Nobody => return pending().await,
+            };
+            let mut until = pin!(Polled::new(UntilReceived::new(channel)));
+            until.as_mut().await;
+            if let Some(message) = until.strategy().received() {
+                return Ok(message);
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The files of the channel that hold its state.
+
+#[path = "../../src/channel/partner.rs"]
+mod partner;
+#[path = "../../src/channel/queue.rs"]
+mod queue;
+#[path = "../../src/channel/state.rs"]
+pub(crate) mod state;

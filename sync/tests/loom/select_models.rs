@@ -1,0 +1,218 @@
+//! Selects: a sleeper with an arm at each of two channels, and send arms that hold what they were given.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::channel::state::{Grant, Pairing, Receiving, Reserve, Sending, State};
+use crate::channel_models::{put, take};
+use crate::primitive::check_bounded;
+use crate::wait::list::Node;
+use crate::wait::{Claim, Lock, RawWake, Sleeper};
+
+/// Two channels, and one that waits at both. The nodes belong to the model, which outlives all who touch them.
+struct Both<N> {
+    states: [Lock<State<u32>>; 2],
+    nodes: [Node<N>; 2],
+    claim: Claim,
+    sleeper: Arc<Sleeper>,
+}
+
+// SAFETY: states and nodes are only touched under their locks, or by the sleeper after its wake.
+unsafe impl<N> Sync for Both<N> {}
+// SAFETY: as above.
+unsafe impl<N> Send for Both<N> {}
+
+impl<N> Both<N> {
+    fn new(capacity: usize, data: fn() -> N) -> Self {
+        let both = Both {
+            states: [0, 1].map(|_| Lock::new(State::new(Some(capacity)))),
+            nodes: [0, 1].map(|_| Node::with(data())),
+            claim: Claim::new(),
+            sleeper: Sleeper::new(),
+        };
+        both.states.iter().for_each(|state| drop(state.lock()));
+        assert_eq!(both.claim.taken(), None);
+        let _ = both.sleeper.word.begin(false);
+        both
+    }
+
+    fn wake(&self) -> RawWake {
+        RawWake(Arc::clone(&self.sleeper))
+    }
+}
+
+/// A select of two receives.
+fn two_receives() -> Arc<Both<Receiving<u32>>> {
+    let both = Both::new(1, Receiving::new);
+    for arm in [0, 1] {
+        // SAFETY: the node is in no list, lives in the model's `Arc` as the claim does, and is only touched under this lock.
+        unsafe {
+            both.states[arm].lock().await_message_for(&both.nodes[arm], both.wake(), &both.claim, arm);
+        }
+    }
+    Arc::new(both)
+}
+
+/// A select of two sends into channels that are full.
+fn two_sends() -> Arc<Both<Sending<u32>>> {
+    let both = Both::new(1, Sending::arm);
+    for arm in [0, 1] {
+        assert_eq!(put(&both.states[arm], arm as u32), None);
+        // SAFETY: as above.
+        unsafe { both.states[arm].lock().await_room_for(&both.nodes[arm], both.wake(), &both.claim, arm) };
+    }
+    Arc::new(both)
+}
+
+/// Hunts: two messages for one select, a message that is lost with the arm that lost, a second wake.
+#[test]
+fn of_two_messages_one_is_received_and_one_stays() {
+    check_bounded(3, || {
+        let both = two_receives();
+        let senders = [0, 1].map(|arm| {
+            let both = Arc::clone(&both);
+            thread::spawn(move || assert_eq!(put(&both.states[arm], arm as u32), None))
+        });
+        both.sleeper.leave_stack();
+        let arm = both.claim.close().expect("who woke it has claimed it");
+        for arm in [0, 1] {
+            // SAFETY: the node is in this list or in none.
+            unsafe { both.states[arm].lock().withdraw_receiver(&both.nodes[arm]) };
+        }
+        assert_eq!(both.nodes[arm].data().message.take(), Some(arm as u32));
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        both.sleeper.assert_even();
+        assert_eq!(both.nodes[1 - arm].data().message.take(), None);
+        assert_eq!(take(&both.states[arm]), None);
+        assert_eq!(take(&both.states[1 - arm]), Some(1 - arm as u32));
+    });
+}
+
+/// Hunts: a message that is given to a select whose time has run out.
+#[test]
+fn a_message_is_received_or_the_time_is_over() {
+    check_bounded(3, || {
+        let both = two_receives();
+        let sender = {
+            let both = Arc::clone(&both);
+            thread::spawn(move || assert_eq!(put(&both.states[1], 1), None))
+        };
+        let claimed = both.claim.close();
+        for arm in [0, 1] {
+            // SAFETY: the node is in this list or in none.
+            unsafe { both.states[arm].lock().withdraw_receiver(&both.nodes[arm]) };
+        }
+        if claimed.is_some() {
+            both.sleeper.await_landing();
+        }
+        sender.join().unwrap();
+        let given = both.nodes[1].data().message.take();
+        assert_eq!(given.is_some(), claimed.is_some());
+        assert_eq!(given.or_else(|| take(&both.states[1])), Some(1));
+    });
+}
+
+/// Hunts: room that is reserved for a select twice, or for one that has gone.
+#[test]
+fn room_is_reserved_for_one_arm_or_stays_free() {
+    check_bounded(3, || {
+        let both = two_sends();
+        let receivers = [0, 1].map(|arm| {
+            let both = Arc::clone(&both);
+            thread::spawn(move || assert_eq!(take(&both.states[arm]), Some(arm as u32)))
+        });
+        let claimed = both.claim.close();
+        for arm in [0, 1] {
+            // SAFETY: the node is in this list or in none.
+            unsafe { both.states[arm].lock().withdraw_sender(&both.nodes[arm]) };
+        }
+        if claimed.is_some() {
+            both.sleeper.await_landing();
+        }
+        receivers.into_iter().for_each(|receiver| receiver.join().unwrap());
+        for arm in [0, 1] {
+            let granted = both.nodes[arm].data().grant.take();
+            assert_eq!(granted.is_some(), claimed == Some(arm));
+            if granted.is_some() {
+                assert_eq!(put(&both.states[arm], 9), Some(9), "the room is reserved");
+                let _ = both.states[arm].lock().release();
+            }
+            assert_eq!(put(&both.states[arm], 9), None);
+        }
+    });
+}
+
+/// Hunts: a receiver that holds still for a select and is woken before its message is there, or never.
+#[test]
+fn a_receiver_holds_still_until_it_has_the_message() {
+    check_bounded(3, || {
+        let both = Both::new(0, Sending::arm);
+        // SAFETY: the node is in no list, lives in the model's `Arc` as the claim does, and is only touched under this lock.
+        unsafe { both.states[0].lock().await_room_for(&both.nodes[0], both.wake(), &both.claim, 0) };
+        let both = Arc::new(both);
+        let receiver = {
+            let both = Arc::clone(&both);
+            thread::spawn(move || {
+                let place = Receiving::new();
+                let me = Sleeper::new();
+                let _ = me.word.begin(true);
+                let pairing = both.states[0].lock().pair(&place, RawWake(Arc::clone(&me)));
+                match pairing {
+                    Pairing::Lent(sender) => {
+                        sender.wake();
+                        me.leave_stack();
+                        place.message.take()
+                    }
+                    Pairing::Given(_) => unreachable!("nobody sends but an arm"),
+                    Pairing::Alone => None,
+                }
+            })
+        };
+        let claimed = match receiver_or_time(&both) {
+            true => {
+                both.sleeper.await_landing();
+                true
+            }
+            false => false,
+        };
+        if let Some(Grant::Partner(partner)) = both.nodes[0].data().grant.take() {
+            assert!(claimed);
+            partner.give(7);
+        }
+        assert_eq!(receiver.join().unwrap(), claimed.then_some(7));
+    });
+}
+
+/// The time of the select has run out. True if it was claimed before.
+fn receiver_or_time(both: &Both<Sending<u32>>) -> bool {
+    let claimed = both.claim.close().is_some();
+    // SAFETY: the node is in this list or in none.
+    unsafe { both.states[0].lock().withdraw_sender(&both.nodes[0]) };
+    claimed
+}
+
+/// Hunts: a chosen send arm that gives up while a receiver holds still for it, and leaves it asleep.
+#[test]
+fn a_receiver_that_was_given_up_tries_again() {
+    check_bounded(3, || {
+        let both = Both::new(0, Receiving::new);
+        let both = Arc::new(both);
+        // SAFETY: as above.
+        unsafe { both.states[0].lock().await_message(&both.nodes[0], both.wake()) };
+        let chooser = {
+            let both = Arc::clone(&both);
+            thread::spawn(move || {
+                let reserved = both.states[0].lock().reserve();
+                match reserved {
+                    Reserve::Granted(grant) => drop(grant),
+                    Reserve::Full | Reserve::Disconnected => unreachable!("a receiver waits"),
+                }
+            })
+        };
+        both.sleeper.leave_stack();
+        assert_eq!(both.nodes[0].data().message.take(), None);
+        chooser.join().unwrap();
+        both.sleeper.assert_even();
+    });
+}
