@@ -25,8 +25,14 @@ pub(crate) struct Block<T> {
 }
 
 impl<T> Block<T> {
+    /// Made in place: of large messages it is too large for a stack.
     pub(crate) fn new() -> Box<Self> {
-        Box::new(Block { slots: [const { MaybeUninit::uninit() }; SPAN], next: ptr::null_mut() })
+        let mut block = Box::<Self>::new_uninit();
+        // SAFETY: the pointer is to the memory of the block, of which only this field needs a value: slots may be without.
+        unsafe {
+            (&raw mut (*block.as_mut_ptr()).next).write(ptr::null_mut());
+            block.assume_init()
+        }
     }
 }
 
