@@ -81,6 +81,7 @@ where
     choose(arms, limit, order, Purpose::Watch)
 }
 
+/// The loop of the picture. What never waits is charged for after it was done, so that a loop of it does not starve others.
 fn choose<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order, purpose: Purpose) -> Option<usize>
 where
     A: Arm + ?Sized,
@@ -98,6 +99,9 @@ where
             Purpose::Act => arm.try_now(),
             Purpose::Watch => arm.is_ready(),
         }) {
+            if limit == Limit::Now {
+                wait::charge();
+            }
             return Some(*number);
         }
         if late {

@@ -7,7 +7,7 @@
 //! | [`unbounded()`](unbounded) | any number | never |
 //! | [`after`], [`at`] | one message, from the clock | |
 //! | [`tick`] | one message each period, from the clock | |
-//! | [`never`] | nothing, ever | |
+//! | [`never()`] | nothing, ever | |
 //!
 //! The interface is that of the crate `crossbeam-channel`. Waiting allocates nothing, and every wait works in tasks and in
 //! plain threads.

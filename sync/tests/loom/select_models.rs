@@ -24,7 +24,7 @@ unsafe impl<N> Sync for Both<N> {}
 unsafe impl<N> Send for Both<N> {}
 
 impl<N> Both<N> {
-    fn new(capacity: usize, data: fn() -> N) -> Self {
+    fn new(capacity: usize, data: fn() -> N) -> Arc<Self> {
         let both = Both {
             states: [0, 1].map(|_| Lock::new(State::new(Some(capacity)))),
             nodes: [0, 1].map(|_| Node::with(data())),
@@ -34,7 +34,7 @@ impl<N> Both<N> {
         both.states.iter().for_each(|state| drop(state.lock()));
         assert_eq!(both.claim.taken(), None);
         let _ = both.sleeper.word.begin(false);
-        both
+        Arc::new(both)
     }
 
     fn wake(&self) -> RawWake {
@@ -51,7 +51,7 @@ fn two_receives() -> Arc<Both<Receiving<u32>>> {
             both.states[arm].lock().await_message_for(&both.nodes[arm], both.wake(), &both.claim, arm);
         }
     }
-    Arc::new(both)
+    both
 }
 
 /// A select of two sends into channels that are full.
@@ -62,7 +62,7 @@ fn two_sends() -> Arc<Both<Sending<u32>>> {
         // SAFETY: as above.
         unsafe { both.states[arm].lock().await_room_for(&both.nodes[arm], both.wake(), &both.claim, arm) };
     }
-    Arc::new(both)
+    both
 }
 
 /// Hunts: two messages for one select, a message that is lost with the arm that lost, a second wake.
@@ -150,7 +150,6 @@ fn a_receiver_holds_still_until_it_has_the_message() {
         let both = Both::new(0, Sending::arm);
         // SAFETY: the node is in no list, lives in the model's `Arc` as the claim does, and is only touched under this lock.
         unsafe { both.states[0].lock().await_room_for(&both.nodes[0], both.wake(), &both.claim, 0) };
-        let both = Arc::new(both);
         let receiver = {
             let both = Arc::clone(&both);
             thread::spawn(move || {
@@ -197,7 +196,6 @@ fn receiver_or_time(both: &Both<Sending<u32>>) -> bool {
 fn a_receiver_that_was_given_up_tries_again() {
     check_bounded(3, || {
         let both = Both::new(0, Receiving::new);
-        let both = Arc::new(both);
         // SAFETY: as above.
         unsafe { both.states[0].lock().await_message(&both.nodes[0], both.wake()) };
         let chooser = {
