@@ -9,8 +9,9 @@
 //! | [`tick`] | one message each period, from the clock | |
 //! | [`never()`] | nothing, ever | |
 //!
-//! The interface is that of the crate `crossbeam-channel`. Waiting allocates nothing, and every wait works in tasks and in
-//! plain threads.
+//! The interface is that of the crate `crossbeam-channel`, with [`select!`](crate::select) and [`Select`] for waits at several
+//! channels at once. Waiting allocates nothing, and every wait works in tasks and in plain threads; futures have doors of
+//! their own, [`Sender::send_async`] and [`Receiver::recv_async`].
 //!
 //! A message goes from hand to hand where it can: a sender that finds a receiver waiting puts the message into the place
 //! that the receiver keeps for it, and a receiver that makes room fills it with the message of the sender that waits
@@ -23,7 +24,9 @@ mod error;
 mod futures;
 mod iter;
 mod macros;
+mod outcome;
 mod partner;
+mod places;
 mod queue;
 mod receive_arm;
 mod receiver;

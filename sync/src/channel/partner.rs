@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use super::state::Receiving;
+use super::places::Receiving;
 use crate::wait::RawWake;
 
 /// The place of a receiver that was unlinked, and the right to wake it. Until then it stays, and nobody else touches the

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::error::RecvError;
+use super::places::Receiving;
 use super::receiver::{Receiver, Source};
 use super::select::{Erased, Operation};
-use super::state::Receiving;
 use crate::wait::list::Node;
 use crate::wait::{Claim, WakeHandle};
 

@@ -8,10 +8,11 @@ use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::error::SendError;
+use super::outcome::Reserve;
+use super::places::{Grant, Sending};
 use super::select::{Erased, Operation};
 use super::sender::Sender;
 use super::shared::Shared;
-use super::state::{Grant, Reserve, Sending};
 use crate::wait::list::Node;
 use crate::wait::{Claim, WakeHandle};
 

@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
+use super::outcome::{Freed, Pairing, Put, PutBack, Reserve, Take, Taken};
+use super::places::{Receiving, Returned, Sending};
 use super::queue::Block;
-use super::state::{Freed, Pairing, Put, PutBack, Receiving, Reserve, Returned, Sending, State, Take, Taken};
+use super::state::State;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
 

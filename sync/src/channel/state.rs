@@ -17,65 +17,12 @@
 //! Nobody who waits is given more than one thing: who pops a node gives under the same hold of the lock, and a list passes
 //! over the nodes of those who were claimed elsewhere. Woken without being given anything means to try again.
 
-use std::cell::Cell;
-
+use super::outcome::{Freed, Pairing, Put, PutBack, Reserve, Take, Taken};
 use super::partner::Partner;
+use super::places::{Grant, Receiving, Returned, Sending};
 use super::queue::{Block, Popped, Queue};
 use crate::wait::list::{List, Node};
 use crate::wait::{Claim, RawWake};
-
-/// What a waiting receiver has in the list: the place where its message is put.
-pub(crate) struct Receiving<T> {
-    pub(crate) message: Cell<Option<T>>,
-}
-
-impl<T> Receiving<T> {
-    pub(crate) const fn new() -> Self {
-        Receiving { message: Cell::new(None) }
-    }
-}
-
-/// What a waiting sender has in the list: the message itself, or, for the arm of a select, the place for its permit.
-pub(crate) struct Sending<T> {
-    pub(crate) message: Cell<Option<T>>,
-    pub(crate) grant: Cell<Option<Grant<T>>>,
-    /// An arm has no message before it is selected. Never changes.
-    is_arm: bool,
-}
-
-/// What a send arm is selected with.
-pub(crate) enum Grant<T> {
-    /// A slot is reserved.
-    Room,
-    /// A receiver holds still until it gets the message.
-    Partner(Partner<T>),
-}
-
-impl<T> Sending<T> {
-    pub(crate) const fn message(message: T) -> Self {
-        Sending { message: Cell::new(Some(message)), grant: Cell::new(None), is_arm: false }
-    }
-
-    pub(crate) const fn arm() -> Self {
-        Sending { message: Cell::new(None), grant: Cell::new(None), is_arm: true }
-    }
-}
-
-/// A message that comes back. In a box, since there may be no room for it.
-pub(crate) struct Returned<T> {
-    message: Option<T>,
-    next: Option<Box<Returned<T>>>,
-}
-
-impl<T> Returned<T> {
-    pub(crate) fn new(message: T) -> Box<Self> {
-        Box::new(Returned { message: Some(message), next: None })
-    }
-
-    pub(crate) fn take_message(&mut self) -> Option<T> {
-        self.message.take()
-    }
-}
 
 /// The state of a channel.
 pub(crate) struct State<T> {
@@ -90,76 +37,6 @@ pub(crate) struct State<T> {
     /// Who wants to know when there is something to receive, or a place to send to, without doing it.
     receive_watchers: List,
     send_watchers: List,
-}
-
-/// What became of a message that was to be sent.
-#[must_use]
-pub(crate) enum Put<T> {
-    /// It lies in the queue. If `watched`, watchers of the receiving side are to be woken.
-    Queued {
-        watched: bool,
-    },
-    /// A receiver has it, which is to be woken.
-    Handed(RawWake),
-    Full(T),
-    Disconnected(T),
-    /// The queue needs another block first.
-    Cramped(T),
-}
-
-/// What a receiver found.
-#[must_use]
-pub(crate) enum Take<T> {
-    Message(T, Taken<T>),
-    /// The same, of a message that had come back.
-    Returned(Box<Returned<T>>),
-    /// A send arm waits: to be paired with, see [`State::pair`].
-    Arm,
-    Empty,
-    Disconnected,
-}
-
-/// Where a message is that came back.
-#[must_use]
-pub(crate) enum PutBack<T> {
-    /// A receiver has it, which is to be woken.
-    Handed(RawWake, Box<Returned<T>>),
-    /// If `watched`, watchers of the receiving side are to be woken.
-    Kept { watched: bool },
-}
-
-/// What is to be done outside the lock after a message was taken.
-pub(crate) struct Taken<T> {
-    /// A sender whose message was taken, or who has room now.
-    pub(crate) wake: Option<RawWake>,
-    /// Watchers of the sending side are to be woken.
-    pub(crate) watched: bool,
-    pub(crate) spent: Option<Box<Block<T>>>,
-}
-
-/// What a permit for an arm is made of.
-#[must_use]
-pub(crate) enum Reserve<T> {
-    Granted(Grant<T>),
-    Full,
-    Disconnected,
-}
-
-/// How a receiver and a waiting sender came together.
-#[must_use]
-pub(crate) enum Pairing {
-    /// The arm of a select has the receiver's place and wake: wake it, then sleep.
-    Lent(RawWake),
-    /// A sender's message is in the receiver's place: wake it.
-    Given(RawWake),
-    /// Nobody waits any more.
-    Alone,
-}
-
-/// What came of room that came free.
-pub(crate) struct Freed {
-    pub(crate) wake: Option<RawWake>,
-    pub(crate) watched: bool,
 }
 
 impl<T> State<T> {

@@ -1,7 +1,11 @@
 //! The files of the channel that hold its state.
 
+#[path = "../../src/channel/outcome.rs"]
+pub(crate) mod outcome;
 #[path = "../../src/channel/partner.rs"]
 mod partner;
+#[path = "../../src/channel/places.rs"]
+pub(crate) mod places;
 #[path = "../../src/channel/queue.rs"]
 mod queue;
 #[path = "../../src/channel/state.rs"]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::channel::state::{Put, Receiving, Sending, State, Take};
+use crate::channel::outcome::{Put, Take};
+use crate::channel::places::{Receiving, Sending};
+use crate::channel::state::State;
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
 use crate::wait::{Lock, RawWake, Sleeper};

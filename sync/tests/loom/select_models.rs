@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::channel::state::{Grant, Pairing, Receiving, Reserve, Sending, State};
+use crate::channel::outcome::{Pairing, Reserve};
+use crate::channel::places::{Grant, Receiving, Sending};
+use crate::channel::state::State;
 use crate::channel_models::{put, take};
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;

@@ -1,0 +1,75 @@
+//! What a change under a channel's lock decides; who made it acts on it after the unlock.
+
+use super::places::{Grant, Returned};
+use super::queue::Block;
+use crate::wait::RawWake;
+
+/// What became of a message that was to be sent.
+#[must_use]
+pub(crate) enum Put<T> {
+    /// It lies in the queue. If `watched`, watchers of the receiving side are to be woken.
+    Queued {
+        watched: bool,
+    },
+    /// A receiver has it, which is to be woken.
+    Handed(RawWake),
+    Full(T),
+    Disconnected(T),
+    /// The queue needs another block first.
+    Cramped(T),
+}
+
+/// What a receiver found.
+#[must_use]
+pub(crate) enum Take<T> {
+    Message(T, Taken<T>),
+    /// The same, of a message that had come back.
+    Returned(Box<Returned<T>>),
+    /// A send arm waits: to be paired with, see [`State::pair`](super::state::State::pair).
+    Arm,
+    Empty,
+    Disconnected,
+}
+
+/// Where a message is that came back.
+#[must_use]
+pub(crate) enum PutBack<T> {
+    /// A receiver has it, which is to be woken.
+    Handed(RawWake, Box<Returned<T>>),
+    /// If `watched`, watchers of the receiving side are to be woken.
+    Kept { watched: bool },
+}
+
+/// What is to be done outside the lock after a message was taken.
+pub(crate) struct Taken<T> {
+    /// A sender whose message was taken, or who has room now.
+    pub(crate) wake: Option<RawWake>,
+    /// Watchers of the sending side are to be woken.
+    pub(crate) watched: bool,
+    pub(crate) spent: Option<Box<Block<T>>>,
+}
+
+/// What a permit for an arm is made of.
+#[must_use]
+pub(crate) enum Reserve<T> {
+    Granted(Grant<T>),
+    Full,
+    Disconnected,
+}
+
+/// How a receiver and a waiting sender came together.
+#[must_use]
+pub(crate) enum Pairing {
+    /// The arm of a select has the receiver's place and wake: wake it, then sleep.
+    Lent(RawWake),
+    /// A sender's message is in the receiver's place: wake it.
+    Given(RawWake),
+    /// Nobody waits any more.
+    Alone,
+}
+
+/// What came of room that came free.
+pub(crate) struct Freed {
+    pub(crate) wake: Option<RawWake>,
+    pub(crate) watched: bool,
+}
