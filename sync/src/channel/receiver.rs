@@ -62,6 +62,7 @@ impl<T> Receiver<T> {
                 Err(TryRecvError::Disconnected) => return Err(RecvError),
                 Err(TryRecvError::Empty) => {}
             }
+            return channel.shared.recv_slow(None).map_err(|_disconnected| RecvError);
         }
         self.recv_slow(None).map_err(|_disconnected| RecvError)
     }

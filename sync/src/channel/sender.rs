@@ -61,7 +61,7 @@ impl<T> Sender<T> {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn send_refused(&self, refused: TrySendError<T>) -> Result<(), SendError<T>> {
         match refused {
             TrySendError::Full(message) => {

@@ -63,7 +63,7 @@ impl<T> Shared<T> {
     }
 
     /// Waits until the message is queued or received.
-    #[cold]
+    #[inline(never)]
     pub(super) fn send_slow(
         &self,
         mut message: T,
@@ -122,7 +122,7 @@ impl<T> Shared<T> {
     }
 
     /// Waits for a message.
-    #[cold]
+    #[inline(never)]
     pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         loop {
             let until = UntilReceived::new(self);
