@@ -10,6 +10,9 @@
 //!    chosen                                                            └─▶ chosen
 //! ```
 //!
+//! Who may not wait enlists all the same, and goes on instead of sleeping: that none was ready is true at one moment only
+//! if all were enlisted in it.
+//!
 //! Before the sleep ends every arm is withdrawn, each under the lock of its list. Two choosers that face each other never
 //! both wait: the second to enlist in a list sees the first there and goes back to try. It may find that the first has gone
 //! back as well, for the sake of another list; each round they try in an order of chance, so that they do not keep step.
@@ -90,7 +93,8 @@ where
     if limit != Limit::Now {
         wait::checkpoint();
     }
-    let mut late = limit == Limit::Now;
+    // One look at one arm is the truth about it; what was seen of several, one after the other, was never true at once.
+    let mut late = limit == Limit::Now && arms.len() < 2;
     loop {
         if order == Order::Chance {
             shuffle(arms);
@@ -107,7 +111,7 @@ where
         if late {
             return None;
         }
-        let until = UntilClaimed { arms, purpose, claim: Claim::new(), enlisted: Cell::new(0) };
+        let until = UntilClaimed { arms, purpose, limit, claim: Claim::new(), enlisted: Cell::new(0) };
         let deadline = arms.iter().fold(limit.deadline(), |least, (arm, _)| earlier(least, arm.deadline()));
         let why = wait::sleep(&until, deadline);
         if let Some(place) = until.claim.taken() {
@@ -118,7 +122,11 @@ where
         } else if why == Waking::Cancelled {
             wait::unwind_cancelled();
         }
-        late = limit.deadline().is_some_and(|deadline| deadline <= Instant::now());
+        late = match limit {
+            Limit::Now => until.enlisted.get() == arms.len(),
+            Limit::At(deadline) => deadline <= Instant::now(),
+            Limit::Never => false,
+        };
     }
 }
 
@@ -126,6 +134,7 @@ where
 struct UntilClaimed<'a, P> {
     arms: &'a [(P, usize)],
     purpose: Purpose,
+    limit: Limit,
     claim: Claim,
     /// How many of the arms were published.
     enlisted: Cell<usize>,
@@ -148,16 +157,14 @@ where
             };
             match enlisted {
                 Enlisted::Waits => self.enlisted.set(place + 1),
-                Enlisted::Ready => {
-                    return match self.claim.close() {
-                        None => Asleep::Rouse,
-                        // Somebody was quicker, and wakes.
-                        Some(_) => Asleep::Stay,
-                    };
-                }
+                Enlisted::Ready => return self.go_on(),
             }
         }
-        Asleep::Stay
+        match self.limit {
+            // All waited at once: none was ready then.
+            Limit::Now => self.go_on(),
+            Limit::At(_) | Limit::Never => Asleep::Stay,
+        }
     }
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
@@ -174,6 +181,16 @@ where
         match claimed && why != Waking::Notified {
             true => Withdrawal::Served,
             false => Withdrawal::Withdrawn,
+        }
+    }
+}
+
+impl<P> UntilClaimed<'_, P> {
+    /// Without a sleep, unless somebody was quicker, and wakes.
+    fn go_on(&self) -> Asleep {
+        match self.claim.close() {
+            None => Asleep::Rouse,
+            Some(_) => Asleep::Stay,
         }
     }
 }
