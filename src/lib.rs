@@ -11,4 +11,5 @@ pub use fibra_runtime::{
 #[doc(hidden)]
 pub use fibra_runtime::{driver, wait};
 pub use fibra_sync as sync;
+pub use fibra_sync::{select, select_biased};
 pub use runtime::{Builder, Runtime, run};

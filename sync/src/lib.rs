@@ -3,12 +3,12 @@
 mod auto_reset_event;
 mod barrier;
 pub mod broadcast;
+pub mod channel;
 mod condvar;
 mod countdown;
 mod countdown_event;
 mod crowd;
 mod lazy_lock;
-pub mod channel;
 mod manual_reset_event;
 mod mutex;
 mod once;

@@ -3,5 +3,4 @@
 //! State words import from here and nowhere else, so that `tests/loom.rs` can build the very same source files over
 //! loom's types.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};

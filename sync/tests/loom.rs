@@ -14,6 +14,8 @@
 mod barrier_round;
 #[path = "../src/broadcast/ring.rs"]
 mod broadcast;
+#[path = "loom/channel.rs"]
+mod channel;
 #[path = "../src/countdown.rs"]
 mod countdown;
 #[path = "../src/crowd.rs"]
@@ -40,6 +42,8 @@ mod watch;
 mod barrier_models;
 #[path = "loom/broadcast_models.rs"]
 mod broadcast_models;
+#[path = "loom/channel_models.rs"]
+mod channel_models;
 #[path = "loom/condvar_models.rs"]
 mod condvar_models;
 #[path = "loom/countdown_models.rs"]
@@ -54,13 +58,7 @@ mod oneshot_models;
 mod permits_models;
 #[path = "loom/rwlock_models.rs"]
 mod rwlock_models;
-#[path = "loom/watch_models.rs"]
-mod watch_models;
-
-#[path = "loom/channel.rs"]
-mod channel;
-
-#[path = "loom/channel_models.rs"]
-mod channel_models;
 #[path = "loom/select_models.rs"]
 mod select_models;
+#[path = "loom/watch_models.rs"]
+mod watch_models;
