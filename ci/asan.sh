@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The runtime's tests under AddressSanitizer, which is told of every switch of stacks by the feature `sanitizer`.
+# The tests of the runtime and of the primitives under AddressSanitizer, which is told of every switch of stacks by the feature `sanitizer`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,9 @@ export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="${CAR
 # the sanitizer does not read those stacks.
 export ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:use_sigaltstack=0:detect_stack_use_after_return=0:detect_leaks=0"
 # Skipped: tests that measure how deep a stack is. The sanitizer's frames are larger, so they overflow for good reason.
-cargo test -p fibra-runtime --features sanitizer --target "$(rustc --print host-tuple)" --lib --tests -- \
+run() { cargo test --features sanitizer --target "$(rustc --print host-tuple)" --lib --tests "$@"; }
+run -p fibra-sync
+run -p fibra-runtime -- \
     --skip a_task_may_have_a_stack_of_its_own_size \
     --skip both_kinds_of_guard_give_whole_stacks \
     --skip two_hundred_thousand_tasks_share_eight_stacks_at_full_depth
