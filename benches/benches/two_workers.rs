@@ -2,6 +2,7 @@
 //!
 //! A program of its own, since may takes its number of workers once for a process.
 
+mod comparison;
 mod rivals;
 
 fn main() {

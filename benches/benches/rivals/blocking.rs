@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use super::Rival;
+use crate::comparison::{Answer, Rival};
+
 use super::question::{BACKLOG, Question, THOUSAND};
 
 /// What such a library offers.
@@ -40,15 +41,16 @@ impl<T, E> Started<T, E> {
     }
 }
 
-impl<T: Tasks, E: Enter> Rival for Started<T, E> {
-    fn answer(&self, question: Question, operations: u64) -> Duration {
-        self.door.enter(move || match question {
+impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
+    fn answer(&self, question: Question, operations: u64) -> Answer {
+        let elapsed = self.door.enter(move || match question {
             Question::YieldTwo => take_turns::<T>(2, operations),
             Question::YieldThousand => take_turns::<T>(THOUSAND, operations),
             Question::SpawnOne => spawn_one_by_one::<T>(operations),
             Question::SpawnMany => spawn_many::<T>(operations),
             Question::Park => hand_to_and_fro::<T>(operations),
-        })
+        });
+        elapsed.into()
     }
 }
 

@@ -4,18 +4,20 @@ use std::time::Duration;
 
 use fibra::{JoinHandle, Runtime, Task, task};
 
-use super::Rival;
+use crate::comparison::Rival;
+
 use super::blocking::{Enter, Started, Tasks};
+use super::question::Question;
 
 struct AtHome;
 
 struct Migratable;
 
-pub(super) fn start_at_home(workers: usize) -> Box<dyn Rival> {
+pub(super) fn start_at_home(workers: usize) -> Box<dyn Rival<Question>> {
     Box::new(Started::<AtHome, _>::new(runtime(workers)))
 }
 
-pub(super) fn start_migratable(workers: usize) -> Box<dyn Rival> {
+pub(super) fn start_migratable(workers: usize) -> Box<dyn Rival<Question>> {
     Box::new(Started::<Migratable, _>::new(runtime(workers)))
 }
 

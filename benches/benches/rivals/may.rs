@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use may::coroutine::{self, Coroutine, JoinHandle};
 
-use super::Rival;
+use crate::comparison::Rival;
+
 use super::blocking::{Enter, Started, Tasks};
-use super::question::BACKLOG;
+use super::question::{BACKLOG, Question};
 
 struct May;
 
@@ -17,7 +18,7 @@ struct Process;
 /// anew.
 const POOL: usize = 2 * BACKLOG as usize;
 
-pub(super) fn start(workers: usize) -> Box<dyn Rival> {
+pub(super) fn start(workers: usize) -> Box<dyn Rival<Question>> {
     may::config().set_workers(workers).set_pool_capacity(POOL);
     Box::new(Started::<May, _>::new(Process))
 }

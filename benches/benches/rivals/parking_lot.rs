@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::Rival;
+use crate::comparison::{Answer, Rival};
+
 use super::question::Question;
 
 struct ParkingLot;
@@ -18,14 +19,14 @@ struct Gate {
     opened: Condvar,
 }
 
-pub(super) fn start(_workers: usize) -> Box<dyn Rival> {
+pub(super) fn start(_workers: usize) -> Box<dyn Rival<Question>> {
     Box::new(ParkingLot)
 }
 
-impl Rival for ParkingLot {
-    fn answer(&self, question: Question, operations: u64) -> Duration {
+impl Rival<Question> for ParkingLot {
+    fn answer(&self, question: Question, operations: u64) -> Answer {
         assert_eq!(question, Question::Park, "the table of entrants lets it enter for no other");
-        hand_to_and_fro(operations)
+        hand_to_and_fro(operations).into()
     }
 }
 

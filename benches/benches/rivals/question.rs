@@ -1,5 +1,7 @@
 //! What is asked, and what fibra means to reach.
 
+use crate::comparison::{self, Target};
+
 /// How many tasks there are where there are many.
 pub(super) const THOUSAND: u64 = 1_000;
 
@@ -21,23 +23,15 @@ pub(super) enum Question {
     Park,
 }
 
-/// What fibra means to reach: at most `ratio` times the best of the rivals whose names begin with `of`.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Target {
-    pub(super) ratio: f64,
-    pub(super) of: &'static str,
-}
+const ALL: [Question; 5] =
+    [Question::YieldTwo, Question::YieldThousand, Question::SpawnOne, Question::SpawnMany, Question::Park];
 
-impl Question {
-    pub(super) const ALL: [Question; 5] = [
-        Question::YieldTwo,
-        Question::YieldThousand,
-        Question::SpawnOne,
-        Question::SpawnMany,
-        Question::Park,
-    ];
+impl comparison::Question for Question {
+    fn all(_: usize) -> &'static [Self] {
+        &ALL
+    }
 
-    pub(super) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Question::YieldTwo => "yield, 2 tasks",
             Question::YieldThousand => "yield, 1000 tasks",
@@ -47,22 +41,16 @@ impl Question {
         }
     }
 
-    /// The name of its group of measurements.
-    pub(super) fn group(self, workers: usize) -> String {
-        let s = if workers == 1 { "" } else { "s" };
-        format!("{workers} worker{s}/{}", self.name())
-    }
-
-    pub(super) fn target(self, workers: usize) -> Target {
+    fn target(self, workers: usize) -> Option<Target> {
         if workers > 1 {
-            return Target { ratio: 1.0, of: "" };
+            return Some(Target { ratio: 1.0, of: "" });
         }
-        match self {
+        Some(match self {
             Question::YieldTwo => Target { ratio: 0.5, of: "may" },
             Question::YieldThousand => Target { ratio: 0.4, of: "may" },
             Question::SpawnOne => Target { ratio: 0.6, of: "tokio current" },
             Question::SpawnMany => Target { ratio: 1.0, of: "tokio" },
             Question::Park => Target { ratio: 0.6, of: "tokio" },
-        }
+        })
     }
 }

@@ -3,15 +3,17 @@
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use super::Rival;
+use crate::comparison::Rival;
+
 use super::blocking::{Enter, Started, Tasks};
+use super::question::Question;
 
 struct Threads;
 
 /// The calling thread is one like the others.
 struct Here;
 
-pub(super) fn start(_workers: usize) -> Box<dyn Rival> {
+pub(super) fn start(_workers: usize) -> Box<dyn Rival<Question>> {
     Box::new(Started::<Threads, _>::new(Here))
 }
 

@@ -7,24 +7,25 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, yield_now};
 
-use super::Rival;
+use crate::comparison::{Answer, Rival};
+
 use super::blocking::share;
 use super::question::{BACKLOG, Question, THOUSAND};
 
-pub(super) fn start_current(_workers: usize) -> Box<dyn Rival> {
+pub(super) fn start_current(_workers: usize) -> Box<dyn Rival<Question>> {
     Box::new(Builder::new_current_thread().build().expect("a runtime on this thread"))
 }
 
-pub(super) fn start_multi(workers: usize) -> Box<dyn Rival> {
+pub(super) fn start_multi(workers: usize) -> Box<dyn Rival<Question>> {
     let runtime = Builder::new_multi_thread().worker_threads(workers).build();
     Box::new(runtime.expect("threads for the workers"))
 }
 
-impl Rival for Runtime {
-    fn answer(&self, question: Question, operations: u64) -> Duration {
+impl Rival<Question> for Runtime {
+    fn answer(&self, question: Question, operations: u64) -> Answer {
         // In a task, as with the others: what `block_on` itself runs is no task and, with several threads, on none of them.
         let asked = self.spawn(answer(question, operations));
-        self.block_on(asked).expect("no task panics")
+        self.block_on(asked).expect("no task panics").into()
     }
 }
 
