@@ -3,6 +3,7 @@
 use crate::sys;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io;
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,15 @@ impl Usage {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         Some(Self { cpu, resident: kibibytes(&status, "VmRSS:")?, peak: kibibytes(&status, "VmHWM:")? })
     }
+}
+
+/// Pins the calling thread to the `nth` of the processors that it may run on, counted from 0.
+///
+/// # Errors
+///
+/// `NotFound` where there are fewer, or what the system answered.
+pub fn pin_thread(nth: usize) -> io::Result<()> {
+    sys::pin_to(*sys::allowed_cpus().get(nth).ok_or(io::ErrorKind::NotFound)?)
 }
 
 /// The value of a line such as `VmRSS:     1234 kB`, in bytes.

@@ -94,7 +94,7 @@ mod linux {
         (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
     }
 
-    /// Keeps every thread of this process, of now and to come, on one processor. Call it before threads start.
+    /// Keeps the calling thread, and those that it starts from now on, on one processor.
     pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
         let mut set = no_cpus();
         if cpu >= usize::try_from(libc::CPU_SETSIZE).unwrap_or(0) {
