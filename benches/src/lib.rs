@@ -8,6 +8,7 @@
 //! | `run` | one server under load, watched |
 //! | `servers`, `child`, `role` | processes: what they are, how they start, that they end |
 //! | `generator` | the load, in a process of its own; speaks `wire` with the orchestrator |
+//! | [`preshing`] | primitives against the semaphores of the system: the program of that name |
 //! | [`process`], `sys` | what the system tells of a process and the machine; the only `unsafe` |
 //! | `progress`, [`report`] | what a user sees: a bar, a table, a page, a file |
 #![deny(unsafe_code)]
@@ -18,6 +19,7 @@ pub mod figures;
 mod generator;
 mod interrupt;
 pub mod options;
+pub mod preshing;
 pub mod process;
 mod progress;
 pub mod report;

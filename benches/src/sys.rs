@@ -3,6 +3,10 @@
 //! What is Linux's own has a fallback that does nothing or says "unsupported", so that the harness runs (unpinned, and
 //! without the processor time of the server) wherever fibra does.
 
+mod semaphore;
+
+pub(crate) use semaphore::Semaphore;
+
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
