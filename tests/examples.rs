@@ -73,6 +73,14 @@ fn readers_writers_read_whole_triples() {
     }
 }
 
+#[test]
+fn philosophers_all_eat_and_nobody_beside_an_eater() {
+    let text = prints("philosophers", &["2000"]);
+    for office in ["locked", "lock-free"] {
+        assert!(text.contains(&format!("{office} box office: 5 philosophers had 2000 meals each")), "{text}");
+    }
+}
+
 /// What an example says that ends well.
 fn prints(name: &str, arguments: &[&str]) -> String {
     let output = example(name).args(arguments).output().expect("the example");

@@ -1,0 +1,146 @@
+//! Five philosophers dine: nobody eats beside an eater, and everybody gets to eat.
+//!
+//! Run `cargo run --release --example philosophers` (a number as argument: so many meals for each). You will see them dine
+//! twice: first the box office, which says who must wait for whom, is behind a mutex, then it is one atomic word. Each
+//! time the log of the evening is replayed, and must show five well-mannered, well-fed philosophers.
+//!
+//! Box office and bouncers are Jeff Preshing's, "Semaphores are Surprisingly Versatile" (2015),
+//! <https://preshing.com/20150316/semaphores-are-surprisingly-versatile>.
+
+use fibra::sync::{Mutex, Semaphore};
+use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
+
+const SEATS: usize = 5;
+
+/// For each seat: 0 thinks, 1 eats, and more waits until its neighbours with lower tickets have eaten. No two neighbours
+/// have the same ticket.
+type Tickets = [u8; 8];
+
+/// Changes all tickets in one step.
+trait BoxOffice: Default + Sync {
+    fn change<R>(&self, step: impl Fn(&mut Tickets) -> R) -> R;
+}
+
+impl BoxOffice for Mutex<Tickets> {
+    fn change<R>(&self, step: impl Fn(&mut Tickets) -> R) -> R {
+        step(&mut self.lock())
+    }
+}
+
+impl BoxOffice for AtomicU64 {
+    fn change<R>(&self, step: impl Fn(&mut Tickets) -> R) -> R {
+        // Acquire and Release: pair with each other, so that who eats sees what its neighbours did before.
+        let mut before = self.load(Acquire);
+        loop {
+            let mut tickets = before.to_ne_bytes();
+            let result = step(&mut tickets);
+            match self.compare_exchange_weak(before, u64::from_ne_bytes(tickets), AcqRel, Acquire) {
+                Ok(_) => return result,
+                Err(now) => before = now,
+            }
+        }
+    }
+}
+
+struct Table<B> {
+    office: B,
+    /// Each stops one philosopher who must not eat yet.
+    bouncers: [Semaphore; SEATS],
+    /// Who began to eat (true) or stopped, in order.
+    log: Mutex<Vec<(usize, bool)>>,
+}
+
+impl<B: BoxOffice> Table<B> {
+    fn new() -> Self {
+        let bouncers = std::array::from_fn(|_| Semaphore::new(0));
+        Table { office: B::default(), bouncers, log: Mutex::default() }
+    }
+
+    fn dine(&self, seat: usize, meals: usize) {
+        for _ in 0..meals {
+            self.begin_eating(seat);
+            self.log.lock().push((seat, true));
+            // A meal takes a while, in which others get hungry.
+            (0..seat).for_each(|_| fibra::yield_now());
+            self.log.lock().push((seat, false));
+            self.end_eating(seat);
+        }
+    }
+
+    fn begin_eating(&self, seat: usize) {
+        let ticket = self.office.change(|tickets| {
+            tickets[seat] = 1 + tickets[right_of(seat)].max(tickets[left_of(seat)]);
+            tickets[seat]
+        });
+        if ticket > 1 {
+            self.bouncers[seat].acquire().forget();
+        }
+    }
+
+    fn end_eating(&self, seat: usize) {
+        let let_in = self.office.change(|tickets| {
+            tickets[seat] = 0;
+            // Who waits less comes nearer first, and may make way for the other.
+            let mut ways: [fn(usize) -> usize; 2] = [right_of, left_of];
+            ways.sort_by_key(|further| tickets[further(seat)]);
+            ways.map(|further| come_nearer(tickets, further(seat), 1, further))
+        });
+        let_in.into_iter().flatten().for_each(|seat| self.bouncers[seat].add_permits(1));
+    }
+}
+
+fn right_of(seat: usize) -> usize {
+    (seat + 1) % SEATS
+}
+
+fn left_of(seat: usize) -> usize {
+    (seat + SEATS - 1) % SEATS
+}
+
+/// Lowers the ticket at `seat` to `ticket`, if that is the next one and not its neighbour's, and then those further on,
+/// whose turn comes nearer as well. Returns the seat if it did.
+fn come_nearer(tickets: &mut Tickets, seat: usize, ticket: u8, further: fn(usize) -> usize) -> Option<usize> {
+    let next = further(seat);
+    if tickets[seat] != ticket + 1 || tickets[next] == ticket {
+        return None;
+    }
+    tickets[seat] = ticket;
+    come_nearer(tickets, next, ticket + 1, further);
+    Some(seat)
+}
+
+/// Goes through the log; returns how often two ate at once.
+fn replay(log: &[(usize, bool)], meals: usize) -> usize {
+    let (mut eats, mut eaten, mut together) = ([false; SEATS], [0; SEATS], 0);
+    for &(seat, begins) in log {
+        assert_ne!(eats[seat], begins, "nobody begins twice or stops without having begun");
+        assert!(!begins || !eats[left_of(seat)] && !eats[right_of(seat)], "{seat} eats beside an eater");
+        eats[seat] = begins;
+        eaten[seat] += usize::from(begins);
+        together += usize::from(begins && eats.iter().filter(|&&eats| eats).count() == 2);
+    }
+    assert_eq!(eaten, [meals; SEATS], "everybody has eaten");
+    together
+}
+
+fn evening<B: BoxOffice>(office: &str, meals: usize) {
+    let table = Table::<B>::new();
+    fibra::scope(|scope| {
+        for seat in 0..SEATS {
+            let table = &table;
+            scope.spawn(move || table.dine(seat, meals));
+        }
+    });
+    let together = replay(&table.log.into_inner(), meals);
+    println!(
+        "{office} box office: {SEATS} philosophers had {meals} meals each, {together} times two at once"
+    );
+}
+
+fn main() {
+    let meals = std::env::args().nth(1).map_or(10_000, |text| text.parse().expect("a number of meals"));
+    fibra::run(move || {
+        evening::<Mutex<Tickets>>("locked", meals);
+        evening::<AtomicU64>("lock-free", meals);
+    });
+}
