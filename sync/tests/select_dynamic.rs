@@ -1,0 +1,335 @@
+//! What `Select` promises: a select over operations that are known at run time only.
+
+#[path = "common/channels.rs"]
+mod channels;
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use channels::{KINDS, anywhere, join_all, make, ms};
+use common::{everywhere, pause};
+use fibra_sync::channel::{
+    Receiver, RecvError, Select, SelectTimeoutError, SendError, TryRecvError, TrySelectError, bounded, never,
+    unbounded,
+};
+
+#[test]
+fn the_operation_that_is_ready_is_selected() {
+    everywhere(|| {
+        for ready in 0..5 {
+            let channels: Vec<_> = (0..5).map(|_| unbounded()).collect();
+            channels[ready].0.send(ready).unwrap();
+            let mut select = Select::new();
+            let indices: Vec<_> = channels.iter().map(|(_, receiver)| select.recv(receiver)).collect();
+            assert_eq!(indices, [0, 1, 2, 3, 4]);
+            let operation = select.select();
+            assert_eq!(operation.index(), ready);
+            assert_eq!(operation.recv(&channels[ready].1), Ok(ready));
+        }
+    });
+}
+
+#[test]
+fn an_operation_that_becomes_ready_ends_the_wait() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let ((sender, receiver), (_kept, quiet)) = (make(kind), make::<i32>(kind));
+            let sending = other.runs(move || {
+                pause();
+                sender.send(2).unwrap();
+            });
+            let mut select = Select::new();
+            select.recv(&quiet);
+            select.recv(&receiver);
+            let operation = select.select_timeout(ms(60_000)).unwrap();
+            assert_eq!((operation.index(), operation.recv(&receiver)), (1, Ok(2)));
+            sending.join();
+            let ((sender, receiver), (full, _receiver)) = (bounded(0), bounded::<i32>(0));
+            let receiving = other.runs(move || {
+                pause();
+                receiver.recv()
+            });
+            let mut select = Select::new();
+            select.send(&sender);
+            select.send(&full);
+            let operation = select.select_deadline(Instant::now() + ms(60_000)).unwrap();
+            assert_eq!((operation.index(), operation.send(&sender, 1)), (0, Ok(())));
+            assert_eq!(receiving.join(), Ok(1));
+        }
+    });
+}
+
+#[test]
+fn both_directions_of_a_select_are_served_in_turn() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let ((sender, receiver), (answer, answered)) = (make(kind), bounded(0));
+            let kept = sender.clone();
+            let talking = other.runs(move || {
+                sender.send(1).unwrap();
+                answered.recv().unwrap()
+            });
+            for _ in 0..2 {
+                let mut select = Select::new();
+                let (receive, send) = (select.recv(&receiver), select.send(&answer));
+                let operation = select.select();
+                match operation.index() {
+                    index if index == receive => assert_eq!(operation.recv(&receiver), Ok(1)),
+                    index => assert_eq!((index, operation.send(&answer, 2)), (send, Ok(()))),
+                }
+            }
+            assert_eq!(talking.join(), 2);
+            drop(kept);
+        }
+    });
+}
+
+#[test]
+fn an_ended_channel_is_ready_and_says_so() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make::<i32>(kind);
+            let ending = other.runs(move || {
+                pause();
+                drop(sender);
+            });
+            let mut select = Select::new();
+            select.recv(&receiver);
+            assert_eq!(select.select_timeout(ms(60_000)).unwrap().recv(&receiver), Err(RecvError));
+            assert_eq!(select.try_select().unwrap().recv(&receiver), Err(RecvError));
+            ending.join();
+            let (sender, receiver) = make(kind);
+            drop(receiver);
+            let mut select = Select::new();
+            select.send(&sender);
+            assert_eq!(select.select().send(&sender, 1), Err(SendError(1)));
+            assert_eq!(select.try_select().unwrap().send(&sender, 2), Err(SendError(2)));
+            assert_eq!(select.select_timeout(ms(60_000)).unwrap().send(&sender, 3), Err(SendError(3)));
+        }
+    });
+}
+
+#[test]
+fn nothing_is_selected_before_it_is_ready() {
+    everywhere(|| {
+        for kind in KINDS {
+            let (_sender, receiver) = make::<i32>(kind);
+            let mut select = Select::new();
+            select.recv(&receiver);
+            let start = Instant::now();
+            assert_eq!(select.try_select().map(drop), Err(TrySelectError));
+            assert_eq!(select.select_timeout(ms(3)).map(drop), Err(SelectTimeoutError));
+            assert_eq!(select.select_deadline(start + ms(5)).map(drop), Err(SelectTimeoutError));
+            assert!(start.elapsed() >= ms(5));
+            assert_eq!(select.select_deadline(start).map(drop), Err(SelectTimeoutError));
+        }
+        let (sender, receiver) = bounded::<i32>(0);
+        let mut select = Select::new();
+        select.send(&sender);
+        select.recv(&receiver);
+        assert_eq!(select.select_timeout(ms(2)).map(drop), Err(SelectTimeoutError), "not with itself");
+        assert_eq!(select.try_select().map(drop), Err(TrySelectError), "not with itself");
+    });
+}
+
+#[test]
+fn a_removed_operation_is_not_selected_and_the_others_keep_their_numbers() {
+    everywhere(|| {
+        let [(s1, r1), (s2, r2), (s3, r3)] = [unbounded(), unbounded(), unbounded()];
+        let mut select = Select::new();
+        let (first, second) = (select.recv(&r1), select.recv(&r2));
+        s1.send(1).unwrap();
+        s2.send(2).unwrap();
+        select.remove(first);
+        let operation = select.select();
+        assert_eq!((operation.index(), operation.recv(&r2)), (second, Ok(2)));
+        assert!(select.try_select().is_err());
+        let third = select.recv(&r3);
+        assert_eq!(third, 2);
+        s3.send(3).unwrap();
+        let operation = select.select();
+        assert_eq!((operation.index(), operation.recv(&r3)), (third, Ok(3)));
+        assert_eq!(r1.try_recv(), Ok(1));
+    });
+}
+
+#[test]
+fn removing_what_is_not_there_panics() {
+    let select = || Select::new().remove(0);
+    assert!(catch_unwind(select).is_err());
+    let twice = || {
+        let receiver = never::<i32>();
+        let mut select = Select::new();
+        select.recv(&receiver);
+        select.remove(0);
+        select.remove(0);
+    };
+    assert!(catch_unwind(twice).is_err());
+}
+
+#[test]
+fn a_select_is_used_again_and_again() {
+    anywhere(|other| {
+        let [(s1, r1), (s2, r2), (s3, r3)] = [bounded(0), bounded(0), bounded(10)];
+        let talking = other.runs(move || {
+            for number in 0..200 {
+                s1.send(number).unwrap();
+                assert_eq!(r2.recv(), Ok(number));
+                r3.recv().unwrap();
+            }
+        });
+        let mut select = Select::new();
+        let (receive, send) = (select.recv(&r1), select.send(&s2));
+        for number in 0..200 {
+            for _ in 0..2 {
+                let operation = select.select();
+                match operation.index() {
+                    index if index == receive => assert_eq!(operation.recv(&r1), Ok(number)),
+                    index => assert_eq!((index, operation.send(&s2, number)), (send, Ok(()))),
+                }
+            }
+            s3.send(0).unwrap();
+        }
+        talking.join();
+    });
+}
+
+#[test]
+fn clones_of_a_select_meet_each_other() {
+    // Borrowed handles: by threads and by tasks that end within this call.
+    let promise = |crowd: usize| {
+        let (sender, receiver) = bounded::<usize>(0);
+        let mut select = Select::new();
+        let (receive, send) = (select.recv(&receiver), select.send(&sender));
+        let meet = |number: usize, mut select: Select<'_>| {
+            let operation = select.select();
+            match operation.index() {
+                index if index == receive => assert_ne!(operation.recv(&receiver), Ok(number)),
+                index => assert_eq!((index, operation.send(&sender, number)), (send, Ok(()))),
+            }
+        };
+        match fibra_runtime::wait::in_task() {
+            true => fibra_runtime::scope(|scope| {
+                for number in 0..crowd {
+                    let (select, meet) = (select.clone(), &meet);
+                    scope.spawn(move || meet(number, select));
+                }
+            }),
+            false => std::thread::scope(|scope| {
+                for number in 0..crowd {
+                    let (select, meet) = (select.clone(), &meet);
+                    scope.spawn(move || meet(number, select));
+                }
+            }),
+        }
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    };
+    everywhere(|| (0..10).for_each(|_| promise(20)));
+}
+
+#[test]
+fn channels_travel_by_select() {
+    type Parcel = Box<dyn std::any::Any + Send>;
+    anywhere(|other| {
+        for kind in KINDS {
+            let (mut sender, mut receiver) = make::<Parcel>(kind);
+            let sending = other.runs(move || {
+                for _ in 0..50 {
+                    let (next, parcel) = make::<Parcel>(kind);
+                    let mut select = Select::new();
+                    select.send(&sender);
+                    select.select().send(&sender, Box::new(parcel)).unwrap();
+                    drop(select);
+                    sender = next;
+                }
+            });
+            for _ in 0..50 {
+                let mut select = Select::new();
+                select.recv(&receiver);
+                let parcel = select.select().recv(&receiver).unwrap();
+                drop(select);
+                receiver = *parcel.downcast::<Receiver<Parcel>>().unwrap();
+            }
+            sending.join();
+        }
+    });
+}
+
+#[test]
+fn a_selected_operation_that_is_dropped_panics_and_leaves_the_channel_usable() {
+    everywhere(|| {
+        for kind in [Some(1), Some(5), None] {
+            let (sender, receiver) = make(kind);
+            let abandon = |select: &mut Select<'_>| {
+                let operation = select.select();
+                catch_unwind(AssertUnwindSafe(|| drop(operation))).unwrap_err();
+            };
+            let mut select = Select::new();
+            select.send(&sender);
+            (0..10).for_each(|_| abandon(&mut select));
+            sender.try_send(1).expect("no slot is lost");
+            let mut select = Select::new();
+            select.recv(&receiver);
+            abandon(&mut select);
+            sender.try_send(2).ok();
+            assert!(receiver.try_iter().count() >= 1);
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        }
+    });
+}
+
+#[test]
+fn an_abandoned_send_of_a_rendezvous_leaves_its_receiver_for_the_next() {
+    anywhere(|other| {
+        let (sender, receiver) = bounded(0);
+        let receiving = other.runs(move || receiver.recv());
+        let mut select = Select::new();
+        select.send(&sender);
+        let operation = select.select();
+        catch_unwind(AssertUnwindSafe(|| drop(operation))).unwrap_err();
+        drop(select);
+        sender.send(7).unwrap();
+        assert_eq!(receiving.join(), Ok(7));
+    });
+}
+
+#[test]
+fn completing_an_operation_with_another_channel_panics() {
+    everywhere(|| {
+        let ((sender, receiver), (stranger, foreigner)) = (bounded::<i32>(1), bounded::<i32>(1));
+        let mut select = Select::new();
+        select.send(&sender);
+        let operation = select.select();
+        catch_unwind(AssertUnwindSafe(|| operation.send(&stranger, 1))).unwrap_err();
+        assert_eq!(foreigner.try_recv(), Err(TryRecvError::Empty));
+        sender.try_send(2).expect("the slot was given back");
+        let mut select = Select::new();
+        select.recv(&receiver);
+        let operation = select.select();
+        catch_unwind(AssertUnwindSafe(|| operation.recv(&foreigner))).unwrap_err();
+    });
+}
+
+#[test]
+fn a_crowd_of_arms_is_no_different() {
+    anywhere(|other| {
+        let channels: Vec<_> = (0..100).map(|number| make::<usize>(KINDS[number % 4])).collect();
+        let (senders, receivers): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
+        let sending = other.crowd(100, |number| {
+            let sender = senders[number].clone();
+            move || sender.send(number).unwrap()
+        });
+        let mut seen = vec![0; 100];
+        for _ in 0..100 {
+            let mut select = Select::default();
+            receivers.iter().for_each(|receiver| _ = select.recv(receiver));
+            let operation = select.select();
+            let index = operation.index();
+            assert_eq!(operation.recv(&receivers[index]), Ok(index));
+            seen[index] += 1;
+        }
+        assert_eq!(seen, vec![1; 100]);
+        join_all(sending);
+    });
+}

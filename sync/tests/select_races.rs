@@ -1,0 +1,518 @@
+//! Selects that meet selects, lose, time out, are cancelled and panic: nothing is lost, and nothing is there twice.
+
+#[path = "common/channels.rs"]
+mod channels;
+mod common;
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use channels::{KEEPING, KINDS, LIMITED, Other, Tally, anywhere, join_all, make, ms, until, us};
+use common::{everywhere, give_way, in_tasks, pause};
+use fibra_runtime as fibra;
+use fibra_sync::channel::{Select, SendError, TryRecvError, bounded, never, unbounded};
+use fibra_sync::select;
+
+#[test]
+fn a_crowd_that_would_send_or_receive_meets_in_pairs() {
+    anywhere(|other| {
+        for _ in 0..10 {
+            let (sender, receiver) = bounded::<usize>(0);
+            let crowd = other.crowd(40, |number| {
+                let (sender, receiver) = (sender.clone(), receiver.clone());
+                move || {
+                    select! {
+                        recv(receiver) -> received => assert_ne!(received, Ok(number), "met itself"),
+                        send(sender, number) -> sent => sent.unwrap(),
+                    }
+                }
+            });
+            join_all(crowd);
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        }
+    });
+}
+
+#[test]
+fn the_odd_one_of_a_crowd_is_left_for_who_comes() {
+    anywhere(|other| {
+        for _ in 0..10 {
+            let (sender, receiver) = bounded::<usize>(0);
+            let crowd = other.crowd(41, |number| {
+                let (sender, receiver) = (sender.clone(), receiver.clone());
+                move || {
+                    select! {
+                        send(sender, number) -> sent => sent.unwrap(),
+                        recv(receiver) -> received => assert_ne!(received, Ok(number), "met itself"),
+                    }
+                }
+            });
+            sender.send(usize::MAX).unwrap();
+            join_all(crowd);
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        }
+    });
+}
+
+#[test]
+fn selects_in_both_directions_at_two_rendezvous_do_not_lock_up() {
+    // Each would send here and receive there, in the other order than its peer.
+    anywhere(|other| {
+        const EACH: usize = 200;
+        let (ping, pong) = (bounded::<usize>(0), bounded::<usize>(0));
+        let crowd = other.crowd(6, |number| {
+            let ((s1, r1), (s2, r2)) = match number % 2 {
+                0 => (ping.clone(), pong.clone()),
+                _ => (pong.clone(), ping.clone()),
+            };
+            move || {
+                (0..EACH).fold((0, 0), |(sent, received), _| {
+                    select! {
+                        send(s1, number) -> result => { result.unwrap(); (sent + 1, received) }
+                        recv(r2) -> result => { assert_ne!(result, Ok(number)); (sent, received + 1) }
+                        send(s2, number) -> result => { result.unwrap(); (sent + 1, received) }
+                        recv(r1) -> result => { assert_ne!(result, Ok(number)); (sent, received + 1) }
+                    }
+                })
+            }
+        });
+        // An even number of steps in all is not enough: the last ones may be alone with themselves.
+        let (s1, r1, s2, r2) = (ping.0.clone(), ping.1.clone(), pong.0.clone(), pong.1.clone());
+        let (mut sent, mut received) = (0, 0);
+        let all = other.runs(move || join_all(crowd));
+        while !matches!(&all, common::Side::Task(task) if task.is_finished())
+            && !matches!(&all, common::Side::Thread(thread) if thread.is_finished())
+        {
+            select! {
+                send(s1, 99) -> _ => sent += 1,
+                send(s2, 99) -> _ => sent += 1,
+                recv(r1) -> _ => received += 1,
+                recv(r2) -> _ => received += 1,
+                default(ms(1)) => {}
+            }
+        }
+        let totals = all.join().into_iter().fold((sent, received), |all, one| (all.0 + one.0, all.1 + one.1));
+        assert_eq!(totals.0, totals.1, "as many were sent as were received");
+    });
+}
+
+#[test]
+fn who_selects_on_its_own_channel_never_receives_from_itself() {
+    anywhere(|other| {
+        for kind in [Some(0), Some(10)] {
+            let (sender, receiver) = make::<usize>(kind);
+            let pair = other.crowd(2, |name| {
+                let (sender, receiver) = (sender.clone(), receiver.clone());
+                move || {
+                    let met = |received| assert!(kind != Some(0) || received != Ok(name), "met itself");
+                    (0..400).for_each(|round| match name == 0 || round % 2 == 0 {
+                        true => select! { send(sender, name) -> _ => {}, recv(receiver) -> r => met(r) },
+                        false => select! { recv(receiver) -> r => met(r), send(sender, name) -> _ => {} },
+                    });
+                }
+            });
+            join_all(pair);
+        }
+    });
+}
+
+#[test]
+fn a_select_sends_each_value_to_one_channel() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let channels: Vec<_> = (0..4).map(|_| make::<usize>(kind)).collect();
+            let (merge, merged) = bounded(0);
+            let muxes = channels.iter().map(|(_, receiver)| {
+                let (receiver, merge) = (receiver.clone(), merge.clone());
+                other.runs(move || receiver.iter().for_each(|number| merge.send(number).unwrap()))
+            });
+            let muxes: Vec<_> = muxes.collect();
+            drop(merge);
+            let sending = other.runs(move || {
+                for number in 0..400 {
+                    select! {
+                        send(channels[0].0, number) -> sent => sent.unwrap(),
+                        send(channels[1].0, number) -> sent => sent.unwrap(),
+                        send(channels[2].0, number) -> sent => sent.unwrap(),
+                        send(channels[3].0, number) -> sent => sent.unwrap(),
+                    }
+                }
+            });
+            let mut seen = HashSet::new();
+            assert!(merged.iter().all(|number| seen.insert(number)), "each once");
+            assert_eq!(seen.len(), 400);
+            sending.join();
+            join_all(muxes);
+        }
+    });
+}
+
+#[test]
+fn senders_receivers_and_selects_share_four_channels_without_a_deadlock() {
+    const EACH: usize = 150;
+    anywhere(|other| {
+        let channels: Vec<_> = [0, 0, 2, 3].map(|capacity| bounded::<usize>(capacity)).into();
+        let plain = other.crowd(8, |number| {
+            let (sender, receiver) = channels[number / 2].clone();
+            move || {
+                (0..EACH).for_each(|round| match number % 2 {
+                    0 => sender.send(round).unwrap(),
+                    _ => assert!(receiver.recv().unwrap() < EACH),
+                });
+            }
+        });
+        let chosen = other.crowd(2, |direction| {
+            let channels = channels.clone();
+            move || {
+                let mut left = [EACH; 4];
+                while left != [0; 4] {
+                    let mut select = Select::new();
+                    let open: Vec<_> = (0..4).filter(|&place| left[place] > 0).collect();
+                    open.iter().for_each(|&place| {
+                        match direction {
+                            0 => select.send(&channels[place].0),
+                            _ => select.recv(&channels[place].1),
+                        };
+                    });
+                    let operation = select.select();
+                    let place = open[operation.index()];
+                    match direction {
+                        0 => operation.send(&channels[place].0, 0).unwrap(),
+                        _ => assert!(operation.recv(&channels[place].1).unwrap() < EACH),
+                    }
+                    left[place] -= 1;
+                }
+            }
+        });
+        join_all(plain);
+        join_all(chosen);
+        assert!(channels.iter().all(|(_, receiver)| receiver.try_recv().is_err()));
+    });
+}
+
+#[test]
+fn a_default_is_not_run_while_one_of_two_channels_always_has_a_value() {
+    anywhere(|other| {
+        for kind in KEEPING {
+            for timed in [false, true] {
+                let ((s1, r1), (s2, r2)) = (make(kind), make(kind));
+                let ((start, started), (end, ended)) = (bounded(0), bounded(0));
+                let (taken, takes) = (r1.clone(), r2.clone());
+                let chooser = other.runs(move || {
+                    for _ in 0..100 {
+                        start.send(()).unwrap();
+                        s1.send(1).unwrap();
+                        match timed {
+                            false => select! { recv(r1) -> _ => {}, recv(r2) -> _ => {}, default => panic!("none") },
+                            true => select! {
+                                recv(r1) -> _ => {},
+                                recv(r2) -> _ => {},
+                                default(ms(0)) => panic!("none"),
+                            },
+                        }
+                        end.send(()).unwrap();
+                        let _ = takes.try_recv();
+                    }
+                });
+                for () in &started {
+                    s2.send(1).unwrap();
+                    let _ = taken.try_recv();
+                    ended.recv().unwrap();
+                }
+                chooser.join();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_default_loop_meets_a_select_that_sleeps_in_both_directions() {
+    anywhere(|other| {
+        for _ in 0..20 {
+            let [(s1, r1), (s2, r2)] = [bounded(0), bounded(0)];
+            let (done, ended) = bounded::<()>(0);
+            let (end, again) = (ended.clone(), ended);
+            let sending = other.runs(move || {
+                loop {
+                    select! { send(s1, 1) -> _ => break true, default => {} }
+                    select! { recv(end) -> _ => break false, default => give_way() }
+                }
+            });
+            let receiving = Other::Alike.runs(move || {
+                loop {
+                    if let Ok(received) = r2.try_recv() {
+                        assert_eq!(received, 2);
+                        break true;
+                    }
+                    select! { recv(again) -> _ => break false, default => give_way() }
+                }
+            });
+            select! {
+                recv(r1) -> received => assert_eq!(received, Ok(1)),
+                send(s2, 2) -> sent => sent.unwrap(),
+            }
+            drop(done);
+            assert_eq!(usize::from(sending.join()) + usize::from(receiving.join()), 1, "it met one of them");
+        }
+    });
+}
+
+#[test]
+fn selects_that_time_out_as_they_are_met_lose_nothing() {
+    const EACH: usize = 300;
+    anywhere(|other| {
+        for kind in KINDS {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let (_kept, quiet) = bounded::<()>(0);
+            let sending = other.runs({
+                let tally = Arc::clone(&tally);
+                move || {
+                    let mut held = None;
+                    for round in 0..EACH as u64 {
+                        let value = held.take().unwrap_or_else(|| tally.value());
+                        let mut value = Some(value);
+                        select! {
+                            send(sender, value.take().unwrap()) -> sent => sent.unwrap(),
+                            recv(quiet) -> _ => panic!("quiet"),
+                            default(us(round % 40)) => held = value,
+                        }
+                    }
+                    held.map_or(0, |value| value.take_back().min(0))
+                }
+            });
+            let (mut expected, mut round) = (0, 0);
+            loop {
+                round += 1;
+                select! {
+                    recv(receiver) -> received => match received {
+                        Ok(value) => { assert_eq!(value.receive(), expected); expected += 1; }
+                        Err(_) => break,
+                    },
+                    recv(never::<()>()) -> _ => panic!("never"),
+                    default(us(round % 30)) => {}
+                }
+            }
+            sending.join();
+            assert_eq!((tally.alive(), tally.dropped()), (0, 0), "{kind:?}: {tally:?}");
+        }
+    });
+}
+
+/// Two tasks send and two receive by select, one of each kind is cancelled in the middle, and the others go on.
+#[test]
+fn selects_that_are_cancelled_as_they_are_met_lose_nothing() {
+    in_tasks(|| {
+        for kind in KINDS {
+            for round in 0..60 {
+                let tally = Tally::new();
+                let ((s1, r1), (s2, r2)) = (make(kind), make(kind));
+                let sending: Vec<_> = (0..2).map(|_| {
+                    let (s1, s2, tally) = (s1.clone(), s2.clone(), Arc::clone(&tally));
+                    fibra::spawn(move || loop {
+                        select! {
+                            send(s1, tally.value()) -> sent => if let Err(SendError(value)) = sent { break value.take_back() },
+                            send(s2, tally.value()) -> sent => if let Err(SendError(value)) = sent { break value.take_back() },
+                        }
+                        fibra::yield_now();
+                    })
+                })
+                .collect();
+                let receiving: Vec<_> = (0..2)
+                    .map(|_| {
+                        let (r1, r2) = (r1.clone(), r2.clone());
+                        fibra::spawn(move || {
+                            loop {
+                                select! {
+                                    recv(r1) -> value => if let Ok(value) = value { value.receive(); },
+                                    recv(r2) -> value => if let Ok(value) = value { value.receive(); },
+                                }
+                            }
+                        })
+                    })
+                    .collect();
+                until(|| tally.received() > round % 7);
+                receiving[round % 2].task().cancel();
+                (0..round % 5).for_each(|_| give_way());
+                sending[round % 2].task().cancel();
+                let so_far = tally.received();
+                until(|| tally.received() > so_far + 10);
+                sending[1 - round % 2].task().cancel();
+                sending.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
+                // All that was sent comes out, though nobody is left who could be woken for it later.
+                until(|| r1.is_empty() && r2.is_empty());
+                receiving.iter().for_each(|task| task.task().cancel());
+                receiving.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
+                assert_eq!(r1.try_recv().map(drop), Err(TryRecvError::Empty));
+                assert_eq!(tally.alive(), 0, "{kind:?}: {tally:?}");
+                assert_eq!(
+                    (tally.returned(), tally.dropped()),
+                    (0, 0),
+                    "a message is made when its arm is chosen"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn a_message_that_panics_gives_its_slot_and_its_partner_back() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let receiving = other.runs(move || receiver.iter().sum::<i32>());
+            for _ in 0..20 {
+                let bomb = || -> i32 { std::panic::resume_unwind(Box::new("bomb")) };
+                let caught = catch_unwind(AssertUnwindSafe(|| select! { send(sender, bomb()) -> _ => {} }));
+                assert_eq!(*caught.unwrap_err().downcast_ref::<&str>().unwrap(), "bomb");
+                select! { send(sender, 1) -> sent => sent.unwrap() }
+            }
+            drop(sender);
+            assert_eq!(receiving.join(), 20, "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_message_that_waits_holds_up_nobody_but_its_partner() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let (go, going) = bounded::<i32>(0);
+            let (another, slow) = (sender.clone(), sender);
+            let receiving = other.runs(move || {
+                let mut received: Vec<_> = receiver.iter().take(6).collect();
+                received.sort_unstable();
+                received
+            });
+            let waiting = other.runs(move || select! { send(slow, going.recv().unwrap()) -> sent => sent });
+            pause();
+            match kind {
+                // The only receiver, or the only slot, is the one that is held.
+                Some(0 | 1) => go.send(0).unwrap(),
+                _ => {
+                    (1..6).for_each(|number| another.send(number).unwrap());
+                    go.send(0).unwrap();
+                }
+            }
+            if let Some(0 | 1) = kind {
+                (1..6).for_each(|number| another.send(number).unwrap());
+            }
+            assert_eq!(waiting.join(), Ok(()));
+            assert_eq!(receiving.join(), [0, 1, 2, 3, 4, 5], "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_message_may_send_on_the_channel_that_it_goes_into() {
+    everywhere(|| {
+        for kind in [Some(2), Some(5), None] {
+            let (sender, receiver) = make(kind);
+            select! {
+                send(sender, sender.send(1).map(|()| 2).unwrap()) -> sent => sent.unwrap(),
+            }
+            let mut received: Vec<_> = receiver.try_iter().collect();
+            received.sort_unstable();
+            assert_eq!(received, [1, 2]);
+        }
+    });
+}
+
+#[test]
+fn a_cancel_while_a_message_is_made_leaves_its_partner_to_others() {
+    in_tasks(|| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let slow = sender.clone();
+            let receiving = fibra::spawn(move || receiver.recv());
+            until_asleep();
+            let making = fibra::spawn(move || {
+                select! { send(slow, fibra::sleep(ms(60_000))) -> sent => sent }
+            });
+            until_asleep();
+            making.task().cancel();
+            assert!(making.join().unwrap_err().is_cancelled());
+            sender.send(()).unwrap();
+            assert_eq!(receiving.join().unwrap(), Ok(()), "{kind:?}");
+        }
+    });
+}
+
+fn until_asleep() {
+    (0..5).for_each(|_| fibra::yield_now());
+    pause();
+}
+
+#[test]
+fn a_receiver_is_cancelled_while_its_partner_makes_the_message() {
+    in_tasks(|| {
+        for kind in KINDS {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let (go, going) = bounded::<()>(0);
+            let kept = receiver.clone();
+            let receiving = fibra::spawn(move || receiver.recv().map(channels::Value::receive));
+            until_asleep();
+            let making = fibra::spawn({
+                let tally = Arc::clone(&tally);
+                move || {
+                    let message = || {
+                        going.recv().unwrap();
+                        tally.value()
+                    };
+                    select! { send(sender, message()) -> sent => sent.is_ok() }
+                }
+            });
+            until_asleep();
+            receiving.task().cancel();
+            until_asleep();
+            go.send(()).unwrap();
+            // Whoever is there now has it: the cancelled one, which was promised it, or the one who comes next.
+            let _ = kept.recv_timeout(ms(20)).map(channels::Value::receive);
+            let received = receiving.join();
+            assert!(making.join().unwrap());
+            assert_eq!((tally.made(), tally.received()), (1, 1), "{kind:?}: {received:?}");
+        }
+    });
+}
+
+#[test]
+fn an_end_wakes_each_select_for_one_of_its_arms() {
+    anywhere(|other| {
+        for capacity in LIMITED {
+            let ((s1, r1), (s2, r2)) = (bounded::<()>(capacity), bounded::<()>(capacity));
+            (0..capacity).for_each(|_| s2.send(()).unwrap());
+            let crowd = other.crowd(6, |_| {
+                let (r1, s2) = (r1.clone(), s2.clone());
+                move || select! { recv(r1) -> received => received.is_err(), send(s2, ()) -> sent => sent.is_err() }
+            });
+            pause();
+            drop((s1, r2));
+            assert_eq!(join_all(crowd), [true; 6]);
+        }
+    });
+}
+
+#[test]
+fn a_value_that_comes_with_the_end_is_received_before_the_end() {
+    anywhere(|other| {
+        for kind in KINDS {
+            for _ in 0..30 {
+                let (sender, receiver) = make(kind);
+                let (_kept, quiet) = unbounded::<()>();
+                let sending = other.runs(move || sender.send(1).unwrap());
+                let mut received = Vec::new();
+                loop {
+                    select! {
+                        recv(receiver) -> value => match value { Ok(value) => received.push(value), Err(_) => break },
+                        recv(quiet) -> _ => panic!("quiet"),
+                    }
+                }
+                assert_eq!(received, [1]);
+                sending.join();
+            }
+        }
+    });
+}
