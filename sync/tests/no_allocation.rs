@@ -1,0 +1,239 @@
+//! A wait allocates nothing: counted by an allocator of our own, so this test has a binary to itself.
+//!
+//! Each primitive has its rows in a table: two sides that wait for each other. A row is run in two tasks of one worker, in
+//! two of two workers, in two threads, and in a task and a thread; the sides count what their thread allocates after some
+//! rounds to warm up.
+
+#[path = "common/channels.rs"]
+mod channels;
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::thread;
+
+use channels::{make, ms, us};
+use common::{guarded, runtime};
+use fibra_runtime as fibra;
+use fibra_sync::channel::{Receiver, Sender, bounded, never, tick};
+use fibra_sync::{ManualResetEvent, select};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: all of it is the system's allocator; the counter is a `const` thread-local without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Rounds before the count begins, and rounds that are counted.
+const WARM_UP: usize = 100;
+const COUNTED: usize = 100;
+
+/// What one side does in one round.
+type Side = Box<dyn Fn() + Send>;
+
+/// Two sides that wait for each other, once or more in each round.
+type Row = (&'static str, Side, Side);
+
+fn row(name: &'static str, one: impl Fn() + Send + 'static, other: impl Fn() + Send + 'static) -> Row {
+    (name, Box::new(one), Box::new(other))
+}
+
+/// How often this thread allocates in the rounds that are counted.
+fn count(side: impl Fn()) -> usize {
+    (0..WARM_UP).for_each(|_| side());
+    let before = ALLOCATIONS.get();
+    (0..COUNTED).for_each(|_| side());
+    ALLOCATIONS.get() - before
+}
+
+/// Runs each row by `run`, which gives the counts of both sides.
+fn assert_none(rows: fn() -> Vec<Row>, run: impl Fn(Side, Side) -> (usize, usize)) {
+    for (name, one, other) in rows() {
+        assert_eq!(run(one, other), (0, 0), "{name}");
+    }
+}
+
+fn in_every_place(rows: fn() -> Vec<Row>) {
+    guarded(|| {
+        // Here each count is of both sides, so that only one of them is free of what the other one's end allocates.
+        runtime(1).run(|| {
+            assert_none(rows, |one, other| {
+                let other = fibra::spawn_local(move || (0..).take(WARM_UP + COUNTED).for_each(|_| other()));
+                let counted = count(one);
+                other.join().unwrap();
+                (counted, 0)
+            });
+        });
+    });
+    guarded(|| {
+        runtime(2).run(|| {
+            assert_none(rows, |one, other| {
+                let other = fibra::spawn(move || count(other));
+                (count(one), other.join().unwrap())
+            });
+        });
+    });
+    guarded(|| {
+        assert_none(rows, |one, other| {
+            let other = thread::spawn(move || count(other));
+            (count(one), other.join().unwrap())
+        });
+    });
+    guarded(|| {
+        runtime(1).run(|| {
+            assert_none(rows, |one, other| {
+                let other = fibra::spawn_blocking(move || count(other));
+                (count(one), other.join().unwrap())
+            });
+        });
+    });
+}
+
+#[test]
+fn events() {
+    in_every_place(|| {
+        let [ping, pong] = [(); 2].map(|()| Arc::new(ManualResetEvent::new(false)));
+        let (there, back) = (Arc::clone(&ping), Arc::clone(&pong));
+        let never = ManualResetEvent::new(false);
+        vec![
+            row(
+                "manual-reset event",
+                move || {
+                    ping.set();
+                    pong.wait();
+                    pong.reset();
+                },
+                move || {
+                    there.wait();
+                    there.reset();
+                    back.set();
+                },
+            ),
+            row("manual-reset event, timed out", move || assert!(!never.wait_timeout(us(20))), || {}),
+        ]
+    });
+}
+
+/// Sends and waits for the answer; receives and answers.
+fn talk(name: &'static str, capacity: Option<usize>, several: usize) -> Row {
+    let ((ask, asked), (answer, answers)) = (make(capacity), make(capacity));
+    row(
+        name,
+        move || {
+            (0..several).for_each(|number| ask.send(number).unwrap());
+            assert_eq!(answers.recv(), Ok(several));
+        },
+        move || {
+            (0..several).for_each(|number| assert_eq!(asked.recv(), Ok(number)));
+            answer.send(several).unwrap();
+        },
+    )
+}
+
+/// One side's waits end by time; the handles of the other side are kept.
+fn alone(name: &'static str, capacity: usize, wait: fn(&Sender<()>, &Receiver<()>)) -> Row {
+    let (sender, receiver) = bounded(capacity);
+    (0..capacity).for_each(|_| sender.send(()).unwrap());
+    row(name, move || wait(&sender, &receiver), || {})
+}
+
+#[test]
+fn channels() {
+    in_every_place(|| {
+        vec![
+            talk("rendezvous", Some(0), 1),
+            talk("rendezvous, several", Some(0), 5),
+            talk("one slot", Some(1), 1),
+            talk("one slot, several", Some(1), 5),
+            talk("unbounded", None, 1),
+            alone("send, timed out", 0, |sender, _| _ = sender.send_timeout((), us(20)).unwrap_err()),
+            alone("send to a full one, timed out", 1, |sender, _| {
+                _ = sender.send_timeout((), us(20)).unwrap_err();
+            }),
+            alone("recv, timed out", 0, |_, receiver| _ = receiver.recv_timeout(us(20)).unwrap_err()),
+        ]
+    });
+}
+
+#[test]
+fn timers() {
+    in_every_place(|| {
+        let (ticks, never) = (tick(us(20)), never::<()>());
+        vec![
+            row("tick", move || _ = ticks.recv().unwrap(), || {}),
+            row("never", move || _ = never.recv_timeout(us(20)).unwrap_err(), || {}),
+        ]
+    });
+}
+
+#[test]
+fn selects() {
+    in_every_place(|| {
+        let ((s1, r1), (s2, r2)) = (make::<usize>(Some(0)), make::<usize>(Some(1)));
+        let (kept, quiet) = make::<usize>(Some(0));
+        let ((s3, r3), (s4, r4)) = (make::<usize>(Some(0)), make::<usize>(Some(0)));
+        let (ticks, kept_too) = (tick(us(20)), kept.clone());
+        vec![
+            row(
+                "receiving select",
+                move || {
+                    for _ in 0..2 {
+                        select! {
+                            recv(r1) -> received => assert_eq!(received, Ok(1)),
+                            recv(r2) -> received => assert_eq!(received, Ok(2)),
+                            recv(quiet) -> _ => panic!("quiet"),
+                        }
+                    }
+                },
+                move || {
+                    s1.send(1).unwrap();
+                    s2.send(2).unwrap();
+                },
+            ),
+            row(
+                "two selects",
+                move || {
+                    select! {
+                        send(s3, 1) -> sent => sent.unwrap(),
+                        send(s4, 2) -> sent => sent.unwrap(),
+                    }
+                },
+                move || {
+                    select! {
+                        recv(r3) -> received => assert_eq!(received, Ok(1)),
+                        recv(r4) -> received => assert_eq!(received, Ok(2)),
+                        default(ms(60_000)) => panic!("nobody came"),
+                    }
+                },
+            ),
+            row(
+                "select, timed out",
+                move || select! { send(kept, 1) -> _ => {}, default(us(20)) => {} },
+                || {},
+            ),
+            row(
+                "select of a timer",
+                move || select! { send(kept_too, 1) -> _ => {}, recv(ticks) -> _ => {} },
+                || {},
+            ),
+        ]
+    });
+}
