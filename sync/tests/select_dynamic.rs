@@ -65,7 +65,8 @@ fn both_directions_of_a_select_are_served_in_turn() {
     anywhere(|other| {
         for kind in KINDS {
             let ((sender, receiver), (answer, answered)) = (make(kind), bounded(0));
-            let kept = sender.clone();
+            // With these it does not end, which would make it ready.
+            let kept = (sender.clone(), answered.clone());
             let talking = other.runs(move || {
                 sender.send(1).unwrap();
                 answered.recv().unwrap()
