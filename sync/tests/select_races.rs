@@ -421,6 +421,27 @@ fn a_message_may_send_on_the_channel_that_it_goes_into() {
 }
 
 #[test]
+fn a_message_may_end_the_channel_that_it_goes_into() {
+    everywhere(|| {
+        for kind in KEEPING {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let message = |receiver| {
+                drop(receiver);
+                tally.value()
+            };
+            select! {
+                send(sender, message(receiver)) -> sent => match sent {
+                    Ok(()) => {}
+                    Err(SendError(value)) => assert_eq!(value.take_back(), 0),
+                },
+            }
+            assert_eq!(tally.alive(), 0, "nobody will receive it");
+        }
+    });
+}
+
+#[test]
 fn a_cancel_while_a_message_is_made_leaves_its_partner_to_others() {
     in_tasks(|| {
         for kind in KINDS {

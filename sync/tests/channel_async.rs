@@ -1,0 +1,365 @@
+//! Futures at the two ends of a channel, beside tasks and threads.
+
+#[path = "common/channels.rs"]
+mod channels;
+mod common;
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use channels::{KINDS, LIMITED, Tally, Value, anywhere, join_all, make, until};
+use common::{everywhere, give_way, pause};
+use fibra_sync::channel::{RecvError, SendError, TryRecvError, bounded, never};
+
+/// Set by a wake.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A waker, and what it sets.
+fn flag() -> (Arc<Flag>, Waker) {
+    let flag = Arc::new(Flag::default());
+    (Arc::clone(&flag), Waker::from(flag))
+}
+
+/// Polls once, with a waker that nobody looks at.
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Polls `future` after each of its wakes until it is done.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let (flag, waker) = flag();
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        until(|| flag.0.swap(false, Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn a_future_receives_what_others_send() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let sending = other.runs(move || (0..100).for_each(|number| sender.send(number).unwrap()));
+            block_on(async {
+                for number in 0..100 {
+                    assert_eq!(receiver.recv_async().await, Ok(number));
+                }
+                assert_eq!(receiver.recv_async().await, Err(RecvError));
+            });
+            sending.join();
+        }
+    });
+}
+
+#[test]
+fn a_future_sends_what_others_receive() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let receiving = other.runs(move || receiver.iter().eq(0..100));
+            block_on(async {
+                for number in 0..100 {
+                    sender.send_async(number).await.unwrap();
+                }
+            });
+            drop(sender);
+            assert!(receiving.join());
+        }
+    });
+}
+
+#[test]
+fn futures_send_to_futures() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make::<usize>(kind);
+            let sending = other.crowd(3, |_| {
+                let sender = sender.clone();
+                move || {
+                    block_on(async {
+                        for number in 0..50 {
+                            sender.send_async(number).await.unwrap();
+                        }
+                    });
+                }
+            });
+            drop(sender);
+            let receiving = other.crowd(3, |_| {
+                let receiver = receiver.clone();
+                move || {
+                    block_on(async {
+                        let mut sum = 0;
+                        while let Ok(number) = receiver.recv_async().await {
+                            sum += number;
+                        }
+                        sum
+                    })
+                }
+            });
+            join_all(sending);
+            assert_eq!(join_all(receiving).into_iter().sum::<usize>(), 3 * 1225);
+        }
+    });
+}
+
+#[test]
+fn a_future_is_woken_by_a_message_by_room_and_by_the_end() {
+    everywhere(|| {
+        for capacity in LIMITED {
+            let (sender, receiver) = bounded(capacity);
+            let (message, waker) = flag();
+            let mut receiving = pin!(receiver.recv_async());
+            assert!(receiving.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(!message.0.load(Ordering::SeqCst));
+            sender.send(7).unwrap();
+            assert!(message.0.load(Ordering::SeqCst));
+            assert_eq!(poll(receiving), Poll::Ready(Ok(7)));
+
+            (0..capacity).for_each(|number| sender.send(number).unwrap());
+            let (room, waker) = flag();
+            let mut sending = pin!(sender.send_async(8));
+            assert!(sending.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            receiver.recv().unwrap();
+            assert!(room.0.load(Ordering::SeqCst));
+            assert_eq!(poll(sending), Poll::Ready(Ok(())));
+
+            while receiver.try_recv().is_ok() {}
+            (0..capacity).for_each(|number| sender.send(number).unwrap());
+            let (end, waker) = flag();
+            let mut sending = pin!(sender.send_async(9));
+            assert!(sending.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            drop(receiver);
+            assert!(end.0.load(Ordering::SeqCst));
+            assert_eq!(poll(sending), Poll::Ready(Err(SendError(9))));
+        }
+    });
+}
+
+#[test]
+fn the_end_of_the_senders_wakes_every_future() {
+    everywhere(|| {
+        for kind in KINDS {
+            let (sender, receiver) = make::<()>(kind);
+            let (end, waker) = flag();
+            let mut receiving: Vec<_> = (0..10).map(|_| Box::pin(receiver.recv_async())).collect();
+            for future in &mut receiving {
+                assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            }
+            drop(sender);
+            assert!(end.0.load(Ordering::SeqCst));
+            assert!(receiving.iter_mut().all(|future| poll(future.as_mut()) == Poll::Ready(Err(RecvError))));
+        }
+    });
+}
+
+#[test]
+fn the_waker_of_the_last_poll_is_woken() {
+    everywhere(|| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let ((first, waker), (second, another)) = (flag(), flag());
+            let mut receiving = pin!(receiver.recv_async());
+            assert!(receiving.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(receiving.as_mut().poll(&mut Context::from_waker(&another)).is_pending());
+            sender.send(1).unwrap();
+            assert_eq!([&first, &second].map(|flag| flag.0.load(Ordering::SeqCst)), [false, true]);
+            assert_eq!(poll(receiving), Poll::Ready(Ok(1)));
+        }
+    });
+}
+
+#[test]
+fn a_future_has_its_place_among_those_who_wait() {
+    everywhere(|| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let mut receiving: Vec<_> = (0..10).map(|_| Box::pin(receiver.recv_async())).collect();
+            receiving.iter_mut().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
+            (0..10).for_each(|number| sender.send(number).unwrap());
+            // Also when the last one is polled first.
+            for (number, future) in receiving.iter_mut().enumerate().rev() {
+                assert_eq!(poll(future.as_mut()), Poll::Ready(Ok(number)));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_future_that_was_never_polled_does_nothing() {
+    everywhere(|| {
+        for kind in KINDS {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            drop(sender.send_async(tally.value()));
+            drop(receiver.recv_async());
+            assert_eq!((tally.dropped(), tally.alive()), (1, 0));
+            assert_eq!(receiver.try_recv().map(drop), Err(TryRecvError::Empty));
+        }
+    });
+}
+
+#[test]
+fn a_receive_that_is_dropped_gives_its_message_to_the_next() {
+    everywhere(|| {
+        for kind in KINDS {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let mut doomed = Box::pin(receiver.recv_async());
+            assert!(poll(doomed.as_mut()).is_pending());
+            let mut next = pin!(receiver.recv_async());
+            assert!(poll(next.as_mut()).is_pending());
+            sender.send(tally.value()).unwrap();
+            assert!(poll(next.as_mut()).is_pending(), "the message is the other one's");
+            drop(doomed);
+            let Poll::Ready(Ok(value)) = poll(next) else { panic!("{kind:?}: it is for the next one now") };
+            assert_eq!(value.receive(), 0);
+            tally.assert_settled();
+        }
+    });
+}
+
+#[test]
+fn a_receive_that_is_dropped_before_its_message_comes_leaves_its_place() {
+    everywhere(|| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let mut receiving: Vec<_> = (0..6).map(|_| Some(Box::pin(receiver.recv_async()))).collect();
+            receiving.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
+            [0, 3, 5].into_iter().for_each(|number| drop(receiving[number].take()));
+            (0..3).for_each(|number| sender.send(number).unwrap());
+            let received = receiving.iter_mut().flatten().map(|future| poll(future.as_mut()));
+            assert!(received.eq((0..3).map(|number| Poll::Ready(Ok(number)))));
+        }
+    });
+}
+
+#[test]
+fn a_message_that_nobody_else_waits_for_comes_back_in_its_order() {
+    everywhere(|| {
+        for kind in [Some(5), None] {
+            let (sender, receiver) = make(kind);
+            let mut doomed = Box::pin(receiver.recv_async());
+            assert!(poll(doomed.as_mut()).is_pending());
+            (0..3).for_each(|number| sender.send(number).unwrap());
+            drop(doomed);
+            let mut received: Vec<_> = receiver.try_iter().collect();
+            assert_eq!(received, [0, 1, 2], "{kind:?}");
+            received.clear();
+        }
+    });
+}
+
+#[test]
+fn a_send_that_is_dropped_sends_or_drops_its_message_and_leaves_the_room_to_others() {
+    everywhere(|| {
+        for capacity in LIMITED {
+            let tally = Tally::new();
+            let (sender, receiver) = bounded(capacity);
+            (0..capacity).for_each(|_| sender.send(tally.value()).unwrap());
+            let mut sending: Vec<_> =
+                (0..4).map(|_| Some(Box::pin(sender.send_async(tally.value())))).collect();
+            sending.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
+            // One before it is served, and one after that.
+            drop(sending[0].take());
+            assert_eq!(tally.dropped(), 1);
+            receiver.recv().unwrap().receive();
+            drop(sending[1].take());
+            let left = receiver.try_iter().map(Value::receive).count();
+            assert!(sending.iter_mut().flatten().all(|future| poll(future.as_mut()) == Poll::Ready(Ok(()))));
+            drop(sending);
+            let received = 1 + left + receiver.try_iter().map(Value::receive).count();
+            assert_eq!((tally.received(), tally.dropped()), (received, capacity + 4 - received));
+            assert!(received >= capacity + 2, "capacity {capacity}: {received}");
+            tally.assert_settled();
+        }
+    });
+}
+
+#[test]
+fn receives_that_are_dropped_as_they_are_served_lose_nothing() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let making = Arc::clone(&tally);
+            let sending = other.runs(move || {
+                for number in 0..200 {
+                    sender.send(making.value()).unwrap();
+                    (number % 3 == 0).then(give_way);
+                }
+            });
+            let staying = receiver.clone();
+            let receiving = other.runs(move || staying.iter().map(Value::receive).count());
+            let mut received = 0;
+            for round in 0.. {
+                let mut future = Box::pin(receiver.recv_async());
+                let polled = (0..=round % 3).find_map(|_| {
+                    let polled = poll(future.as_mut());
+                    give_way();
+                    match polled {
+                        Poll::Ready(result) => Some(result),
+                        Poll::Pending => None,
+                    }
+                });
+                match polled {
+                    Some(Ok(value)) => received += value.receive().min(0) + 1,
+                    Some(Err(RecvError)) => break,
+                    None => drop(future),
+                }
+            }
+            sending.join();
+            assert_eq!(received + receiving.join(), 200, "{kind:?}: {tally:?}");
+            tally.assert_settled();
+        }
+    });
+}
+
+#[test]
+fn sends_that_are_dropped_as_they_are_served_are_sent_or_dropped() {
+    anywhere(|other| {
+        for capacity in LIMITED {
+            let tally = Tally::new();
+            let (sender, receiver) = bounded(capacity);
+            let receiving = other.runs(move || receiver.iter().map(Value::receive).count());
+            let mut sent = 0;
+            for round in 0..200 {
+                let mut future = Box::pin(sender.send_async(tally.value()));
+                for _ in 0..=round % 3 {
+                    if let Poll::Ready(result) = poll(future.as_mut()) {
+                        result.unwrap();
+                        sent += 1;
+                        break;
+                    }
+                    give_way();
+                }
+            }
+            drop(sender);
+            let received = receiving.join();
+            assert!(received >= sent);
+            assert_eq!((tally.received(), tally.dropped()), (received, 200 - received));
+            tally.assert_settled();
+        }
+    });
+}
+
+#[test]
+fn a_future_at_never_stays_pending() {
+    let never = never::<i32>();
+    let mut receiving = pin!(never.recv_async());
+    assert!(poll(receiving.as_mut()).is_pending());
+    pause();
+    assert!(poll(receiving).is_pending());
+}
