@@ -121,12 +121,13 @@ fn a_future_is_woken_by_a_message_by_room_and_by_the_end() {
         for capacity in LIMITED {
             let (sender, receiver) = bounded(capacity);
             let (message, waker) = flag();
-            let mut receiving = pin!(receiver.recv_async());
+            let mut receiving = Box::pin(receiver.recv_async());
             assert!(receiving.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
             assert!(!message.0.load(Ordering::SeqCst));
             sender.send(7).unwrap();
             assert!(message.0.load(Ordering::SeqCst));
-            assert_eq!(poll(receiving), Poll::Ready(Ok(7)));
+            assert_eq!(poll(receiving.as_mut()), Poll::Ready(Ok(7)));
+            drop(receiving);
 
             (0..capacity).for_each(|number| sender.send(number).unwrap());
             let (room, waker) = flag();
@@ -278,7 +279,8 @@ fn a_send_that_is_dropped_sends_or_drops_its_message_and_leaves_the_room_to_othe
             receiver.recv().unwrap().receive();
             drop(sending[1].take());
             let left = receiver.try_iter().map(Value::receive).count();
-            assert!(sending.iter_mut().flatten().all(|future| poll(future.as_mut()) == Poll::Ready(Ok(()))));
+            let mut done = sending.iter_mut().flatten().map(|future| poll(future.as_mut()));
+            assert!(done.all(|polled| matches!(polled, Poll::Ready(Ok(())))));
             drop(sending);
             let received = 1 + left + receiver.try_iter().map(Value::receive).count();
             assert_eq!((tally.received(), tally.dropped()), (received, capacity + 4 - received));
@@ -296,7 +298,7 @@ fn receives_that_are_dropped_as_they_are_served_lose_nothing() {
             let (sender, receiver) = make(kind);
             let making = Arc::clone(&tally);
             let sending = other.runs(move || {
-                for number in 0..200 {
+                for number in 0..100 {
                     sender.send(making.value()).unwrap();
                     (number % 3 == 0).then(give_way);
                 }
@@ -315,13 +317,16 @@ fn receives_that_are_dropped_as_they_are_served_lose_nothing() {
                     }
                 });
                 match polled {
-                    Some(Ok(value)) => received += value.receive().min(0) + 1,
+                    Some(Ok(value)) => {
+                        value.receive();
+                        received += 1;
+                    }
                     Some(Err(RecvError)) => break,
                     None => drop(future),
                 }
             }
             sending.join();
-            assert_eq!(received + receiving.join(), 200, "{kind:?}: {tally:?}");
+            assert_eq!(received + receiving.join(), 100, "{kind:?}: {tally:?}");
             tally.assert_settled();
         }
     });

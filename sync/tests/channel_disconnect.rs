@@ -187,7 +187,10 @@ fn senders_send_while_the_last_receiver_goes_and_every_value_is_accounted_for() 
                         loop {
                             match sender.send(tally.value()) {
                                 Ok(()) => sent += 1,
-                                Err(SendError(value)) => break value.take_back().min(0) + sent,
+                                Err(SendError(value)) => {
+                                    value.take_back();
+                                    break sent;
+                                }
                             }
                             common::give_way();
                         }
@@ -266,7 +269,7 @@ fn a_value_s_drop_may_receive_and_use_its_own_channel() {
             self.1.fetch_add(1, Ordering::SeqCst);
             assert!(self.0.len() <= 1000);
             // Each drop takes the next one out, one inside the other, for a while.
-            if self.1.load(Ordering::SeqCst) % 20 != 0 {
+            if !self.1.load(Ordering::SeqCst).is_multiple_of(20) {
                 drop(self.0.try_recv());
             }
         }

@@ -92,7 +92,10 @@ fn both_sides_time_out_at_once_over_and_over() {
                 move || {
                     let sends = |round| match sender.send_timeout(tally.value(), around(round + name)) {
                         Ok(()) => 1,
-                        Err(error) => error.into_inner().take_back().min(0),
+                        Err(error) => {
+                            error.into_inner().take_back();
+                            0
+                        }
                     };
                     (0..EACH).map(sends).sum::<usize>()
                 }

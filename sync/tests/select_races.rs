@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use channels::{KEEPING, KINDS, LIMITED, Other, Tally, anywhere, join_all, make, ms, until, us};
+use channels::{KEEPING, KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, ms, until, us};
 use common::{everywhere, give_way, in_tasks, pause};
 use fibra_runtime as fibra;
 use fibra_sync::channel::{Select, SendError, TryRecvError, bounded, never, unbounded};
@@ -279,7 +279,7 @@ fn selects_that_time_out_as_they_are_met_lose_nothing() {
                             default(us(round % 40)) => held = value,
                         }
                     }
-                    held.map_or(0, |value| value.take_back().min(0))
+                    held.map(Value::take_back)
                 }
             });
             let (mut expected, mut round) = (0, 0);
