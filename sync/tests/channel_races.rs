@@ -30,7 +30,7 @@ fn a_receive_that_is_served_as_its_time_runs_out_loses_nothing() {
             let sending = other.runs(move || {
                 for number in 0..VALUES {
                     sender.send(number).unwrap();
-                    (number % 4 == 0).then(give_way);
+                    number.is_multiple_of(4).then(give_way);
                 }
             });
             let (mut expected, mut round) = (0, 0);
@@ -61,7 +61,7 @@ fn a_send_that_is_served_as_its_time_runs_out_sends_once_or_gives_the_value_back
                     let number = value.receive();
                     assert!(last < Some(number), "in order, and none twice");
                     last = Some(number);
-                    (number % 3 == 0).then(give_way);
+                    number.is_multiple_of(3).then(give_way);
                 }
             });
             let mut sent = 0;
@@ -265,7 +265,7 @@ fn tasks_that_are_cancelled_among_others_take_no_turn_from_them() {
                 fibra::spawn(move || {
                     for number in 0..VALUES {
                         sender.send(tally.value()).unwrap();
-                        (number % 3 == 0).then(give_way);
+                        number.is_multiple_of(3).then(give_way);
                     }
                 })
             };
