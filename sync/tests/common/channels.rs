@@ -61,7 +61,7 @@ impl Other {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let there = |number| if number.is_multiple_of(2) { self } else { Other::Alike };
+        let there = |number: usize| if number.is_multiple_of(2) { self } else { Other::Alike };
         (0..count).map(|number| there(number).runs(f(number))).collect()
     }
 }
