@@ -1,0 +1,158 @@
+//! The message of a send arm is made after the arm was chosen: it may panic, wait, be cancelled, and use the very channel
+//! that it goes into.
+
+#[path = "common/channels.rs"]
+mod channels;
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use channels::{KEEPING, KINDS, Tally, anywhere, make, ms};
+use common::{everywhere, in_tasks, pause};
+use fibra_runtime as fibra;
+use fibra_sync::channel::{SendError, bounded};
+use fibra_sync::select;
+
+#[test]
+fn a_message_that_panics_gives_its_slot_and_its_partner_back() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let receiving = other.runs(move || receiver.iter().sum::<i32>());
+            for _ in 0..20 {
+                let bomb = || -> i32 { std::panic::resume_unwind(Box::new("bomb")) };
+                let caught = catch_unwind(AssertUnwindSafe(|| select! { send(sender, bomb()) -> _ => {} }));
+                assert_eq!(*caught.unwrap_err().downcast_ref::<&str>().unwrap(), "bomb");
+                select! { send(sender, 1) -> sent => sent.unwrap() }
+            }
+            drop(sender);
+            assert_eq!(receiving.join(), 20, "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_message_that_waits_holds_up_nobody_but_its_partner() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let (go, going) = bounded::<i32>(0);
+            let (another, slow) = (sender.clone(), sender);
+            let receiving = other.runs(move || {
+                let mut received: Vec<_> = receiver.iter().take(6).collect();
+                received.sort_unstable();
+                received
+            });
+            let waiting = other.runs(move || select! { send(slow, going.recv().unwrap()) -> sent => sent });
+            pause();
+            match kind {
+                // The only receiver, or the only slot, is the one that is held.
+                Some(0 | 1) => go.send(0).unwrap(),
+                _ => {
+                    (1..6).for_each(|number| another.send(number).unwrap());
+                    go.send(0).unwrap();
+                }
+            }
+            if let Some(0 | 1) = kind {
+                (1..6).for_each(|number| another.send(number).unwrap());
+            }
+            assert_eq!(waiting.join(), Ok(()));
+            assert_eq!(receiving.join(), [0, 1, 2, 3, 4, 5], "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_message_may_send_on_the_channel_that_it_goes_into() {
+    everywhere(|| {
+        for kind in [Some(2), Some(5), None] {
+            let (sender, receiver) = make(kind);
+            select! {
+                send(sender, sender.send(1).map(|()| 2).unwrap()) -> sent => sent.unwrap(),
+            }
+            let mut received: Vec<_> = receiver.try_iter().collect();
+            received.sort_unstable();
+            assert_eq!(received, [1, 2]);
+        }
+    });
+}
+
+#[test]
+fn a_message_may_end_the_channel_that_it_goes_into() {
+    everywhere(|| {
+        for kind in KEEPING {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let message = |receiver| {
+                drop(receiver);
+                tally.value()
+            };
+            select! {
+                send(sender, message(receiver)) -> sent => match sent {
+                    Ok(()) => {}
+                    Err(SendError(value)) => assert_eq!(value.take_back(), 0),
+                },
+            }
+            assert_eq!(tally.alive(), 0, "nobody will receive it");
+        }
+    });
+}
+
+#[test]
+fn a_cancel_while_a_message_is_made_leaves_its_partner_to_others() {
+    in_tasks(|| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let slow = sender.clone();
+            let receiving = fibra::spawn(move || receiver.recv());
+            until_asleep();
+            let making = fibra::spawn(move || {
+                select! { send(slow, fibra::sleep(ms(60_000))) -> sent => sent }
+            });
+            until_asleep();
+            making.task().cancel();
+            assert!(making.join().unwrap_err().is_cancelled());
+            sender.send(()).unwrap();
+            assert_eq!(receiving.join().unwrap(), Ok(()), "{kind:?}");
+        }
+    });
+}
+
+fn until_asleep() {
+    (0..5).for_each(|_| fibra::yield_now());
+    pause();
+}
+
+#[test]
+fn a_receiver_is_cancelled_while_its_partner_makes_the_message() {
+    in_tasks(|| {
+        for kind in KINDS {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let (go, going) = bounded::<()>(0);
+            let kept = receiver.clone();
+            let receiving = fibra::spawn(move || receiver.recv().map(channels::Value::receive));
+            until_asleep();
+            let making = fibra::spawn({
+                let tally = Arc::clone(&tally);
+                move || {
+                    let message = || {
+                        going.recv().unwrap();
+                        tally.value()
+                    };
+                    select! { send(sender, message()) -> sent => sent.is_ok() }
+                }
+            });
+            until_asleep();
+            receiving.task().cancel();
+            until_asleep();
+            go.send(()).unwrap();
+            // Whoever is there now has it: the cancelled one, which was promised it, or the one who comes next.
+            let _ = kept.recv_timeout(ms(20)).map(channels::Value::receive);
+            let received = receiving.join();
+            assert!(making.join().unwrap());
+            assert_eq!((tally.made(), tally.received()), (1, 1), "{kind:?}: {received:?}");
+        }
+    });
+}
