@@ -151,7 +151,7 @@ fn a_select_sends_each_value_to_one_channel() {
 fn senders_receivers_and_selects_share_four_channels_without_a_deadlock() {
     const EACH: usize = 150;
     anywhere(|other| {
-        let channels: Vec<_> = [0, 0, 2, 3].map(|capacity| bounded::<usize>(capacity)).into();
+        let channels: Vec<_> = [0, 0, 2, 3].map(bounded::<usize>).into();
         let plain = other.crowd(8, |number| {
             let (sender, receiver) = channels[number / 2].clone();
             move || {
