@@ -214,8 +214,8 @@ fn it_is_an_expression_of_its_arms_type() {
         );
         // Arms that do not return fit any type.
         let number = select! {
-            recv(receiver) -> _ => loop { panic!("empty") },
-            recv(receiver) -> received => match received { _ => unreachable!("empty") },
+            recv(receiver) -> _ => panic!("empty"),
+            recv(receiver) -> received => match received { Ok(_) => 3.0, Err(_) => 4.0 },
             recv(receiver) -> received => if received.is_ok() { 1.0 } else { 2.0 },
             default => 7.,
         };
@@ -274,8 +274,9 @@ fn handles_are_taken_by_value_by_reference_and_through_deref() {
         let (wrapped, unwrapped) = (Wrapped(sender.clone()), Wrapped(receiver.clone()));
         select! { send(wrapped, 2) -> _ => {}, default => panic!("ready") }
         select! { recv(unwrapped) -> received => assert_eq!(received, Ok(2)), default => panic!("ready") }
-        select! { send((move || sender)(), 3) -> _ => {} }
-        select! { recv((move || receiver)()) -> received => assert_eq!(received, Ok(3)) }
+        let (sender, receiver) = (move || sender, move || receiver);
+        select! { send(sender(), 3) -> _ => {} }
+        select! { recv(receiver()) -> received => assert_eq!(received, Ok(3)) }
     });
 }
 
