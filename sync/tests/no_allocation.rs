@@ -11,13 +11,17 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use channels::{make, ms, us};
-use common::{guarded, runtime};
+use common::{give_way, guarded, runtime};
 use fibra_runtime as fibra;
 use fibra_sync::channel::{Receiver, Sender, bounded, never, tick};
-use fibra_sync::{ManualResetEvent, select};
+use fibra_sync::{
+    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, OnceCell, ReentrantMutex,
+    RwLock, Semaphore, WaitGroup, broadcast, oneshot, select, watch,
+};
 
 struct Counting;
 
@@ -61,6 +65,18 @@ type Row = (&'static str, Side, Side);
 
 fn row(name: &'static str, one: impl Fn() + Send + 'static, other: impl Fn() + Send + 'static) -> Row {
     (name, Box::new(one), Box::new(other))
+}
+
+/// As [`row`], with two sides of one thing.
+fn shared<T: Send + Sync + 'static>(name: &'static str, thing: T, one: fn(&T), other: fn(&T)) -> Row {
+    let here = Arc::new(thing);
+    let there = Arc::clone(&here);
+    row(name, move || one(&here), move || other(&there))
+}
+
+/// As [`shared`], with two sides that do the same.
+fn both<T: Send + Sync + 'static>(name: &'static str, thing: T, side: fn(&T)) -> Row {
+    shared(name, thing, side, side)
 }
 
 /// How often this thread allocates in the rounds that are counted. The side comes back: what it holds is not to end before
@@ -141,6 +157,158 @@ fn events() {
                 },
             ),
             row("manual-reset event, timed out", move || assert!(!never.wait_timeout(us(20))), || {}),
+        ]
+    });
+}
+
+/// Waits until it is `mine`, and makes it the other one's.
+fn take_turns((turn, changed): &(Mutex<usize>, Condvar), mine: usize) {
+    let mut turn = turn.lock();
+    while *turn != mine {
+        changed.wait(&mut turn);
+    }
+    *turn = 1 - mine;
+    changed.notify_one();
+}
+
+#[test]
+fn locks() {
+    in_every_place(|| {
+        vec![
+            both("mutex", Mutex::new(0), |mutex| {
+                let _guard = mutex.lock();
+                give_way();
+            }),
+            both("mutex, timed", Mutex::new(0), |mutex| {
+                let _guard = mutex.try_lock_for(us(50));
+                give_way();
+            }),
+            both("reentrant mutex", ReentrantMutex::new(0), |mutex| {
+                let _guards = (mutex.lock(), mutex.lock());
+                give_way();
+            }),
+            shared("condvar", Default::default(), |pair| take_turns(pair, 0), |pair| take_turns(pair, 1)),
+            both("condvar, timed out", <(Mutex<usize>, Condvar)>::default(), |(mutex, changed)| {
+                assert!(changed.wait_for(&mut mutex.lock(), us(20)).timed_out());
+            }),
+            shared(
+                "read-write lock",
+                RwLock::new(0),
+                |lock| {
+                    let _guard = lock.read();
+                    give_way();
+                },
+                |lock| {
+                    let _guard = lock.write();
+                    give_way();
+                },
+            ),
+        ]
+    });
+}
+
+#[test]
+fn counts() {
+    in_every_place(|| {
+        vec![
+            both("semaphore", Semaphore::new(1), |semaphore| {
+                let _permit = semaphore.acquire();
+                give_way();
+            }),
+            both("semaphore, many", Semaphore::new(3), |semaphore| {
+                let _permits = semaphore.acquire_many(2);
+                give_way();
+            }),
+            both("semaphore, timed out", Semaphore::new(0), |semaphore| {
+                assert!(semaphore.acquire_timeout(us(20)).is_none());
+            }),
+            shared(
+                "auto-reset event",
+                [(); 2].map(|()| AutoResetEvent::new(false)),
+                |[ping, pong]| {
+                    ping.set();
+                    pong.wait();
+                },
+                |[ping, pong]| {
+                    ping.wait();
+                    pong.set();
+                },
+            ),
+            both("auto-reset event, timed out", AutoResetEvent::new(false), |event| {
+                assert!(!event.wait_timeout(us(20)));
+            }),
+            both("countdown event, timed out", CountdownEvent::new(1), |event| {
+                assert!(!event.wait_timeout(us(20)));
+            }),
+            both("wait group", WaitGroup::new(), |group| {
+                let worker = group.worker();
+                give_way();
+                drop(worker);
+                group.wait();
+            }),
+            both("barrier", Barrier::new(2), |barrier| _ = barrier.wait()),
+        ]
+    });
+}
+
+/// One for each round.
+fn many<T>(make: impl Fn() -> T) -> Vec<T> {
+    (0..WARM_UP + COUNTED).map(|_| make()).collect()
+}
+
+/// What a side takes one of in each round.
+fn taken<T>(things: Vec<T>) -> impl Fn() -> T {
+    let things = Cell::new(things);
+    move || {
+        let mut left = things.take();
+        let thing = left.pop().expect("one for each round");
+        things.set(left);
+        thing
+    }
+}
+
+/// Lends a side what it needs for itself.
+fn lent<T>(thing: T, side: impl Fn(&mut T)) -> impl Fn() {
+    let thing = Cell::new(Some(thing));
+    move || {
+        let mut own = thing.take().expect("it comes back");
+        side(&mut own);
+        thing.set(Some(own));
+    }
+}
+
+#[test]
+fn cells() {
+    in_every_place(|| {
+        let (senders, receivers): (Vec<_>, Vec<_>) = many(oneshot::channel::<usize>).into_iter().unzip();
+        let (sender, receiver) = (taken(senders), taken(receivers));
+        let (told, watcher) = watch::channel(0);
+        let (answer, answers) = watch::channel(0);
+        // A send puts its value into an allocation of its own; a wait does not.
+        let (said, listener) = broadcast::channel::<()>(4);
+        vec![
+            both("once cell", (many(OnceCell::new), AtomicUsize::new(0)), |(cells, next)| {
+                // Both come to a cell, in two steps of this number, and one of them waits for the other.
+                let number = next.fetch_add(1, Ordering::Relaxed) / 2;
+                cells[number].get_or_init(give_way);
+            }),
+            row("oneshot", move || sender().send(1).unwrap(), move || assert_eq!(receiver().recv(), Ok(1))),
+            row(
+                "watch",
+                lent(answers, move |answers| {
+                    told.send(1).unwrap();
+                    answers.changed().unwrap();
+                }),
+                lent(watcher, move |watcher| {
+                    watcher.changed().unwrap();
+                    answer.send(1).unwrap();
+                }),
+            ),
+            row(
+                "broadcast, timed out",
+                lent(listener, |listener| _ = listener.recv_timeout(us(20)).unwrap_err()),
+                move || _ = said.len(),
+            ),
         ]
     });
 }
