@@ -10,6 +10,7 @@ mod panics;
 mod primitive;
 mod queue;
 mod report;
+mod ring;
 mod runtime;
 mod stack;
 mod sys;

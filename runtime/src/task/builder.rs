@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::forbid;
 use super::header::{Nature, Origin, TaskRef, Traits};
-use super::{JoinError, JoinHandle, Task, raw};
+use super::raw::{self, Kin};
+use super::{JoinError, JoinHandle, Task};
 use crate::coroutine::Stop;
 use crate::current;
 use crate::runtime::{self, Handle, Shared};
@@ -75,7 +76,7 @@ impl Builder {
     {
         if let Some(worker) = current::worker() {
             // SAFETY: `f` and `T` are `Send` and `'static`; the worker is this thread's.
-            return unsafe { self.spawn_here(worker, f) };
+            return unsafe { self.spawn_here(worker, f, ()) };
         }
         let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
         // SAFETY: `f` and `T` are `Send` and `'static`.
@@ -135,7 +136,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let task = self.make(None, f, Nature::Blocking, runtime::reserve_ids(1));
+        let task = self.make(None, f, (), Nature::Blocking, runtime::reserve_ids(1));
         // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
         let handle = unsafe { JoinHandle::new(task) };
         // SAFETY: as above.
@@ -149,15 +150,26 @@ impl Builder {
     where
         F: FnOnce() -> T,
     {
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_kin(shared, f, ()) }
+    }
+
+    /// # Safety
+    /// As for `spawn_erased`; and `kin` may be told on any thread, until it was told of the end.
+    pub(crate) unsafe fn spawn_kin<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
         let here = |worker: &NonNull<Worker>| {
             // SAFETY: the pointer is the worker of this thread.
             Arc::ptr_eq(unsafe { worker.as_ref() }.shared(), shared)
         };
         if let Some(worker) = current::worker().filter(here) {
             // SAFETY: by this function's contract.
-            return unsafe { self.spawn_here(worker, f) };
+            return unsafe { self.spawn_here(worker, f, kin) };
         }
-        let (task, handle) = match self.admit(shared, None, f, runtime::reserve_ids(1)) {
+        let (task, handle) = match self.admit(shared, None, f, kin, runtime::reserve_ids(1)) {
             Ok(made) => made,
             Err(handle) => return handle,
         };
@@ -171,15 +183,16 @@ impl Builder {
     }
 
     /// # Safety
-    /// As for `spawn_erased`, and `worker` is this thread's.
+    /// As for `spawn_kin`, and `worker` is this thread's.
     #[inline]
-    unsafe fn spawn_here<F, T>(self, worker: NonNull<Worker>, f: F) -> JoinHandle<T>
+    pub(crate) unsafe fn spawn_here<F, T, K>(self, worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
+        K: Kin,
     {
         // SAFETY: by the contract; the reference is not used after `admit` has refused, which may suspend.
         let worker = unsafe { worker.as_ref() };
-        match self.admit(worker.shared(), Some(worker), f, worker.next_id()) {
+        match self.admit(worker.shared(), Some(worker), f, kin, worker.next_id()) {
             Ok((task, handle)) => {
                 worker.spawned(task);
                 handle
@@ -195,7 +208,7 @@ impl Builder {
         F: FnOnce() -> T,
     {
         let admitted = worker.shared().admit_task();
-        let task = self.make(Some(worker), f, Nature::Local, worker.next_id());
+        let task = self.make(Some(worker), f, (), Nature::Local, worker.next_id());
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
         match admitted {
@@ -207,19 +220,21 @@ impl Builder {
     }
 
     /// Makes the task, or, over the limit of tasks, a handle that says so.
-    fn admit<F, T>(
+    fn admit<F, T, K>(
         mut self,
         shared: &Shared,
         worker: Option<&Worker>,
         f: F,
+        kin: K,
         id: u64,
     ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
     where
         F: FnOnce() -> T,
+        K: Kin,
     {
         let nature = if self.migratable { Nature::Migratable } else { Nature::Homing };
         let admitted = shared.admit_task();
-        let task = self.make(worker, f, nature, id);
+        let task = self.make(worker, f, kin, nature, id);
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
         match admitted {
@@ -233,11 +248,17 @@ impl Builder {
     }
 
     #[inline]
-    fn make<F, T>(&mut self, worker: Option<&Worker>, f: F, nature: Nature, id: u64) -> TaskRef
+    fn make<F, T, K>(&mut self, worker: Option<&Worker>, f: F, kin: K, nature: Nature, id: u64) -> TaskRef
     where
         F: FnOnce() -> T,
+        K: Kin,
     {
-        raw::new(worker.map(|worker| &worker.shelf), f, Origin { id, nature, traits: self.traits.take() })
+        raw::new(
+            worker.map(|worker| &worker.shelf),
+            f,
+            kin,
+            Origin { id, nature, traits: self.traits.take() },
+        )
     }
 
     pub(crate) fn named_main(self) -> Self {

@@ -1,8 +1,9 @@
 //! The one allocation of a task: header, then closure, later result.
 //!
 //! ```text
-//!  Cell<F, T> ┬ Header  … everything that does not depend on F and T (see `header.rs`)
-//!             └ Stage   Closure(F) ─run─▶ Empty ─▶ Output(Result<T, JoinError>) ─read─▶ Empty
+//!  Cell<F, T, K> ┬ Header  … everything that does not depend on F, T and K (see `header.rs`)
+//!                ├ Stage   Closure(F) ─run─▶ Empty ─▶ Output(Result<T, JoinError>) ─read─▶ Empty
+//!                └ K       the kin: what is told of its making and of its end; `()` for most
 //! ```
 //!
 //! The stage belongs to the one who runs the task until the task is done; from then on to the join handle, or, when
@@ -22,9 +23,38 @@ use super::join::{JoinError, JoinState};
 use super::shelf::{self, Shelf};
 
 #[repr(C)]
-struct Cell<F, T> {
+struct Cell<F, T, K> {
     header: Header,
     stage: UnsafeCell<Stage<F, T>>,
+    kin: K,
+}
+
+/// To whom a task belongs, beyond its handle. The value lies in the task and does not move.
+pub(crate) trait Kin {
+    /// True if somebody waits for the end of the task also where nobody has its handle.
+    const AWAITS: bool;
+
+    /// The task was made; nobody else has seen it.
+    fn made(&self, task: TaskRef);
+
+    /// The task ended with an error of which nobody will ask. Comes before `ended`, or from the handle that is dropped.
+    fn unclaimed(&self, error: &JoinError);
+
+    /// The task has ended, and its closure and, where nobody asks for it, its result are gone. The last that the runner
+    /// does for it.
+    fn ended(&self);
+}
+
+impl Kin for () {
+    const AWAITS: bool = false;
+
+    #[inline(always)]
+    fn made(&self, _task: TaskRef) {}
+
+    fn unclaimed(&self, _error: &JoinError) {}
+
+    #[inline(always)]
+    fn ended(&self) {}
 }
 
 enum Stage<F, T> {
@@ -45,100 +75,126 @@ pub(crate) struct VTable {
     pub(crate) drop_output: unsafe fn(TaskRef),
     /// Frees the allocation.
     pub(crate) free: unsafe fn(TaskRef),
+    /// Somebody waits for its end, also where nobody has its handle.
+    pub(crate) is_awaited: bool,
 }
 
 /// Makes a task that has not run. The caller gets two counts: the runtime's and the handle's.
 #[inline]
-pub(crate) fn new<F, T>(shelf: Option<&RefCell<Shelf>>, f: F, origin: Origin) -> TaskRef
+pub(crate) fn new<F, T, K>(shelf: Option<&RefCell<Shelf>>, f: F, kin: K, origin: Origin) -> TaskRef
 where
     F: FnOnce() -> T,
+    K: Kin,
 {
     let vtable = const {
         &VTable {
-            run: run::<F, T>,
-            discard: discard::<F, T>,
-            read: read::<F, T>,
-            drop_output: drop_output::<F, T>,
-            free: free::<F, T>,
+            run: run::<F, T, K>,
+            discard: discard::<F, T, K>,
+            read: read::<F, T, K>,
+            drop_output: drop_output::<F, T, K>,
+            free: free::<F, T, K>,
+            is_awaited: K::AWAITS,
         }
     };
-    let cell = shelf::take(shelf, Layout::new::<Cell<F, T>>()).cast::<Cell<F, T>>();
+    let cell = shelf::take(shelf, Layout::new::<Cell<F, T, K>>()).cast::<Cell<F, T, K>>();
     // SAFETY: memory of this layout, ours alone. Written field by field, where it stays.
     unsafe {
         (&raw mut (*cell.as_ptr()).header).write(Header::new(vtable, origin));
         (&raw mut (*cell.as_ptr()).stage).write(UnsafeCell::new(Stage::Closure(f)));
+        (&raw mut (*cell.as_ptr()).kin).write(kin);
     }
-    TaskRef::new(cell.cast())
+    let task = TaskRef::new(cell.cast());
+    // SAFETY: written just now.
+    unsafe { kin_of::<F, T, K>(task) }.made(task);
+    task
 }
 
 /// # Safety
-/// `task` was made by `new::<F, T>`, is alive, and the caller is the owner of the stage (see the module's head).
-unsafe fn stage<'a, F, T>(task: TaskRef) -> *mut Stage<F, T>
-where
-    Cell<F, T>: 'a,
-{
-    // SAFETY: by the contract the pointer is to a live `Cell<F, T>`.
-    unsafe { (*task.as_ptr().cast::<Cell<F, T>>()).stage.get() }
+/// `task` was made by `new::<F, T, K>`, is alive, and the caller is the owner of the stage (see the module's head).
+unsafe fn stage<F, T, K>(task: TaskRef) -> *mut Stage<F, T> {
+    // SAFETY: by the contract the pointer is to a live `Cell<F, T, K>`.
+    unsafe { (*task.as_ptr().cast::<Cell<F, T, K>>()).stage.get() }
 }
 
-unsafe fn run<F: FnOnce() -> T, T>(task: TaskRef) {
+/// # Safety
+/// `task` was made by `new::<F, T, K>`, and is alive for as long as the reference is used.
+unsafe fn kin_of<'a, F, T, K: 'a>(task: TaskRef) -> &'a K {
+    // SAFETY: by the contract the pointer is to a live `Cell<F, T, K>`.
+    unsafe { &*(&raw const (*task.as_ptr().cast::<Cell<F, T, K>>()).kin) }
+}
+
+unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
     // SAFETY: the vtable's contract is this function's; who runs a task owns its stage.
-    let taken = unsafe { stage::<F, T>(task).replace(Stage::Empty) };
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     let Stage::Closure(f) = taken else { unreachable!("a task runs once") };
     let output = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(task, payload));
     // SAFETY: as above.
-    unsafe { complete::<F, T>(task, output) };
+    unsafe { complete::<F, T, K>(task, output) };
 }
 
-unsafe fn discard<F: FnOnce() -> T, T>(task: TaskRef, error: JoinError) {
+unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) {
     // SAFETY: as in `run`.
-    let taken = unsafe { stage::<F, T>(task).replace(Stage::Empty) };
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     let error = match shielded(task, || catch_unwind(AssertUnwindSafe(|| drop(taken)))) {
         Ok(()) => error,
         Err(payload) => cancel::judge(task, payload),
     };
     // SAFETY: as in `run`.
-    unsafe { complete::<F, T>(task, Err(error)) };
+    unsafe { complete::<F, T, K>(task, Err(error)) };
 }
 
 /// Stores the result, or drops it where nobody will ask for it, and tells who waits.
-unsafe fn complete<F, T>(task: TaskRef, output: Result<T, JoinError>) {
+unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     let join = &task.header().join;
+    // SAFETY: the task is alive until its runner gives up the runtime's count, after this.
+    let kin = unsafe { kin_of::<F, T, K>(task) };
     if join.is_detached() {
-        shielded(task, || drop_quietly(output));
+        shielded(task, || drop_unclaimed(kin, output));
         let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
-        return;
+        return kin.ended();
     }
     // SAFETY: the task is not done, so its runner owns the stage.
-    unsafe { *stage::<F, T>(task) = Stage::Output(output) };
+    unsafe { *stage::<F, T, K>(task) = Stage::Output(output) };
     match join.finish() {
         JoinState::Nobody => {}
         JoinState::Waiting(wake) => wake.wake(),
         // The handle was dropped between the look and the finish, and left the result to us.
         // SAFETY: so the stage is ours.
-        JoinState::Detached => shielded(task, || unsafe { drop_output::<F, T>(task) }),
+        JoinState::Detached => shielded(task, || unsafe { drop_output::<F, T, K>(task) }),
     }
+    kin.ended();
 }
 
-unsafe fn read<F, T>(task: TaskRef, into: NonNull<()>) {
+unsafe fn read<F, T, K>(task: TaskRef, into: NonNull<()>) {
     // SAFETY: the handle of a done task owns the stage.
-    let taken = unsafe { stage::<F, T>(task).replace(Stage::Empty) };
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     let Stage::Output(output) = taken else { unreachable!("a result is read once, of a done task") };
     // SAFETY: the caller gave a place of this type.
     unsafe { *into.cast::<Option<Result<T, JoinError>>>().as_mut() = Some(output) };
 }
 
-unsafe fn drop_output<F, T>(task: TaskRef) {
+unsafe fn drop_output<F, T, K: Kin>(task: TaskRef) {
     // SAFETY: the caller owns the stage.
-    drop_quietly(unsafe { stage::<F, T>(task).replace(Stage::Empty) });
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
+    let Stage::Output(output) = taken else { unreachable!("a result is dropped once, of a done task") };
+    // SAFETY: the caller has the task.
+    drop_unclaimed(unsafe { kin_of::<F, T, K>(task) }, output);
 }
 
-unsafe fn free<F, T>(task: TaskRef) {
-    let cell = task.as_ptr().cast::<Cell<F, T>>();
+/// Drops a result of which nobody will ask.
+fn drop_unclaimed<T>(kin: &impl Kin, output: Result<T, JoinError>) {
+    if let Err(error) = &output {
+        kin.unclaimed(error);
+    }
+    drop_quietly(output);
+}
+
+unsafe fn free<F, T, K>(task: TaskRef) {
+    let cell = task.as_ptr().cast::<Cell<F, T, K>>();
     // SAFETY: the last reference is gone; the memory came from `take` with this layout.
     unsafe {
         cell.drop_in_place();
-        shelf::give(NonNull::new_unchecked(cell.cast()), Layout::new::<Cell<F, T>>());
+        shelf::give(NonNull::new_unchecked(cell.cast()), Layout::new::<Cell<F, T, K>>());
     }
 }
 

@@ -1,28 +1,32 @@
 //! Scopes: tasks that borrow from the stack of the one who spawns them.
 //!
-//! What a child borrows lives until the scope's wait is over, and that ends only when every child has let go of it: a
-//! child counts itself out as its very last act, after its closure, its captures and, where nobody asks for it, its
-//! result are gone. The count is kept by a value that the child owns, so it is also right for a child that is dropped
-//! un-run; a handle or a guard that is leaked leaks memory and nothing else.
+//! What a child borrows lives until the scope's wait is over, and that ends only when every child has let go of it. The
+//! runner of a child counts it out as its very last act, after its closure, its captures and, where nobody asks for it,
+//! its result are gone; also for a child that ends un-run. Handles cannot leave the scope, except by being leaked, and
+//! then they leak memory and nothing else.
+//!
+//! What scope and children share lies in the frame of the scope, and each child's link to it in the child's own
+//! allocation: a child costs what a task costs, and two short locks.
 
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use slab::Slab;
 
 use super::bounds::Look;
-use super::cancel;
-use super::{Builder, JoinError, JoinHandle, Task};
+use super::raw::Kin;
+use super::{Builder, JoinError, JoinHandle, Task, TaskRef};
 use crate::current;
 use crate::report::Bomb;
+use crate::ring::{Link, Ring};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// A scope to spawn borrowing tasks in; see [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    family: Arc<Family>,
+    /// Lies in the frame of [`scope`], where it stays until all children are counted out.
+    family: Family,
     /// Invariant in both, as `std::thread::Scope` is.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -36,9 +40,9 @@ struct Family {
 }
 
 struct State {
-    /// By slot: the number of the child, and its handle once its spawner has entered it.
-    children: Slab<(u64, Option<Task>)>,
-    spawned: u64,
+    /// The children that are not counted out.
+    children: Ring<Member>,
+    alive: usize,
     /// The children were cancelled; so is each that comes after.
     cancelled: bool,
     parent: Option<RawWake>,
@@ -72,9 +76,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let state = State { children: Slab::new(), spawned: 0, cancelled: false, parent: None };
-    let family = Arc::new(Family { state: Lock::new(state), panicked: AtomicBool::new(false) });
-    let scope = Scope { family, scope: PhantomData, env: PhantomData };
+    let scope = Scope { family: Family::new(), scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     scope.family.await_children(result.is_err());
     match result {
@@ -112,80 +114,76 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let shared =
-            current::runtime().expect("a scope spawns on a runtime: start one with `fibra::run(|| ...)`");
-        let result = Arc::new(Packet { result: Mutex::new(None), family: Arc::clone(&self.family) });
-        let membership = Family::admit(&self.family);
-        let (slot, number) = (membership.slot, membership.number);
-        let child = Child { f: Some(f), packet: Arc::clone(&result), _membership: membership };
-        // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait; and
-        // that waits for the membership, the last thing of the child to go. The task's own result is `()`.
-        let task = unsafe { builder.spawn_erased(&shared, move || child.run()) };
-        self.family.enter(slot, number, task.task());
-        ScopedJoinHandle { task, packet: result, scope: PhantomData }
-    }
-}
-
-/// A child's closure with all that must go before the child is counted out: fields are dropped in this order.
-struct Child<F, T> {
-    f: Option<F>,
-    packet: Arc<Packet<T>>,
-    _membership: Membership,
-}
-
-impl<F: FnOnce() -> T, T> Child<F, T> {
-    fn run(mut self) {
-        let f = self.f.take().expect("a child runs once");
-        let result = catch_unwind(AssertUnwindSafe(f));
-        let result = result.map_err(|payload| match current::task() {
-            Some(task) => cancel::judge(task, payload),
-            None => unreachable!("a child runs in a task"),
-        });
-        *self.packet.lock() = Some(result);
-    }
-}
-
-/// Where a child leaves its result.
-struct Packet<T> {
-    result: Mutex<Option<Result<T, JoinError>>>,
-    family: Arc<Family>,
-}
-
-impl<T> Packet<T> {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Result<T, JoinError>>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<T> Drop for Packet<T> {
-    fn drop(&mut self) {
-        let unclaimed = self.result.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if matches!(&unclaimed, Some(Err(error)) if error.is_panic()) {
-            // Relaxed: published by the lock under which the child is counted out.
-            self.family.panicked.store(true, Ordering::Relaxed);
-        }
-        // A destructor of the user's may panic; its message has been printed, and this must go on.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(unclaimed))) {
-            super::raw::drop_payload(payload);
-        }
-    }
-}
-
-/// Counts a child out when dropped.
-struct Membership {
-    family: Arc<Family>,
-    slot: usize,
-    number: u64,
-}
-
-impl Drop for Membership {
-    fn drop(&mut self) {
-        let (parent, child) = {
-            let mut state = self.family.state.lock();
-            let child = state.children.remove(self.slot);
-            (if state.children.is_empty() { state.parent.take() } else { None }, child)
+        let child = Child(Link::new(Member { family: NonNull::from(&self.family), task: Cell::new(None) }));
+        let task = match current::worker() {
+            // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait;
+            // and that waits until the child's kin was told of its end, after closure and result are gone. A result that
+            // a handle owns is reached through the handle alone, which does not outlive 'scope. The worker is this
+            // thread's.
+            Some(worker) => unsafe { builder.spawn_here(worker, f, child) },
+            None => {
+                let shared = current::runtime()
+                    .expect("a scope spawns on a runtime: start one with `fibra::run(|| ...)`");
+                // SAFETY: as above.
+                unsafe { builder.spawn_kin(&shared, f, child) }
+            }
         };
-        drop(child);
+        ScopedJoinHandle { task, scope: PhantomData }
+    }
+}
+
+/// A child's place in the family. Lies in the task, so it is there until it was told of the end.
+struct Child(Link<Member>);
+
+struct Member {
+    /// There until the child is counted out.
+    family: NonNull<Family>,
+    /// The child itself, once it is made.
+    task: Cell<Option<TaskRef>>,
+}
+
+impl Child {
+    fn family(&self) -> &Family {
+        // SAFETY: the family lies in the scope's frame, which is not left before this child is counted out; and a handle,
+        // which may ask after that, does not outlive the scope.
+        unsafe { self.0.data().family.as_ref() }
+    }
+}
+
+impl Kin for Child {
+    const AWAITS: bool = true;
+
+    fn made(&self, task: TaskRef) {
+        self.0.data().task.set(Some(task));
+        let mut state = self.family().state.lock();
+        state.alive += 1;
+        // SAFETY: the link lies in the task, which is made and stays; `ended` takes it out, under this lock.
+        unsafe { state.children.push_back(&self.0) };
+        if state.cancelled {
+            task.header().set_cancelled();
+        }
+    }
+
+    fn unclaimed(&self, error: &JoinError) {
+        if error.is_panic() {
+            // Relaxed: published by the lock under which the child is counted out, or by the end of its handle, which the
+            // scope's closure or another child has seen to.
+            self.family().panicked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn ended(&self) {
+        let parent = {
+            let mut state = self.family().state.lock();
+            // SAFETY: linked by `made`, into this ring.
+            unsafe { state.children.remove(&self.0) };
+            state.alive -= 1;
+            match state.alive {
+                0 => state.parent.take(),
+                _ => None,
+            }
+        };
+        // The family may be gone from here on: its frame is left by one who took the lock after this.
         if let Some(parent) = parent {
             parent.wake();
         }
@@ -193,47 +191,38 @@ impl Drop for Membership {
 }
 
 impl Family {
-    fn admit(this: &Arc<Self>) -> Membership {
-        let mut state = this.state.lock();
-        state.spawned += 1;
-        let number = state.spawned;
-        let slot = state.children.insert((number, None));
-        drop(state);
-        Membership { family: Arc::clone(this), slot, number }
-    }
-
-    /// Keeps a handle to a child, for the case that it is to be cancelled; unless it has gone already.
-    fn enter(&self, slot: usize, number: u64, task: &Task) {
-        let mut state = self.state.lock();
-        let cancelled = state.cancelled;
-        if let Some((known, child)) = state.children.get_mut(slot)
-            && *known == number
-        {
-            *child = Some(task.clone());
-        }
-        drop(state);
-        if cancelled {
-            task.cancel();
-        }
+    fn new() -> Self {
+        let state = State { children: Ring::new(), alive: 0, cancelled: false, parent: None };
+        Family { state: Lock::new(state), panicked: AtomicBool::new(false) }
     }
 
     fn cancel_children(&self) {
-        let children: Vec<Task> = {
+        let mut children: Vec<Task> = Vec::new();
+        loop {
+            // Room is made without the lock.
+            let alive = self.state.lock().alive;
+            children.reserve(alive);
             let mut state = self.state.lock();
-            state.cancelled = true;
-            state.children.iter().filter_map(|(_, (_, child))| child.clone()).collect()
-        };
+            if state.alive <= children.capacity() {
+                state.cancelled = true;
+                // A child that is in the ring has not ended, so the runtime's count keeps it.
+                state.children.for_each(|member| children.extend(member.task.get().map(Task::counted)));
+                break;
+            }
+        }
         children.iter().for_each(Task::cancel);
     }
 
     /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked, perhaps by a cancellation.
     fn await_children(&self, unwinding: bool) {
+        if self.is_alone() {
+            return;
+        }
         let until = UntilAlone { family: self };
         // A frame that children borrow from must not be left, whatever happens in here.
         let bomb = Bomb("the wait for the tasks of a scope has unwound");
         let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
-        let cut_short = (unwinding && cancelled())
-            || (!self.is_alone() && wait::sleep(&until, None) == Waking::Cancelled);
+        let cut_short = (unwinding && cancelled()) || wait::sleep(&until, None) == Waking::Cancelled;
         if cut_short {
             self.cancel_children();
         }
@@ -244,7 +233,7 @@ impl Family {
     }
 
     fn is_alone(&self) -> bool {
-        self.state.lock().children.is_empty()
+        self.state.lock().alive == 0
     }
 }
 
@@ -255,7 +244,7 @@ struct UntilAlone<'a> {
 impl WaitStrategy for UntilAlone<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let mut state = self.family.state.lock();
-        if state.children.is_empty() {
+        if state.alive == 0 {
             return Asleep::Rouse;
         }
         // SAFETY: the wake is taken under this lock, and `before_awake` answers `Served` once it is.
@@ -271,8 +260,7 @@ impl WaitStrategy for UntilAlone<'_> {
 
 /// Owns the right to the result of a task of a [`Scope`].
 pub struct ScopedJoinHandle<'scope, T> {
-    task: JoinHandle<()>,
-    packet: Arc<Packet<T>>,
+    task: JoinHandle<T>,
     scope: PhantomData<&'scope ()>,
 }
 
@@ -286,8 +274,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// As for [`JoinHandle::join`].
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
-        self.task.join()?;
-        self.packet.lock().take().expect("a child that ran has left its result")
+        self.task.join()
     }
 
     /// True once the task has ended and its result is there.
@@ -314,8 +301,6 @@ impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope")
-            .field("alive", &self.family.state.lock().children.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Scope").field("alive", &self.family.state.lock().alive).finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use crate::task::{JoinError, Nature, Task, TaskRef};
 
 /// How many more tasks than another worker this one may have before it sends an un-started task there.
 const MARGIN_DETACHED: usize = 1;
-/// The same for a task whose handle somebody keeps: it may well be joined in a moment.
+/// The same for a task whose handle somebody keeps, or whose scope waits: it may well be joined in a moment.
 const MARGIN_HELD: usize = 4;
 
 /// A task that found no stack waits this long for one to come back before it ends un-run.
@@ -98,7 +98,8 @@ impl Worker {
         if !header.home().is_null() {
             return false;
         }
-        let margin = if header.join.is_detached() { MARGIN_DETACHED } else { MARGIN_HELD };
+        let abandoned = header.join.is_detached() && !header.vtable.is_awaited;
+        let margin = if abandoned { MARGIN_DETACHED } else { MARGIN_HELD };
         let other = &self.shared.blocks[self.other_worker(workers, task)];
         // What waits there is its load of a moment later; without it a burst would go there as a whole.
         if self.block.registry.load() < other.registry.load() + other.waiting() + margin {

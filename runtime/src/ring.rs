@@ -1,0 +1,109 @@
+//! A ring of links that lie where their owners are: on stacks and in tasks. Linked and unlinked in a few instructions from
+//! any place, without allocation.
+//!
+//! Synchronized by who owns the ring: all of it is touched under that lock alone.
+
+use std::cell::Cell;
+use std::marker::{PhantomData, PhantomPinned};
+use std::ptr;
+
+/// The first link of a ring, or null.
+pub(crate) struct Ring<T> {
+    first: Cell<*const Link<T>>,
+    links: PhantomData<T>,
+}
+
+// SAFETY: a ring hands out its links' data; where the ring goes, by its lock, the data is reached.
+unsafe impl<T> Send for Ring<T> {}
+
+/// A place in a ring, with data of its owner.
+pub(crate) struct Link<T> {
+    /// Null while in no ring.
+    next: Cell<*const Link<T>>,
+    previous: Cell<*const Link<T>>,
+    data: T,
+    /// Its neighbours point to it.
+    pinned: PhantomPinned,
+}
+
+impl<T> Link<T> {
+    pub(crate) const fn new(data: T) -> Self {
+        Link { next: Cell::new(ptr::null()), previous: Cell::new(ptr::null()), data, pinned: PhantomPinned }
+    }
+
+    pub(crate) fn data(&self) -> &T {
+        &self.data
+    }
+}
+
+impl<T> Ring<T> {
+    pub(crate) const fn new() -> Self {
+        Ring { first: Cell::new(ptr::null()), links: PhantomData }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.get().is_null()
+    }
+
+    /// Links it in as the last one.
+    ///
+    /// # Safety
+    /// The link is in no ring, and stays where it is until it was taken out of this one.
+    pub(crate) unsafe fn push_back(&mut self, link: &Link<T>) {
+        // SAFETY: links in the ring are alive, by this function's contract.
+        let Some(first) = (unsafe { self.first.get().as_ref() }) else {
+            link.next.set(link);
+            link.previous.set(link);
+            return self.first.set(link);
+        };
+        link.next.set(first);
+        link.previous.set(first.previous.get());
+        // SAFETY: as above; the links of a ring are never null.
+        unsafe { (*first.previous.get()).next.set(link) };
+        first.previous.set(link);
+    }
+
+    /// Takes the link out. False if it was in no ring.
+    ///
+    /// # Safety
+    /// It is in this ring or in none.
+    pub(crate) unsafe fn remove(&mut self, link: &Link<T>) -> bool {
+        let next = link.next.replace(ptr::null());
+        if next.is_null() {
+            return false;
+        }
+        if ptr::eq(next, link) {
+            self.first.set(ptr::null());
+            return true;
+        }
+        let previous = link.previous.get();
+        // SAFETY: its neighbours are in the ring, so alive.
+        unsafe {
+            (*next).previous.set(previous);
+            (*previous).next.set(next);
+        }
+        if ptr::eq(self.first.get(), link) {
+            self.first.set(next);
+        }
+        true
+    }
+
+    /// The first one, which stays in the ring.
+    pub(crate) fn first(&self) -> Option<&Link<T>> {
+        // SAFETY: a link in the ring is alive, and is taken out by `&mut self` only.
+        unsafe { self.first.get().as_ref() }
+    }
+
+    /// Shows the data of all, in their order.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(&T)) {
+        let mut at = self.first.get();
+        // SAFETY: as above.
+        while let Some(link) = unsafe { at.as_ref() } {
+            each(&link.data);
+            at = link.next.get();
+            if ptr::eq(at, self.first.get()) {
+                return;
+            }
+        }
+    }
+}
