@@ -13,6 +13,7 @@ mod report;
 mod ring;
 mod runtime;
 mod stack;
+pub mod structured;
 mod sys;
 pub mod task;
 mod time;
@@ -24,6 +25,7 @@ mod worker;
 pub use blocking::unblock;
 pub use runtime::{Builder, Handle, Runtime};
 pub use stack::Guards;
+pub use structured::{join, parallel_for, parallel_for_each};
 pub use task::{
     CancelToken, Elapsed, JoinError, JoinHandle, Task, scope, spawn, spawn_blocking, spawn_local, timeout,
     timeout_at, yield_now,

@@ -23,12 +23,12 @@ pub(crate) struct Link<T> {
     previous: Cell<*const Link<T>>,
     data: T,
     /// Its neighbours point to it.
-    pinned: PhantomPinned,
+    _pinned: PhantomPinned,
 }
 
 impl<T> Link<T> {
     pub(crate) const fn new(data: T) -> Self {
-        Link { next: Cell::new(ptr::null()), previous: Cell::new(ptr::null()), data, pinned: PhantomPinned }
+        Link { next: Cell::new(ptr::null()), previous: Cell::new(ptr::null()), data, _pinned: PhantomPinned }
     }
 
     pub(crate) fn data(&self) -> &T {

@@ -104,9 +104,16 @@ impl Join {
     }
 }
 
-struct UntilDone<'a> {
+/// Sleeps until the end.
+pub(crate) struct UntilDone<'a> {
     join: &'a Join,
     joiner: Joiner,
+}
+
+impl<'a> UntilDone<'a> {
+    pub(crate) fn new(join: &'a Join) -> Self {
+        UntilDone { join, joiner: Joiner { wake: Cell::new(None) } }
+    }
 }
 
 impl WaitStrategy for UntilDone<'_> {
@@ -221,7 +228,7 @@ impl<T> JoinHandle<T> {
             return Ok(self.take());
         }
         assert!(current::task() != Some(self.task.as_ref()), "{} joins itself", self.task);
-        let until = UntilDone { join, joiner: Joiner { wake: Cell::new(None) } };
+        let until = UntilDone::new(join);
         match wait::sleep(&until, deadline) {
             Waking::Notified => Ok(self.take()),
             Waking::TimedOut => Err(self),

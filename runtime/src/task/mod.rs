@@ -87,6 +87,7 @@ pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yi
 pub use cancel::{check_cancelled, is_cancelled, yield_if_due};
 pub use forbid::{ForbidSuspend, forbid_suspend};
 pub(crate) use header::{Header, Nature, TaskRef};
+pub(crate) use join::{Join, JoinState, UntilDone};
 pub use join::{JoinError, JoinHandle};
 pub use park::{park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};

@@ -205,7 +205,7 @@ fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
 }
 
 /// Drops a user's value; a panic of its destructor goes no further than its message.
-fn drop_quietly<V>(value: V) {
+pub(crate) fn drop_quietly<V>(value: V) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         drop_payload(payload);
     }

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::offers::Offers;
 use super::park_state::{Found, ParkState};
 use super::registry::Registry;
 use crate::driver::Unpark;
@@ -22,6 +23,8 @@ pub(crate) struct Block {
     pub(crate) placed: queue::Shared,
     /// The stealable queue's other end.
     pub(crate) thief: queue::Thief,
+    /// Closures that its tasks will run themselves, unless somebody idles.
+    pub(crate) offers: Offers,
     /// How many tasks this worker has taken out of its stealable queue; written by it alone. Tells a thief whether what
     /// it saw there has waited.
     pub(crate) taken: AtomicU32,
@@ -41,6 +44,7 @@ impl Block {
             inbox: queue::Inbox::new(),
             placed: queue::Shared::new(),
             thief,
+            offers: Offers::new(),
             taken: AtomicU32::new(0),
             spawned: AtomicU64::new(0),
             finished: AtomicU64::new(0),
@@ -57,6 +61,11 @@ impl Block {
     /// How many tasks wait here that thieves may take.
     pub(crate) fn waiting(&self) -> usize {
         self.thief.len() + self.placed.len()
+    }
+
+    /// True if something waits here that thieves may take: a task, or an offer.
+    pub(crate) fn tempts(&self) -> bool {
+        self.waiting() > 0 || !self.offers.is_empty()
     }
 
     /// Hands a task that the caller was told to queue to its home.

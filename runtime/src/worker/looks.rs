@@ -19,6 +19,7 @@ pub(super) struct Looks {
 struct Seen {
     taken: u32,
     waiting: u32,
+    offer: u64,
 }
 
 impl Looks {
@@ -39,7 +40,14 @@ impl Looks {
         taken_since < seen.waiting && block.waiting() > 0
     }
 
-    /// Looks again. True if there is something to watch: a task that waits, or spawns since the last look.
+    /// True if the first offer there is the one that the last look saw.
+    pub(super) fn has_offer_waited(&self, block: &Block) -> bool {
+        let seen = self.seen[block.index];
+        seen.offer != 0 && seen.offer == block.offers.first()
+    }
+
+    /// Looks again. True if there is something to watch: a task or an offer that waits, or new ones since
+    /// the last look.
     pub(super) fn look(&mut self, now: Instant, blocks: &[std::sync::Arc<Block>], own: usize) -> bool {
         let mut waiting = false;
         let mut spawned = 0_u64;
@@ -48,9 +56,11 @@ impl Looks {
                 // Relaxed: hints, as above.
                 taken: block.taken.load(Ordering::Relaxed),
                 waiting: u32::try_from(block.waiting()).unwrap_or(u32::MAX),
+                offer: block.offers.first(),
             };
-            waiting |= seen.waiting > 0;
+            waiting |= seen.waiting > 0 || seen.offer != 0;
             spawned = spawned.wrapping_add(block.spawned.load(Ordering::Relaxed));
+            spawned = spawned.wrapping_add(block.offers.published());
             self.seen[block.index] = seen;
         }
         let news = std::mem::replace(&mut self.spawned, spawned) != spawned;

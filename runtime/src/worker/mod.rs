@@ -5,6 +5,7 @@
 //! | `run.rs` | the loop: the next task, its run, and what its stop means |
 //! | `start.rs` | the first run of a task: where, on which stack |
 //! | `rest.rs` | a worker without work: search, poll, park |
+//! | `offers.rs` | closures that a task will run itself, unless a worker idles |
 //! | `polling.rs` | whether to poll before parking |
 //! | `looks.rs` | what a thief saw of the others' queues |
 //! | `block.rs` | what others may reach of a worker |
@@ -17,6 +18,7 @@ mod biased;
 pub(crate) mod block;
 pub(crate) mod budget;
 mod looks;
+pub(crate) mod offers;
 mod park_state;
 mod polling;
 mod registry;
@@ -89,6 +91,11 @@ pub(crate) struct Worker {
     pub(crate) in_hook: Cell<bool>,
     budget: Cell<u32>,
     picks: Cell<u32>,
+    /// The pick at which to look at everything.
+    next_turn: Cell<u32>,
+    /// How many own offers were taken up since there were none, and when to take up the next.
+    heeded: Cell<u32>,
+    next_heed: Cell<Instant>,
     round: Cell<Round>,
     ids: Cell<(u64, u64)>,
     /// Tasks whose first run found no stack.
@@ -133,6 +140,9 @@ impl Worker {
             in_hook: Cell::new(false),
             budget: Cell::new(0),
             picks: Cell::new(0),
+            next_turn: Cell::new(run::TURN),
+            heeded: Cell::new(0),
+            next_heed: Cell::new(Instant::now()),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
@@ -170,6 +180,11 @@ impl Worker {
         let left = self.budget.get().saturating_sub(1);
         self.budget.set(left);
         left == 0
+    }
+
+    /// Lets the next pick look at everything: the task that runs has held the worker for long.
+    pub(crate) fn hasten_turn(&self) {
+        self.next_turn.set(self.picks.get().wrapping_add(1));
     }
 
     /// A number that tells this worker from all others that exist.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Worker;
+use super::block::Block;
 use super::polling::{self, Reading};
 use super::start::FEED;
 use crate::stack::Trim;
@@ -38,7 +39,8 @@ impl Worker {
 
     /// True if there is something in this worker's own queues.
     pub(super) fn has_work(&self) -> bool {
-        let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty();
+        let startable =
+            || !self.stealable.is_empty() || !self.block.placed.is_empty() || !self.block.offers.is_empty();
         !self.local.is_empty() || !self.block.inbox.is_empty() || (!self.is_starving() && startable())
     }
 
@@ -66,10 +68,12 @@ impl Worker {
         if !looks.is_ripe(Instant::now()) {
             return false;
         }
-        let others = (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
-        others
-            .filter(|block| looks.has_waited(block))
-            .any(|block| block.thief.steal_half(&self.stealable) || block.placed.steal_batch(&self.stealable))
+        let others = || (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
+        let take_tasks = |block: &Block| {
+            block.thief.steal_half(&self.stealable) || block.placed.steal_batch(&self.stealable)
+        };
+        others().filter(|block| looks.has_waited(block)).any(|block| take_tasks(block))
+            || others().filter(|block| looks.has_offer_waited(block)).any(|block| self.accept(block))
     }
 
     /// The search has an end: this worker runs something. The last searcher wakes one more where work is left, since the
@@ -84,7 +88,7 @@ impl Worker {
 
     /// True if there is something that another worker could run.
     fn leaves_work(&self) -> bool {
-        !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.waiting() > 0)
+        !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.tempts())
     }
 
     /// Polls the driver for a little while, where that is cheaper than sleeping. True if work came.
@@ -142,7 +146,7 @@ impl Worker {
 
     /// The look after the worker is counted as parked; the other half of the store-load pairs of `idle` and `Block`.
     fn sees_work(&self, watching: bool) -> bool {
-        let others = || self.shared.blocks.iter().any(|block| block.waiting() > 0);
+        let others = || self.shared.blocks.iter().any(|block| block.tempts());
         self.has_work()
             || (!self.shared.injector.is_empty() && !self.is_starving())
             || (!watching && others())

@@ -14,7 +14,7 @@ use crate::wait::word::{Fallen, Woke};
 
 /// After so many picks the worker looks at everything that is not a local queue: other threads' spawns, the driver,
 /// the timers. So none of them starves beside tasks that are always ready.
-const TURN: u32 = 128;
+pub(super) const TURN: u32 = 128;
 
 impl Worker {
     /// Runs tasks until the runtime has ended.
@@ -39,7 +39,8 @@ impl Worker {
     fn next(&self) -> Option<TaskRef> {
         let picks = self.picks.get().wrapping_add(1);
         self.picks.set(picks);
-        if picks.is_multiple_of(TURN) {
+        if picks == self.next_turn.get() {
+            self.next_turn.set(picks.wrapping_add(TURN));
             self.turn();
         }
         if !self.block.inbox.is_empty() {
@@ -97,7 +98,10 @@ impl Worker {
             return Some(task);
         }
         self.take_shared();
-        self.pop_stealable()
+        self.pop_stealable().or_else(|| {
+            self.accept(&self.block);
+            self.local.pop()
+        })
     }
 
     pub(super) fn take_inbox(&self) {
@@ -125,6 +129,8 @@ impl Worker {
         }
         if self.is_starving() {
             self.feed_starved();
+        } else {
+            self.heed_offers();
         }
         self.stacks.borrow_mut().answer_hunger();
         self.heed_shutdown();

@@ -1,0 +1,149 @@
+//! A closure beside another one: on offer to idle workers while its owner runs the other, and run by its owner if nobody
+//! took it.
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::current;
+use crate::report::Bomb;
+use crate::ring::Link;
+use crate::task::{JoinError, UntilDone, cancel, raw};
+use crate::wait::{self, Waking};
+use crate::worker::offers::{self, Offered};
+
+/// What became of the closure that was on offer.
+pub(super) enum Beside<F, T> {
+    /// Nobody took it.
+    Kept(F),
+    Ran(T),
+}
+
+/// Looks whether the closure on offer was taken.
+pub(super) struct Probe<'a>(&'a Offered);
+
+impl Probe<'_> {
+    #[inline]
+    pub(super) fn is_taken(&self) -> bool {
+        self.0.is_taken()
+    }
+}
+
+/// Runs `a` here while `b` is on offer. When this returns, or unwinds, nobody runs `b` any more.
+///
+/// A wait for a `b` that was taken is a cancellation point: it cancels `b`, waits for it, and unwinds.
+#[inline]
+pub(super) fn fork<A, RA, B, RB>(a: A, b: B) -> (RA, Beside<B, RB>)
+where
+    A: FnOnce(Probe<'_>) -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    let fork = Fork::new(b);
+    // SAFETY: the fork is not moved until it was withdrawn or waited for, below; nothing unwinds in between. `b` and its
+    // value are `Send`, and what they borrow outlives this call.
+    let on_offer = unsafe { fork.publish() };
+    let first = catch_unwind(AssertUnwindSafe(|| a(Probe(fork.link.data()))));
+    let cut_short = on_offer && !fork.withdraw() && fork.settle(first.is_err());
+    let (b, result) = (fork.f.into_inner(), fork.result.into_inner());
+    match first {
+        Ok(value) if !cut_short => (value, beside(b, result)),
+        Ok(_) => wait::unwind_cancelled(),
+        Err(payload) => {
+            raw::drop_quietly((b, result));
+            resume_unwind(payload)
+        }
+    }
+}
+
+fn beside<F, T>(f: Option<F>, result: Option<Result<T, JoinError>>) -> Beside<F, T> {
+    match (f, result) {
+        (Some(f), _) => Beside::Kept(f),
+        (None, Some(Ok(value))) => Beside::Ran(value),
+        (None, Some(Err(error))) => fail(error),
+        (None, None) => unreachable!("a closure that was taken has run"),
+    }
+}
+
+/// Goes on with the panic of the closure. One that had its own task cancelled has its owner cancelled, as it would have
+/// been had it run there.
+#[cold]
+fn fail(error: JoinError) -> ! {
+    match error.try_into_panic() {
+        Ok(payload) => resume_unwind(payload),
+        Err(_) => {
+            if let Some(task) = current::task() {
+                task.header().set_cancelled();
+            }
+            wait::unwind_cancelled()
+        }
+    }
+}
+
+struct Fork<F, T> {
+    link: Link<Offered>,
+    /// The owner's, or its taker's; gone once it has begun to run there.
+    f: UnsafeCell<Option<F>>,
+    result: UnsafeCell<Option<Result<T, JoinError>>>,
+}
+
+impl<F: FnOnce() -> T, T> Fork<F, T> {
+    #[inline]
+    fn new(f: F) -> Self {
+        Fork {
+            link: Link::new(Offered::new(Self::run)),
+            f: UnsafeCell::new(Some(f)),
+            result: UnsafeCell::new(None),
+        }
+    }
+
+    /// # Safety
+    /// The fork stays where it is, and what the closure borrows is alive and may be used on any thread, until `withdraw`
+    /// has answered true or `settle` has returned.
+    #[inline]
+    unsafe fn publish(&self) -> bool {
+        // SAFETY: by this function's contract.
+        unsafe { offers::publish(&self.link, (&raw const *self).cast()) }
+    }
+
+    #[inline]
+    fn withdraw(&self) -> bool {
+        offers::withdraw(&self.link)
+    }
+
+    /// In the task that took it.
+    ///
+    /// # Safety
+    /// `whole` is a fork of this type that was taken, and this is called once.
+    unsafe fn run(whole: *const ()) {
+        // SAFETY: its owner waits for the taker, and leaves closure and result alone until then.
+        let fork = unsafe { &*whole.cast::<Self>() };
+        // SAFETY: as above.
+        let f = unsafe { (*fork.f.get()).take() }.expect("a closure runs once");
+        let result = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| match current::task() {
+            Some(task) => cancel::judge(task, payload),
+            None => unreachable!("what was taken runs in a task"),
+        });
+        // SAFETY: as above.
+        unsafe { *fork.result.get() = Some(result) };
+    }
+
+    /// Waits until the taker is through with it. True if the owner is to unwind by its cancellation.
+    #[cold]
+    fn settle(&self, unwinding: bool) -> bool {
+        let offered = self.link.data();
+        let until = UntilDone::new(&offered.done);
+        // The frame must not be left, whatever happens in here.
+        let bomb = Bomb("the wait for a closure beside another one has unwound");
+        let cancelled = || current::task().is_some_and(|task| task.header().is_cancelled());
+        let cut_short = (unwinding && cancelled())
+            || (!offered.done.is_done() && wait::sleep(&until, None) == Waking::Cancelled);
+        if cut_short {
+            offered.cancel();
+        }
+        while !offered.done.is_done() {
+            _ = wait::sleep_shielded(&until, None);
+        }
+        bomb.defuse();
+        cut_short
+    }
+}

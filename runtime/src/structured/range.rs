@@ -1,0 +1,150 @@
+//! Parallel loops over ranges.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::fork::{Beside, Probe, fork};
+use super::pace::Pace;
+use crate::wait;
+
+/// Calls `f` with each number of `range`, in no order, on all workers that have nothing else to do.
+///
+/// The upper half of what is left is always on offer: an idle worker takes it, and offers the upper half of that in its
+/// turn. Nothing is split that nobody takes, and a range whose numbers differ in what they cost spreads as well as any other.
+/// Of a part that costs little many numbers are done in one go; after some 200 µs others get their turn.
+///
+/// While `f` waits, its worker too takes up what is on offer, so waits of different numbers overlap, each in a task of its
+/// own. To bound how many there are, use a [`TaskGroup`](super::TaskGroup). No call of `f` may wait for another one: that
+/// may have its turn after it. Off a task it is a plain loop.
+///
+/// # Cancellation
+/// A cancellation point, at its begin and after each few microseconds of calls. When its task is cancelled, so are the
+/// tasks that help it; they are waited for, and what was not begun is left out.
+///
+/// # Panics
+/// With the panic of a call of `f`, after all calls have ended that had begun; those that had not are left out.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+/// let sum = AtomicU64::new(0);
+/// fibra::parallel_for(0..1000, |n| _ = sum.fetch_add(n, Ordering::Relaxed));
+/// assert_eq!(sum.into_inner(), 499_500);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Calls run at once, so none of them has what it borrows for itself:
+/// ```compile_fail,E0594
+/// # use fibra_runtime as fibra;
+/// let mut sum = 0;
+/// fibra::parallel_for(0..1000, |n| sum += n);
+/// ```
+pub fn parallel_for<N: Number>(range: Range<N>, f: impl Fn(N) + Sync) {
+    wait::checkpoint();
+    let work = Work { begin: range.start, f, stopped: AtomicBool::new(false) };
+    work.spread(0..range.start.distance(range.end), &mut Pace::new());
+}
+
+/// A loop whose range begins with `begin`; its parts are counted from there.
+struct Work<N, F> {
+    begin: N,
+    f: F,
+    /// A call has panicked.
+    stopped: AtomicBool,
+}
+
+impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
+    /// Does `range`, the upper half of what is left always on offer.
+    fn spread(&self, mut range: Range<usize>, pace: &mut Pace) {
+        while range.len() > pace.grain() {
+            let middle = range.start + range.len() / 2;
+            let (lower, upper) = (range.start..middle, middle..range.end);
+            range = upper.clone();
+            let helper = move || self.spread(upper, &mut Pace::new());
+            match fork(|probe| self.advance(lower, probe, pace), helper) {
+                ((), Beside::Kept(_)) => {}
+                ((), Beside::Ran(())) => return,
+            }
+        }
+        self.advance_to_end(range, pace);
+    }
+
+    /// Does `range`; once the other half is taken, it offers some of what is left of this one.
+    fn advance(&self, mut range: Range<usize>, other: Probe<'_>, pace: &mut Pace) {
+        while !range.is_empty() {
+            if other.is_taken() {
+                return self.spread(range, pace);
+            }
+            self.step(&mut range, pace);
+        }
+    }
+
+    fn advance_to_end(&self, mut range: Range<usize>, pace: &mut Pace) {
+        while !range.is_empty() {
+            self.step(&mut range, pace);
+        }
+    }
+
+    /// Does a piece of `range`.
+    fn step(&self, range: &mut Range<usize>, pace: &mut Pace) {
+        // Relaxed: a wish, nothing is published by it.
+        if self.stopped.load(Ordering::Relaxed) {
+            return range.start = range.end;
+        }
+        let piece = range.start..range.end.min(range.start.saturating_add(pace.grain()));
+        range.start = piece.end;
+        let count = piece.len();
+        let stop = Stop(&self.stopped);
+        piece.for_each(|place| (self.f)(self.begin.nth(place)));
+        std::mem::forget(stop);
+        pace.tick(count);
+    }
+}
+
+/// Stops the loop when it is dropped: by a panic.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A number that ranges of [`parallel_for`] are made of: every integer of up to 64 bits.
+pub trait Number: Copy + Send + Sync + sealed::Sealed {
+    #[doc(hidden)]
+    fn distance(self, end: Self) -> usize;
+
+    #[doc(hidden)]
+    fn nth(self, place: usize) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {$(
+        impl sealed::Sealed for $number {}
+
+        impl Number for $number {
+            fn distance(self, end: Self) -> usize {
+                match self < end {
+                    true => usize::try_from(end.abs_diff(self)).expect("a range that memory could hold"),
+                    false => 0,
+                }
+            }
+
+            #[inline]
+            fn nth(self, place: usize) -> Self {
+                // Within the range, so it is the sum also where a step in between wraps.
+                self.wrapping_add(place as $number)
+            }
+        }
+    )*};
+}
+
+numbers! { u8 u16 u32 u64 usize i8 i16 i32 i64 isize }
