@@ -25,7 +25,7 @@ mod worker;
 pub use blocking::unblock;
 pub use runtime::{Builder, Handle, Runtime};
 pub use stack::Guards;
-pub use structured::{join, parallel_for, parallel_for_each};
+pub use structured::{TaskGroup, join, parallel_for, parallel_for_each, race};
 pub use task::{
     CancelToken, Elapsed, JoinError, JoinHandle, Task, scope, spawn, spawn_blocking, spawn_local, timeout,
     timeout_at, yield_now,

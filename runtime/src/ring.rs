@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::marker::{PhantomData, PhantomPinned};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// The first link of a ring, or null.
 pub(crate) struct Ring<T> {
@@ -86,6 +86,14 @@ impl<T> Ring<T> {
             self.first.set(next);
         }
         true
+    }
+
+    /// Takes the first one out. It is alive for as long as its owner keeps it.
+    pub(crate) fn pop_front(&mut self) -> Option<NonNull<Link<T>>> {
+        let first = NonNull::from(self.first()?);
+        // SAFETY: it is in this ring.
+        unsafe { self.remove(first.as_ref()) };
+        Some(first)
     }
 
     /// The first one, which stays in the ring.

@@ -74,13 +74,8 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        if let Some(worker) = current::worker() {
-            // SAFETY: `f` and `T` are `Send` and `'static`; the worker is this thread's.
-            return unsafe { self.spawn_here(worker, f, ()) };
-        }
-        let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
         // SAFETY: `f` and `T` are `Send` and `'static`.
-        unsafe { self.spawn_erased(&shared, f) }
+        unsafe { self.spawn_kin(f, ()) }
     }
 
     /// Spawns the task on the runtime of `handle`.
@@ -151,12 +146,43 @@ impl Builder {
         F: FnOnce() -> T,
     {
         // SAFETY: by this function's contract.
-        unsafe { self.spawn_kin(shared, f, ()) }
+        unsafe { self.spawn_kin_on(shared, f, ()) }
+    }
+
+    /// Spawns a task that has a kin on the current runtime.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    ///
+    /// # Safety
+    /// As for `spawn_erased`; and `kin` may be told on any thread, until it was told of the end.
+    #[track_caller]
+    pub(crate) unsafe fn spawn_kin<F, T, K>(self, f: F, kin: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        if let Some(worker) = current::worker() {
+            // SAFETY: by this function's contract; the worker is this thread's.
+            return unsafe { self.spawn_here(worker, f, kin) };
+        }
+        let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_kin_on(&shared, f, kin) }
+    }
+
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub(crate) fn require_runtime(what: &str) {
+        if current::worker().is_none() && current::runtime().is_none() {
+            off_the_runtime(what)
+        }
     }
 
     /// # Safety
-    /// As for `spawn_erased`; and `kin` may be told on any thread, until it was told of the end.
-    pub(crate) unsafe fn spawn_kin<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    /// As for `spawn_kin`.
+    unsafe fn spawn_kin_on<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
         K: Kin,
@@ -185,7 +211,7 @@ impl Builder {
     /// # Safety
     /// As for `spawn_kin`, and `worker` is this thread's.
     #[inline]
-    pub(crate) unsafe fn spawn_here<F, T, K>(self, worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
+    unsafe fn spawn_here<F, T, K>(self, worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
         K: Kin,

@@ -240,7 +240,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// The result of a task that is done.
-    fn take(self) -> Result<T, JoinError> {
+    pub(crate) fn take(self) -> Result<T, JoinError> {
         let mut output = None;
         let task = self.task.as_ref();
         // SAFETY: the task is done and the result is this handle's; the place has the type that the task was made with.

@@ -90,6 +90,7 @@ pub(crate) use header::{Header, Nature, TaskRef};
 pub(crate) use join::{Join, JoinState, UntilDone};
 pub use join::{JoinError, JoinHandle};
 pub use park::{park, park_timeout};
+pub(crate) use raw::Kin;
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use timeout::{Elapsed, timeout, timeout_at};
 pub use token::{CancelToken, Cancelled, DropGuard};

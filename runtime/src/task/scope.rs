@@ -115,19 +115,10 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         let child = Child(Link::new(Member { family: NonNull::from(&self.family), task: Cell::new(None) }));
-        let task = match current::worker() {
-            // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait;
-            // and that waits until the child's kin was told of its end, after closure and result are gone. A result that
-            // a handle owns is reached through the handle alone, which does not outlive 'scope. The worker is this
-            // thread's.
-            Some(worker) => unsafe { builder.spawn_here(worker, f, child) },
-            None => {
-                let shared = current::runtime()
-                    .expect("a scope spawns on a runtime: start one with `fibra::run(|| ...)`");
-                // SAFETY: as above.
-                unsafe { builder.spawn_kin(&shared, f, child) }
-            }
-        };
+        // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait; and
+        // that waits until the child's kin was told of its end, after closure and result are gone. A result that a handle
+        // owns is reached through the handle alone, which does not outlive 'scope.
+        let task = unsafe { builder.spawn_kin(f, child) };
         ScopedJoinHandle { task, scope: PhantomData }
     }
 }
