@@ -1,0 +1,229 @@
+//! Promises of `parallel_for` and `parallel_for_each`.
+
+mod common;
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::{hang_guard, runtime};
+use fibra_runtime::{self as fibra, parallel_for, parallel_for_each};
+
+fn on_workers(test: impl Fn() + Send + Sync) {
+    let _guard = hang_guard();
+    for workers in [1, 2, 4] {
+        runtime(workers).run(&test);
+    }
+}
+
+fn counters(count: usize) -> Vec<AtomicU8> {
+    (0..count).map(|_| AtomicU8::new(0)).collect()
+}
+
+fn each_once(counters: &[AtomicU8]) -> bool {
+    counters.iter().all(|counter| counter.load(Ordering::Relaxed) == 1)
+}
+
+#[test]
+fn each_number_has_its_turn_once() {
+    on_workers(|| {
+        for count in [0, 1, 2, 3, 10, 1000, 300_000] {
+            let seen = counters(count);
+            parallel_for(0..count, |n| _ = seen[n].fetch_add(1, Ordering::Relaxed));
+            assert!(each_once(&seen));
+        }
+    });
+}
+
+#[test]
+fn each_item_has_its_turn_once() {
+    on_workers(|| {
+        for count in [0, 1, 2, 3, 10, 1000, 300_000] {
+            let seen = counters(count);
+            parallel_for_each(&seen, |counter| _ = counter.fetch_add(1, Ordering::Relaxed));
+            // One that does not know of its items.
+            parallel_for_each(seen.iter().filter(|_| true), |counter| {
+                _ = counter.fetch_sub(1, Ordering::Relaxed)
+            });
+            parallel_for_each(seen.iter().collect::<Vec<_>>(), |counter| {
+                _ = counter.fetch_add(1, Ordering::Relaxed)
+            });
+            assert!(each_once(&seen));
+        }
+    });
+}
+
+#[test]
+fn ranges_of_all_kinds_are_gone_through() {
+    on_workers(|| {
+        let sum = AtomicUsize::new(0);
+        parallel_for(i8::MIN..i8::MAX, |n| {
+            _ = sum.fetch_add(usize::from(n.unsigned_abs()), Ordering::Relaxed)
+        });
+        parallel_for(-3_i64..4, |n| _ = sum.fetch_add(n.unsigned_abs() as usize, Ordering::Relaxed));
+        parallel_for(u64::MAX - 5..u64::MAX, |_| _ = sum.fetch_add(1, Ordering::Relaxed));
+        #[expect(clippy::reversed_empty_ranges, reason = "this is what is tested")]
+        parallel_for(7..3, |_| panic!("an empty range"));
+        assert_eq!(sum.into_inner(), (1..=128).sum::<usize>() + (1..=126).sum::<usize>() + 12 + 5);
+    });
+}
+
+#[test]
+fn idle_workers_help() {
+    let _guard = hang_guard();
+    runtime(2).run(|| {
+        let threads = Mutex::new(HashSet::new());
+        let both = || threads.lock().unwrap().len() == 2;
+        let work = |_| {
+            threads.lock().unwrap().insert(thread::current().id());
+            // Until the other one has come, there is work.
+            for _ in 0..100 {
+                if both() {
+                    return;
+                }
+                thread::sleep(Duration::from_micros(100));
+            }
+        };
+        parallel_for(0..10_000, work);
+        assert!(both());
+        threads.lock().unwrap().clear();
+        parallel_for_each(0..10_000, work);
+        assert!(both());
+    });
+}
+
+#[test]
+fn calls_that_wait_overlap() {
+    on_workers(|| {
+        let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = |_| {
+            most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            fibra::sleep(Duration::from_millis(10));
+            inside.fetch_sub(1, Ordering::SeqCst);
+        };
+        parallel_for(0..64, work);
+        assert!(most.swap(0, Ordering::SeqCst) > 4);
+        parallel_for_each(0..64, work);
+        assert!(most.into_inner() > 4);
+    });
+}
+
+#[test]
+fn others_have_their_turn_beside_a_long_loop() {
+    on_workers(|| {
+        // Without the others' turn it would take a thousand years.
+        let long = fibra::spawn(|| parallel_for(0..u64::MAX / 2, |n| _ = std::hint::black_box(n)));
+        fibra::sleep(Duration::from_millis(2));
+        long.task().cancel();
+        assert!(long.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn a_panic_comes_out_after_all_calls_have_ended() {
+    on_workers(|| {
+        let inside = AtomicUsize::new(0);
+        let work = |n| {
+            inside.fetch_add(1, Ordering::SeqCst);
+            if n % 100 == 37 {
+                inside.fetch_sub(1, Ordering::SeqCst);
+                resume_unwind(Box::new("on purpose"));
+            }
+            fibra::yield_now();
+            inside.fetch_sub(1, Ordering::SeqCst);
+        };
+        for _ in 0..20 {
+            let result = catch_unwind(AssertUnwindSafe(|| parallel_for(0..1000, work)));
+            assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "on purpose");
+            assert_eq!(inside.load(Ordering::SeqCst), 0);
+            let result = catch_unwind(AssertUnwindSafe(|| parallel_for_each(0..1000, work)));
+            assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "on purpose");
+            assert_eq!(inside.load(Ordering::SeqCst), 0);
+        }
+    });
+}
+
+#[test]
+fn a_panic_of_the_iterator_comes_out() {
+    on_workers(|| {
+        let items = (0..1000).map(|n| if n == 500 { resume_unwind(Box::new("iterator")) } else { n });
+        let result = catch_unwind(AssertUnwindSafe(|| parallel_for_each(items, |_| fibra::yield_now())));
+        assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "iterator");
+    });
+}
+
+#[test]
+fn cancelled_at_any_moment_it_leaves_nothing_behind() {
+    struct Inside;
+    static INSIDE: AtomicUsize = AtomicUsize::new(0);
+    impl Inside {
+        fn new() -> Self {
+            INSIDE.fetch_add(1, Ordering::SeqCst);
+            Inside
+        }
+    }
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            INSIDE.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    on_workers(|| {
+        for round in 0..700_u32 {
+            let parent = fibra::spawn(move || match round % 2 {
+                0 => parallel_for(0..1000, |_| {
+                    let _inside = Inside::new();
+                    fibra::yield_now();
+                }),
+                _ => parallel_for_each((0..1000).map(|_| Inside::new()), |_inside| fibra::yield_now()),
+            });
+            for _ in 0..round % 11 {
+                fibra::yield_now();
+            }
+            parent.task().cancel();
+            _ = parent.join();
+            assert_eq!(INSIDE.load(Ordering::SeqCst), 0);
+        }
+    });
+}
+
+#[test]
+fn loops_nest() {
+    on_workers(|| {
+        let seen = counters(10_000);
+        parallel_for(0..100, |row| {
+            parallel_for(0..100, |column| _ = seen[row * 100 + column].fetch_add(1, Ordering::Relaxed));
+        });
+        assert!(each_once(&seen));
+    });
+}
+
+#[test]
+fn a_blocking_iterator_keeps_no_item_back() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        runtime(workers).run(|| {
+            let done = AtomicUsize::new(0);
+            // Each item comes only after the one before was done.
+            let items = (0..200).map(|n| {
+                while done.load(Ordering::SeqCst) < n {
+                    fibra::yield_now();
+                }
+                n
+            });
+            parallel_for_each(items.filter(|_| true), |_| _ = done.fetch_add(1, Ordering::SeqCst));
+            assert_eq!(done.into_inner(), 200);
+        });
+    }
+}
+
+#[test]
+fn off_a_task_it_is_a_plain_loop() {
+    let seen = counters(1000);
+    parallel_for(0..1000_usize, |n| _ = seen[n].fetch_add(1, Ordering::Relaxed));
+    assert!(each_once(&seen));
+    parallel_for_each(&seen, |counter| _ = counter.fetch_sub(1, Ordering::Relaxed));
+    assert!(seen.iter().all(|counter| counter.load(Ordering::Relaxed) == 0));
+}

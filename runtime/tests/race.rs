@@ -1,0 +1,207 @@
+//! Promises of `race`.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::{hang_guard, runtime};
+use fibra_runtime::structured::Either;
+use fibra_runtime::{self as fibra, race, task};
+
+fn on_workers(test: impl Fn() + Send + Sync) {
+    let _guard = hang_guard();
+    for workers in [1, 2, 4] {
+        runtime(workers).run(&test);
+    }
+}
+
+/// Counts how many of its kind are alive.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(alive: &'a AtomicUsize) -> Self {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Counted(alive)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn the_first_to_end_wins_and_the_other_has_ended() {
+    on_workers(|| {
+        let alive = AtomicUsize::new(0);
+        let forever = || {
+            let _counted = Counted::new(&alive);
+            task::park();
+        };
+        let soon = || {
+            fibra::sleep(Duration::from_millis(1));
+            7
+        };
+        assert_eq!(race(soon, forever), Either::Left(7));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+        assert_eq!(race(forever, soon), Either::Right(7));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn both_may_borrow() {
+    on_workers(|| {
+        let mut buffers = [vec![0; 4], vec![0; 4]];
+        let [left, right] = &mut buffers;
+        _ = race(|| left.fill(1), || right.fill(1));
+        assert!(buffers.iter().any(|buffer| *buffer == [1; 4]));
+    });
+}
+
+#[test]
+fn of_two_that_end_at_once_one_wins_and_the_others_value_is_dropped() {
+    on_workers(|| {
+        let alive = AtomicUsize::new(0);
+        for _ in 0..2000 {
+            let won = race(|| Counted::new(&alive), || Counted::new(&alive));
+            assert_eq!(alive.load(Ordering::SeqCst), 1);
+            drop(won);
+        }
+        assert_eq!(alive.into_inner(), 0);
+    });
+}
+
+#[test]
+fn a_panic_comes_out_after_the_others_have_ended() {
+    on_workers(|| {
+        let alive = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            race(
+                || {
+                    let _counted = Counted::new(&alive);
+                    task::park();
+                },
+                || resume_unwind(Box::new("on purpose")),
+            )
+        }));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+        assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "on purpose");
+    });
+}
+
+#[test]
+fn a_losers_panic_comes_out_too() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                resume_unwind(Box::new("loser"));
+            }
+        }
+    }
+    on_workers(|| {
+        let result = catch_unwind(|| {
+            race(
+                || fibra::sleep(Duration::from_millis(1)),
+                || {
+                    let caught = catch_unwind(task::park);
+                    assert!(caught.is_err());
+                    drop(Panics);
+                },
+            )
+        });
+        assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "loser");
+    });
+}
+
+#[test]
+fn a_winner_whose_task_was_cancelled_from_inside_takes_the_race_with_it() {
+    on_workers(|| {
+        let parent = fibra::spawn(|| {
+            race(
+                || {
+                    task::current().cancel();
+                    fibra::yield_now();
+                },
+                task::park,
+            );
+            unreachable!("it was cancelled");
+        });
+        assert!(parent.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn cancelled_at_any_moment_it_leaves_nothing_behind() {
+    static ALIVE: AtomicUsize = AtomicUsize::new(0);
+    on_workers(|| {
+        for round in 0..1000_u32 {
+            let parent = fibra::spawn(move || {
+                let run = |yields: u32| {
+                    let _counted = Counted::new(&ALIVE);
+                    (0..yields).for_each(|_| fibra::yield_now());
+                };
+                _ = race(|| run(round % 5), || run(round % 3));
+            });
+            for _ in 0..round % 7 {
+                fibra::yield_now();
+            }
+            parent.task().cancel();
+            _ = parent.join();
+            assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+        }
+    });
+}
+
+#[test]
+fn races_nest() {
+    on_workers(|| {
+        let won = race(
+            || race(task::park, task::park),
+            || race(task::park, || fibra::sleep(Duration::from_millis(1))),
+        );
+        assert_eq!(won, Either::Right(Either::Right(())));
+    });
+}
+
+#[test]
+fn the_macro_takes_any_number_and_evaluates_the_winners_arm() {
+    fn found(which: u64) -> Option<u64> {
+        let wait = |number: u64| {
+            if number != which {
+                task::park();
+            }
+            number * 10
+        };
+        let value = fibra::race! {
+            zero = wait(0) => zero,
+            one = wait(1) => {
+                if one == 10 {
+                    return Some(1);
+                }
+                one
+            },
+            two = wait(2) => two,
+            () = fibra::sleep(Duration::from_millis(1)) => return None,
+        };
+        Some(value)
+    }
+    on_workers(|| {
+        assert_eq!([found(0), found(1), found(2), found(3)], [Some(0), Some(1), Some(20), None]);
+    });
+}
+
+#[test]
+fn over_the_limit_of_tasks_it_says_so() {
+    let _guard = hang_guard();
+    let runtime = fibra::Runtime::builder().workers(1).max_tasks(1).build().expect("a runtime");
+    runtime.run(|| {
+        let result = catch_unwind(|| race(|| 1, || 2));
+        let message = result.unwrap_err().downcast::<String>().unwrap();
+        assert!(message.contains("max_tasks"), "{message}");
+    });
+}
