@@ -207,11 +207,10 @@ fn a_blocking_iterator_keeps_no_item_back() {
         runtime(workers).run(|| {
             let done = AtomicUsize::new(0);
             // Each item comes only after the one before was done.
-            let items = (0..200).map(|n| {
-                while done.load(Ordering::SeqCst) < n {
+            let items = (0..200).inspect(|n| {
+                while done.load(Ordering::SeqCst) < *n {
                     fibra::yield_now();
                 }
-                n
             });
             parallel_for_each(items.filter(|_| true), |_| _ = done.fetch_add(1, Ordering::SeqCst));
             assert_eq!(done.into_inner(), 200);

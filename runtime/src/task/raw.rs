@@ -120,7 +120,7 @@ unsafe fn stage<F, T, K>(task: TaskRef) -> *mut Stage<F, T> {
 /// `task` was made by `new::<F, T, K>`, and is alive for as long as the reference is used.
 unsafe fn kin_of<'a, F, T, K: 'a>(task: TaskRef) -> &'a K {
     // SAFETY: by the contract the pointer is to a live `Cell<F, T, K>`.
-    unsafe { &*(&raw const (*task.as_ptr().cast::<Cell<F, T, K>>()).kin) }
+    unsafe { &(*task.as_ptr().cast::<Cell<F, T, K>>()).kin }
 }
 
 unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
