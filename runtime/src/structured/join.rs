@@ -11,6 +11,7 @@ use crate::wait;
 ///
 /// While `a` waits for something, its worker takes up `b` as well. `a` may therefore wait for `b`, but not the other way
 /// round: `b` may run where `a` ran, after it. Off a task the two run one after the other.
+/// A `b` that was taken runs in a task of its own, on a stack of the runtime's size, whatever size this task was built with.
 ///
 /// # Cancellation
 /// A cancellation point at its begin, and while it waits for `b`. When its task is cancelled `b` is cancelled too, unless it

@@ -16,6 +16,7 @@ use crate::wait;
 /// While `f` waits, its worker too takes up what is on offer, so waits of different numbers overlap, each in a task of its
 /// own. To bound how many there are, use a [`TaskGroup`](super::TaskGroup). No call of `f` may wait for another one: that
 /// may have its turn after it. Off a task it is a plain loop.
+/// Calls that others take run on stacks of the runtime's size.
 ///
 /// # Cancellation
 /// A cancellation point, at its begin and after each few microseconds of calls. When its task is cancelled, so are the
