@@ -172,4 +172,8 @@ impl WaitStrategy for Nap<'_> {
             false => Withdrawal::Served,
         }
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }

@@ -34,11 +34,6 @@ impl Idle {
         self.counters.try_search(self.workers)
     }
 
-    /// True if a worker beside the one that asks is not parked; a hint.
-    pub(crate) fn others_run(&self) -> bool {
-        self.counters.snapshot().parked + 1 < self.workers
-    }
-
     /// Leaves the search. True for the last one, who wakes another if it found more work than it can run at once.
     pub(crate) fn end_search(&self) -> bool {
         self.counters.end_search()

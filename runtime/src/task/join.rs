@@ -135,6 +135,10 @@ impl WaitStrategy for UntilDone<'_> {
             false => Withdrawal::Served,
         }
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }
 
 /// Owns the right to a task's result.

@@ -34,6 +34,10 @@ impl WaitStrategy for UntilUnparked<'_> {
             _ => Withdrawal::Withdrawn,
         }
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }
 
 /// Blocks the current task until it is unparked.

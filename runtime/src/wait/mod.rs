@@ -38,6 +38,12 @@ pub trait WaitStrategy {
     /// Withdraws what `after_asleep` published. Runs before the sleeper's own code goes on, whatever woke it, also
     /// after [`Asleep::Rouse`].
     fn before_awake(&self, why: Waking) -> Withdrawal;
+
+    /// True where a short spin may spare the sleep: what is waited for may come from another worker or thread at any moment.
+    /// Nothing that comes from the worker's own driver or timers does.
+    fn may_spin(&self) -> bool {
+        false
+    }
 }
 
 /// What `after_asleep` saw when it looked again.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::word::Epoch;
-use super::{Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal, thread};
+use super::{Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal, spin_until, thread};
 use crate::current;
 use crate::task::bounds::Look;
 use crate::task::{TaskRef, forbid};
@@ -45,6 +45,10 @@ unsafe fn sleep_in(
     let epoch = header.waiter.word.begin(shielded || !header.is_open());
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
+        // Published, and still on its stack: a wake that comes now costs nothing but its bit.
+        Asleep::Stay if how.may_spin() && spin_until(|| header.waiter.word.why().notified) => {
+            Waking::Notified
+        }
         // SAFETY: by this function's contract.
         Asleep::Stay => unsafe { sleep.last(epoch) },
     };

@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 use std::time::Instant;
 
 use super::word::{Fallen, Woke};
-use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal};
+use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal, spin_until};
 
 /// The place where one thread waits.
 #[repr(C)]
@@ -72,6 +72,7 @@ pub(super) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wakin
     let epoch = word.begin(true);
     let why = match how.after_asleep(WakeHandle::new(place.waiter(), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
+        Asleep::Stay if how.may_spin() && spin_until(|| word.why().notified) => Waking::Notified,
         Asleep::Stay => block(&place, deadline, epoch),
     };
     if how.before_awake(why) == Withdrawal::Withdrawn {

@@ -192,9 +192,9 @@ impl Worker {
         Arc::as_ptr(&self.block).addr()
     }
 
-    /// True when nothing is ready here and another worker runs.
+    /// True when nothing is ready here and there is another worker.
     pub(crate) fn may_spin(&self) -> bool {
-        !self.has_work() && self.shared.idle.others_run()
+        self.shared.blocks.len() > 1 && !self.has_work()
     }
 
     /// The id of the next task that is spawned here.

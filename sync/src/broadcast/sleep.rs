@@ -30,6 +30,10 @@ impl<V: Clone> WaitStrategy for UntilSent<'_, V> {
             false => Withdrawal::Served,
         }
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }
 
 /// Until there is no receiver.

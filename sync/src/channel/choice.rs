@@ -183,6 +183,10 @@ where
             false => Withdrawal::Withdrawn,
         }
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }
 
 impl<P> UntilClaimed<'_, P> {

@@ -263,6 +263,10 @@ impl<T> WaitStrategy for UntilSent<'_, T> {
         // SAFETY: the node is in this list or in none.
         withdrawal(why, || unsafe { self.channel.state.lock().withdraw_sender(&self.node) })
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }
 
 /// A receiver, until it was given a message.
@@ -313,6 +317,10 @@ impl<T> WaitStrategy for UntilReceived<'_, T> {
     fn before_awake(&self, why: Waking) -> Withdrawal {
         // SAFETY: the node is in this list or in none.
         withdrawal(why, || unsafe { self.channel.state.lock().withdraw_receiver(&self.node) })
+    }
+
+    fn may_spin(&self) -> bool {
+        true
     }
 }
 

@@ -213,4 +213,8 @@ impl<T> WaitStrategy for UntilHeard<'_, T> {
         }
         Withdrawal::Served
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }

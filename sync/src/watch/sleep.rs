@@ -77,6 +77,10 @@ impl WaitStrategy for UntilChanged<'_> {
             false => Withdrawal::Served,
         }
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }
 
 /// Until there is no receiver.
