@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use super::Task;
 use super::header::Header;
+use crate::current;
 
 /// Until dropped, a suspension of the task is a panic; see [`forbid_suspend`].
 #[must_use = "a suspension is forbidden until this is dropped"]
@@ -49,6 +50,18 @@ impl Drop for ForbidSuspend {
             let forbidden = &task.header().forbidden;
             forbidden.set(forbidden.get() - 1);
         }
+    }
+}
+
+/// Panics if the caller is a task that must not suspend: for operations that give something up before they may have to wait
+/// to get it back, and must not unwind between the two.
+///
+/// # Panics
+/// Where [`forbid_suspend`] forbids a suspension.
+#[track_caller]
+pub fn check_may_suspend() {
+    if let Some(task) = current::task() {
+        check(task.header());
     }
 }
 

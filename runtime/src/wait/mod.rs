@@ -21,6 +21,7 @@ pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle};
 
 pub use crate::task::cancel::{cancellation_point, checkpoint, unwind_cancelled, unwinds_from_cancel};
+pub use crate::task::forbid::check_may_suspend;
 pub use crate::worker::budget::charge;
 
 /// How one sleep is published, and how it is withdrawn.

@@ -158,6 +158,8 @@ unsafe impl lock_api::RawMutexFair for RawMutex {
 
     unsafe fn bump(&self, _guard: &mut GuardNoSend) {
         if self.line.has_waiters() {
+            // The guard stands for the lock also if this unwinds: so not between the two.
+            wait::check_may_suspend();
             self.pass_on(|_| Manner::HandOver);
             // Not by `lock`: it cannot be locked twice.
             let _ = self.acquire(wait::owner().get(), None);

@@ -321,6 +321,8 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
     unsafe fn bump_shared(&self, _guard: &mut GuardNoSend) {
         // Who is the upgradable reader too would wait for itself.
         if self.state.look().closed && !self.is_mine() {
+            // The guard stands for the hold also if this unwinds: so not between the two.
+            wait::check_may_suspend();
             self.leave_read();
             let _ = self.wait_to_read(None);
         }
@@ -328,6 +330,8 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
 
     unsafe fn bump_exclusive(&self, _guard: &mut GuardNoSend) {
         if self.state.look().awaited {
+            // As in `bump_shared`.
+            wait::check_may_suspend();
             self.leave_write(None);
             let _ = self.wait_to_claim(Claim::Write, None);
             let _ = self.acquired();
@@ -413,6 +417,8 @@ unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
 
     unsafe fn bump_upgradable(&self, _guard: &mut GuardNoSend) {
         if self.state.look().awaited {
+            // As in `bump_shared`.
+            wait::check_may_suspend();
             self.leave_upgradable(None);
             let _ = self.wait_to_claim(Claim::Upgradable, None);
             let _ = self.acquired();
