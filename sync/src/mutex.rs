@@ -31,7 +31,7 @@ pub use raw::RawMutex;
 /// # Panics
 /// `lock` panics when the calling task or thread has it locked already, for it would wait for itself for ever; the message
 /// names the task. That holds for who has given its guard away, too, until the guard is dropped. `try_lock` just fails then,
-/// and the timed forms wait out their time.
+/// and the timed forms wait out their time, unless it is so long that there is no deadline.
 ///
 /// # Deadlocks
 /// A guard that is forgotten leaves the lock locked for ever. So do two tasks of which each waits for the other's lock.

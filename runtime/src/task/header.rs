@@ -13,6 +13,7 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence};
+use std::task::Waker;
 
 use super::bounds::Bound;
 use super::join::Join;
@@ -308,10 +309,11 @@ impl TaskRef {
     }
 }
 
-unsafe fn queue(waiter: NonNull<Waiter>) {
+unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     // SAFETY: a waiter of this kind is the first field of a header; it was asleep and this wake claimed it, so it stays
     // where it is until it is queued.
     crate::worker::wake(TaskRef::new(waiter.cast()));
+    None
 }
 
 unsafe fn retain(waiter: NonNull<Waiter>) {

@@ -1,5 +1,9 @@
 //! Waking many.
 
+use std::iter::once;
+use std::task::Waker;
+
+use super::waiter::call;
 use super::{Lock, RawWake};
 
 /// How many are taken under one hold of the lock.
@@ -23,9 +27,22 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
                 taken += 1;
             }
         }
-        batch.into_iter().flatten().for_each(RawWake::wake);
+        let mut wakes = batch.into_iter().flatten();
+        if let Some(waker) = wakes.find_map(RawWake::land) {
+            call_after(waker, wakes);
+        }
         if taken < BATCH {
             return;
         }
     }
+}
+
+/// Lands the other wakes of the batch before it calls the wakers of futures: one of those may drop a future whose wake is
+/// among them, and such a drop waits for the landing.
+#[cold]
+fn call_after(first: Waker, others: impl Iterator<Item = RawWake>) {
+    let mut wakers = [const { None }; BATCH];
+    let all = once(first).chain(others.filter_map(RawWake::land));
+    wakers.iter_mut().zip(all).for_each(|(place, waker)| *place = Some(waker));
+    wakers.into_iter().flatten().for_each(call);
 }

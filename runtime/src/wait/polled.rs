@@ -1,7 +1,6 @@
 //! Futures as waiters: a strategy that sleeps between two polls.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use std::task::{Context, Poll, Waker};
 
 use super::word::Fallen;
 use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal};
-use crate::task::raw::drop_payload;
 
 /// The counted cell that wakers find a future by.
 #[repr(C)]
@@ -158,19 +156,14 @@ impl Cell {
     }
 }
 
-unsafe fn queue(waiter: NonNull<Waiter>) {
+unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     // SAFETY: a waiter of this kind is the first field of a `Cell` in an `Arc`, which a raw waker's sleep keeps alive
     // until `released`, and a retained one counts.
     let cell = unsafe { waiter.cast::<Cell>().as_ref() };
     let waker = cell.lock().take();
     // Release: pairs with the Acquire in `await_landing`. The last touch of the cell.
     cell.released.store(true, Ordering::Release);
-    if let Some(waker) = waker
-        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake()))
-    {
-        // Its message has been printed; this may be a worker, which goes on.
-        drop_payload(payload);
-    }
+    waker
 }
 
 unsafe fn retain(waiter: NonNull<Waiter>) {

@@ -6,6 +6,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
 use std::thread::{self, Thread};
 use std::time::Instant;
 
@@ -96,13 +97,14 @@ fn block(place: &Place, deadline: Option<Instant>, epoch: super::word::Epoch) ->
     if word.why().notified { Waking::Notified } else { Waking::TimedOut }
 }
 
-unsafe fn queue(waiter: NonNull<Waiter>) {
+unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     // SAFETY: a waiter of this kind is the first field of a `Place`, which waits for `released` before it goes on.
     let place = unsafe { waiter.cast::<Place>().as_ref() };
     let thread = place.thread.clone();
     // Release: pairs with the Acquire in `await_release`. The last touch of the place.
     place.released.store(true, Ordering::Release);
     thread.unpark();
+    None
 }
 
 unsafe fn retain(waiter: NonNull<Waiter>) {

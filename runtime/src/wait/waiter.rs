@@ -4,17 +4,22 @@
 //! differ in a [`Kind`]: how the waiter is made to run again, and how it is kept alive.
 
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::task::Waker;
 
 use super::word::{Epoch, Woke, Word};
+use crate::task::raw::drop_payload;
 
 /// What differs between the kinds of waiter.
 pub(crate) struct Kind {
-    /// Makes a waiter run that its waker found asleep.
+    /// Makes a waiter run that its waker found asleep. Of a future it hands out whom to [`call`] for that: code of the
+    /// user's, which may do anything, also end other sleeps and wait for their wakes. So the caller lands the wakes that it
+    /// owes before it calls.
     ///
     /// # Safety
     /// The caller's wake answered [`Woke::Queue`]; it is called once for that wake, and the waiter is not touched after.
-    pub(crate) queue: unsafe fn(NonNull<Waiter>),
+    pub(crate) queue: unsafe fn(NonNull<Waiter>) -> Option<Waker>,
     /// Counts one more owner. The caller borrows from one.
     pub(crate) retain: unsafe fn(NonNull<Waiter>),
     /// Gives one counted ownership up.
@@ -78,13 +83,30 @@ impl RawWake {
     /// Notifies the sleeper. Not to be called with a lock held: on a worker it queues the task, elsewhere it may make a
     /// system call.
     pub fn wake(self) {
+        if let Some(waker) = self.land() {
+            call(waker);
+        }
+    }
+
+    /// Notifies the sleeper, and hands out whom to [`call`] for it, once all other wakes have landed.
+    pub(super) fn land(self) -> Option<Waker> {
         // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
         let waiter = unsafe { self.0.as_ref() };
         let kind = waiter.kind;
-        if waiter.word.notify() == Woke::Queue {
+        match waiter.word.notify() {
             // SAFETY: this wake answered `Queue`.
-            unsafe { (kind.queue)(self.0) }
+            Woke::Queue => unsafe { (kind.queue)(self.0) },
+            Woke::Left => None,
         }
+    }
+}
+
+/// Calls the waker of a future. A panic of its ends here: this may be a worker, which goes on.
+#[cold]
+pub(super) fn call(waker: Waker) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // Its message has been printed.
+        drop_payload(payload);
     }
 }
 
@@ -104,9 +126,11 @@ impl RetainedWake {
     pub fn wake(&self) {
         // SAFETY: this handle counts, so the waiter is alive.
         let waiter = unsafe { self.waiter.as_ref() };
-        if waiter.word.notify_in(self.epoch) == Woke::Queue {
+        if waiter.word.notify_in(self.epoch) == Woke::Queue
             // SAFETY: this wake answered `Queue`.
-            unsafe { (waiter.kind.queue)(self.waiter) }
+            && let Some(waker) = unsafe { (waiter.kind.queue)(self.waiter) }
+        {
+            call(waker);
         }
     }
 }

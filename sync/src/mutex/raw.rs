@@ -172,11 +172,20 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
     type Duration = Duration;
     type Instant = Instant;
 
+    #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<GuardNoSend> {
         let me = wait::owner().get();
-        // Beyond what the clock can tell there is no deadline.
-        let taken = self.line.take_free(me) || self.acquire(me, Instant::now().checked_add(timeout));
-        taken.then(GuardNoSend::new)
+        if self.line.take_free(me) {
+            return Some(GuardNoSend::new());
+        }
+        match Instant::now().checked_add(timeout) {
+            Some(deadline) => self.acquire(me, Some(deadline)).then(GuardNoSend::new),
+            // Beyond what the clock can tell there is no deadline.
+            None => {
+                self.lock_slow(me);
+                Some(GuardNoSend::new())
+            }
+        }
     }
 
     fn try_lock_until(&self, deadline: Instant) -> Option<GuardNoSend> {
