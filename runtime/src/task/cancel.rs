@@ -13,7 +13,7 @@ use super::{Task, TaskRef, header::Header};
 use crate::current;
 use crate::report::say;
 use crate::wait::word::Woke;
-use crate::worker::budget::charge;
+use crate::worker::budget::overdrawn;
 
 /// After how many swallowed cancellations a task is named on standard error.
 const PATIENCE: u32 = 100;
@@ -92,10 +92,13 @@ pub fn cancellation_point() {
     }
 }
 
+/// False if nothing can end the code that runs; a scope may, whose time is only known to the clock.
+fn may_end(header: &Header) -> bool {
+    header.is_marked() || !header.bounds.get().is_null()
+}
+
 fn is_due(header: &Header) -> bool {
-    (header.is_marked() || !header.bounds.get().is_null())
-        && !std::thread::panicking()
-        && header.hit(Look::Clock).is_some()
+    may_end(header) && !std::thread::panicking() && header.hit(Look::Clock).is_some()
 }
 
 /// True if the next cancellation point unwinds the code that runs: its task was cancelled, or the time ran out, or the token
@@ -144,22 +147,26 @@ pub fn yield_if_due() {
 }
 
 /// The begin of an operation that may complete without a wait: a [`cancellation_point`], and a
-/// [`charge`] that comes before the operation instead of after it, for the price of one.
+/// [`charge`](crate::wait::charge) that comes before the operation instead of after it, for the price of one.
 #[inline]
 pub fn checkpoint() {
-    let due = current::with_worker(|worker| {
+    let found = current::with_worker(|worker| {
         let overdrawn = worker.charge();
-        overdrawn || worker.running().is_some_and(|task| task.header().is_marked())
+        (overdrawn, worker.running().is_some_and(|task| may_end(task.header())))
     });
-    if due == Some(true) {
-        checkpoint_slow();
+    if let Some((overdrawn, may_end)) = found
+        && (overdrawn || may_end)
+    {
+        checkpoint_slow(overdrawn);
     }
 }
 
 #[cold]
-fn checkpoint_slow() {
+fn checkpoint_slow(is_overdrawn: bool) {
     cancellation_point();
-    charge();
+    if is_overdrawn {
+        overdrawn();
+    }
 }
 
 /// True while the current task unwinds from its cancellation.

@@ -34,6 +34,9 @@ impl From<Elapsed> for io::Error {
 /// deadline counts, and the outermost one that has passed is where the unwinding ends. Code that does not wait is not
 /// interrupted: if `f` returns, late or not, its value counts.
 ///
+/// In a destructor that runs while the task unwinds it ends nothing, for a second unwinding would end the process: an operation
+/// needs a deadline of its own there.
+///
 /// The lock of a mutex is waited for without a deadline, since its holder may be anybody: see
 /// [`task`](crate::task#cancellation) for the list.
 ///

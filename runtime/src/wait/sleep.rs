@@ -41,7 +41,7 @@ unsafe fn sleep_in(
     let header = task.header();
     forbid::check(header);
     let enclosing = if shielded { None } else { header.enclosing_deadline() };
-    let sleep = Sleep { task, own: deadline, until: earlier(deadline, enclosing) };
+    let sleep = Sleep { task, own: deadline, enclosing, until: earlier(deadline, enclosing) };
     let epoch = header.waiter.word.begin(shielded || !header.is_open());
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
@@ -73,6 +73,7 @@ fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> 
 struct Sleep {
     task: TaskRef,
     own: Option<Instant>,
+    enclosing: Option<Instant>,
     /// The earlier one of its own deadline and the enclosing one.
     until: Option<Instant>,
 }
@@ -84,6 +85,10 @@ impl Sleep {
     /// The task is the current one.
     unsafe fn last(&self, epoch: Epoch) -> Waking {
         let header = self.task.header();
+        // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
+        if self.enclosing.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Waking::Cancelled;
+        }
         loop {
             // SAFETY: by this function's contract.
             unsafe { leave_stack(self.task, self.until, epoch) };

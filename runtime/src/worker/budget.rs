@@ -15,8 +15,9 @@ pub fn charge() {
     }
 }
 
+/// The current task has used its turn up.
 #[cold]
-fn overdrawn() {
+pub(crate) fn overdrawn() {
     if let Some(task) = current::task()
         && !task.header().unconstrained.get()
         && task.header().forbidden.get() == 0
