@@ -148,6 +148,14 @@ impl<T> Sender<T> {
         self.closed_to(Instant::now().checked_add(timeout))
     }
 
+    /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if there is no receiver.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed_deadline(&self, deadline: Instant) -> bool {
+        self.closed_to(Some(deadline))
+    }
+
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
         if self.receiver_count() == 0 {

@@ -136,7 +136,7 @@ impl Once {
     /// If the caller runs in this very initialization.
     #[track_caller]
     pub fn wait_force(&self) {
-        self.await_completion(ONCE);
+        self.await_completion(ONCE, None);
     }
 
     /// As [`wait`](Once::wait), but no longer than `timeout`. True if an initializer has run to its end.
@@ -184,10 +184,10 @@ impl Once {
         }
     }
 
-    /// As `wait_force`.
+    /// As `wait_force`, until `deadline`.
     #[track_caller]
-    pub(crate) fn await_completion(&self, name: Name) {
-        self.wait_to(name, Role::Finisher, None);
+    pub(crate) fn await_completion(&self, name: Name, deadline: Option<Instant>) {
+        self.wait_to(name, Role::Finisher, deadline);
     }
 
     fn run(&self, state: &OnceState, f: impl FnOnce(&OnceState) -> End) {

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::time::{Duration, Instant};
 
 use crate::once::{End, Name, Once};
 
@@ -71,9 +72,36 @@ impl<T> OnceCell<T> {
     /// If the caller runs in an initializer of this cell.
     #[track_caller]
     pub fn wait(&self) -> &T {
-        self.once.await_completion(NAME);
+        self.once.await_completion(NAME, None);
         // SAFETY: the wait ends when it is completed.
         unsafe { self.value_unchecked() }
+    }
+
+    /// Waits until the cell is full, but no longer than `timeout`. `None` if it is not.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// As for [`wait`](OnceCell::wait).
+    #[track_caller]
+    pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
+        // Beyond what the clock can tell there is no deadline.
+        self.once.await_completion(NAME, Instant::now().checked_add(timeout));
+        self.get()
+    }
+
+    /// Waits until the cell is full, but not beyond `deadline`. `None` if it is not.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// As for [`wait`](OnceCell::wait).
+    #[track_caller]
+    pub fn wait_deadline(&self, deadline: Instant) -> Option<&T> {
+        self.once.await_completion(NAME, Some(deadline));
+        self.get()
     }
 
     /// Fills the cell with `value`. While another call fills it, this waits for the outcome.

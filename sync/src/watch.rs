@@ -187,6 +187,14 @@ impl<T> Sender<T> {
         self.closed_to(Instant::now().checked_add(timeout))
     }
 
+    /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if there is no receiver.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn closed_deadline(&self, deadline: Instant) -> bool {
+        self.closed_to(Some(deadline))
+    }
+
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
         if self.is_closed() {
@@ -331,6 +339,21 @@ impl<T> Receiver<T> {
         timeout: Duration,
     ) -> Result<Ref<'_, T>, RecvTimeoutError> {
         self.wait_for_to(wanted, Instant::now().checked_add(timeout))
+    }
+
+    /// As [`wait_for`](Receiver::wait_for), but no longer than to `deadline`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// As for [`wait_for_timeout`](Receiver::wait_for_timeout).
+    pub fn wait_for_deadline(
+        &mut self,
+        wanted: impl FnMut(&T) -> bool,
+        deadline: Instant,
+    ) -> Result<Ref<'_, T>, RecvTimeoutError> {
+        self.wait_for_to(wanted, Some(deadline))
     }
 
     fn wait_for_to(

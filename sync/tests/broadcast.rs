@@ -554,3 +554,14 @@ fn it_is_sent_and_shared_between_threads() {
     shared::<Receiver<String>>();
     sent(channel::<String>(1).1.recv_async());
 }
+
+#[test]
+fn the_wait_for_the_end_of_all_receivers_may_have_a_deadline() {
+    everywhere(|| {
+        let (sender, receiver) = channel::<u32>(1);
+        let soon = || Instant::now() + Duration::from_millis(2);
+        assert!(!sender.closed_deadline(soon()));
+        drop(receiver);
+        assert!(sender.closed_deadline(soon()));
+    });
+}

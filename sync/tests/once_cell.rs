@@ -5,7 +5,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, in_tasks, pause};
 use fibra_sync::OnceCell;
@@ -194,4 +194,21 @@ fn it_is_shared_by_threads() {
     shared::<OnceCell<String>>();
     static CELL: OnceCell<String> = OnceCell::new();
     assert_eq!(CELL.get(), None);
+}
+
+#[test]
+fn a_wait_with_a_timeout_ends_with_the_value_or_without() {
+    everywhere(|| {
+        let cell = Arc::new(OnceCell::new());
+        let begin = Instant::now();
+        assert_eq!(cell.wait_timeout(Duration::from_millis(2)), None);
+        assert!(begin.elapsed() >= Duration::from_millis(2));
+        assert_eq!(cell.wait_deadline(begin), None);
+        let other = Arc::clone(&cell);
+        let waiter = beside(move || other.wait_timeout(Duration::MAX).copied());
+        pause();
+        cell.set(5).unwrap();
+        assert_eq!(waiter.join(), Some(5));
+        assert_eq!(cell.wait_deadline(begin), Some(&5));
+    });
 }

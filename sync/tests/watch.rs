@@ -398,3 +398,16 @@ fn it_is_sent_and_shared_between_threads() {
     shared::<Receiver<String>>();
     sent(channel(1).1.changed_async());
 }
+
+#[test]
+fn each_wait_may_have_a_deadline() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel(1);
+        let soon = || Instant::now() + Duration::from_millis(2);
+        assert!(receiver.wait_for_deadline(|value| *value == 2, soon()).is_err());
+        assert_eq!(*receiver.wait_for_deadline(|value| *value == 1, soon()).unwrap(), 1);
+        assert!(!sender.closed_deadline(soon()));
+        drop(receiver);
+        assert!(sender.closed_deadline(soon()));
+    });
+}
