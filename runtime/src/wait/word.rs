@@ -108,7 +108,10 @@ impl Word {
     /// Wakes the present sleep, whatever its epoch. For wakers that unlinked the sleeper under its list's lock.
     pub(crate) fn notify(&self) -> Woke {
         // Release: pairs with the Acquire in `why`. Acquire: pairs with `fall_asleep`.
-        Self::owed(self.0.fetch_or(NOTIFIED, Ordering::AcqRel))
+        // An addition, as in `fall_asleep`: of one sleep one such wake is made at the most, and none beside a counted one.
+        let before = self.0.fetch_add(NOTIFIED, Ordering::AcqRel);
+        debug_assert!(before & NOTIFIED == 0, "a sleep is notified once");
+        Self::owed(before)
     }
 
     /// Wakes sleep `epoch`, and does nothing to any other.
