@@ -2,10 +2,10 @@
 //! [`AutoResetEvent`](crate::AutoResetEvent).
 //!
 //! ```text
-//!  63                                    1    0
-//! ┌───────────────────────────────────────┬─────────┐
-//! │ free permits                          │ WAITERS │
-//! └───────────────────────────────────────┴─────────┘
+//!  63                             2    1        0
+//! ┌────────────────────────────────┬────────┬─────────┐
+//! │ free permits                   │ LOCKED │ WAITERS │
+//! └────────────────────────────────┴────────┴─────────┘
 //!
 //!                 take                                     enlist, under the lock
 //!   free, nobody ──────▶ fewer free, nobody ────────────────────────────────────▶ free, WAITERS
@@ -15,8 +15,11 @@
 //! ```
 //!
 //! * While WAITERS is clear the word is all there is, and every change is one compare-exchange.
-//! * While WAITERS is set the word is only changed under the lock, so that plain loads and stores do there, and only what
-//!   the longest waiter asks for leaves it: nobody overtakes, and a waiter finds its permits taken for it when it wakes.
+//! * LOCKED, the list's lock, is only ever set together with WAITERS: who goes to sleep first takes the lock and says that
+//!   it waits by one exchange, and where nobody waits there is nothing to lock. It is held for a handful of instructions.
+//! * While WAITERS is set the word is only changed by who takes the lock or has it. So the one who has it gives it back by a
+//!   plain store, and only what the longest waiter asks for leaves the word: nobody overtakes, and a waiter finds its permits
+//!   taken for it when it wakes.
 //! * WAITERS is set whenever the list is not empty. A sleeper that withdraws may leave the bit over an empty list, until
 //!   it calls `serve`, which it does at once.
 //!
@@ -25,19 +28,32 @@
 //! auto-reset event.
 //!
 //! Rejected: a count below zero for those who wait, as Preshing has it. It cannot tell how many permits each of them wants, and
-//! a waiter whose time runs out has to correct it beside wakers who count on it.
+//! a waiter whose time runs out has to correct it beside wakers who count on it. And a lock beside the word: to go to sleep and
+//! to be served would be two locked instructions each instead of one.
 
-use crate::primitive::{AtomicU64, Ordering};
+use crate::primitive::{AtomicU64, Ordering, UnsafeCell, spin_loop, yield_now};
+use crate::wait::RawWake;
 use crate::wait::list::{List, Node};
-use crate::wait::{Lock, RawWake};
 
 const WAITERS: u64 = 1;
-const ONE_PERMIT: u64 = 2;
+const LOCKED: u64 = 1 << 1;
+const ONE_PERMIT: u64 = 1 << 2;
 
 /// Free permits, and a list of how many each waiter wants.
 pub(crate) struct Permits {
     word: AtomicU64,
-    waiters: Lock<List<usize>>,
+    /// Of who has set LOCKED.
+    waiters: UnsafeCell<List<usize>>,
+}
+
+// SAFETY: the list is only reached by the one who has set LOCKED, as by a lock; so that the list is `Send` is what it takes.
+unsafe impl Sync for Permits {}
+
+/// The lock on the list, and what the word held when it was taken. Whoever has it gives it back by [`Locked::unlock`].
+#[must_use]
+struct Locked<'a> {
+    permits: &'a Permits,
+    free: usize,
 }
 
 /// Whom a change has served: the caller wakes them, once it holds no lock.
@@ -66,7 +82,7 @@ impl Permits {
     pub(crate) const MAX: usize = usize::MAX >> 3;
 
     pub(crate) const fn new(free: usize) -> Self {
-        Permits { word: AtomicU64::new(free as u64 * ONE_PERMIT), waiters: Lock::new(List::new()) }
+        Permits { word: AtomicU64::new(free as u64 * ONE_PERMIT), waiters: UnsafeCell::new(List::new()) }
     }
 
     /// How many are free now. Those that wait may want more.
@@ -110,13 +126,14 @@ impl Permits {
 
     #[inline(never)]
     fn put_slow(&self, grown: impl Fn(usize) -> usize) -> Option<Served> {
-        let mut waiters = self.waiters.lock();
         loop {
-            // Acquire: pairs with the Release of earlier changes, whose store this one replaces.
-            let seen = self.word.load(Ordering::Acquire);
-            if seen & WAITERS != 0 {
-                let free = grown(free_in(seen));
-                return (free <= Self::MAX).then(|| self.serve_front(&mut waiters, free));
+            if let Some(locked) = self.lock() {
+                let (before, free) = (locked.free, grown(locked.free));
+                if free > Self::MAX {
+                    locked.unlock(before);
+                    return None;
+                }
+                return Some(locked.serve_front(free));
             }
             // They were served, or left, before the lock was taken.
             match self.change(&grown, Ordering::Release) {
@@ -129,32 +146,26 @@ impl Permits {
 
     /// Serves the longest waiter, if what is free is enough for it.
     pub(crate) fn serve(&self) -> Served {
-        let mut waiters = self.waiters.lock();
-        // Acquire: as in `put_slow`.
-        let seen = self.word.load(Ordering::Acquire);
-        match seen & WAITERS {
-            0 => Served::NOBODY,
-            _ => self.serve_front(&mut waiters, free_in(seen)),
+        match self.lock() {
+            Some(locked) => {
+                let free = locked.free;
+                locked.serve_front(free)
+            }
+            None => Served::NOBODY,
         }
     }
 
     /// Takes away as many free permits as there are, up to `most`. How many.
     pub(crate) fn remove(&self, most: usize) -> usize {
         let fewer = |free: usize| free - free.min(most);
-        // Relaxed: nothing is published, and what others did for these permits is of no use to anybody.
-        if let Changed::From(free) = self.change(fewer, Ordering::Relaxed) {
-            return free - fewer(free);
-        }
-        let mut waiters = self.waiters.lock();
         loop {
-            // Acquire: as in `put_slow`.
-            let seen = self.word.load(Ordering::Acquire);
-            if seen & WAITERS != 0 {
-                let free = free_in(seen);
-                self.settle(&mut waiters, fewer(free));
+            // Relaxed: nothing is published, and what others did for these permits is of no use to anybody.
+            if let Changed::From(free) = self.change(fewer, Ordering::Relaxed) {
                 return free - fewer(free);
             }
-            if let Changed::From(free) = self.change(fewer, Ordering::Relaxed) {
+            if let Some(locked) = self.lock() {
+                let free = locked.free;
+                locked.unlock(fewer(free));
                 return free - fewer(free);
             }
         }
@@ -164,22 +175,30 @@ impl Permits {
     ///
     /// # Safety
     /// As for [`List::push_back`]; this lock is the list's.
+    #[inline]
     pub(crate) unsafe fn enlist(&self, node: &Node<usize>, wake: RawWake) -> bool {
-        let mut waiters = self.waiters.lock();
-        // Relaxed: the exchange decides, or the bit, which is only cleared under this lock.
+        let mut rounds = 0;
+        // Relaxed: the exchange decides.
         let mut seen = self.word.load(Ordering::Relaxed);
-        while seen & WAITERS == 0 {
+        loop {
+            if seen & LOCKED != 0 {
+                seen = self.relax(&mut rounds);
+                continue;
+            }
             let rest = rest(seen, *node.data());
-            let next = rest.unwrap_or(seen | WAITERS);
-            // Acquire: pairs with the Release in `put`, for the case that permits are taken.
+            let next = rest.unwrap_or(seen | WAITERS | LOCKED);
+            // Acquire: pairs with the Release in `put`, for the case that permits are taken, and with that in `unlock`.
             match self.word.compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) if rest.is_some() => return false,
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
+        let mut locked = Locked { permits: self, free: free_in(seen) };
         // SAFETY: the caller's contract.
-        unsafe { waiters.push_back(node, wake) };
+        unsafe { locked.waiters().push_back(node, wake) };
+        let free = locked.free;
+        locked.unlock(free);
         true
     }
 
@@ -188,8 +207,47 @@ impl Permits {
     /// # Safety
     /// The node is in this queue or in none.
     pub(crate) unsafe fn withdraw(&self, node: &Node<usize>) -> bool {
+        // Without WAITERS the list is empty.
+        let Some(mut locked) = self.lock() else { return false };
         // SAFETY: the caller's contract.
-        unsafe { self.waiters.lock().remove(node) }
+        let withdrawn = unsafe { locked.waiters().remove(node) };
+        // WAITERS stays for `serve`, also over an empty list.
+        locked.put_back();
+        withdrawn
+    }
+
+    /// Takes the lock on the list, if somebody waits.
+    #[inline]
+    fn lock(&self) -> Option<Locked<'_>> {
+        let mut rounds = 0;
+        // Acquire, here and below, for the answer that nobody waits: pairs with the Release in `unlock`, as a lock does.
+        let mut seen = self.word.load(Ordering::Acquire);
+        while seen & WAITERS != 0 {
+            if seen & LOCKED != 0 {
+                seen = self.relax(&mut rounds);
+                continue;
+            }
+            // Acquire: pairs with the Release in `unlock`, and in changes before there were waiters.
+            match self.word.compare_exchange_weak(seen, seen | LOCKED, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return Some(Locked { permits: self, free: free_in(seen) }),
+                Err(now) => seen = now,
+            }
+        }
+        None
+    }
+
+    /// Waits a moment for who has the lock. What the word is then.
+    #[cold]
+    fn relax(&self, rounds: &mut u32) -> u64 {
+        *rounds += 1;
+        // The holder may have been preempted.
+        if rounds.is_multiple_of(64) {
+            yield_now()
+        } else {
+            spin_loop()
+        }
+        // Acquire: as in `lock`.
+        self.word.load(Ordering::Acquire)
     }
 
     /// Changes the number of free permits, if nobody waits.
@@ -209,24 +267,46 @@ impl Permits {
         }
         Changed::Waiters
     }
+}
 
-    /// Under the lock and with WAITERS set: serves the longest waiter out of `free` permits, and writes down what is left.
-    fn serve_front(&self, waiters: &mut List<usize>, free: usize) -> Served {
+impl Locked<'_> {
+    fn waiters(&mut self) -> &mut List<usize> {
+        // SAFETY: LOCKED is set by the one who has this, so nobody else reaches the list.
+        unsafe { &mut *self.permits.waiters.get() }
+    }
+
+    /// Serves the longest waiter out of `free` permits, and unlocks with what is left.
+    #[inline]
+    fn serve_front(mut self, free: usize) -> Served {
         let mut wanted = 0;
+        let waiters = self.waiters();
         let first = waiters.pop_front_if(|&wants| {
             wanted = wants;
             wants <= free
         });
         let left = if first.is_some() { free - wanted } else { free };
-        self.settle(waiters, left);
         let more = first.is_some() && waiters.front().is_some_and(|&wants| wants <= left);
+        self.unlock(left);
         Served { first, more }
     }
 
-    fn settle(&self, waiters: &mut List<usize>, free: usize) {
-        let bit = if waiters.is_empty() { 0 } else { WAITERS };
-        // Release: pairs with the Acquire in `take`; the callers' Acquire passes on what earlier changes published.
-        self.word.store((free as u64 * ONE_PERMIT) | bit, Ordering::Release);
+    /// Writes down how many permits are free, and unlocks.
+    #[inline]
+    fn unlock(mut self, free: usize) {
+        let bit = if self.waiters().is_empty() { 0 } else { WAITERS };
+        self.store(free, bit);
+    }
+
+    /// Unlocks, and leaves the word as it was.
+    fn put_back(self) {
+        self.store(self.free, WAITERS);
+    }
+
+    #[inline]
+    fn store(&self, free: usize, bit: u64) {
+        // Release: pairs with the Acquire in `take`, `lock` and `enlist`; the Acquire of this lock passes on what earlier
+        // changes published. A plain store: while WAITERS is set only this holder changes the word.
+        self.permits.word.store((free as u64 * ONE_PERMIT) | bit, Ordering::Release);
     }
 }
 
