@@ -238,6 +238,7 @@ impl Permits {
 
     /// Waits a moment for who has the lock. What the word is then.
     #[cold]
+    #[inline(never)]
     fn relax(&self, rounds: &mut u32) -> u64 {
         *rounds += 1;
         // The holder may have been preempted.

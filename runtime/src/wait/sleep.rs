@@ -49,17 +49,36 @@ unsafe fn sleep_in(
         Asleep::Stay if how.may_spin() && spin_until(|| header.waiter.word.why().notified) => {
             Waking::Notified
         }
-        // SAFETY: by this function's contract.
-        Asleep::Stay => unsafe { sleep.last(epoch) },
+        // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
+        Asleep::Stay if sleep.is_late() => Waking::Cancelled,
+        Asleep::Stay => {
+            // SAFETY: by this function's contract.
+            unsafe { leave_stack(task, sleep.until, epoch) };
+            match header.waiter.word.why().notified {
+                true => Waking::Notified,
+                // SAFETY: as above.
+                false => unsafe { sleep.last(epoch) },
+            }
+        }
     };
     if how.before_awake(why) == Withdrawal::Withdrawn {
         return why;
     }
-    while !header.waiter.word.await_landing() {
-        // SAFETY: as above.
+    // SAFETY: as above.
+    unsafe { await_landing(task, epoch) };
+    Waking::Notified
+}
+
+/// Sleeps on, shielded, until the notification lands that is on its way.
+///
+/// # Safety
+/// `task` is the current task.
+#[cold]
+unsafe fn await_landing(task: TaskRef, epoch: Epoch) {
+    while !task.header().waiter.word.await_landing() {
+        // SAFETY: by this function's contract.
         unsafe { leave_stack(task, None, epoch) };
     }
-    Waking::Notified
 }
 
 fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> {
@@ -79,19 +98,20 @@ struct Sleep {
 }
 
 impl Sleep {
-    /// Sleeps until something ends it that concerns it.
+    /// True if the time of a scope around it has passed.
+    fn is_late(&self) -> bool {
+        self.enclosing.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    /// What has ended the sleep; sleeps on while that does not concern it. For all but a notification, which is worth a shorter
+    /// way.
     ///
     /// # Safety
     /// The task is the current one.
+    #[cold]
     unsafe fn last(&self, epoch: Epoch) -> Waking {
         let header = self.task.header();
-        // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
-        if self.enclosing.is_some_and(|deadline| deadline <= Instant::now()) {
-            return Waking::Cancelled;
-        }
         loop {
-            // SAFETY: by this function's contract.
-            unsafe { leave_stack(self.task, self.until, epoch) };
             let why = header.waiter.word.why();
             match (why.notified, why.timed_out) {
                 (true, _) => return Waking::Notified,
@@ -102,6 +122,8 @@ impl Sleep {
                 // The cancel concerned code outside of a shield, or a scope that has ended.
                 (false, false) => header.waiter.word.go_on(),
             }
+            // SAFETY: by this function's contract.
+            unsafe { leave_stack(self.task, self.until, epoch) };
         }
     }
 }
@@ -110,10 +132,17 @@ impl Sleep {
 ///
 /// # Safety
 /// `task` is the current task.
+#[inline(always)]
 unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>, epoch: Epoch) {
     if let Some(deadline) = deadline {
-        current::with_worker(|worker| worker.arm_timer(task, deadline, epoch));
+        arm_timer(task, deadline, epoch);
     }
     // SAFETY: by this function's contract.
     unsafe { task.header().suspend(crate::coroutine::Stop::Asleep) };
+}
+
+/// Out of line, so that a sleep without a deadline, whose frame a wake returns through, is short.
+#[inline(never)]
+fn arm_timer(task: TaskRef, deadline: Instant, epoch: Epoch) {
+    current::with_worker(|worker| worker.arm_timer(task, deadline, epoch));
 }
