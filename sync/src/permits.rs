@@ -177,12 +177,11 @@ impl Permits {
     /// As for [`List::push_back`]; this lock is the list's.
     #[inline]
     pub(crate) unsafe fn enlist(&self, node: &Node<usize>, wake: RawWake) -> bool {
-        let mut rounds = 0;
         // Relaxed: the exchange decides.
         let mut seen = self.word.load(Ordering::Relaxed);
         loop {
             if seen & LOCKED != 0 {
-                seen = self.relax(&mut rounds);
+                seen = self.await_unlocked();
                 continue;
             }
             let rest = rest(seen, *node.data());
@@ -219,12 +218,11 @@ impl Permits {
     /// Takes the lock on the list, if somebody waits.
     #[inline]
     fn lock(&self) -> Option<Locked<'_>> {
-        let mut rounds = 0;
         // Acquire, here and below, for the answer that nobody waits: pairs with the Release in `unlock`, as a lock does.
         let mut seen = self.word.load(Ordering::Acquire);
         while seen & WAITERS != 0 {
             if seen & LOCKED != 0 {
-                seen = self.relax(&mut rounds);
+                seen = self.await_unlocked();
                 continue;
             }
             // Acquire: pairs with the Release in `unlock`, and in changes before there were waiters.
@@ -236,19 +234,25 @@ impl Permits {
         None
     }
 
-    /// Waits a moment for who has the lock. What the word is then.
+    /// Waits for who has the lock. What the word is then.
     #[cold]
     #[inline(never)]
-    fn relax(&self, rounds: &mut u32) -> u64 {
-        *rounds += 1;
-        // The holder may have been preempted.
-        if rounds.is_multiple_of(64) {
-            yield_now()
-        } else {
-            spin_loop()
+    fn await_unlocked(&self) -> u64 {
+        let mut rounds = 0_u32;
+        loop {
+            rounds += 1;
+            // The holder may have been preempted.
+            if rounds.is_multiple_of(64) {
+                yield_now()
+            } else {
+                spin_loop()
+            }
+            // Acquire: as in `lock`.
+            let seen = self.word.load(Ordering::Acquire);
+            if seen & LOCKED == 0 {
+                return seen;
+            }
         }
-        // Acquire: as in `lock`.
-        self.word.load(Ordering::Acquire)
     }
 
     /// Changes the number of free permits, if nobody waits.

@@ -3,8 +3,7 @@
 //! State words import from here and nowhere else, so that `tests/loom.rs` can build the very same source files over
 //! loom's types.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::cell::UnsafeCell;
 pub(crate) use std::hint::spin_loop;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::thread::yield_now;
