@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::runtime::Shared;
 use crate::task::TaskRef;
+use crate::task::locals::Locals;
 use crate::worker::Worker;
 
 thread_local! {
@@ -17,6 +18,10 @@ thread_local! {
     static POOL: Cell<Option<NonNull<Shared>>> = const { Cell::new(None) };
     /// The task whose closure such a thread runs, for reports.
     static POOL_TASK: Cell<Option<TaskRef>> = const { Cell::new(None) };
+    /// The values of task-locals on a thread that runs no task.
+    static LOCALS: Cell<Option<NonNull<Locals>>> = const { Cell::new(None) };
+    /// Drops them. Apart from the above, which destructors of other thread-locals may still ask for.
+    static END_OF_LOCALS: EndOfLocals = const { EndOfLocals };
 }
 
 /// The worker of this thread. The pointer is valid until the task that asked suspends: then the thread may change.
@@ -43,6 +48,51 @@ pub(crate) fn task() -> Option<TaskRef> {
 /// The task that runs on this thread, whatever it is doing; for reports, also from a signal handler.
 pub(crate) fn task_for_report() -> Option<TaskRef> {
     with_worker(|worker| worker.running())?
+}
+
+/// Where the values of task-locals are kept for the code that runs here. `None` on a plain thread that is past the end of
+/// its own. What the pointer shows stays until the task or the thread ends.
+#[inline]
+pub(crate) fn locals() -> Option<NonNull<Locals>> {
+    match task_for_report() {
+        Some(task) => Some(NonNull::from(task.header().locals())),
+        None => locals_off_workers(),
+    }
+}
+
+#[inline(never)]
+fn locals_off_workers() -> Option<NonNull<Locals>> {
+    if let Some(task) = POOL_TASK.get() {
+        return Some(NonNull::from(task.header().locals()));
+    }
+    LOCALS.get().or_else(|| {
+        END_OF_LOCALS.try_with(|_| ()).ok()?;
+        LOCALS.set(Some(NonNull::from(Box::leak(Box::default()))));
+        LOCALS.get()
+    })
+}
+
+/// What a task inherits that is spawned by the code that runs here. May suspend.
+pub(crate) fn heritage() -> Option<Box<Locals>> {
+    match task_for_report().or_else(pool_task) {
+        Some(task) => task.header().present_locals()?.bequeath(),
+        // SAFETY: this thread's own, and it does not end in here.
+        None => unsafe { LOCALS.get()?.as_ref() }.bequeath(),
+    }
+}
+
+struct EndOfLocals;
+
+impl Drop for EndOfLocals {
+    fn drop(&mut self) {
+        let Some(locals) = LOCALS.get() else { return };
+        // SAFETY: leaked by `locals_off_workers` on this thread; nothing but this function frees it. Destructors that run
+        // in here may ask for it.
+        unsafe { locals.as_ref() }.end();
+        LOCALS.set(None);
+        // SAFETY: as above; nobody finds it any more.
+        drop(unsafe { Box::from_raw(locals.as_ptr()) });
+    }
 }
 
 /// The runtime that this thread belongs to.

@@ -5,7 +5,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::forbid;
-use super::header::{Nature, Origin, TaskRef, Traits};
+use super::header::{Heritage, Nature, Origin, TaskRef, Traits};
+use super::locals::Locals;
 use super::raw::{self, Kin};
 use super::{JoinError, JoinHandle, Task};
 use crate::coroutine::Stop;
@@ -55,7 +56,8 @@ impl Builder {
     ///
     /// # Safety
     /// In all code that the task runs, over every suspension (of which each wait, lock, I/O and `yield_now` may be one):
-    /// * no value lives that is tied to a thread: `Rc`, a `MutexGuard` of std, anything that is not `Send`;
+    /// * no value lives that is tied to a thread: `Rc`, a `MutexGuard` of std, anything that is not `Send`; nor one in a
+    ///   [`TaskLocal`](super::TaskLocal), which lives until the task ends;
     /// * no reference to a thread-local lives, and no address of one: the compiler may keep such an address in a register
     ///   over any call that it can see through, so thread-locals are reached in functions only that do not suspend and are
     ///   not inlined into ones that do.
@@ -93,11 +95,12 @@ impl Builder {
     /// # Panics
     /// Off a worker.
     #[track_caller]
-    pub fn spawn_local<F, T>(self, f: F) -> JoinHandle<T>
+    pub fn spawn_local<F, T>(mut self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
+        self.inherit();
         // SAFETY: `f` and `T` are `'static`.
         let spawned = current::with_worker(|worker| unsafe { self.spawn_local_erased(worker, f) });
         spawned.unwrap_or_else(|| off_the_runtime("spawn_local"))
@@ -131,6 +134,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        self.inherit();
         let task = self.make(None, f, (), Nature::Blocking, runtime::reserve_ids(1));
         // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
         let handle = unsafe { JoinHandle::new(task) };
@@ -182,7 +186,7 @@ impl Builder {
 
     /// # Safety
     /// As for `spawn_kin`.
-    unsafe fn spawn_kin_on<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    unsafe fn spawn_kin_on<F, T, K>(mut self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
         K: Kin,
@@ -195,6 +199,7 @@ impl Builder {
             // SAFETY: by this function's contract.
             return unsafe { self.spawn_here(worker, f, kin) };
         }
+        self.inherit();
         let (task, handle) = match self.admit(shared, None, f, kin, runtime::reserve_ids(1)) {
             Ok(made) => made,
             Err(handle) => return handle,
@@ -211,11 +216,17 @@ impl Builder {
     /// # Safety
     /// As for `spawn_kin`, and `worker` is this thread's.
     #[inline]
-    unsafe fn spawn_here<F, T, K>(self, worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
+    unsafe fn spawn_here<F, T, K>(mut self, mut worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
         K: Kin,
     {
+        // SAFETY: by the contract.
+        if may_bequeath(unsafe { worker.as_ref() }) {
+            self.inherit();
+            // A clone may have suspended, and the task be on another worker since.
+            worker = current::worker().expect("tasks of a runtime stay on its workers");
+        }
         // SAFETY: by the contract; the reference is not used after `admit` has refused, which may suspend.
         let worker = unsafe { worker.as_ref() };
         match self.admit(worker.shared(), Some(worker), f, kin, worker.next_id()) {
@@ -287,7 +298,17 @@ impl Builder {
         )
     }
 
-    pub(crate) fn named_main(self) -> Self {
+    /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may suspend and panic.
+    #[cold]
+    fn inherit(&mut self) {
+        if let Some(heritage) = current::heritage() {
+            self.traits().heritage = Some(Heritage(heritage));
+        }
+    }
+
+    /// The task that a thread makes for a closure which it waits for.
+    pub(crate) fn named_main(mut self) -> Self {
+        self.inherit();
         self.name("main")
     }
 
@@ -304,6 +325,16 @@ impl fmt::Debug for Builder {
             .field("stack_size", &traits.and_then(|traits| traits.stack_size))
             .field("migratable", &self.migratable)
             .finish()
+    }
+}
+
+/// True if code that runs on this worker may have values that tasks inherit.
+#[inline]
+fn may_bequeath(worker: &Worker) -> bool {
+    match worker.running() {
+        Some(task) => task.header().present_locals().is_some_and(Locals::has_heirs),
+        // A hook that runs beside the tasks.
+        None => true,
     }
 }
 

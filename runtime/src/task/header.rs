@@ -8,7 +8,7 @@
 //! | `coroutine`, `timer`, `timed`, `slot` | the worker that the task is on |
 //! | the rest of the cells | the running task itself, or its worker while it does not run |
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use std::task::Waker;
 
 use super::bounds::Bound;
 use super::join::Join;
+use super::locals::Locals;
 use super::parking::Parking;
 use super::raw::VTable;
 use crate::coroutine::{Coroutine, Stop, Suspender};
@@ -51,7 +52,16 @@ pub(crate) enum Nature {
 pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) stack_size: Option<usize>,
+    pub(super) heritage: Option<Heritage>,
 }
+
+/// Clones of what the spawner has of values that tasks inherit, on their way into the task.
+pub(super) struct Heritage(pub(super) Box<Locals>);
+
+// SAFETY: keys that tasks inherit have values that are `Send`.
+unsafe impl Send for Heritage {}
+// SAFETY: nobody reaches into it by a shared reference.
+unsafe impl Sync for Heritage {}
 
 /// In the order of use: what every switch touches stands first and together.
 #[repr(C)]
@@ -86,6 +96,8 @@ pub(crate) struct Header {
     pub(crate) vtable: &'static VTable,
     pub(crate) id: u64,
     traits: Option<Box<Traits>>,
+    /// The values of task-locals, from the first one on.
+    locals: OnceCell<Box<Locals>>,
     pub(crate) slot: Cell<usize>,
     /// The worker in whose registry the task is, by index.
     pub(crate) registered: Cell<usize>,
@@ -109,7 +121,13 @@ static KIND: Kind = Kind { queue, retain, release };
 
 impl Header {
     #[inline(always)]
-    pub(crate) fn new(vtable: &'static VTable, origin: Origin) -> Self {
+    pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
+        let locals = match &mut origin.traits {
+            Some(traits) => {
+                traits.heritage.take().map_or_else(OnceCell::new, |Heritage(locals)| locals.into())
+            }
+            None => OnceCell::new(),
+        };
         Header {
             waiter: Waiter::new(&KIND),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -138,6 +156,7 @@ impl Header {
             registered: Cell::new(0),
             id: origin.id,
             traits: origin.traits,
+            locals,
             vtable,
         }
     }
@@ -148,6 +167,17 @@ impl Header {
 
     pub(crate) fn stack_size(&self) -> Option<usize> {
         self.traits.as_ref()?.stack_size
+    }
+
+    /// The values of its task-locals. For the task itself, and for who ends it un-run.
+    pub(crate) fn locals(&self) -> &Locals {
+        self.locals.get_or_init(Box::default)
+    }
+
+    /// The same, if there ever were any.
+    #[inline]
+    pub(crate) fn present_locals(&self) -> Option<&Locals> {
+        self.locals.get().map(Box::as_ref)
     }
 
     pub(crate) fn is_started(&self) -> bool {

@@ -12,6 +12,7 @@
 //! | `big_stack.rs` | code that needs more stack than its task has |
 //! | `forbid.rs` | code that must not suspend |
 //! | `shelf.rs` | memory of ended tasks, kept for new ones |
+//! | `local.rs`, `locals.rs` | `task_local!`, and where the values live |
 //! | `scope.rs` | tasks that borrow from their spawner |
 //! | `builder.rs` | `Builder` and the `spawn` family |
 //!
@@ -25,6 +26,7 @@
 //!   an entered tracing span, and std's lazy [`thread_local!`](std::thread_local) when its *initializer* suspends
 //!   (two tasks may then initialize it, and the value that the first one borrowed is dropped under it). Do not suspend
 //!   inside an initializer of a `thread_local!`; those with a `const` initializer are immune.
+//!   For values of a task's own there is [`task_local!`](crate::task_local).
 //! * A std lock that is held over a suspension blocks the whole worker if another task of that worker wants it.
 //! * An `extern "C"` frame between a cancellation point and the task's root aborts the process when it is unwound.
 //! * After `fork` only `exec` is of use: the workers do not exist in the child.
@@ -68,6 +70,8 @@ pub(crate) mod cancel;
 pub(crate) mod forbid;
 mod header;
 mod join;
+mod local;
+pub(crate) mod locals;
 mod park;
 mod parking;
 pub(crate) mod raw;
@@ -89,6 +93,7 @@ pub use forbid::{ForbidSuspend, forbid_suspend};
 pub(crate) use header::{Header, Nature, TaskRef};
 pub(crate) use join::{Join, JoinState, UntilDone};
 pub use join::{JoinError, JoinHandle};
+pub use local::{AccessError, TaskLocal};
 pub use park::{park, park_timeout};
 pub(crate) use raw::Kin;
 pub use scope::{Scope, ScopedJoinHandle, scope};

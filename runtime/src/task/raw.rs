@@ -20,6 +20,7 @@ use super::bounds::Bound;
 use super::cancel;
 use super::header::{Header, Origin, TaskRef};
 use super::join::{JoinError, JoinState};
+use super::locals::Locals;
 use super::shelf::{self, Shelf};
 
 #[repr(C)]
@@ -148,8 +149,10 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     let join = &task.header().join;
     // SAFETY: the task is alive until its runner gives up the runtime's count, after this.
     let kin = unsafe { kin_of::<F, T, K>(task) };
+    end_locals(task);
     if join.is_detached() {
         shielded(task, || drop_unclaimed(kin, output));
+        end_locals(task);
         let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
         return kin.ended();
     }
@@ -159,10 +162,27 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
         JoinState::Nobody => {}
         JoinState::Waiting(wake) => wake.wake(),
         // The handle was dropped between the look and the finish, and left the result to us.
-        // SAFETY: so the stage is ours.
-        JoinState::Detached => shielded(task, || unsafe { drop_output::<F, T, K>(task) }),
+        JoinState::Detached => {
+            // SAFETY: so the stage is ours.
+            shielded(task, || unsafe { drop_output::<F, T, K>(task) });
+            end_locals(task);
+        }
     }
     kin.ended();
+}
+
+/// Drops the values of task-locals. Those too that the destructor of an unclaimed result has entered: it finds none of
+/// before.
+#[inline]
+fn end_locals(task: TaskRef) {
+    if let Some(locals) = task.header().present_locals() {
+        end_present(task, locals);
+    }
+}
+
+#[cold]
+fn end_present(task: TaskRef, locals: &Locals) {
+    shielded(task, || locals.end());
 }
 
 unsafe fn read<F, T, K>(task: TaskRef, into: NonNull<()>) {
@@ -206,7 +226,12 @@ fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
 
 /// Drops a user's value; a panic of its destructor goes no further than its message.
 pub(crate) fn drop_quietly<V>(value: V) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+    quietly(|| drop(value));
+}
+
+/// Runs a user's destructors; a panic goes no further than its message.
+pub(super) fn quietly(f: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
         drop_payload(payload);
     }
 }
