@@ -29,9 +29,22 @@ pub(crate) fn say(line: fmt::Arguments<'_>) {
 }
 
 /// Ends the process when it is dropped: by an unwinding that would leave others with what they borrow gone.
-pub(crate) struct Bomb(pub(crate) &'static str);
+pub(crate) struct Bomb {
+    what: &'static str,
+    whose: &'static str,
+}
 
 impl Bomb {
+    /// For code of the runtime's own.
+    pub(crate) fn of_runtime(what: &'static str) -> Self {
+        Bomb { what, whose: "this is an error in the runtime or its driver" }
+    }
+
+    /// For code of the user's that must not unwind.
+    pub(crate) fn of_user(what: &'static str) -> Self {
+        Bomb { what, whose: "nobody can go on after that" }
+    }
+
     pub(crate) fn defuse(self) {
         std::mem::forget(self);
     }
@@ -39,7 +52,7 @@ impl Bomb {
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        say(format_args!("{}; this is an error in the runtime or its driver, aborting", self.0));
+        say(format_args!("{}; {}, aborting", self.what, self.whose));
         std::process::abort();
     }
 }

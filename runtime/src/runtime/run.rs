@@ -22,7 +22,7 @@ where
     // SAFETY: the handle is joined below before anything that `f` borrows can go: `join` on a plain thread ends only when
     // the task is done, or dropped un-run by a runtime that is ending.
     let handle = unsafe { Builder::new().named_main().spawn_erased(shared, f) };
-    let bomb = Bomb("the wait for a task that borrows has unwound");
+    let bomb = Bomb::of_runtime("the wait for a task that borrows has unwound");
     let result = handle.join();
     bomb.defuse();
     result.unwrap_or_else(|error| fail(error))

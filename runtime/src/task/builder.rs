@@ -8,6 +8,7 @@ use super::forbid;
 use super::header::{Heritage, Nature, Origin, TaskRef, Traits};
 use super::locals::Locals;
 use super::raw::{self, Kin};
+use super::switch::{Switch, SwitchHook};
 use super::{JoinError, JoinHandle, Task};
 use crate::coroutine::Stop;
 use crate::current;
@@ -47,6 +48,43 @@ impl Builder {
     /// Sets the size of the task's stack in bytes of address space, guard included; rounded up to a power of two.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.traits().stack_size = Some(bytes);
+        self
+    }
+
+    /// Sets what is called around the task's runs, for things that are tied to the thread but belong to the task: an entered
+    /// tracing span, a scoped thread-local. One that was set before is replaced.
+    ///
+    /// The hook is called on the task's own stack: with [`Switch::In`] before the task's first code and each time right after
+    /// it is back from a suspension, with [`Switch::Out`] right before each suspension and after the last code, destructors
+    /// of task-locals and of an unclaimed result included. Calls alternate, beginning with `In`, and an `Out` is the last. A
+    /// task that ends un-run off the workers has none. The hook itself is dropped in the task, when that has ended.
+    ///
+    /// It must not suspend: [`forbid_suspend`](super::forbid_suspend) holds inside, and no cancellation is raised.
+    ///
+    /// # Panics
+    /// Not itself. A panic of the hook, so also an attempt to suspend in it, ends the process: the task is half switched.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime::{self as fibra, task};
+    /// use std::cell::Cell;
+    /// thread_local! { static WHO: Cell<&'static str> = const { Cell::new("nobody") } }
+    ///
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let mut other = "me";
+    /// let swap = move |_: task::Switch| other = WHO.replace(other);
+    /// let task = task::Builder::new().on_switch(swap).spawn(|| {
+    ///     fibra::yield_now();
+    ///     WHO.get()
+    /// });
+    /// fibra::yield_now();
+    /// assert_eq!(WHO.get(), "nobody");
+    /// assert_eq!(task.join().unwrap(), "me");
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_switch(mut self, hook: impl FnMut(Switch) + Send + 'static) -> Self {
+        self.traits().on_switch = SwitchHook::new(hook);
         self
     }
 

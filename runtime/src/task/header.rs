@@ -20,6 +20,7 @@ use super::join::Join;
 use super::locals::Locals;
 use super::parking::Parking;
 use super::raw::VTable;
+use super::switch::{Switch, SwitchHook};
 use crate::coroutine::{Coroutine, Stop, Suspender};
 use crate::stack::Extent;
 use crate::timer;
@@ -53,6 +54,7 @@ pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) stack_size: Option<usize>,
     pub(super) heritage: Option<Heritage>,
+    pub(super) on_switch: SwitchHook,
 }
 
 /// Clones of what the spawner has of values that tasks inherit, on their way into the task.
@@ -80,6 +82,8 @@ pub(crate) struct Header {
     pub(crate) unconstrained: Cell<bool>,
     /// Its stack is of the reserve.
     pub(crate) on_reserve: Cell<bool>,
+    /// It has a hook around its switches.
+    hooked: Cell<bool>,
     pub(crate) park: Parking,
     /// How many panics of this task were under way when it was suspended, and are not in its thread's count now. Such a
     /// task may not change its thread.
@@ -122,12 +126,11 @@ static KIND: Kind = Kind { queue, retain, release };
 impl Header {
     #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
-        let locals = match &mut origin.traits {
-            Some(traits) => {
-                traits.heritage.take().map_or_else(OnceCell::new, |Heritage(locals)| locals.into())
-            }
-            None => OnceCell::new(),
-        };
+        let (mut locals, mut hooked) = (OnceCell::new(), false);
+        if let Some(traits) = &mut origin.traits {
+            locals = traits.heritage.take().map_or(locals, |Heritage(locals)| locals.into());
+            hooked = traits.on_switch.is_set();
+        }
         Header {
             waiter: Waiter::new(&KIND),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -146,6 +149,7 @@ impl Header {
             unwound: Cell::new(0),
             failure: Cell::new(None),
             on_reserve: Cell::new(false),
+            hooked: Cell::new(hooked),
             coroutine: UnsafeCell::new(None),
             suspender: Cell::new(ptr::null()),
             root: Cell::new(ptr::null()),
@@ -267,8 +271,41 @@ impl Header {
     /// The caller runs in this very task.
     #[inline]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
+        if self.hooked.get() {
+            // SAFETY: by this function's contract.
+            return unsafe { self.suspend_hooked(stop) };
+        }
         // SAFETY: the suspender is that of the stack that this code runs on, and stays while the task does.
         unsafe { (*self.suspender.get()).suspend(stop) };
+    }
+
+    /// # Safety
+    /// As for `suspend`.
+    #[cold]
+    unsafe fn suspend_hooked(&self, stop: Stop) {
+        self.switches(Switch::Out);
+        // SAFETY: as in `suspend`.
+        unsafe { (*self.suspender.get()).suspend(stop) };
+        self.switches(Switch::In);
+    }
+
+    /// Tells the hook, if there is one. By the task itself.
+    #[inline]
+    pub(super) fn switches(&self, switch: Switch) {
+        if self.hooked.get()
+            && let Some(traits) = &self.traits
+        {
+            traits.on_switch.call(self, switch);
+        }
+    }
+
+    /// Takes the hook away, for the end of the task.
+    #[inline]
+    pub(super) fn unhook(&self) -> Option<Box<dyn FnMut(Switch) + Send>> {
+        match self.hooked.replace(false) {
+            true => self.traits.as_ref()?.on_switch.take(),
+            false => None,
+        }
     }
 
     /// Runs `f` on the stack of the worker.

@@ -13,6 +13,7 @@
 //! | `forbid.rs` | code that must not suspend |
 //! | `shelf.rs` | memory of ended tasks, kept for new ones |
 //! | `local.rs`, `locals.rs` | `task_local!`, and where the values live |
+//! | `switch.rs` | hooks around the switches of a task |
 //! | `scope.rs` | tasks that borrow from their spawner |
 //! | `builder.rs` | `Builder` and the `spawn` family |
 //!
@@ -26,7 +27,7 @@
 //!   an entered tracing span, and std's lazy [`thread_local!`](std::thread_local) when its *initializer* suspends
 //!   (two tasks may then initialize it, and the value that the first one borrowed is dropped under it). Do not suspend
 //!   inside an initializer of a `thread_local!`; those with a `const` initializer are immune.
-//!   For values of a task's own there is [`task_local!`](crate::task_local).
+//!   [`Builder::on_switch`] puts such things right at each switch. For values of a task's own there is [`task_local!`](crate::task_local).
 //! * A std lock that is held over a suspension blocks the whole worker if another task of that worker wants it.
 //! * An `extern "C"` frame between a cancellation point and the task's root aborts the process when it is unwound.
 //! * After `fork` only `exec` is of use: the workers do not exist in the child.
@@ -77,6 +78,7 @@ mod parking;
 pub(crate) mod raw;
 mod scope;
 pub(crate) mod shelf;
+mod switch;
 mod timeout;
 mod token;
 
@@ -97,6 +99,7 @@ pub use local::{AccessError, TaskLocal};
 pub use park::{park, park_timeout};
 pub(crate) use raw::Kin;
 pub use scope::{Scope, ScopedJoinHandle, scope};
+pub use switch::Switch;
 pub use timeout::{Elapsed, timeout, timeout_at};
 pub use token::{CancelToken, Cancelled, DropGuard};
 

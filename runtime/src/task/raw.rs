@@ -22,6 +22,7 @@ use super::header::{Header, Origin, TaskRef};
 use super::join::{JoinError, JoinState};
 use super::locals::Locals;
 use super::shelf::{self, Shelf};
+use super::switch::Switch;
 
 #[repr(C)]
 struct Cell<F, T, K> {
@@ -128,6 +129,7 @@ unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
     // SAFETY: the vtable's contract is this function's; who runs a task owns its stage.
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     let Stage::Closure(f) = taken else { unreachable!("a task runs once") };
+    task.header().switches(Switch::In);
     let output = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(task, payload));
     // SAFETY: as above.
     unsafe { complete::<F, T, K>(task, output) };
@@ -136,6 +138,11 @@ unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
 unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) {
     // SAFETY: as in `run`.
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
+    match task.header().is_started() {
+        true => task.header().switches(Switch::In),
+        // The code that runs is not the task's.
+        false => drop_hook(task),
+    }
     let error = match shielded(task, || catch_unwind(AssertUnwindSafe(|| drop(taken)))) {
         Ok(()) => error,
         Err(payload) => cancel::judge(task, payload),
@@ -146,16 +153,20 @@ unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) 
 
 /// Stores the result, or drops it where nobody will ask for it, and tells who waits.
 unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
-    let join = &task.header().join;
+    let header = task.header();
+    let join = &header.join;
     // SAFETY: the task is alive until its runner gives up the runtime's count, after this.
     let kin = unsafe { kin_of::<F, T, K>(task) };
     end_locals(task);
     if join.is_detached() {
         shielded(task, || drop_unclaimed(kin, output));
         end_locals(task);
+        header.switches(Switch::Out);
         let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
+        drop_hook(task);
         return kin.ended();
     }
+    header.switches(Switch::Out);
     // SAFETY: the task is not done, so its runner owns the stage.
     unsafe { *stage::<F, T, K>(task) = Stage::Output(output) };
     match join.finish() {
@@ -163,12 +174,23 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
         JoinState::Waiting(wake) => wake.wake(),
         // The handle was dropped between the look and the finish, and left the result to us.
         JoinState::Detached => {
+            header.switches(Switch::In);
             // SAFETY: so the stage is ours.
             shielded(task, || unsafe { drop_output::<F, T, K>(task) });
             end_locals(task);
+            header.switches(Switch::Out);
         }
     }
+    drop_hook(task);
     kin.ended();
+}
+
+/// Drops the hook around the switches, which has been called for the last time.
+#[inline]
+fn drop_hook(task: TaskRef) {
+    if let Some(hook) = task.header().unhook() {
+        shielded(task, || drop_quietly(hook));
+    }
 }
 
 /// Drops the values of task-locals. Those too that the destructor of an unclaimed result has entered: it finds none of

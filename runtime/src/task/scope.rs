@@ -211,7 +211,7 @@ impl Family {
         }
         let until = UntilAlone { family: self };
         // A frame that children borrow from must not be left, whatever happens in here.
-        let bomb = Bomb("the wait for the tasks of a scope has unwound");
+        let bomb = Bomb::of_runtime("the wait for the tasks of a scope has unwound");
         let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
         let cut_short = (unwinding && cancelled()) || wait::sleep(&until, None) == Waking::Cancelled;
         if cut_short {

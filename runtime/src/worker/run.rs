@@ -21,7 +21,7 @@ impl Worker {
     pub(crate) fn run(&self) {
         let entered = crate::current::enter(self);
         // A panic of the runtime itself would leave tasks behind that borrow from each other.
-        let bomb = Bomb("a worker has panicked");
+        let bomb = Bomb::of_runtime("a worker has panicked");
         // A caller that unwinds already, and makes its thread a worker in a destructor, has no part in what tasks count.
         let callers = panics::take_out();
         loop {

@@ -1,0 +1,53 @@
+//! Hooks around the switches of a task.
+
+use std::cell::RefCell;
+
+use super::bounds::Bound;
+use super::header::Header;
+use crate::report::Bomb;
+
+/// What a task is about to do, or has just done, on its worker's thread; see [`Builder::on_switch`](super::Builder::on_switch).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Switch {
+    /// It has come to its thread and goes on.
+    In,
+    /// It leaves its thread to others, or has ended.
+    Out,
+}
+
+/// The place of a hook. Reached by who builds the task, then by the task alone.
+#[derive(Default)]
+pub(crate) struct SwitchHook(RefCell<Option<Box<dyn FnMut(Switch) + Send>>>);
+
+// SAFETY: a shared reference is used by the running task alone; what else is shared of a task does not reach in here.
+unsafe impl Sync for SwitchHook {}
+
+impl SwitchHook {
+    pub(super) fn new(hook: impl FnMut(Switch) + Send + 'static) -> Self {
+        SwitchHook(RefCell::new(Some(Box::new(hook))))
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    pub(super) fn take(&self) -> Option<Box<dyn FnMut(Switch) + Send>> {
+        self.0.borrow_mut().take()
+    }
+
+    /// Calls the hook of the running task, whose header this is. Nothing ends or suspends it: the task may be on its way
+    /// into a sleep, which must come about as it was begun.
+    #[cold]
+    pub(super) fn call(&self, header: &Header, switch: Switch) {
+        let bomb = Bomb::of_user("the hook around the switches of a task has panicked");
+        let forbidden = &header.forbidden;
+        forbidden.set(forbidden.get() + 1);
+        Bound::shield().run(header, || {
+            if let Some(hook) = self.0.borrow_mut().as_mut() {
+                hook(switch);
+            }
+        });
+        forbidden.set(forbidden.get() - 1);
+        bomb.defuse();
+    }
+}
