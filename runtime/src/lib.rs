@@ -20,9 +20,11 @@ mod time;
 mod timer;
 #[doc(hidden)]
 pub mod wait;
+mod watch;
 mod worker;
 
 pub use blocking::unblock;
+pub use panics::TaskPanic;
 pub use runtime::{Builder, Handle, Runtime};
 pub use stack::Guards;
 pub use structured::{TaskGroup, join, parallel_for, parallel_for_each, race};
@@ -31,3 +33,4 @@ pub use task::{
     timeout_at, yield_now,
 };
 pub use time::{sleep, sleep_until};
+pub use watch::Stall;

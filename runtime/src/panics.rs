@@ -18,14 +18,16 @@
 //! The first raise of a credit happens on a helper thread that ends right after. It costs a few microseconds per
 //! suspension, and only where a task suspends while it unwinds.
 
+use std::any::Any;
+use std::fmt;
 use std::io;
-use std::panic::{self, PanicHookInfo};
+use std::panic::{self, Location, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::thread;
 
 use crate::coroutine::Credit;
 use crate::current;
-use crate::report::say;
+use crate::report::{Bomb, say};
 use crate::task::Task;
 
 /// Credits of the process, by whether their panic is under way.
@@ -106,18 +108,75 @@ pub(crate) fn install_hook() {
     });
 }
 
+/// A panic of a task, as the hook of its runtime gets it; see [`Builder::on_task_panic`](crate::Builder::on_task_panic).
+pub struct TaskPanic<'a> {
+    task: Task,
+    info: &'a PanicHookInfo<'a>,
+}
+
+impl<'a> TaskPanic<'a> {
+    /// The task that panics.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The message, unless the payload is something else than a text.
+    pub fn message(&self) -> Option<&'a str> {
+        self.info.payload_as_str()
+    }
+
+    /// What the panic was raised with.
+    pub fn payload(&self) -> &'a (dyn Any + Send) {
+        self.info.payload()
+    }
+
+    /// Where in the source it was raised.
+    pub fn location(&self) -> Option<&'a Location<'a>> {
+        self.info.location()
+    }
+}
+
+impl fmt::Debug for TaskPanic<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskPanic")
+            .field("task", &self.task)
+            .field("message", &self.message())
+            .field("location", &self.location().map(ToString::to_string))
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a runtime wants done at a panic of a task of its own.
+pub(crate) type TaskPanicHook = dyn Fn(&TaskPanic<'_>) + Send + Sync;
+
 fn report(previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHookInfo<'_>) {
     let Some(task) = current::task() else {
-        if let Some(task) = current::pool_task() {
-            say(format_args!("{} panicked", Task::counted(task)));
-        }
-        return previous(info);
+        return match current::pool_task() {
+            Some(task) => report_of(Task::counted(task), previous, info),
+            None => previous(info),
+        };
     };
     let _in_hook = current::enter_hook();
-    say(format_args!("{} panicked", Task::counted(task)));
-    let call = OnThisThread(|| previous(info));
+    let call = OnThisThread(|| report_of(Task::counted(task), previous, info));
     // SAFETY: the hook runs in the task that panics, on its stack, and waits do not suspend in here.
     unsafe { task.header().on_worker_stack(move || call.call()) }
+}
+
+/// Says which task panics, and has the hook of before say the rest; or has the hook of its runtime do both.
+fn report_of(task: Task, previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHookInfo<'_>) {
+    let runtime = current::runtime();
+    match runtime.as_ref().and_then(|runtime| runtime.config.on_task_panic.as_deref()) {
+        Some(hook) => {
+            // A panic with a message is an abort here already, by std, which prints that message. One without goes on.
+            let bomb = Bomb::of_user("the hook for panics of tasks has panicked");
+            hook(&TaskPanic { task, info });
+            bomb.defuse();
+        }
+        None => {
+            say(format_args!("{task} panicked"));
+            previous(info);
+        }
+    }
 }
 
 /// A closure that goes to another stack of the same thread.

@@ -13,7 +13,9 @@ use std::time::Duration;
 use super::shutdown::Ending;
 use super::{Outside, Runtime, Shared};
 use crate::driver::{self, Factory};
+use crate::panics::{TaskPanic, TaskPanicHook};
 use crate::stack::{Guards, Stacks};
+use crate::watch::{self, Stall};
 use crate::worker::Worker;
 use crate::worker::block::Block;
 use crate::{blocking, idle, panics, queue, report, stack, sys};
@@ -33,6 +35,8 @@ pub(crate) struct Config {
     pin: bool,
     on_start: Option<Hook>,
     on_stop: Option<Hook>,
+    pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
+    pub(crate) watch: watch::Config,
 }
 
 /// Describes a runtime; made by `Runtime::builder`.
@@ -69,6 +73,8 @@ impl<R: From<Runtime>> Builder<R> {
                 pin: false,
                 on_start: None,
                 on_stop: None,
+                on_task_panic: None,
+                watch: watch::Config::default(),
             },
             built: PhantomData,
         }
@@ -157,6 +163,59 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
+    /// Sets what is done when a task of this runtime panics, on the blocking pool or off it, in place of the default: a line
+    /// with the task's name and id, and then the message as the process's panic hook prints it.
+    ///
+    /// The hook is called before the task unwinds, on its worker's thread; waits block that thread in there. It is not called
+    /// for a cancellation, nor for [`resume_unwind`](std::panic::resume_unwind). A hook that the program sets with
+    /// [`std::panic::set_hook`] after the first runtime was built takes the place of this one as well.
+    ///
+    /// A panic of the hook ends the process, with a message: std allows none inside a panic hook.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::sync::{Arc, Mutex};
+    /// let seen = Arc::new(Mutex::new(String::new()));
+    /// let log = Arc::clone(&seen);
+    /// let hook = move |panic: &fibra::TaskPanic<'_>| *log.lock().unwrap() = panic.message().unwrap_or("?").to_owned();
+    /// fibra::Runtime::builder().workers(1).on_task_panic(hook).run(|| {
+    ///     assert!(fibra::spawn(|| panic!("out of luck")).join().unwrap_err().is_panic());
+    /// })?;
+    /// assert_eq!(*seen.lock().unwrap(), "out of luck");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_task_panic(mut self, hook: impl Fn(&TaskPanic<'_>) + Send + Sync + 'static) -> Self {
+        self.config.on_task_panic = Some(Arc::new(hook));
+        self
+    }
+
+    /// Has a thread watch the workers, and tell which task has held its worker for longer than `limit` without a suspension:
+    /// by computing, or by a call that blocks the thread. Each such stall is told once. Off unless set.
+    ///
+    /// The thread looks four times per limit, and once a millisecond at the most, so a stall is told up to half a limit late,
+    /// and one that is hardly longer than the limit may be missed; none is told that was not. A machine that gives the worker
+    /// no processor makes a stall as well. [`Handle::stalls`](super::Handle::stalls) counts them.
+    ///
+    /// # Panics
+    /// If `limit` is zero.
+    #[track_caller]
+    pub fn stall_limit(mut self, limit: Duration) -> Self {
+        assert!(!limit.is_zero(), "every task holds its worker for longer than no time at all");
+        self.config.watch.limit = Some(limit);
+        self
+    }
+
+    /// Sets what is done at a stall in place of the default, a line on standard error. Does nothing without a
+    /// [`stall_limit`](Builder::stall_limit).
+    ///
+    /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not wait for that task, nor
+    /// for others that are at home there. A panic of it is reported, and the watch goes on.
+    pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
+        self.config.watch.hook = Some(Arc::new(hook));
+        self
+    }
+
     /// Allows or forbids workers to poll a little before they sleep. Allowed unless set; never done where the machine has
     /// one processor, or the process fewer than workers.
     pub fn polling(mut self, allowed: bool) -> Self {
@@ -217,6 +276,7 @@ impl<R: From<Runtime>> Builder<R> {
             blocking: blocking::Pool::new(self.blocking, format!("{}-blocking", self.config.name)),
             outside: Outside::default(),
             live: 0.into(),
+            watch: watch::Watch::default(),
             ending: Ending::new(),
             config: self.config,
         });
@@ -288,6 +348,10 @@ fn start_threads(shared: &Arc<Shared>, seeds: Vec<Seed>) -> io::Result<Vec<threa
     }
     drop(started);
     let result = starts.iter().take(threads.len()).fold(result, Result::and);
+    let result = result.and_then(|()| {
+        threads.extend(watch::start(shared, &shared.config.name)?);
+        Ok(())
+    });
     if let Err(error) = result {
         shared.begin_ending();
         shared.end_if_quiescent();

@@ -37,6 +37,12 @@ impl Handle {
         current::runtime().map(|shared| Handle { shared })
     }
 
+    /// How often a task of that runtime has held its worker for longer than the
+    /// [`stall_limit`](super::Builder::stall_limit); 0 without one.
+    pub fn stalls(&self) -> u64 {
+        self.shared.watch.stalls()
+    }
+
     /// Spawns a task on that runtime.
     ///
     /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.

@@ -30,6 +30,7 @@ use crate::idle::Idle;
 use crate::queue;
 use crate::stack::Stacks;
 use crate::task::{JoinHandle, Task, TaskRef};
+use crate::watch::Watch;
 use crate::worker::block::Block;
 
 /// What all workers of one runtime share.
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     outside: Outside,
     /// Live tasks; counted only where there is a limit.
     live: AtomicUsize,
+    pub(crate) watch: Watch,
     ending: Ending,
 }
 
@@ -210,6 +212,11 @@ impl Runtime {
         self.shared.blocks.len()
     }
 
+    /// How often a task has held its worker for longer than the [`stall_limit`](Builder::stall_limit); 0 without one.
+    pub fn stalls(&self) -> u64 {
+        self.shared.watch.stalls()
+    }
+
     /// Cancels all tasks, unwinds each on its own worker, and waits until all of them and all closures on the blocking
     /// pool have ended.
     pub fn shutdown(self) {
@@ -229,7 +236,9 @@ impl Runtime {
     }
 
     fn join_threads(&mut self) {
-        for thread in self.threads.drain(..) {
+        let own = thread::current().id();
+        // The watching thread is among them, and may be the one that ends the runtime, in a hook.
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
             // A worker ends its process rather than panic.
             _ = thread.join();
         }

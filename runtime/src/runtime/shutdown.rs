@@ -95,6 +95,7 @@ impl Shared {
 
     fn announce_end(&self) {
         self.blocking.end();
+        self.watch.end();
         self.unpark_all();
         // Taken one by one: a wake is never made under the lock.
         while let Some(wake) = { self.ending.waiters.lock().pop_front() } {

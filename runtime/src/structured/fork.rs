@@ -133,7 +133,7 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
         let offered = self.link.data();
         let until = UntilDone::new(&offered.done);
         // The frame must not be left, whatever happens in here.
-        let bomb = Bomb("the wait for a closure beside another one has unwound");
+        let bomb = Bomb::of_runtime("the wait for a closure beside another one has unwound");
         let cancelled = || current::task().is_some_and(|task| task.header().is_cancelled());
         let cut_short = (unwinding && cancelled())
             || (!offered.done.is_done() && wait::sleep(&until, None) == Waking::Cancelled);

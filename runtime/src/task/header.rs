@@ -20,7 +20,7 @@ use super::join::Join;
 use super::locals::Locals;
 use super::parking::Parking;
 use super::raw::VTable;
-use super::switch::{Switch, SwitchHook};
+use super::switch::{Hook, Switch, SwitchHook};
 use crate::coroutine::{Coroutine, Stop, Suspender};
 use crate::stack::Extent;
 use crate::timer;
@@ -301,7 +301,7 @@ impl Header {
 
     /// Takes the hook away, for the end of the task.
     #[inline]
-    pub(super) fn unhook(&self) -> Option<Box<dyn FnMut(Switch) + Send>> {
+    pub(super) fn unhook(&self) -> Option<Hook> {
         match self.hooked.replace(false) {
             true => self.traits.as_ref()?.on_switch.take(),
             false => None,

@@ -15,9 +15,11 @@ pub enum Switch {
     Out,
 }
 
+pub(super) type Hook = Box<dyn FnMut(Switch) + Send>;
+
 /// The place of a hook. Reached by who builds the task, then by the task alone.
 #[derive(Default)]
-pub(crate) struct SwitchHook(RefCell<Option<Box<dyn FnMut(Switch) + Send>>>);
+pub(crate) struct SwitchHook(RefCell<Option<Hook>>);
 
 // SAFETY: a shared reference is used by the running task alone; what else is shared of a task does not reach in here.
 unsafe impl Sync for SwitchHook {}
@@ -31,7 +33,7 @@ impl SwitchHook {
         self.0.borrow().is_some()
     }
 
-    pub(super) fn take(&self) -> Option<Box<dyn FnMut(Switch) + Send>> {
+    pub(super) fn take(&self) -> Option<Hook> {
         self.0.borrow_mut().take()
     }
 

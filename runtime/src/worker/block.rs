@@ -14,6 +14,7 @@ use super::registry::Registry;
 use crate::driver::Unpark;
 use crate::queue;
 use crate::task::TaskRef;
+use crate::watch::Run;
 
 pub(crate) struct Block {
     pub(crate) index: usize,
@@ -33,6 +34,8 @@ pub(crate) struct Block {
     pub(crate) finished: AtomicU64,
     /// The started tasks that are at home here.
     pub(crate) registry: Registry,
+    /// What a watch may know of the present run.
+    pub(crate) run: Run,
     state: ParkState,
     unparker: OnceLock<Arc<dyn Unpark>>,
 }
@@ -49,6 +52,7 @@ impl Block {
             spawned: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             registry: Registry::new(),
+            run: Run::default(),
             state: ParkState::new(),
             unparker: OnceLock::new(),
         }

@@ -85,6 +85,8 @@ pub(crate) struct Worker {
     driver_handle: Arc<dyn Any + Send + Sync>,
     ready: RefCell<Ready>,
     running: Cell<Option<TaskRef>>,
+    /// A thread watches how long tasks run.
+    watched: bool,
     /// Memory for tasks.
     pub(crate) shelf: RefCell<Shelf>,
     /// Inside a panic hook waits block the thread.
@@ -136,6 +138,7 @@ impl Worker {
             driver_handle: parts.handle,
             ready: RefCell::new(Ready::new()),
             running: Cell::new(None),
+            watched: shared.config.watch.limit.is_some(),
             shelf: RefCell::new(Shelf::new()),
             in_hook: Cell::new(false),
             budget: Cell::new(0),

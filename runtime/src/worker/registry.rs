@@ -3,13 +3,14 @@
 //! For shutdown, and for reports of who is still there, which may come from other threads while the worker is stuck in
 //! a task. Hence a lock, of the kind that costs the worker itself next to nothing.
 
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slab::Slab;
 
 use super::biased::Biased;
 use crate::fences;
-use crate::task::{Task, TaskRef};
+use crate::task::{Header, Task, TaskRef};
 
 pub(crate) struct Registry {
     tasks: Biased<Slab<TaskRef>>,
@@ -69,6 +70,14 @@ impl Registry {
     pub(crate) fn load(&self) -> usize {
         // Relaxed: a hint.
         self.load.load(Ordering::Relaxed)
+    }
+
+    /// A counted handle to the task at that address, if it is at home here.
+    pub(crate) fn find(&self, address: *const Header) -> Option<Task> {
+        self.tasks.borrow(|tasks| {
+            let found = tasks.iter().find(|(_, task)| ptr::eq(task.as_ptr(), address));
+            found.map(|(_, task)| Task::counted(*task))
+        })
     }
 
     /// Counted handles to all tasks.

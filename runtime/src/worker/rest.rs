@@ -21,6 +21,7 @@ impl Worker {
     /// Waits until there may be something to run. False when the runtime has ended.
     pub(super) fn rest(&self) -> bool {
         let mut watch = WATCH_FIRST;
+        self.block.run.end();
         loop {
             self.heed_shutdown();
             if self.shared.is_ending() && self.shared.end_if_quiescent() {

@@ -166,6 +166,9 @@ impl Worker {
         header.set_home(&self.block);
         self.budget.set(OPERATIONS);
         self.running.set(Some(task));
+        if self.watched {
+            self.block.run.begin(task);
+        }
         // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one
         // has it.
         let resumed =

@@ -1,0 +1,184 @@
+//! Promises of the watch over tasks that hold their workers.
+
+mod common;
+#[path = "common/rerun.rs"]
+mod rerun;
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{hang_guard, runtime};
+use fibra_runtime::{self as fibra, Builder, Handle, Runtime, task};
+use rerun::{errors, is_child, rerun};
+
+const WORKERS: [usize; 3] = [1, 2, 4];
+
+/// Long against what a busy machine takes from a worker now and then.
+const LIMIT: Duration = Duration::from_millis(200);
+
+type Seen = Arc<Mutex<Vec<(u64, usize, Duration)>>>;
+
+fn watched(workers: usize) -> (Builder, Seen) {
+    let seen = Seen::default();
+    let log = Arc::clone(&seen);
+    let hook = move |stall: &fibra::Stall| {
+        log.lock().unwrap().push((stall.task().id(), stall.worker(), stall.held()));
+    };
+    (Runtime::builder().workers(workers).stall_limit(LIMIT).on_stall(hook), seen)
+}
+
+#[test]
+fn a_stall_is_told_once_with_its_task_and_worker() {
+    let _guard = hang_guard();
+    for workers in WORKERS {
+        let (builder, seen) = watched(workers);
+        let runtime = builder.build().unwrap();
+        let (id, before) = runtime.run(|| {
+            let task = fibra::spawn(|| {
+                fibra::yield_now();
+                let before = Handle::current().stalls();
+                thread::sleep(LIMIT * 4);
+                before
+            });
+            (task.task().id(), task.join().unwrap())
+        });
+        let seen: Vec<_> = seen.lock().unwrap().iter().copied().filter(|stall| stall.0 == id).collect();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        assert!(seen[0].1 < workers && seen[0].2 > LIMIT, "{seen:?}");
+        assert!(runtime.stalls() > before);
+        assert_eq!(runtime.handle().stalls(), runtime.stalls());
+    }
+}
+
+#[test]
+fn each_stall_of_a_task_is_told() {
+    let _guard = hang_guard();
+    let (builder, seen) = watched(1);
+    builder.build().unwrap().run(|| {
+        for _ in 0..2 {
+            thread::sleep(LIMIT * 3);
+            fibra::yield_now();
+        }
+        let id = task::current().id();
+        assert_eq!(seen.lock().unwrap().iter().filter(|stall| stall.0 == id).count(), 2);
+    });
+}
+
+#[test]
+fn tasks_that_sleep_or_yield_are_not_told_and_an_idle_worker_neither() {
+    let _guard = hang_guard();
+    for workers in WORKERS {
+        let (builder, seen) = watched(workers);
+        let sleeper = builder.build().unwrap().run(|| {
+            let yielding = fibra::spawn(|| {
+                let begin = Instant::now();
+                while begin.elapsed() < LIMIT * 2 {
+                    fibra::yield_now();
+                }
+            });
+            let sleeping = fibra::spawn(|| fibra::sleep(LIMIT * 3));
+            let id = sleeping.task().id();
+            yielding.join().unwrap();
+            sleeping.join().unwrap();
+            id
+        });
+        assert!(seen.lock().unwrap().iter().all(|stall| stall.0 != sleeper));
+    }
+}
+
+#[test]
+fn the_pool_may_block() {
+    let _guard = hang_guard();
+    let (builder, seen) = watched(1);
+    builder.build().unwrap().run(|| {
+        let task = fibra::spawn_blocking(|| thread::sleep(LIMIT * 2));
+        let id = task.task().id();
+        task.join().unwrap();
+        assert!(seen.lock().unwrap().iter().all(|stall| stall.0 != id));
+    });
+}
+
+#[test]
+fn a_hook_that_panics_does_not_end_the_watch() {
+    let _guard = hang_guard();
+    let hook = |_: &fibra::Stall| std::panic::resume_unwind(Box::new("hook"));
+    let builder = Runtime::builder().workers(1).stall_limit(Duration::from_millis(20)).on_stall(hook);
+    let runtime = builder.build().unwrap();
+    runtime.run(|| {
+        for _ in 0..2 {
+            thread::sleep(Duration::from_millis(100));
+            fibra::yield_now();
+        }
+    });
+    assert!(runtime.stalls() >= 2);
+}
+
+#[test]
+fn without_a_limit_nothing_is_counted() {
+    let _guard = hang_guard();
+    let hooked = Runtime::builder().workers(1).on_stall(|_| unreachable!()).build().unwrap();
+    for runtime in [hooked, runtime(1)] {
+        runtime.run(|| thread::sleep(Duration::from_millis(20)));
+        assert_eq!(runtime.stalls(), 0);
+    }
+}
+
+#[test]
+fn a_runtime_does_not_wait_for_its_watch() {
+    let _guard = hang_guard();
+    // Were it to wait, the guard would tell.
+    let hours = Duration::from_secs(100 * 3600);
+    for workers in WORKERS {
+        drop(Runtime::builder().workers(workers).stall_limit(hours).build().unwrap());
+        Runtime::builder().workers(workers).stall_limit(hours).run(|| ()).unwrap();
+        let left = Runtime::builder().workers(workers).stall_limit(hours).build().unwrap();
+        assert!(left.shutdown_timeout(Duration::from_secs(60)).is_empty());
+    }
+}
+
+#[test]
+fn migratable_tasks_are_told_as_well() {
+    let _guard = hang_guard();
+    let (builder, seen) = watched(4);
+    builder.build().unwrap().run(|| {
+        // SAFETY: it keeps nothing that is tied to a thread over the suspensions.
+        let tasks = (0..4).map(|_| {
+            unsafe { task::Builder::new().migratable() }.spawn(|| {
+                (0..100).for_each(|_| fibra::yield_now());
+                thread::sleep(LIMIT * 4);
+            })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        let ids: Vec<_> = tasks.iter().map(|task| task.task().id()).collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+        let seen = seen.lock().unwrap();
+        assert!(ids.iter().all(|id| seen.iter().any(|stall| stall.0 == *id)), "{seen:?}");
+    });
+}
+
+#[test]
+fn the_default_is_one_line() {
+    if is_child() {
+        return Runtime::builder()
+            .workers(1)
+            .stall_limit(Duration::from_millis(100))
+            .run(|| {
+                let hog = || thread::sleep(Duration::from_millis(600));
+                task::Builder::new().name("hog").spawn(hog).join().unwrap();
+            })
+            .unwrap();
+    }
+    let _guard = hang_guard();
+    let output = rerun("the_default_is_one_line");
+    let text = errors(&output);
+    assert!(output.status.success(), "{text}");
+    let told = |line: &&str| line.contains("task 'hog' (id ") && line.contains("worker 0");
+    assert_eq!(text.lines().filter(told).count(), 1, "{text}");
+}
+
+#[test]
+#[should_panic(expected = "no time at all")]
+fn a_limit_of_nothing_is_refused() {
+    _ = Runtime::builder().stall_limit(Duration::ZERO);
+}
