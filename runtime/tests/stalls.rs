@@ -142,14 +142,13 @@ fn migratable_tasks_are_told_as_well() {
     let _guard = hang_guard();
     let (builder, seen) = watched(4);
     builder.build().unwrap().run(|| {
+        let body = || {
+            (0..100).for_each(|_| fibra::yield_now());
+            thread::sleep(LIMIT * 4);
+        };
         // SAFETY: it keeps nothing that is tied to a thread over the suspensions.
-        let tasks = (0..4).map(|_| {
-            unsafe { task::Builder::new().migratable() }.spawn(|| {
-                (0..100).for_each(|_| fibra::yield_now());
-                thread::sleep(LIMIT * 4);
-            })
-        });
-        let tasks: Vec<_> = tasks.collect();
+        let builder = || unsafe { task::Builder::new().migratable() };
+        let tasks: Vec<_> = (0..4).map(|_| builder().spawn(body)).collect();
         let ids: Vec<_> = tasks.iter().map(|task| task.task().id()).collect();
         tasks.into_iter().for_each(|task| task.join().unwrap());
         let seen = seen.lock().unwrap();
