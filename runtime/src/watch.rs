@@ -82,7 +82,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    #[inline]
+    #[cold]
     pub(crate) fn begin(&self, task: TaskRef) {
         // Relaxed: published by the address.
         self.number.store(self.number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

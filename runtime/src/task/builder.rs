@@ -253,7 +253,7 @@ impl Builder {
 
     /// # Safety
     /// As for `spawn_kin`, and `worker` is this thread's.
-    #[inline]
+    #[inline(always)]
     unsafe fn spawn_here<F, T, K>(mut self, mut worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,

@@ -290,22 +290,29 @@ impl Header {
     }
 
     /// Tells the hook, if there is one. By the task itself.
-    #[inline]
+    #[inline(always)]
     pub(super) fn switches(&self, switch: Switch) {
-        if self.hooked.get()
-            && let Some(traits) = &self.traits
-        {
+        if self.hooked.get() {
+            self.call_hook(switch);
+        }
+    }
+
+    #[cold]
+    fn call_hook(&self, switch: Switch) {
+        if let Some(traits) = &self.traits {
             traits.on_switch.call(self, switch);
         }
     }
 
+    #[inline(always)]
+    pub(super) fn is_hooked(&self) -> bool {
+        self.hooked.get()
+    }
+
     /// Takes the hook away, for the end of the task.
-    #[inline]
     pub(super) fn unhook(&self) -> Option<Hook> {
-        match self.hooked.replace(false) {
-            true => self.traits.as_ref()?.on_switch.take(),
-            false => None,
-        }
+        self.hooked.set(false);
+        self.traits.as_ref()?.on_switch.take()
     }
 
     /// Runs `f` on the stack of the worker.

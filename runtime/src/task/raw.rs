@@ -186,11 +186,17 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
 }
 
 /// Drops the hook around the switches, which has been called for the last time.
-#[inline]
+#[inline(always)]
 fn drop_hook(task: TaskRef) {
-    if let Some(hook) = task.header().unhook() {
-        shielded(task, || drop_quietly(hook));
+    if task.header().is_hooked() {
+        drop_present_hook(task);
     }
+}
+
+#[cold]
+fn drop_present_hook(task: TaskRef) {
+    let hook = task.header().unhook();
+    shielded(task, || drop_quietly(hook));
 }
 
 /// Drops the values of task-locals. Those too that the destructor of an unclaimed result has entered: it finds none of

@@ -39,7 +39,6 @@ impl SwitchHook {
 
     /// Calls the hook of the running task, whose header this is. Nothing ends or suspends it: the task may be on its way
     /// into a sleep, which must come about as it was begun.
-    #[cold]
     pub(super) fn call(&self, header: &Header, switch: Switch) {
         let bomb = Bomb::of_user("the hook around the switches of a task has panicked");
         let forbidden = &header.forbidden;
