@@ -479,7 +479,7 @@ where
 ///
 /// # Cancellation
 /// A cancellation point, so that a loop over it can be ended.
-#[inline]
+#[inline(always)]
 pub fn yield_now() {
     let Some(task) = current::task() else { return std::thread::yield_now() };
     let header = task.header();
