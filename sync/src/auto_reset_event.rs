@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::channel::__private::Line;
 use crate::permits::{Permits, Served};
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
-use crate::wait::{self, RawWake};
+use crate::wait::{self, Claim, RawWake};
 
 /// An event that lets one waiter through for each [`set`](AutoResetEvent::set), and closes behind it.
 ///
@@ -144,6 +145,25 @@ impl Queue for AutoResetEvent {
         if let Some(wake) = self.state.serve().first {
             wake.wake();
         }
+    }
+}
+
+impl Line for AutoResetEvent {
+    fn asks() -> usize {
+        1
+    }
+
+    fn take_now(&self) -> bool {
+        self.try_wait()
+    }
+
+    fn is_open(&self) -> bool {
+        self.state.has(1)
+    }
+
+    unsafe fn enlist_for(&self, node: &Node<usize>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.state.enlist_for(node, wake, claim, arm) }
     }
 }
 

@@ -19,10 +19,10 @@ use std::cell::Cell;
 use crate::crowd::{Crowd, Ended};
 use crate::primitive::{AtomicU64, Ordering};
 use crate::wait::list::Node;
-use crate::wait::{Lock, RawWake};
+use crate::wait::{Claim, Lock, RawWake};
 
 /// A count, and who waits for it to be zero.
-pub(crate) struct Countdown {
+pub struct Countdown {
     count: AtomicU64,
     crowd: Lock<Crowd>,
 }
@@ -126,6 +126,26 @@ impl Countdown {
         }
         // SAFETY: the caller's contract.
         unsafe { crowd.join(node, wake) };
+        true
+    }
+
+    /// As [`join`](Countdown::join), for one that waits for several things, of which this one is `arm`.
+    ///
+    /// # Safety
+    /// As for [`List::push_back_for`](crate::wait::list::List::push_back_for).
+    pub(crate) unsafe fn join_for(
+        &self,
+        node: &Node<Cell<u64>>,
+        wake: RawWake,
+        claim: &Claim,
+        arm: usize,
+    ) -> bool {
+        let mut crowd = self.crowd.lock();
+        if self.count() == 0 {
+            return false;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { crowd.join_for(node, wake, claim, arm) };
         true
     }
 }

@@ -155,6 +155,10 @@ impl CountdownEvent {
         }
     }
 
+    pub(crate) fn countdown(&self) -> &Countdown {
+        &self.state
+    }
+
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
         self.is_set() || Turn::new(&self.state, Cell::new(0)).wait(deadline())

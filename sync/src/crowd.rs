@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
-use crate::wait::RawWake;
 use crate::wait::list::{List, Node};
+use crate::wait::{Claim, RawWake};
 
 /// Sleepers, each with the round that it came in.
 pub(crate) struct Crowd {
@@ -42,6 +42,22 @@ impl Crowd {
         node.data().set(self.round);
         // SAFETY: the caller's contract.
         unsafe { self.list.push_back(node, wake) };
+    }
+
+    /// Joins as one that waits for several things, of which this one is `arm`.
+    ///
+    /// # Safety
+    /// As for [`List::push_back_for`].
+    pub(crate) unsafe fn join_for(
+        &mut self,
+        node: &Node<Cell<u64>>,
+        wake: RawWake,
+        claim: &Claim,
+        arm: usize,
+    ) {
+        node.data().set(self.round);
+        // SAFETY: the caller's contract.
+        unsafe { self.list.push_back_for(node, wake, claim, arm) };
     }
 
     /// True if the sleeper was still here.

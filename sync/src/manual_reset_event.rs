@@ -7,11 +7,12 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::channel::__private::Line;
 use crate::crowd::Crowd;
 use crate::primitive::{AtomicBool, Ordering};
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
-use crate::wait::{self, Lock, RawWake};
+use crate::wait::{self, Claim, Lock, RawWake};
 
 /// An event that, once set, lets everybody through until it is reset.
 ///
@@ -134,6 +135,30 @@ impl Queue for ManualResetEvent {
 
     fn departed(&self) {
         // Nobody is in anybody's way.
+    }
+}
+
+impl Line for ManualResetEvent {
+    fn asks() -> Cell<u64> {
+        Cell::new(0)
+    }
+
+    fn take_now(&self) -> bool {
+        self.is_set()
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_set()
+    }
+
+    unsafe fn enlist_for(&self, node: &Node<Cell<u64>>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
+        let mut crowd = self.crowd.lock();
+        if self.is_set() {
+            return false;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { crowd.join_for(node, wake, claim, arm) };
+        true
     }
 }
 

@@ -32,8 +32,8 @@
 //! to be served would be two locked instructions each instead of one.
 
 use crate::primitive::{AtomicU64, Ordering, UnsafeCell, spin_loop, yield_now};
-use crate::wait::RawWake;
 use crate::wait::list::{List, Node};
+use crate::wait::{Claim, RawWake};
 
 const WAITERS: u64 = 1;
 const LOCKED: u64 = 1 << 1;
@@ -196,6 +196,49 @@ impl Permits {
         let mut locked = Locked { permits: self, free: free_in(seen) };
         // SAFETY: the caller's contract.
         unsafe { locked.waiters().push_back(node, wake) };
+        let free = locked.free;
+        locked.unlock(free);
+        true
+    }
+
+    /// True if [`take`](Permits::take) would do.
+    pub(crate) fn has(&self, wanted: usize) -> bool {
+        // Relaxed: who wants to know more takes them.
+        rest(self.word.load(Ordering::Relaxed), wanted).is_some()
+    }
+
+    /// Queues the node behind all others, as arm `arm` of its sleeper; or answers false if it [has](Permits::has) what the node
+    /// says.
+    ///
+    /// # Safety
+    /// As for [`List::push_back_for`]; this lock is the list's.
+    pub(crate) unsafe fn enlist_for(
+        &self,
+        node: &Node<usize>,
+        wake: RawWake,
+        claim: &Claim,
+        arm: usize,
+    ) -> bool {
+        // Relaxed: the exchange decides.
+        let mut seen = self.word.load(Ordering::Relaxed);
+        loop {
+            if seen & LOCKED != 0 {
+                seen = self.await_unlocked();
+                continue;
+            }
+            if rest(seen, *node.data()).is_some() {
+                return false;
+            }
+            let next = seen | WAITERS | LOCKED;
+            // Acquire: pairs with the Release in `unlock`.
+            match self.word.compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        let mut locked = Locked { permits: self, free: free_in(seen) };
+        // SAFETY: the caller's contract.
+        unsafe { locked.waiters().push_back_for(node, wake, claim, arm) };
         let free = locked.free;
         locked.unlock(free);
         true

@@ -6,10 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::channel::__private::Line;
 use crate::permits::{Permits, Served};
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
-use crate::wait::{self, RawWake};
+use crate::wait::{self, Claim, RawWake};
 
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 
@@ -374,6 +375,25 @@ impl Queue for Semaphore {
                 return;
             }
         }
+    }
+}
+
+impl Line for Semaphore {
+    fn asks() -> usize {
+        1
+    }
+
+    fn take_now(&self) -> bool {
+        self.permits.take(1)
+    }
+
+    fn is_open(&self) -> bool {
+        self.permits.has(1)
+    }
+
+    unsafe fn enlist_for(&self, node: &Node<usize>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.permits.enlist_for(node, wake, claim, arm) }
     }
 }
 

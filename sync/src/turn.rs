@@ -19,7 +19,7 @@ use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Polled, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// What can be waited for with one node.
-pub(crate) trait Queue {
+pub trait Queue {
     /// What a waiter tells its wakers.
     type Asks;
 

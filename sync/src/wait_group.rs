@@ -141,6 +141,10 @@ impl WaitGroup {
         }
     }
 
+    pub(crate) fn countdown(&self) -> &Countdown {
+        &self.state
+    }
+
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
         self.count() == 0 || Turn::new(&self.state, Cell::new(0)).wait(deadline())

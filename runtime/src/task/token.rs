@@ -13,7 +13,7 @@ use super::Task;
 use super::bounds::Bound;
 use crate::current;
 use crate::wait::list::{List, Node};
-use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Asleep, Claim, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// A signal to stop, that many may hold, give and wait for.
 ///
@@ -144,6 +144,38 @@ impl CancelToken {
             Waking::TimedOut => false,
             Waking::Cancelled => wait::unwind_cancelled(),
         }
+    }
+
+    /// Puts the node into the list of those who wait, as an arm if it is one of several; or answers false if the token is
+    /// cancelled.
+    ///
+    /// # Safety
+    /// As for [`List::push_back`], or for [`List::push_back_for`].
+    #[doc(hidden)]
+    pub unsafe fn enlist_waiter(&self, node: &Node, wake: RawWake, arm: Option<(&Claim, usize)>) -> bool {
+        let mut waiters = self.0.waiters.lock();
+        // As in `UntilCancelled`.
+        if self.is_cancelled() {
+            return false;
+        }
+        // SAFETY: the caller's contract; the nodes of this list are only touched under this lock.
+        unsafe {
+            match arm {
+                Some((claim, arm)) => waiters.push_back_for(node, wake, claim, arm),
+                None => waiters.push_back(node, wake),
+            }
+        }
+        true
+    }
+
+    /// Takes the node out of the list of those who wait. False if a cancel has done so.
+    ///
+    /// # Safety
+    /// The node is in this list or in none.
+    #[doc(hidden)]
+    pub unsafe fn withdraw_waiter(&self, node: &Node) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.waiters.lock().remove(node) }
     }
 
     /// Runs `f` until it returns or the token is cancelled: from then on its next cancellation point unwinds it, as

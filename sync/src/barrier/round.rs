@@ -25,7 +25,7 @@ pub(crate) struct Round {
 }
 
 /// A party, as its round knows it.
-pub(crate) struct Party {
+pub struct Party {
     round: Cell<u64>,
     leads: Cell<bool>,
 }

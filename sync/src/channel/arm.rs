@@ -28,6 +28,9 @@ pub trait Arm {
     /// It was enlisted.
     unsafe fn withdraw(&self);
 
+    /// After the sleep: does for others what [`withdraw`](Arm::withdraw) owes them, and no hook of a sleep may do.
+    fn departed(&self) {}
+
     /// After it was claimed: keeps the outcome. False if there is none, and everything is to be tried again.
     fn accept(&self) -> bool;
 
@@ -45,6 +48,9 @@ pub trait Arm {
     /// # Safety
     /// It was watched.
     unsafe fn unwatch(&self);
+
+    /// After it was claimed for one who only watched: gives to others what it was given.
+    fn decline(&self) {}
 }
 
 /// What an arm saw when it was enlisted.

@@ -114,9 +114,17 @@ where
         let until = UntilClaimed { arms, purpose, limit, claim: Claim::new(), enlisted: Cell::new(0) };
         let deadline = arms.iter().fold(limit.deadline(), |least, (arm, _)| earlier(least, arm.deadline()));
         let why = wait::sleep(&until, deadline);
+        arms[..until.enlisted.get()].iter().for_each(|(arm, _)| arm.departed());
         if let Some(place) = until.claim.taken() {
             let (arm, number) = &arms[place];
-            if purpose == Purpose::Watch || arm.accept() {
+            let accepted = match purpose {
+                Purpose::Act => arm.accept(),
+                Purpose::Watch => {
+                    arm.decline();
+                    true
+                }
+            };
+            if accepted {
                 return Some(*number);
             }
         } else if why == Waking::Cancelled {

@@ -4,18 +4,23 @@
 //! an arm of each inside a `match` of its own, which keeps temporaries alive, `@run` chooses, and `@done` completes the
 //! one that was chosen. All arms are gone before the body of a case runs: it may move what they were made of.
 
-/// Waits for several channel operations at once, does the first that is ready, and runs its body.
+/// Waits for several operations of channels, events and more at once, does the first that is ready, and runs its body.
 ///
 /// | case | is |
 /// | --- | --- |
 /// | `recv(receiver) -> result => body` | a receive; `result` is a pattern for a `Result<T, RecvError>` |
 /// | `send(sender, message) -> result => body` | a send; `result` is a pattern for a `Result<(), SendError<T>>` |
+/// | `wait(event) => body` | a wait for an event or a count, or anything else that is [`Selectable`](crate::channel::Selectable) |
+/// | `wait(semaphore) -> permit => body` | the same, with a pattern for a [`SemaphorePermit`](crate::SemaphorePermit) |
 /// | `default => body` | what is done if nothing is ready |
 /// | `default(timeout) => body` | what is done if nothing is ready within that time |
 ///
 /// Cases are separated by commas, which may be left out after a body in braces. `message` is evaluated when its case was
 /// chosen, and only then; meanwhile room is reserved for it or a receiver holds still. If it panics, others go on. An
 /// operation is ready if it need not wait, also when it is to fail since the channel is disconnected.
+///
+/// An event that lets one through for each set is used only by the case that is chosen. A permit that the pattern does not take
+/// is given back after the body.
 ///
 /// What a case was offered that is not chosen goes to the next who waits there: nothing is lost. The send case of a select
 /// never meets a receive case of the same select.
@@ -43,6 +48,11 @@
 /// select! {
 ///     recv(word) -> _ => unreachable!("it is empty"),
 ///     default => assert_eq!(number.recv(), Ok(7)),
+/// }
+/// let (stop, printers) = (fibra_sync::ManualResetEvent::new(false), fibra_sync::Semaphore::new(1));
+/// select! {
+///     wait(stop) => unreachable!("nobody has set it"),
+///     wait(printers) -> _printer => assert_eq!(printers.available_permits(), 0),
 /// }
 /// ```
 #[macro_export]
@@ -121,7 +131,7 @@ macro_rules! __select {
     (@list $order:tt $done:tt $($wrong:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "expected cases `recv(receiver) -> result => body`, `send(sender, message) -> result => body`, \
-             `default => body` or `default(timeout) => body`, separated by commas, found `",
+             `wait(event) => body`, `wait(semaphore) -> permit => body`, `default => body` or `default(timeout) => body`, separated by commas, found `",
             ::core::stringify!($($wrong)*),
             "`",
         ))
@@ -142,6 +152,18 @@ macro_rules! __select {
         $crate::__select!(@case $order [$($labels)*]
             [$($arms)* (send $number $arm ($sender) ($message) ($result) $body)] $default $($rest)*)
     };
+    (@case $order:tt [($number:tt $arm:ident) $($labels:tt)*] [$($arms:tt)*] $default:tt
+        wait ($source:expr $(,)?) () $body:tt $($rest:tt)*
+    ) => {
+        $crate::__select!(@case $order [$($labels)*]
+            [$($arms)* (wait $number $arm ($source) () (_) $body)] $default $($rest)*)
+    };
+    (@case $order:tt [($number:tt $arm:ident) $($labels:tt)*] [$($arms:tt)*] $default:tt
+        wait ($source:expr $(,)?) ($result:pat) $body:tt $($rest:tt)*
+    ) => {
+        $crate::__select!(@case $order [$($labels)*]
+            [$($arms)* (wait $number $arm ($source) () ($result) $body)] $default $($rest)*)
+    };
     (@case $order:tt $labels:tt $arms:tt [] default () () $body:tt $($rest:tt)*) => {
         $crate::__select!(@case $order $labels $arms [() $body] $($rest)*)
     };
@@ -156,8 +178,8 @@ macro_rules! __select {
     };
     (@case $order:tt $labels:tt $arms:tt $default:tt $case:ident ($($arguments:tt)*) $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "expected `recv(receiver) -> result`, `send(sender, message) -> result`, `default` or `default(timeout)`, \
-             found `",
+            "expected `recv(receiver) -> result`, `send(sender, message) -> result`, `wait(event)`, \
+             `wait(semaphore) -> permit`, `default` or `default(timeout)`, found `",
             ::core::stringify!($case ($($arguments)*)),
             "` with or without a result",
         ))
@@ -199,6 +221,20 @@ macro_rules! __select {
             }
         }
     };
+    (@arm $order:tt [(wait $number:tt $arm:ident ($source:expr) $($case:tt)*) $($rest:tt)*]
+        [$($made:tt)*] $default:tt $all:tt
+    ) => {
+        match $source {
+            ref source => {
+                // By its method: so it is found behind an `Arc` or a reference too.
+                let $arm = {
+                    use $crate::channel::Selectable as _;
+                    source.select_arm()
+                };
+                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
+            }
+        }
+    };
     (@arm $order:tt [] $made:tt $default:tt $all:tt) => {
         $crate::__select!(@run $order $made $default $all)
     };
@@ -218,6 +254,18 @@ macro_rules! __select {
 
     (@done $chosen:ident [$($all:ident)*] $default:tt
         [(recv $number:tt $arm:ident $receiver:tt () ($result:pat) $body:tt) $($rest:tt)*]
+    ) => {
+        if $chosen == ::core::option::Option::Some($number) {
+            let result = $arm.complete();
+            $($all.end();)*
+            let $result = result;
+            $body
+        } else {
+            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
+        }
+    };
+    (@done $chosen:ident [$($all:ident)*] $default:tt
+        [(wait $number:tt $arm:ident $source:tt () ($result:pat) $body:tt) $($rest:tt)*]
     ) => {
         if $chosen == ::core::option::Option::Some($number) {
             let result = $arm.complete();

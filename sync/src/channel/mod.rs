@@ -31,11 +31,13 @@ mod queue;
 mod receive_arm;
 mod receiver;
 mod select;
+mod selectable;
 mod send_arm;
 mod sender;
 mod shared;
 mod state;
 mod timers;
+mod wait_arm;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,6 +53,7 @@ pub use error::{
 pub use iter::{IntoIter, Iter, TryIter};
 pub use receiver::Receiver;
 pub use select::{Select, SelectedOperation};
+pub use selectable::Selectable;
 pub use sender::Sender;
 
 /// What [`select!`](crate::select) is made of.
@@ -59,7 +62,11 @@ pub mod __private {
     pub use super::arm::{Arm, Enlisted};
     pub use super::choice::{Limit, Order, ready, select};
     pub use super::receive_arm::RecvArm;
+    pub use super::selectable::Line;
     pub use super::send_arm::{Permit, SendArm};
+    pub use super::wait_arm::WaitArm;
+    pub use crate::countdown::Countdown;
+    pub use crate::turn::Queue;
 }
 
 /// Makes a channel that holds up to `capacity` messages. With a capacity of 0 it is a rendezvous: a send ends when a receiver

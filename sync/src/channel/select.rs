@@ -16,8 +16,10 @@ use super::error::{
 };
 use super::receive_arm::RecvArm;
 use super::receiver::Receiver;
+use super::selectable::Selectable;
 use super::send_arm::SendArm;
 use super::sender::Sender;
+use super::wait_arm::WaitArm;
 
 /// A list of operations, of which one is selected.
 ///
@@ -121,6 +123,11 @@ impl<'a> Select<'a> {
     /// Adds a receive operation. Its index: they begin with 0 and are never used again.
     pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
         self.add(Erased::new(RecvArm::new(receiver)))
+    }
+
+    /// Adds a wait for an event, a semaphore or a token. Its index: they begin with 0 and are never used again.
+    pub fn wait<S: Selectable + Sync>(&mut self, source: &'a S) -> usize {
+        self.add(Erased::new(WaitArm::new(source)))
     }
 
     fn add(&mut self, arm: Erased) -> usize {
@@ -279,11 +286,11 @@ impl fmt::Debug for Select<'_> {
     }
 }
 
-/// An operation that was selected and has begun: complete it by [`send`](SelectedOperation::send) or
-/// [`recv`](SelectedOperation::recv).
+/// An operation that was selected and has begun: complete it by [`send`](SelectedOperation::send),
+/// [`recv`](SelectedOperation::recv) or [`wait`](SelectedOperation::wait).
 ///
 /// # Panics
-/// When it is dropped without that, unless by a panic. Room that it had then goes to the next sender, and a receiver that it
+/// When it is dropped without that, unless by a panic. Room, a set or a permit that it had then goes to the next who waits, and a receiver that it
 /// had waits for another; a message that it had received is neither dropped nor received by others.
 #[must_use = "a selected operation is to be completed"]
 pub struct SelectedOperation<'a> {
@@ -329,10 +336,20 @@ impl SelectedOperation<'_> {
         unsafe { &*ptr::from_ref(&*arm).cast::<RecvArm<'_, T>>() }.complete()
     }
 
+    /// Takes what was waited for, without waiting: the permit of a semaphore, nothing of an event.
+    ///
+    /// # Panics
+    /// If this is not the operation that was added for `source`, by this very reference.
+    #[track_caller]
+    pub fn wait<S: Selectable>(mut self, source: &S) -> S::Outcome<'_> {
+        self.completed(ptr::from_ref(source).cast());
+        source.outcome()
+    }
+
     #[track_caller]
     fn completed(&mut self, target: *const ()) -> Erased {
         let own = self.arm.as_ref().map(|arm| arm.target());
-        assert!(own == Some(target), "operation {} was selected for another end of a channel", self.index);
+        assert!(own == Some(target), "operation {} was selected for something else", self.index);
         self.arm.take().expect("it was looked at above")
     }
 }

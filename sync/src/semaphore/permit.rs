@@ -21,7 +21,7 @@ pub struct OwnedSemaphorePermit {
 }
 
 impl<'a> SemaphorePermit<'a> {
-    pub(super) fn new(semaphore: &'a Semaphore, count: usize) -> Self {
+    pub(crate) fn new(semaphore: &'a Semaphore, count: usize) -> Self {
         SemaphorePermit { semaphore, count }
     }
 

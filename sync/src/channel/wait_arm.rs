@@ -1,0 +1,105 @@
+//! The wait for an event, a semaphore or a token as one of several.
+
+use std::cell::Cell;
+use std::ptr;
+use std::time::Instant;
+
+use super::arm::{Arm, Enlisted};
+use super::select::{Erased, Operation};
+use super::selectable::{Line, Selectable};
+use crate::turn::Queue;
+use crate::wait::list::Node;
+use crate::wait::{Claim, WakeHandle};
+
+/// The arm `wait(source)`. Whoever wakes it has taken for it what it waits for, as for those who wait for that alone.
+pub struct WaitArm<'a, S: Selectable> {
+    source: &'a S,
+    node: Node<<S::Line as Queue>::Asks>,
+    /// It has left the queue unserved, and those behind it are still to be looked after.
+    left: Cell<bool>,
+}
+
+impl<'a, S: Selectable> WaitArm<'a, S> {
+    /// Makes an arm for `source`.
+    pub fn new(source: &'a S) -> Self {
+        WaitArm { source, node: Node::with(S::Line::asks()), left: Cell::new(false) }
+    }
+
+    /// What was taken, after it was chosen.
+    pub fn complete(&self) -> S::Outcome<'a> {
+        self.source.outcome()
+    }
+
+    /// Ends the borrow.
+    pub fn end(self) {}
+
+    fn line(&self) -> &'a S::Line {
+        self.source.line()
+    }
+}
+
+impl<S: Selectable> Arm for WaitArm<'_, S> {
+    fn try_now(&self) -> bool {
+        self.line().take_now()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
+        // SAFETY: by the caller's contract the node is in no list and stays until it is withdrawn, as the claim does, which
+        // lets one wake be used; the line touches it under its lock only.
+        match unsafe { self.line().enlist_for(&self.node, me.raw(), claim, number) } {
+            true => Enlisted::Waits,
+            false => Enlisted::Ready,
+        }
+    }
+
+    unsafe fn withdraw(&self) {
+        // SAFETY: it was enlisted: the node is in this line or in none.
+        self.left.set(unsafe { self.line().withdraw(&self.node) });
+    }
+
+    fn departed(&self) {
+        if self.left.take() {
+            self.line().departed();
+        }
+    }
+
+    fn accept(&self) -> bool {
+        true
+    }
+
+    fn is_ready(&self) -> bool {
+        self.line().is_open()
+    }
+
+    unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
+        // SAFETY: the caller's contract. What is then taken is given back by `decline`.
+        unsafe { self.enlist(me, claim, number) }
+    }
+
+    unsafe fn unwatch(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { self.withdraw() }
+    }
+
+    fn decline(&self) {
+        self.line().pass_on(self.node.data());
+    }
+}
+
+impl<S: Selectable> Operation for WaitArm<'_, S> {
+    fn abandon(&self) {
+        self.decline();
+    }
+
+    fn target(&self) -> *const () {
+        ptr::from_ref(self.source).cast()
+    }
+
+    fn renew(&self) -> Erased {
+        Erased::new(WaitArm::new(self.source))
+    }
+}
