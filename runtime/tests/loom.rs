@@ -15,6 +15,8 @@
 mod biased;
 #[path = "../src/idle/mod.rs"]
 mod idle;
+#[path = "../src/task/join_state.rs"]
+mod join_state;
 #[path = "../src/worker/park_state.rs"]
 mod park_state;
 #[path = "../src/task/parking.rs"]
@@ -32,6 +34,8 @@ mod census_models;
 mod claim_models;
 #[path = "loom/idle_models.rs"]
 mod idle_models;
+#[path = "loom/join_models.rs"]
+mod join_models;
 #[path = "loom/lock_models.rs"]
 mod lock_models;
 #[path = "loom/park_models.rs"]

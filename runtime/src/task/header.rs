@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence};
 use std::task::Waker;
 
 use super::bounds::Bound;
-use super::join::Join;
+use super::join_state::Join;
 use super::locals::Locals;
 use super::parking::Parking;
 use super::raw::VTable;

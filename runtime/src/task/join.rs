@@ -1,108 +1,18 @@
-//! Waiting for the end of a task.
-//!
-//! One atomic pointer is both the state of the handle and the place of its one waiter:
-//!
-//! ```text
-//!             handle dropped
-//!   NOBODY ───────────────────▶ DETACHED
-//!    │  ▲                           │
-//!    │  │ withdrawn                 │ finish: the runner drops the result
-//!    ▼  │                           ▼
-//!   a node on the joiner's stack ─▶ DONE ◀── finish: the result is the handle's
-//! ```
-//!
-//! The runner makes the moves to DONE, the handle makes all others. Every move is one read-modify-write with Acquire
-//! and Release: DONE publishes the result to the handle, DETACHED gives up the stage to the runner.
+//! Waiting for the end of a task; the protocol is in `join_state.rs`.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
 
+use super::join_state::{Join, Joiner};
 use super::{Task, TaskRef, raw};
 use crate::current;
-use crate::wait::{self, Asleep, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
-
-const NOBODY: *mut Joiner = ptr::null_mut();
-const DETACHED: *mut Joiner = ptr::without_provenance_mut(1);
-const DONE: *mut Joiner = ptr::without_provenance_mut(2);
-
-/// The state of a task's end.
-pub(crate) struct Join(AtomicPtr<Joiner>);
-
-/// The one who waits; lives on its stack.
-struct Joiner {
-    wake: Cell<Option<RawWake>>,
-}
-
-/// Whom the runner finds at the end of a task.
-#[must_use]
-pub(crate) enum JoinState {
-    Nobody,
-    Waiting(RawWake),
-    Detached,
-}
-
-impl Join {
-    pub(crate) const fn new() -> Self {
-        Join(AtomicPtr::new(NOBODY))
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        // Acquire: pairs with the Release in `finish`; who sees DONE may read the result.
-        self.0.load(Ordering::Acquire) == DONE
-    }
-
-    pub(crate) fn is_detached(&self) -> bool {
-        // Acquire: pairs with the Release in `detach`.
-        self.0.load(Ordering::Acquire) == DETACHED
-    }
-
-    /// True while somebody waits for the end; a hint.
-    pub(crate) fn is_awaited(&self) -> bool {
-        let seen = self.0.load(Ordering::Relaxed);
-        seen != NOBODY && seen != DETACHED && seen != DONE
-    }
-
-    /// Publishes the end. By the runner, once.
-    pub(crate) fn finish(&self) -> JoinState {
-        // Release: publishes the result. Acquire: pairs with `publish` and `detach`.
-        match self.0.swap(DONE, Ordering::AcqRel) {
-            NOBODY => JoinState::Nobody,
-            DETACHED => JoinState::Detached,
-            joiner => {
-                // SAFETY: a joiner that published its node stays until it has withdrawn it, which fails from now on, or
-                // until the wake lands that is taken here.
-                let wake = unsafe { (*joiner).wake.take() };
-                JoinState::Waiting(wake.expect("a node is published with a wake"))
-            }
-        }
-    }
-
-    /// Leaves the result to the runner. False if the task is done already.
-    fn detach(&self) -> bool {
-        // Release: gives up the stage. Acquire on failure: the result is ours.
-        self.0.compare_exchange(NOBODY, DETACHED, Ordering::Release, Ordering::Acquire).is_ok()
-    }
-
-    fn publish(&self, joiner: &Joiner) -> bool {
-        let node = ptr::from_ref(joiner).cast_mut();
-        // Release: pairs with the Acquire in `finish`, which reads the node. Acquire on failure: DONE.
-        self.0.compare_exchange(NOBODY, node, Ordering::Release, Ordering::Acquire).is_ok()
-    }
-
-    fn withdraw(&self, joiner: &Joiner) -> bool {
-        let node = ptr::from_ref(joiner).cast_mut();
-        // Acquire on failure: DONE. Relaxed otherwise: the node was never read.
-        self.0.compare_exchange(node, NOBODY, Ordering::Relaxed, Ordering::Acquire).is_ok()
-    }
-}
+use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// Sleeps until the end.
 pub(crate) struct UntilDone<'a> {
@@ -112,24 +22,21 @@ pub(crate) struct UntilDone<'a> {
 
 impl<'a> UntilDone<'a> {
     pub(crate) fn new(join: &'a Join) -> Self {
-        UntilDone { join, joiner: Joiner { wake: Cell::new(None) } }
+        UntilDone { join, joiner: Joiner::new() }
     }
 }
 
 impl WaitStrategy for UntilDone<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: only `finish` takes the wake, by unlinking the node for good; `before_awake` then answers `Served`.
-        self.joiner.wake.set(Some(unsafe { me.raw() }));
-        if self.join.publish(&self.joiner) {
-            return Asleep::Stay;
+        match self.join.publish(&self.joiner, unsafe { me.raw() }) {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
         }
-        // Never published: the wake is dropped unused.
-        self.joiner.wake.set(None);
-        Asleep::Rouse
     }
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
-        let roused_early = why == Waking::Notified && self.joiner.wake.take().is_none();
+        let roused_early = why == Waking::Notified && self.joiner.is_served();
         match roused_early || self.join.withdraw(&self.joiner) {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
@@ -224,6 +131,31 @@ impl<T> JoinHandle<T> {
         self.task.cancel();
     }
 
+    /// # Panics
+    /// In the task itself.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn assert_another(&self) {
+        assert!(current::task() != Some(self.task.as_ref()), "{} joins itself", self.task);
+    }
+
+    /// Publishes a joiner that waits for several things, of which this one is `arm`; or answers false if the task has ended.
+    ///
+    /// # Safety
+    /// Nobody else waits for this task. `joiner` and `claim` stay in place until
+    /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of the wakes of this sleep the one is used that took
+    /// the claim.
+    #[doc(hidden)]
+    pub unsafe fn enlist_joiner(&self, joiner: &Joiner, wake: RawWake, claim: &Claim, arm: usize) -> bool {
+        self.task.header().join.publish_for(joiner, wake, claim, arm)
+    }
+
+    /// Takes the joiner back, or waits until the end of the task has let go of it.
+    #[doc(hidden)]
+    pub fn withdraw_joiner(&self, joiner: &Joiner) {
+        self.task.header().join.withdraw_for(joiner);
+    }
+
     #[track_caller]
     fn wait(self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         let join = &self.task.header().join;
@@ -231,7 +163,7 @@ impl<T> JoinHandle<T> {
             wait::charge();
             return Ok(self.take());
         }
-        assert!(current::task() != Some(self.task.as_ref()), "{} joins itself", self.task);
+        self.assert_another();
         let until = UntilDone::new(join);
         match wait::sleep(&until, deadline) {
             Waking::Notified => Ok(self.take()),

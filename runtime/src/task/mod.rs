@@ -71,6 +71,7 @@ pub(crate) mod cancel;
 pub(crate) mod forbid;
 mod header;
 mod join;
+mod join_state;
 mod local;
 pub(crate) mod locals;
 mod park;
@@ -93,8 +94,11 @@ pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yi
 pub use cancel::{check_cancelled, is_cancelled, yield_if_due};
 pub use forbid::{ForbidSuspend, forbid_suspend};
 pub(crate) use header::{Header, Nature, TaskRef};
-pub(crate) use join::{Join, JoinState, UntilDone};
+pub(crate) use join::UntilDone;
 pub use join::{JoinError, JoinHandle};
+#[doc(hidden)]
+pub use join_state::Joiner;
+pub(crate) use join_state::{Join, JoinState};
 pub use local::{AccessError, TaskLocal};
 pub use park::{park, park_timeout};
 pub(crate) use raw::Kin;

@@ -75,21 +75,21 @@ fn after_store(order: Ordering) {
 }
 
 macro_rules! atomic {
-    ($name:ident, $value:ty) => {
-        pub(crate) struct $name {
+    ($name:ident $(<$of:ident>)?, $value:ty) => {
+        pub(crate) struct $name $(<$of>)? {
             first: $value,
-            object: OnceCell<loom_atomic::$name>,
+            object: OnceCell<loom_atomic::$name $(<$of>)?>,
         }
 
         // SAFETY: loom runs one thread at a time, and never changes over inside `object`.
-        unsafe impl Sync for $name {}
+        unsafe impl $(<$of>)? Sync for $name $(<$of>)? {}
 
-        impl $name {
+        impl $(<$of>)? $name $(<$of>)? {
             pub(crate) const fn new(first: $value) -> Self {
                 $name { first, object: OnceCell::new() }
             }
 
-            fn object(&self) -> &loom_atomic::$name {
+            fn object(&self) -> &loom_atomic::$name $(<$of>)? {
                 self.object.get_or_init(|| loom_atomic::$name::new(self.first))
             }
 
@@ -134,7 +134,7 @@ macro_rules! atomic {
                 self.compare_exchange(current, new, success, failure)
             }
 
-            fn change(&self, order: Ordering, f: impl FnOnce(&loom_atomic::$name) -> $value) -> $value {
+            fn change(&self, order: Ordering, f: impl FnOnce(&loom_atomic::$name $(<$of>)?) -> $value) -> $value {
                 before_load(order);
                 let before = f(self.object());
                 after_store(order);
@@ -167,6 +167,7 @@ macro_rules! arithmetic {
 }
 
 atomic!(AtomicBool, bool);
+atomic!(AtomicPtr<T>, *mut T);
 atomic!(AtomicU8, u8);
 atomic!(AtomicU64, u64);
 arithmetic!(AtomicU8, u8);

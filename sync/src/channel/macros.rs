@@ -12,6 +12,8 @@
 /// | `send(sender, message) -> result => body` | a send; `result` is a pattern for a `Result<(), SendError<T>>` |
 /// | `wait(event) => body` | a wait for an event or a count, or anything else that is [`Selectable`](crate::channel::Selectable) |
 /// | `wait(semaphore) -> permit => body` | the same, with a pattern for a [`SemaphorePermit`](crate::SemaphorePermit) |
+/// | `join(handle) => body` | a wait for the end of a task; then `handle.join()` returns at once |
+/// | `join(handle) -> result => body` | the same, which joins it; `handle` is a variable, `result` a pattern for a `Result<T, JoinError>` |
 /// | `default => body` | what is done if nothing is ready |
 /// | `default(timeout) => body` | what is done if nothing is ready within that time |
 ///
@@ -22,11 +24,16 @@
 /// An event that lets one through for each set is used only by the case that is chosen. A permit that the pattern does not take
 /// is given back after the body.
 ///
+/// A handle is borrowed by `&mut` while the select waits, and stays with its owner unless its case has a result and is chosen.
+///
 /// What a case was offered that is not chosen goes to the next who waits there: nothing is lost. The send case of a select
 /// never meets a receive case of the same select.
 ///
 /// # Cancellation
 /// Without a plain `default`, a cancellation point; what was chosen when the cancel came is done.
+///
+/// # Panics
+/// When a task joins itself.
 ///
 /// # Fairness
 /// Of several that are ready any one is chosen, each with the same chance; by [`select_biased!`](crate::select_biased), the
@@ -131,7 +138,8 @@ macro_rules! __select {
     (@list $order:tt $done:tt $($wrong:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "expected cases `recv(receiver) -> result => body`, `send(sender, message) -> result => body`, \
-             `wait(event) => body`, `wait(semaphore) -> permit => body`, `default => body` or `default(timeout) => body`, separated by commas, found `",
+             `wait(event) => body`, `wait(semaphore) -> permit => body`, `join(handle) => body`, \
+             `join(handle) -> result => body`, `default => body` or `default(timeout) => body`, separated by commas, found `",
             ::core::stringify!($($wrong)*),
             "`",
         ))
@@ -164,6 +172,18 @@ macro_rules! __select {
         $crate::__select!(@case $order [$($labels)*]
             [$($arms)* (wait $number $arm ($source) () ($result) $body)] $default $($rest)*)
     };
+    (@case $order:tt [($number:tt $arm:ident) $($labels:tt)*] [$($arms:tt)*] $default:tt
+        join ($handle:ident $(,)?) ($result:pat) $body:tt $($rest:tt)*
+    ) => {
+        $crate::__select!(@case $order [$($labels)*]
+            [$($arms)* (join $number $arm ($handle) ($handle) ($result) $body)] $default $($rest)*)
+    };
+    (@case $order:tt [($number:tt $arm:ident) $($labels:tt)*] [$($arms:tt)*] $default:tt
+        join ($handle:expr $(,)?) () $body:tt $($rest:tt)*
+    ) => {
+        $crate::__select!(@case $order [$($labels)*]
+            [$($arms)* (join $number $arm ($handle) () () $body)] $default $($rest)*)
+    };
     (@case $order:tt $labels:tt $arms:tt [] default () () $body:tt $($rest:tt)*) => {
         $crate::__select!(@case $order $labels $arms [() $body] $($rest)*)
     };
@@ -179,7 +199,8 @@ macro_rules! __select {
     (@case $order:tt $labels:tt $arms:tt $default:tt $case:ident ($($arguments:tt)*) $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "expected `recv(receiver) -> result`, `send(sender, message) -> result`, `wait(event)`, \
-             `wait(semaphore) -> permit`, `default` or `default(timeout)`, found `",
+             `wait(semaphore) -> permit`, `join(handle)`, `join(handle) -> result` where `handle` is a variable, `default` or \
+             `default(timeout)`, found `",
             ::core::stringify!($case ($($arguments)*)),
             "` with or without a result",
         ))
@@ -235,6 +256,17 @@ macro_rules! __select {
             }
         }
     };
+    (@arm $order:tt [(join $number:tt $arm:ident ($handle:expr) $($case:tt)*) $($rest:tt)*]
+        [$($made:tt)*] $default:tt $all:tt
+    ) => {
+        match $handle {
+            ref mut handle => {
+                let handle: &mut $crate::channel::__private::JoinHandle<_> = handle;
+                let $arm = $crate::channel::__private::JoinArm::new(handle);
+                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
+            }
+        }
+    };
     (@arm $order:tt [] $made:tt $default:tt $all:tt) => {
         $crate::__select!(@run $order $made $default $all)
     };
@@ -270,6 +302,28 @@ macro_rules! __select {
         if $chosen == ::core::option::Option::Some($number) {
             let result = $arm.complete();
             $($all.end();)*
+            let $result = result;
+            $body
+        } else {
+            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
+        }
+    };
+    (@done $chosen:ident [$($all:ident)*] $default:tt
+        [(join $number:tt $arm:ident $handle:tt () () $body:tt) $($rest:tt)*]
+    ) => {
+        if $chosen == ::core::option::Option::Some($number) {
+            $($all.end();)*
+            $body
+        } else {
+            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
+        }
+    };
+    (@done $chosen:ident [$($all:ident)*] $default:tt
+        [(join $number:tt $arm:ident $handle:tt ($own:ident) ($result:pat) $body:tt) $($rest:tt)*]
+    ) => {
+        if $chosen == ::core::option::Option::Some($number) {
+            $($all.end();)*
+            let result = $own.join();
             let $result = result;
             $body
         } else {

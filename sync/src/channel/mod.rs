@@ -23,6 +23,7 @@ mod counted;
 mod error;
 mod futures;
 mod iter;
+mod join_arm;
 mod macros;
 mod outcome;
 mod partner;
@@ -61,12 +62,14 @@ pub use sender::Sender;
 pub mod __private {
     pub use super::arm::{Arm, Enlisted};
     pub use super::choice::{Limit, Order, ready, select};
+    pub use super::join_arm::JoinArm;
     pub use super::receive_arm::RecvArm;
     pub use super::selectable::Line;
     pub use super::send_arm::{Permit, SendArm};
     pub use super::wait_arm::WaitArm;
     pub use crate::countdown::Countdown;
     pub use crate::turn::Queue;
+    pub use fibra_runtime::JoinHandle;
 }
 
 /// Makes a channel that holds up to `capacity` messages. With a capacity of 0 it is a rendezvous: a send ends when a receiver
