@@ -8,7 +8,7 @@ use loom::thread;
 use crate::permits::{Permits, Served};
 use crate::primitive::{check, check_bounded};
 use crate::wait::list::Node;
-use crate::wait::{RawWake, Sleeper};
+use crate::wait::{Claim, RawWake, Sleeper};
 
 struct Model {
     permits: Permits,
@@ -212,5 +212,34 @@ fn a_reset_takes_nothing_from_who_waits() {
         }
         waiter.join().unwrap();
         assert_eq!(model.permits.free(), 0);
+    });
+}
+
+/// Hunts: a permit that is lost with the arm of a select that goes, or given to one that has gone.
+#[test]
+fn a_permit_passes_by_an_arm_that_leaves() {
+    check(|| {
+        let model = Model::new(0);
+        let (node, sleeper, claim) = (Node::with(1), Sleeper::new(), Claim::new());
+        assert_eq!(claim.taken(), None);
+        let _ = sleeper.word.begin(false);
+        // SAFETY: node and claim live until this ends, before which the node is withdrawn or its wake has landed.
+        assert!(unsafe { model.permits.enlist_for(&node, RawWake(Arc::clone(&sleeper)), &claim, 0) });
+        let giver = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.put(1))
+        };
+        let claimed = claim.close().is_some();
+        // SAFETY: the node is in this queue or in none.
+        if unsafe { model.permits.withdraw(&node) } {
+            assert!(!claimed);
+            model.wake(model.permits.serve());
+        }
+        if claimed {
+            sleeper.await_landing();
+            model.put(1);
+        }
+        giver.join().unwrap();
+        assert_eq!(model.permits.free(), 1);
     });
 }
