@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
-use fibra_sync::{Mutex, ReentrantMutex};
+use fibra_sync::{Mutex, ReentrantMutex, RwLock, Semaphore, SemaphorePermit};
 
 /// A lock of one holder at a time.
 trait Exclusive: Send + Sync + 'static {
@@ -62,6 +62,71 @@ impl Exclusive for ReentrantMutex<()> {
     }
 }
 
+/// As one writer at a time.
+impl Exclusive for RwLock<()> {
+    type Guard<'a> = fibra_sync::RwLockWriteGuard<'a, ()>;
+
+    fn new() -> Self {
+        RwLock::new(())
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.write()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_write()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.try_write_for(timeout)
+    }
+}
+
+/// The other policy; only the type differs.
+struct WriterFirst(RwLock<()>);
+
+impl Exclusive for WriterFirst {
+    type Guard<'a> = fibra_sync::RwLockWriteGuard<'a, ()>;
+
+    fn new() -> Self {
+        WriterFirst(RwLock::writer_first(()))
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.0.write()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.0.try_write()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.0.try_write_for(timeout)
+    }
+}
+
+/// Of one permit.
+impl Exclusive for Semaphore {
+    type Guard<'a> = SemaphorePermit<'a>;
+
+    fn new() -> Self {
+        Semaphore::new(1)
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.acquire()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_acquire().ok()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.acquire_timeout(timeout)
+    }
+}
+
 macro_rules! suite {
     ($name:ident, $lock:ty: $($promise:ident)*) => {
         mod $name {
@@ -92,6 +157,25 @@ macro_rules! suite {
 
 suite!(mutex, Mutex<()>);
 suite!(reentrant_mutex, ReentrantMutex<()>);
+suite!(rwlock, RwLock<()>);
+suite!(rwlock_writer_first, WriterFirst);
+// Its wait is a cancellation point, and what it does of that is told elsewhere.
+suite! { semaphore, Semaphore:
+    one_is_inside_at_a_time
+    tasks_and_threads_exclude_each_other
+    an_attempt_fails_while_it_is_locked
+    a_timed_attempt_gives_up_in_its_time
+    a_timed_attempt_takes_what_comes_in_its_time
+    an_attempt_of_no_time_takes_a_free_lock
+    a_time_beyond_the_clock_is_no_deadline
+    everybody_gets_in_who_waits
+    it_is_held_over_a_wait
+    what_one_wrote_the_next_one_sees
+    a_panic_unlocks
+    unlocked_and_timed_out_at_once_nobody_is_forgotten
+    out_of_time_again_and_again_nobody_is_forgotten
+    threads_out_of_time_leave_the_tasks_alone
+}
 
 /// A lock, and a count that goes wrong when two are inside.
 struct Guarded<L> {
