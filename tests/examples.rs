@@ -81,6 +81,14 @@ fn philosophers_all_eat_and_nobody_beside_an_eater() {
     }
 }
 
+#[test]
+fn graceful_shutdown_lets_requests_end_and_cuts_off_the_others() {
+    let text = prints("graceful_shutdown", &[]);
+    assert!(text.contains("2 requests ended by themselves, 1 had to be cancelled"), "{text}");
+    assert_eq!(text.matches("a client was answered").count(), 2, "{text}");
+    assert!(text.contains("a client was cut off") && text.contains("who comes later is refused"), "{text}");
+}
+
 /// What an example says that ends well.
 fn prints(name: &str, arguments: &[&str]) -> String {
     let output = example(name).args(arguments).output().expect("the example");

@@ -222,6 +222,10 @@ impl WaitStrategy for Reader<'_> {
         self.granted.set(fate == Fate::Granted);
         withdrawal(fate)
     }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
 }
 
 /// A writer, an upgradable reader or an upgrade that waits.
@@ -245,6 +249,10 @@ impl WaitStrategy for Claimant<'_> {
         }
         // SAFETY: as for `Reader`.
         withdrawal(unsafe { self.state.withdraw_claim(&self.node) })
+    }
+
+    fn may_spin(&self) -> bool {
+        true
     }
 }
 

@@ -1,0 +1,79 @@
+//! A server that stops in an orderly way: no new connections, time for the requests under way, an end for the others.
+//!
+//! Run `cargo run --example graceful_shutdown`. Three clients ask for work of 10 milliseconds, of 100, and of a minute; then the
+//! server is told to stop. You will see that two of them get their answers, that the third is cut off when the grace period
+//! is over, that who comes later is refused, and a report of it all.
+
+use fibra::net::{TcpListener, TcpStream};
+use fibra::sync::WaitGroup;
+use fibra::{CancelToken, TaskGroup};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+const GRACE: Duration = Duration::from_millis(500);
+
+fn main() -> io::Result<()> {
+    fibra::run(|| {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let (stop, begun) = (CancelToken::new(), Arc::new(WaitGroup::new()));
+        begun.add(3);
+        let server = {
+            let (stop, begun) = (stop.clone(), Arc::clone(&begun));
+            fibra::spawn(move || serve(listener, &stop, &begun))
+        };
+        let clients = [10, 100, 60_000].map(|millis| fibra::spawn(move || ask(address, millis)));
+        begun.wait();
+        // What a handler of a signal would do.
+        stop.cancel();
+        println!("{}", server.join().expect("the server does not panic"));
+        for client in clients {
+            match client.join().expect("no client panics") {
+                Ok(answer) if !answer.is_empty() => println!("a client was answered: {answer}"),
+                _ => println!("a client was cut off"),
+            }
+        }
+        println!("who comes later is {}", if ask(address, 1).is_err() { "refused" } else { "served" });
+        Ok(())
+    })
+}
+
+/// Serves until it is told to stop, and says what became of the connections.
+fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> String {
+    let connections = TaskGroup::new();
+    _ = stop.scope(|| {
+        for stream in listener.incoming().flatten() {
+            let begun = Arc::clone(begun);
+            connections.spawn(move || answer(stream, &begun));
+        }
+    });
+    drop(listener);
+    let mut ended = 0;
+    _ = fibra::timeout(GRACE, || {
+        while connections.join_next().is_some() {
+            ended += 1;
+        }
+    });
+    connections.cancel_all();
+    let cancelled = std::iter::from_fn(|| connections.join_next()).count();
+    format!("{ended} requests ended by themselves, {cancelled} had to be cancelled")
+}
+
+/// Works for as many milliseconds as the client asks for.
+fn answer(mut stream: TcpStream, begun: &WaitGroup) -> io::Result<()> {
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line)?;
+    begun.done();
+    fibra::sleep(Duration::from_millis(line.trim().parse().map_err(io::Error::other)?));
+    write!(stream, "worked for {} ms", line.trim())
+}
+
+fn ask(address: SocketAddr, millis: u64) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    writeln!(stream, "{millis}")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
