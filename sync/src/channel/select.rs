@@ -17,6 +17,7 @@ use super::error::{
 use super::receive_arm::RecvArm;
 use super::receiver::Receiver;
 use super::selectable::Selectable;
+use super::selectable::sealed::Taken;
 use super::send_arm::SendArm;
 use super::sender::Sender;
 use super::wait_arm::WaitArm;
@@ -343,7 +344,7 @@ impl SelectedOperation<'_> {
     #[track_caller]
     pub fn wait<S: Selectable>(mut self, source: &S) -> S::Outcome<'_> {
         self.completed(ptr::from_ref(source).cast());
-        source.outcome()
+        source.outcome(Taken(()))
     }
 
     #[track_caller]

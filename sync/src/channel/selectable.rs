@@ -22,7 +22,7 @@ use crate::{AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, Semapho
 /// | [`CancelToken`] | once it is cancelled | |
 ///
 /// It cannot be implemented for others.
-pub trait Selectable {
+pub trait Selectable: sealed::Sealed {
     /// What is had of it: the permit of a semaphore, nothing of an event.
     type Outcome<'a>
     where
@@ -37,7 +37,7 @@ pub trait Selectable {
 
     /// Of one that was taken.
     #[doc(hidden)]
-    fn outcome(&self) -> Self::Outcome<'_>;
+    fn outcome(&self, taken: sealed::Taken) -> Self::Outcome<'_>;
 
     #[doc(hidden)]
     fn select_arm(&self) -> WaitArm<'_, Self>
@@ -46,6 +46,23 @@ pub trait Selectable {
     {
         WaitArm::new(self)
     }
+}
+
+/// What only this crate can name: other implementations would break what the list of operations relies on, and a permit is
+/// made only for one that was taken.
+pub(super) mod sealed {
+    /// A type that a select can wait for.
+    pub trait Sealed {}
+
+    /// Says that one was taken.
+    pub struct Taken(pub(in super::super) ());
+
+    impl Sealed for crate::AutoResetEvent {}
+    impl Sealed for crate::ManualResetEvent {}
+    impl Sealed for crate::CountdownEvent {}
+    impl Sealed for crate::WaitGroup {}
+    impl Sealed for crate::Semaphore {}
+    impl Sealed for fibra_runtime::CancelToken {}
 }
 
 /// A queue that a sleeper can stand in which waits for several things.
@@ -74,7 +91,7 @@ impl Selectable for AutoResetEvent {
         self
     }
 
-    fn outcome(&self) {}
+    fn outcome(&self, _taken: sealed::Taken) {}
 }
 
 impl Selectable for ManualResetEvent {
@@ -85,7 +102,7 @@ impl Selectable for ManualResetEvent {
         self
     }
 
-    fn outcome(&self) {}
+    fn outcome(&self, _taken: sealed::Taken) {}
 }
 
 impl Selectable for CountdownEvent {
@@ -96,7 +113,7 @@ impl Selectable for CountdownEvent {
         self.countdown()
     }
 
-    fn outcome(&self) {}
+    fn outcome(&self, _taken: sealed::Taken) {}
 }
 
 impl Selectable for WaitGroup {
@@ -107,7 +124,7 @@ impl Selectable for WaitGroup {
         self.countdown()
     }
 
-    fn outcome(&self) {}
+    fn outcome(&self, _taken: sealed::Taken) {}
 }
 
 impl Selectable for Semaphore {
@@ -118,7 +135,7 @@ impl Selectable for Semaphore {
         self
     }
 
-    fn outcome(&self) -> SemaphorePermit<'_> {
+    fn outcome(&self, _taken: sealed::Taken) -> SemaphorePermit<'_> {
         SemaphorePermit::new(self, 1)
     }
 }
@@ -131,7 +148,7 @@ impl Selectable for CancelToken {
         self
     }
 
-    fn outcome(&self) {}
+    fn outcome(&self, _taken: sealed::Taken) {}
 }
 
 impl Line for Countdown {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::select::{Erased, Operation};
+use super::selectable::sealed::Taken;
 use super::selectable::{Line, Selectable};
 use crate::turn::Queue;
 use crate::wait::list::Node;
@@ -17,17 +18,20 @@ pub struct WaitArm<'a, S: Selectable> {
     node: Node<<S::Line as Queue>::Asks>,
     /// It has left the queue unserved, and those behind it are still to be looked after.
     left: Cell<bool>,
+    /// One was taken for it, which is not completed yet.
+    taken: Cell<bool>,
 }
 
 impl<'a, S: Selectable> WaitArm<'a, S> {
     /// Makes an arm for `source`.
     pub fn new(source: &'a S) -> Self {
-        WaitArm { source, node: Node::with(S::Line::asks()), left: Cell::new(false) }
+        WaitArm { source, node: Node::with(S::Line::asks()), left: Cell::new(false), taken: Cell::new(false) }
     }
 
     /// What was taken, after it was chosen.
     pub fn complete(&self) -> S::Outcome<'a> {
-        self.source.outcome()
+        assert!(self.taken.take(), "only the arm that was chosen is completed");
+        self.source.outcome(Taken(()))
     }
 
     /// Ends the borrow.
@@ -40,7 +44,9 @@ impl<'a, S: Selectable> WaitArm<'a, S> {
 
 impl<S: Selectable> Arm for WaitArm<'_, S> {
     fn try_now(&self) -> bool {
-        self.line().take_now()
+        let taken = self.line().take_now();
+        self.taken.set(taken);
+        taken
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -68,6 +74,7 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
     }
 
     fn accept(&self) -> bool {
+        self.taken.set(true);
         true
     }
 
