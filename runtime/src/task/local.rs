@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use super::locals::{Found, Key, Kind, Locals};
 use crate::current;
 
-/// Declares statics of type [`TaskLocal`](crate::task::TaskLocal), of which each task has a value of its own.
+/// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
 ///
 /// The initializer runs in each task at its first use, and may suspend. A key marked `#[inherit]` is passed on: when a task
 /// that has a value spawns another, the value is cloned, and the clone is the other's value from its start; its type is
