@@ -402,3 +402,36 @@ fn off_a_runtime_a_spawn_panics_and_takes_no_place() {
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| group.spawn(|| ()))).is_err());
     assert!(group.is_empty() && group.join_next().is_none());
 }
+
+thread_local! {
+    static CLONES_PANIC: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+struct Fragile;
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        assert!(!CLONES_PANIC.get(), "not to be cloned now");
+        Fragile
+    }
+}
+
+fibra_runtime::task_local! {
+    #[inherit]
+    static FRAGILE: Fragile = Fragile;
+}
+
+#[test]
+fn a_spawn_that_unwinds_gives_its_place_back() {
+    fibra_runtime::Runtime::builder().workers(1).build().unwrap().run(|| {
+        FRAGILE.with(|_| ());
+        let group = fibra_runtime::TaskGroup::with_limit(1);
+        CLONES_PANIC.set(true);
+        let spawn = std::panic::AssertUnwindSafe(|| group.spawn(|| 1));
+        assert!(std::panic::catch_unwind(spawn).is_err());
+        CLONES_PANIC.set(false);
+        assert!(group.is_empty() && group.join_next().is_none());
+        group.spawn(|| 2);
+        assert_eq!(group.join_next().unwrap().unwrap(), 2);
+    });
+}

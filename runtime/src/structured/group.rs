@@ -124,6 +124,24 @@ impl Kin for Member {
     }
 }
 
+/// Gives a place back, should the spawn unwind that it was occupied for: what a task inherits is cloned by code of the
+/// user's.
+struct Occupied<'a>(&'a Shared);
+
+impl Drop for Occupied<'_> {
+    fn drop(&mut self) {
+        let (spawner, is_last) = {
+            let mut state = self.0.state.lock();
+            state.members -= 1;
+            (state.vacate(), state.members == 0)
+        };
+        spawner.into_iter().for_each(RawWake::wake);
+        if is_last {
+            wait::wake_all(&self.0.state, |state| state.joiners.pop_front());
+        }
+    }
+}
+
 impl State {
     /// Occupies a place for a task that is to be made. False if there is none.
     fn occupy(&mut self, limit: usize) -> bool {
@@ -327,10 +345,12 @@ impl<T: Send + 'static> TaskGroup<T> {
     {
         Builder::require_runtime("TaskGroup::spawn");
         self.occupy();
+        let occupied = Occupied(&self.shared);
         let place = Place { task: Cell::new(None), number: Cell::new(0) };
         let member = Member { link: Link::new(place), shared: Arc::clone(&self.shared) };
         // SAFETY: `f` and `T` are `Send` and `'static`. What a member does with its place it does under the group's lock.
         let handle = unsafe { builder.spawn_kin(f, member) };
+        mem::forget(occupied);
         let task = handle.task().clone();
         // The count and the right to the result are the group's now.
         mem::forget(handle);
