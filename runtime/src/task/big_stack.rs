@@ -73,7 +73,7 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
         unsafe { (*suspender).suspend(stop) };
     }
     header.extent.set(extent);
-    header.leave_big_stack(suspender);
+    header.change_stack(suspender);
     let stack = inner.into_stack();
     current::with_worker(|worker| worker.give_stack(stack));
     Ok(())
@@ -82,7 +82,7 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
 /// The first frame on the other stack.
 fn first_frame<F: FnOnce() -> R, R>(task: TaskRef, suspender: &Suspender) {
     let header = task.header();
-    header.enter_big_stack(suspender);
+    header.change_stack(suspender);
     let errand = header.errand.replace(ptr::null_mut()).cast::<Errand<F, R>>();
     // SAFETY: `run_in` left it there just before, waits for this frame to end, and does not touch it meanwhile.
     unsafe { (*errand).run() };

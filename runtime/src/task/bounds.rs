@@ -131,61 +131,49 @@ impl Bound {
 }
 
 impl Header {
-    fn innermost(&self) -> Option<&Bound> {
+    /// The bounds around the code that runs, innermost first.
+    fn around(&self) -> impl Iterator<Item = &Bound> {
         // SAFETY: see `Bound::run`; the header is asked by the task itself, or by its worker while it is off its stack.
-        unsafe { self.bounds.get().as_ref() }
+        let innermost = unsafe { self.bounds.get().as_ref() };
+        // SAFETY: as above.
+        std::iter::successors(innermost, |bound| unsafe { bound.outer.get().as_ref() })
     }
 
     /// When the code that runs is ended from around it.
     pub(crate) fn enclosing_deadline(&self) -> Option<Instant> {
-        self.innermost()?.earliest.get()
+        self.around().next()?.earliest.get()
     }
 
     /// False while no cancel concerns the code that runs.
     pub(crate) fn is_open(&self) -> bool {
-        self.innermost().is_none_or(|bound| bound.open.get())
+        self.around().next().is_none_or(|bound| bound.open.get())
     }
 
     /// The outermost of what has been hit and is not behind a shield. Not for a task that unwinds.
     pub(crate) fn hit(&self, look: Look) -> Option<Target<'_>> {
         let mut target = None;
-        let mut place = self.bounds.get();
-        // SAFETY: as in `innermost`.
-        while let Some(bound) = unsafe { place.as_ref() } {
+        for bound in self.around() {
             if matches!(bound.kind, Kind::Shield) {
                 return target;
             }
             if bound.is_hit(look) {
                 target = Some(Target::Bound(bound));
             }
-            place = bound.outer.get();
         }
         if self.is_cancelled() { Some(Target::Task) } else { target }
     }
 
     /// True if the code that runs was unwound by something that is still around it.
     pub(crate) fn is_raised(&self) -> bool {
-        let mut place = self.bounds.get();
-        // SAFETY: as in `innermost`.
-        while let Some(bound) = unsafe { place.as_ref() } {
-            if bound.raised.get() > 0 {
-                return true;
-            }
-            place = bound.outer.get();
-        }
-        self.unwound.get() > 0
+        self.unwound.get() > 0 || self.around().any(|bound| bound.raised.get() > 0)
     }
 
     /// Takes the mark of fired tokens back, after a scope that had one; unless another is around.
     pub(crate) fn forget_token(&self) {
         self.clear_fired();
-        let mut place = self.bounds.get();
-        // SAFETY: as in `innermost`.
-        while let Some(bound) = unsafe { place.as_ref() } {
-            if matches!(bound.kind, Kind::Token(_)) && bound.is_hit(Look::Marks) {
-                self.set_fired();
-            }
-            place = bound.outer.get();
+        // Only tokens are hit by marks.
+        if self.around().any(|bound| bound.is_hit(Look::Marks)) {
+            self.set_fired();
         }
     }
 }

@@ -255,13 +255,8 @@ impl Header {
         self.suspender.get()
     }
 
-    /// From here on the task runs on another stack, by a coroutine that it resumes itself.
-    pub(crate) fn enter_big_stack(&self, suspender: &Suspender) {
-        self.suspender.set(suspender);
-    }
-
-    /// Back on the stack of before.
-    pub(crate) fn leave_big_stack(&self, suspender: *const Suspender) {
+    /// From here on the task runs on the stack of that suspender: a big one, or again the one of before.
+    pub(crate) fn change_stack(&self, suspender: *const Suspender) {
         self.suspender.set(suspender);
     }
 

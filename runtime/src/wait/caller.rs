@@ -90,7 +90,7 @@ pub fn home() -> Option<Home> {
 }
 
 /// True where a short wait may spin: another worker or thread can end it, and nothing else is ready to run here.
-pub fn may_spin() -> bool {
+fn may_spin() -> bool {
     current::with_worker(|worker| worker.may_spin()).unwrap_or_else(has_processors)
 }
 
