@@ -5,14 +5,16 @@ mod channels;
 mod common;
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use channels::{KINDS, LIMITED, Tally, Value, anywhere, join_all, make, until};
 use common::{everywhere, give_way, pause};
 use fibra_sync::channel::{RecvError, SendError, TryRecvError, bounded, never};
+use fibra_sync::select;
 
 /// Set by a wake.
 #[derive(Default)]
@@ -259,6 +261,168 @@ fn a_message_that_nobody_else_waits_for_comes_back_in_its_order() {
             let mut received: Vec<_> = receiver.try_iter().collect();
             assert_eq!(received, [0, 1, 2], "{kind:?}");
             received.clear();
+        }
+    });
+}
+
+#[test]
+fn messages_of_receives_that_were_dropped_come_back_in_their_order() {
+    everywhere(|| {
+        for kind in KINDS {
+            for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]] {
+                let (sender, receiver) = make(kind);
+                let mut doomed: Vec<_> = (0..3).map(|_| Some(Box::pin(receiver.recv_async()))).collect();
+                doomed.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
+                (0..3).for_each(|number| sender.send(number).unwrap());
+                order.into_iter().for_each(|number| drop(doomed[number].take()));
+                assert_eq!(receiver.len(), 3);
+                assert!(receiver.try_iter().eq(0..3), "{kind:?}, dropped as {order:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_select_sends_to_a_future_that_waits() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let receiving = other.runs(move || {
+                block_on(async {
+                    let mut sum = 0;
+                    while let Ok(number) = receiver.recv_async().await {
+                        sum += number;
+                    }
+                    sum
+                })
+            });
+            for number in 0..100 {
+                select! { send(sender, { give_way(); number }) -> sent => sent.unwrap() }
+            }
+            drop(sender);
+            assert_eq!(receiving.join(), 4950, "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_future_that_comes_to_a_select_lets_its_executor_run_while_the_message_is_made() {
+    anywhere(|other| {
+        let (sender, receiver) = bounded(0);
+        let (go, going) = bounded(0);
+        let waiting = other.runs(move || select! { send(sender, going.recv().unwrap()) -> sent => sent });
+        let mut receiving = pin!(receiver.recv_async());
+        // Whoever comes first: the poll returns though only this one makes the message possible.
+        assert!(poll(receiving.as_mut()).is_pending());
+        go.send(7).unwrap();
+        assert_eq!(waiting.join(), Ok(()));
+        assert_eq!(poll(receiving), Poll::Ready(Ok(7)));
+    });
+}
+
+#[test]
+fn a_future_may_go_away_while_a_select_makes_its_message() {
+    anywhere(|other| {
+        for capacity in LIMITED {
+            let (sender, receiver) = bounded(capacity);
+            let mut doomed = Some(Box::pin(receiver.recv_async()));
+            assert!(doomed.as_mut().is_some_and(|future| poll(future.as_mut()).is_pending()));
+            // All slots are reserved by permits that wait, so that the future is all there is to send to.
+            let (go, going) = bounded::<i32>(0);
+            let chosen = Arc::new(AtomicUsize::new(0));
+            let holding: Vec<_> = (0..=capacity)
+                .map(|_| {
+                    let (sender, going, chosen) = (sender.clone(), going.clone(), Arc::clone(&chosen));
+                    let message = move || {
+                        chosen.fetch_add(1, Ordering::SeqCst);
+                        going.recv().unwrap()
+                    };
+                    other.runs(move || select! { send(sender, message()) -> sent => sent })
+                })
+                .collect();
+            until(|| chosen.load(Ordering::SeqCst) > capacity);
+            drop(doomed.take());
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+            (0..=capacity as i32).for_each(|number| go.send(number).unwrap());
+            assert!(join_all(holding).into_iter().all(|sent| sent == Ok(())));
+            let mut received: Vec<_> = receiver.try_iter().collect();
+            received.sort_unstable();
+            assert!(received.into_iter().eq(0..=capacity as i32), "capacity {capacity}");
+            // The channel is as it was.
+            assert_eq!((receiver.len(), sender.try_send(1).is_ok()), (0, capacity > 0));
+        }
+    });
+}
+
+#[test]
+fn a_future_may_be_dropped_by_the_message_that_is_made_for_it() {
+    everywhere(|| {
+        let (sender, receiver) = bounded(0);
+        let mut doomed = Some(Box::pin(receiver.recv_async()));
+        assert!(doomed.as_mut().is_some_and(|future| poll(future.as_mut()).is_pending()));
+        select! {
+            send(sender, { drop(doomed.take()); 7 }) -> sent => sent.unwrap(),
+        }
+        assert_eq!(receiver.try_recv(), Ok(7));
+    });
+}
+
+#[test]
+fn a_select_that_gives_up_leaves_a_future_to_the_next() {
+    everywhere(|| {
+        let (sender, receiver) = bounded(0);
+        let mut receiving = pin!(receiver.recv_async());
+        assert!(poll(receiving.as_mut()).is_pending());
+        let bomb = || -> i32 { std::panic::resume_unwind(Box::new("bomb")) };
+        let caught = catch_unwind(AssertUnwindSafe(|| select! { send(sender, bomb()) -> _ => {} }));
+        assert!(caught.is_err());
+        assert!(poll(receiving.as_mut()).is_pending());
+        assert_eq!(sender.try_send(7), Ok(()));
+        assert_eq!(poll(receiving), Poll::Ready(Ok(7)));
+    });
+}
+
+#[test]
+fn receives_that_are_dropped_as_selects_send_lose_nothing() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let tally = Tally::new();
+            let (sender, receiver) = make(kind);
+            let sending = other.crowd(4, |_| {
+                let (sender, making) = (sender.clone(), Arc::clone(&tally));
+                move || {
+                    for number in 0..50 {
+                        let message = || {
+                            (number % 3 == 0).then(give_way);
+                            making.value()
+                        };
+                        select! { send(sender, message()) -> sent => sent.unwrap() }
+                    }
+                }
+            });
+            drop(sender);
+            let mut received = 0;
+            for round in 0.. {
+                let mut future = Box::pin(receiver.recv_async());
+                let polled = (0..=round % 3).find_map(|_| match poll(future.as_mut()) {
+                    Poll::Ready(result) => Some(result),
+                    Poll::Pending => {
+                        give_way();
+                        None
+                    }
+                });
+                match polled {
+                    Some(Ok(value)) => {
+                        value.receive();
+                        received += 1;
+                    }
+                    Some(Err(RecvError)) => break,
+                    None => drop(future),
+                }
+            }
+            join_all(sending);
+            assert_eq!(received, 200, "{kind:?}: {tally:?}");
+            tally.assert_settled();
         }
     });
 }

@@ -29,8 +29,8 @@
 //! * 56 bits of epoch last for 2,000 years at a million sleeps a second. 32 would wrap within the hour, and a timer or
 //!   an I/O wake that was held that long would rouse a stranger's sleep.
 //!
-//! Rejected: a swap instead of `fetch_or` (loses a bit that a second waker left), and moving the epoch by a
-//! read-modify-write (a locked instruction for nothing: stale wakers fail either way).
+//! Rejected: a swap to set a bit (loses what a second waker left), and moving the epoch by a read-modify-write (a locked
+//! instruction for nothing: stale wakers fail either way).
 
 use std::fmt;
 

@@ -3,11 +3,14 @@
 use std::future::pending;
 use std::pin::pin;
 
-use super::error::{RecvError, SendError, TrySendError};
+use super::error::{RecvError, SendError, TryRecvError, TrySendError};
+use super::outcome::Pairing;
+use super::places::{Receiving, Returned};
 use super::receiver::{Receiver, Source};
 use super::sender::Sender;
-use super::shared::{UntilReceived, UntilSent};
-use crate::wait::Polled;
+use super::shared::{Shared, UntilSent, withdrawal};
+use crate::wait::list::Node;
+use crate::wait::{Asleep, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 impl<T> Sender<T> {
     /// Sends a message, for futures: [`send`](Sender::send) that gives way to its executor instead of waiting.
@@ -49,6 +52,7 @@ impl<T> Receiver<T> {
     /// Receives a message, for futures: [`recv`](Receiver::recv) that gives way to its executor instead of waiting.
     ///
     /// Dropped before it is done the future has received nothing: a message that it was given goes to the next receiver.
+    /// Until there is one the message counts in [`len`](Receiver::len), beyond the channel's capacity if that is exhausted.
     ///
     /// # Errors
     /// When the channel is empty and all senders are gone, also when they go while it waits.
@@ -69,19 +73,94 @@ impl<T> Receiver<T> {
     /// ```
     pub async fn recv_async(&self) -> Result<T, RecvError> {
         loop {
-            if let Some(received) = self.take_if_ready() {
-                return received;
-            }
             let channel = match &self.source {
                 Source::Senders(channel) => &channel.shared,
-                Source::Clock(_) => panic!("the clock of a channel wakes no future: use one of the executor"),
+                Source::Clock(timer) => match timer.try_recv() {
+                    Ok(message) => return Ok(message),
+                    Err(_not_due) => {
+                        panic!("the clock of a channel wakes no future: use one of the executor")
+                    }
+                },
                 Source::Nobody => return pending().await,
             };
-            let mut until = pin!(Polled::new(UntilReceived::new(channel)));
+            match channel.try_recv_unpaired() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) => {}
+            }
+            let mut until = pin!(Polled::new(UntilGiven::new(channel)));
             until.as_mut().await;
-            if let Some(message) = until.strategy().received() {
+            if let Some(message) = until.strategy().given() {
                 return Ok(message);
             }
         }
+    }
+}
+
+/// A future that receives, until it was given a message. Unlike a receiver that sleeps it may go away with it.
+struct UntilGiven<'a, T> {
+    channel: &'a Shared<T>,
+    node: Node<Receiving<T>>,
+}
+
+// SAFETY: the node is only touched under the channel's lock, and by the owner of this when it is in no list; with `T` the
+// message in it may go to another thread.
+unsafe impl<T: Send> Send for UntilGiven<'_, T> {}
+
+impl<'a, T> UntilGiven<'a, T> {
+    fn new(channel: &'a Shared<T>) -> Self {
+        UntilGiven { channel, node: Node::with(Receiving::of_future()) }
+    }
+
+    /// The message, after a wait that was not in vain.
+    fn given(&self) -> Option<T> {
+        self.node.data().message.take()
+    }
+}
+
+impl<T> Drop for UntilGiven<'_, T> {
+    fn drop(&mut self) {
+        if let Some(message) = self.given() {
+            self.channel.put_back(Returned::new(message, self.node.data().number.get()));
+        }
+    }
+}
+
+impl<T> WaitStrategy for UntilGiven<'_, T> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut state = self.channel.state();
+        if state.holds_message() {
+            return Asleep::Rouse;
+        }
+        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake is
+        // taken out of it under the lock, and `before_awake` answers `Served` from then on. Used once: if it was not taken
+        // here it is dropped.
+        let enlisted = unsafe { state.pair_future(&self.node, me.raw()) };
+        match enlisted {
+            Pairing::Lent(sender) => {
+                drop(state);
+                sender.wake();
+                Asleep::Stay
+            }
+            Pairing::Given(sender) => {
+                drop(state);
+                sender.wake();
+                Asleep::Rouse
+            }
+            Pairing::Alone => {
+                // SAFETY: as above.
+                let watched = unsafe { state.await_message(&self.node, me.raw()) };
+                drop(state);
+                if watched {
+                    self.channel.tell_send_watchers();
+                }
+                Asleep::Stay
+            }
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: the node is in a list of this channel's receivers or in none.
+        withdrawal(why, || unsafe { self.channel.state().withdraw_receiver(&self.node) })
     }
 }

@@ -18,8 +18,8 @@
 /// | `default(timeout) => body` | what is done if nothing is ready within that time |
 ///
 /// Cases are separated by commas, which may be left out after a body in braces. `message` is evaluated when its case was
-/// chosen, and only then; meanwhile room is reserved for it or a receiver holds still. If it panics, others go on. An
-/// operation is ready if it need not wait, also when it is to fail since the channel is disconnected.
+/// chosen, and only then; meanwhile room is reserved for it or a receiver holds still (beyond its own deadline: a message
+/// that takes long to make is best made before). If it panics, others go on. An operation is ready if it need not wait, also when it is to fail since the channel is disconnected.
 ///
 /// An event that lets one through for each set is used only by the case that is chosen. A permit that the pattern does not take
 /// is given back after the body.
@@ -28,6 +28,9 @@
 ///
 /// What a case was offered that is not chosen goes to the next who waits there: nothing is lost. The send case of a select
 /// never meets a receive case of the same select.
+///
+/// # Deadlines
+/// A `recv` case that was chosen by the send case of another select waits for its message, also past a `default(timeout)`.
 ///
 /// # Cancellation
 /// Without a plain `default`, a cancellation point; what was chosen when the cancel came is done.

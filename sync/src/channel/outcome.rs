@@ -60,7 +60,7 @@ pub(crate) enum Reserve<T> {
 /// How a receiver and a waiting sender came together.
 #[must_use]
 pub(crate) enum Pairing {
-    /// The arm of a select has the receiver's place and wake: wake it, then sleep.
+    /// The arm of a select has the receiver's place and wake, or a promise for it: wake it, then sleep.
     Lent(RawWake),
     /// A sender's message is in the receiver's place: wake it.
     Given(RawWake),

@@ -9,11 +9,25 @@ use super::partner::Partner;
 /// What a waiting receiver has in the list: the place where its message is put.
 pub(crate) struct Receiving<T> {
     pub(crate) message: Cell<Option<T>>,
+    /// The message's place among those that were put into hands.
+    pub(crate) number: Cell<u64>,
+    /// A future may go away at any time: it is lent to nobody. Never changes.
+    pub(crate) is_future: bool,
+    /// It is in the list of those who were promised a message.
+    pub(crate) promised: Cell<bool>,
 }
 
 impl<T> Receiving<T> {
     pub(crate) const fn new() -> Self {
-        Receiving { message: Cell::new(None) }
+        Self::of(false)
+    }
+
+    pub(crate) const fn of_future() -> Self {
+        Self::of(true)
+    }
+
+    const fn of(is_future: bool) -> Self {
+        Receiving { message: Cell::new(None), number: Cell::new(0), is_future, promised: Cell::new(false) }
     }
 }
 
@@ -31,6 +45,8 @@ pub(crate) enum Grant<T> {
     Room,
     /// A receiver holds still until it gets the message.
     Partner(Partner<T>),
+    /// A future is to get the message, if it is still there then.
+    Promise,
 }
 
 impl<T> Sending<T> {
@@ -43,18 +59,27 @@ impl<T> Sending<T> {
     }
 }
 
-/// A message that comes back. In a box, since there may be no room for it.
+/// A message whose receiver has gone away. In a box, since there may be no room for it.
 pub(crate) struct Returned<T> {
     pub(crate) message: Option<T>,
+    /// Its place among those that were put into hands.
+    pub(crate) number: u64,
     pub(crate) next: Option<Box<Returned<T>>>,
 }
 
 impl<T> Returned<T> {
-    pub(crate) fn new(message: T) -> Box<Self> {
-        Box::new(Returned { message: Some(message), next: None })
+    /// A message that was in the hands of its receiver.
+    pub(crate) fn new(message: T, number: u64) -> Box<Self> {
+        Box::new(Returned { message: Some(message), number, next: None })
     }
 
-    pub(crate) fn take_message(&mut self) -> Option<T> {
-        self.message.take()
+    /// A message that no hand was there for: it comes after all others.
+    pub(crate) fn late(message: T) -> Box<Self> {
+        Self::new(message, u64::MAX)
+    }
+
+    /// The message of one that was in the list.
+    pub(crate) fn into_message(self) -> T {
+        self.message.expect("what is in the list has its message")
     }
 }

@@ -52,7 +52,8 @@ impl<T> Receiver<T> {
     /// When the channel is empty and all senders are gone, also when they go while it waits.
     ///
     /// # Cancellation
-    /// A cancellation point; a message that has come is received, whatever came at the same moment.
+    /// A cancellation point; a message that has come is received, whatever came at the same moment. So is one that the send
+    /// arm of a [`select!`](crate::select), chosen for this receiver, is about to make.
     #[inline]
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::checkpoint();
@@ -117,6 +118,10 @@ impl<T> Receiver<T> {
     /// # Errors
     /// When none came in time, or when the channel is empty and all senders are gone.
     ///
+    /// # Deadlines
+    /// Once the send arm of a [`select!`](crate::select) has been chosen for this receiver, it waits until the message is
+    /// made, however long that takes.
+    ///
     /// # Cancellation
     /// As [`recv`](Receiver::recv).
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
@@ -128,6 +133,10 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// When none came in time, or when the channel is empty and all senders are gone.
+    ///
+    /// # Deadlines
+    /// Once the send arm of a [`select!`](crate::select) has been chosen for this receiver, it waits until the message is
+    /// made, however long that takes.
     ///
     /// # Cancellation
     /// As [`recv`](Receiver::recv).

@@ -93,32 +93,40 @@ impl<T> Shared<T> {
     #[inline]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
         loop {
-            let take = self.state.lock().take();
-            match take {
-                Take::Message(message, Taken { wake, watched, spent }) => {
-                    if let Some(wake) = wake {
-                        wake.wake();
-                    }
-                    if watched {
-                        self.tell_send_watchers();
-                    }
-                    drop(spent);
-                    return Ok(message);
-                }
-                Take::Returned(mut returned) => {
-                    if let Some(message) = returned.take_message() {
-                        return Ok(message);
-                    }
-                }
-                Take::Empty => return Err(TryRecvError::Empty),
-                Take::Disconnected => return Err(TryRecvError::Disconnected),
-                Take::Arm => {
-                    if let Some(message) = self.recv_from_arm() {
-                        return Ok(message);
-                    }
-                }
+            if let Some(received) = self.take() {
+                return received;
+            }
+            if let Some(message) = self.recv_from_arm() {
+                return Ok(message);
             }
         }
+    }
+
+    /// Receives without waiting, also where a select waits to send.
+    pub(super) fn try_recv_unpaired(&self) -> Result<T, TryRecvError> {
+        self.take().unwrap_or(Err(TryRecvError::Empty))
+    }
+
+    /// Takes the oldest message. None if a select waits to send.
+    #[inline]
+    fn take(&self) -> Option<Result<T, TryRecvError>> {
+        let take = self.state.lock().take();
+        Some(match take {
+            Take::Message(message, Taken { wake, watched, spent }) => {
+                if let Some(wake) = wake {
+                    wake.wake();
+                }
+                if watched {
+                    self.tell_send_watchers();
+                }
+                drop(spent);
+                Ok(message)
+            }
+            Take::Returned(returned) => Ok(returned.into_message()),
+            Take::Empty => Err(TryRecvError::Empty),
+            Take::Disconnected => Err(TryRecvError::Disconnected),
+            Take::Arm => return None,
+        })
     }
 
     /// Waits for a message.
@@ -143,10 +151,9 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes a message back that was given to a receiver which is going away.
+    /// Takes a message of which the receiver has gone away.
     #[cold]
-    pub(super) fn put_back(&self, message: T) {
-        let returned = Returned::new(message);
+    pub(super) fn put_back(&self, returned: Box<Returned<T>>) {
         let put_back = self.state.lock().put_back(returned);
         match put_back {
             PutBack::Handed(wake, _emptied) => wake.wake(),
@@ -181,6 +188,28 @@ impl<T> Shared<T> {
     pub(super) fn release(&self) {
         let freed = self.state.lock().release();
         self.settle(freed);
+    }
+
+    /// Sends what was promised to a future.
+    pub(super) fn redeem(&self, message: T) -> Result<(), SendError<T>> {
+        let put = self.state.lock().redeem(message);
+        match self.settle_put(put) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Disconnected(message)) => Err(SendError(message)),
+            // The future has gone away, and it was all the room there was.
+            Err(TrySendError::Full(message)) => {
+                self.put_back(Returned::late(message));
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes back what was promised to a future.
+    pub(super) fn break_promise(&self) {
+        let wake = self.state.lock().break_promise();
+        if let Some(wake) = wake {
+            wake.wake();
+        }
     }
 
     /// Does what is owed after room came free.
@@ -270,7 +299,7 @@ impl<T> WaitStrategy for UntilSent<'_, T> {
 }
 
 /// A receiver, until it was given a message.
-pub(super) struct UntilReceived<'a, T> {
+struct UntilReceived<'a, T> {
     channel: &'a Shared<T>,
     node: Node<Receiving<T>>,
 }
@@ -279,22 +308,13 @@ pub(super) struct UntilReceived<'a, T> {
 unsafe impl<T: Send> Send for UntilReceived<'_, T> {}
 
 impl<'a, T> UntilReceived<'a, T> {
-    pub(super) fn new(channel: &'a Shared<T>) -> Self {
+    fn new(channel: &'a Shared<T>) -> Self {
         UntilReceived { channel, node: Node::with(Receiving::new()) }
     }
 
     /// The message, after a wait that was not in vain.
-    pub(super) fn received(&self) -> Option<T> {
+    fn received(&self) -> Option<T> {
         self.node.data().message.take()
-    }
-}
-
-impl<T> Drop for UntilReceived<'_, T> {
-    fn drop(&mut self) {
-        // Only a future goes away with a message that it was given.
-        if let Some(message) = self.received() {
-            self.channel.put_back(message);
-        }
     }
 }
 
@@ -324,7 +344,7 @@ impl<T> WaitStrategy for UntilReceived<'_, T> {
     }
 }
 
-fn withdrawal(why: Waking, withdraw: impl FnOnce() -> bool) -> Withdrawal {
+pub(super) fn withdrawal(why: Waking, withdraw: impl FnOnce() -> bool) -> Withdrawal {
     match why == Waking::Notified || withdraw() {
         true => Withdrawal::Withdrawn,
         false => Withdrawal::Served,

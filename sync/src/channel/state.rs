@@ -9,6 +9,11 @@
 //!                  ▲                     │                              │
 //!                  └─────── release ─────┴───────────── take ───────────┘
 //!                                      whenever room comes free the longest waiting sender gets it
+//!
+//!   a receiver   waits ──reserve──▶ Partner: unlinked, lent to a send arm ──give──▶ has the message
+//!   (no room):     │
+//!                  └───(a future)─▶ promised ──redeem──▶ has the message
+//!                                      └─ goes away; then the message is put, or returned if there is no room
 //! ```
 //!
 //! `room` counts the slots that are neither full nor reserved. A rendezvous is a ring of no slots: it never has room, so
@@ -16,6 +21,8 @@
 //!
 //! Nobody who waits is given more than one thing: who pops a node gives under the same hold of the lock, and a list passes
 //! over the nodes of those who were claimed elsewhere. Woken without being given anything means to try again.
+
+use std::ptr::NonNull;
 
 use super::outcome::{Freed, Pairing, Put, PutBack, Reserve, Take, Taken};
 use super::partner::Partner;
@@ -30,9 +37,14 @@ pub(crate) struct State<T> {
     /// One side is gone.
     disconnected: bool,
     queue: Queue<T>,
-    /// What was given to futures that went away with it: older than what lies in the queue.
+    /// What was given to futures that went away with it, in the order in which it was given: older than what lies in the
+    /// queue.
     returned: Option<Box<Returned<T>>>,
+    /// How many messages were put into the hands of receivers.
+    handed: u64,
     receivers: List<Receiving<T>>,
+    /// Futures, one for each send arm that holds a [`Grant::Promise`], but for those that went away.
+    promised: List<Receiving<T>>,
     senders: List<Sending<T>>,
     /// Who wants to know when there is something to receive, or a place to send to, without doing it.
     receive_watchers: List,
@@ -47,7 +59,9 @@ impl<T> State<T> {
             disconnected: false,
             queue: capacity.map_or(Queue::chain(), Queue::ring),
             returned: None,
+            handed: 0,
             receivers: List::new(),
+            promised: List::new(),
             senders: List::new(),
             receive_watchers: List::new(),
             send_watchers: List::new(),
@@ -71,7 +85,7 @@ impl<T> State<T> {
         }
         let message = match self.receivers.is_empty() {
             true => message,
-            false => match self.hand_over(message) {
+            false => match hand_over(&mut self.receivers, &mut self.handed, message) {
                 Ok(wake) => return Put::Handed(wake),
                 Err(message) => message,
             },
@@ -85,17 +99,6 @@ impl<T> State<T> {
                 Put::Queued { watched: !self.receive_watchers.is_empty() }
             }
             Err(message) => Put::Cramped(message),
-        }
-    }
-
-    #[inline]
-    fn hand_over(&mut self, message: T) -> Result<RawWake, T> {
-        let mut message = Some(message);
-        let handed = self.receivers.pop_front_with(|to| to.message.set(message.take()));
-        match (handed, message) {
-            (Some((wake, ())), _) => Ok(wake),
-            (None, Some(message)) => Err(message),
-            (None, None) => unreachable!("it is given to who was popped"),
         }
     }
 
@@ -127,15 +130,23 @@ impl<T> State<T> {
         Take::Returned(oldest)
     }
 
-    /// Takes a message back from a receiver that was given it and will not receive it: it goes to the one who waits longest
-    /// now, or before all others. The box is handed back if it is not needed; watchers are to be woken if it is.
+    /// Takes a message of which the receiver has gone away: it goes to the one who waits longest now, or before what lies
+    /// in the queue. The box is handed back if it is not needed; watchers are to be woken if it is.
     pub(crate) fn put_back(&mut self, mut returned: Box<Returned<T>>) -> PutBack<T> {
-        let handed = self.receivers.pop_front_with(|to| to.message.set(returned.message.take()));
+        let number = returned.number;
+        let handed = self.receivers.pop_front_with(|to| {
+            to.number.set(number);
+            to.message.set(returned.message.take());
+        });
         if let Some((wake, ())) = handed {
             return PutBack::Handed(wake, returned);
         }
-        returned.next = self.returned.take();
-        self.returned = Some(returned);
+        let mut place = &mut self.returned;
+        while place.as_ref().is_some_and(|other| other.number <= number) {
+            place = &mut place.as_mut().expect("it was just looked at").next;
+        }
+        returned.next = place.take();
+        *place = Some(returned);
         PutBack::Kept { watched: !self.receive_watchers.is_empty() }
     }
 
@@ -200,10 +211,40 @@ impl<T> State<T> {
             self.room -= 1;
             return Reserve::Granted(Grant::Room);
         }
-        match self.receivers.pop_front_with(|to| std::ptr::NonNull::from(to)) {
-            Some((wake, place)) => Reserve::Granted(Grant::Partner(Partner::new(place, wake))),
-            None => Reserve::Full,
+        let mut place = None;
+        let wake = self.receivers.pop_front_if(|to| {
+            place = (!to.is_future).then(|| NonNull::from(to));
+            place.is_some()
+        });
+        match (wake, place) {
+            (Some(wake), Some(place)) => Reserve::Granted(Grant::Partner(Partner::new(place, wake))),
+            _ => match self.promise() {
+                true => Reserve::Granted(Grant::Promise),
+                false => Reserve::Full,
+            },
         }
+    }
+
+    /// Makes a promise to the longest waiting receiver, which is a future. False if none waits.
+    fn promise(&mut self) -> bool {
+        if let Some(front) = self.receivers.front() {
+            front.promised.set(true);
+        }
+        // SAFETY: both lists are under this lock, and `withdraw_receiver` looks which one it is.
+        unsafe { self.receivers.shift_to(&mut self.promised) }
+    }
+
+    /// Sends what was promised: to a future that waits for it, or else as any other message.
+    pub(crate) fn redeem(&mut self, message: T) -> Put<T> {
+        match hand_over(&mut self.promised, &mut self.handed, message) {
+            Ok(wake) => Put::Handed(wake),
+            Err(message) => self.put(message),
+        }
+    }
+
+    /// Takes a promise back: the future, if it is still there, is to try again.
+    pub(crate) fn break_promise(&mut self) -> Option<RawWake> {
+        self.promised.pop_front()
     }
 
     /// Sends into a slot that was reserved.
@@ -224,16 +265,30 @@ impl<T> State<T> {
 
     /// Pairs a receiver, whose place and wake are lent, with the longest waiting sender.
     pub(crate) fn pair(&mut self, place: &Receiving<T>, wake: RawWake) -> Pairing {
-        let mut wake = Some(wake);
-        let popped = self.senders.pop_front_with(|from| match wake.take() {
-            Some(wake) if from.is_arm => {
-                from.grant.set(Some(Grant::Partner(Partner::new(place.into(), wake))));
-                true
+        self.pair_by(place, || Grant::Partner(Partner::new(place.into(), wake)))
+    }
+
+    /// Pairs a future with the longest waiting sender: the arm of a select makes it a promise.
+    ///
+    /// # Safety
+    /// As for [`List::push_back`], of this state's lock.
+    pub(crate) unsafe fn pair_future(&mut self, node: &Node<Receiving<T>>, wake: RawWake) -> Pairing {
+        let pairing = self.pair_by(node.data(), || Grant::Promise);
+        if matches!(pairing, Pairing::Lent(_)) {
+            node.data().promised.set(true);
+            // SAFETY: the caller's contract.
+            unsafe { self.promised.push_back(node, wake) };
+        }
+        pairing
+    }
+
+    fn pair_by(&mut self, place: &Receiving<T>, grant: impl FnOnce() -> Grant<T>) -> Pairing {
+        let popped = self.senders.pop_front_with(|from| {
+            match from.is_arm {
+                true => from.grant.set(Some(grant())),
+                false => place.message.set(from.message.take()),
             }
-            _ => {
-                place.message.set(from.message.take());
-                false
-            }
+            from.is_arm
         });
         match popped {
             Some((sender, true)) => Pairing::Lent(sender),
@@ -262,7 +317,8 @@ impl<T> State<T> {
         self.holds_message() || (self.is_rendezvous() && self.senders.has_other_than(claim))
     }
 
-    fn holds_message(&self) -> bool {
+    /// True if a receiver finds a message, or the end.
+    pub(crate) fn holds_message(&self) -> bool {
         self.disconnected
             || self.returned.is_some()
             || !self.queue.is_empty()
@@ -324,10 +380,14 @@ impl<T> State<T> {
     /// Withdraws a receiver. False if somebody else has unlinked it.
     ///
     /// # Safety
-    /// `node` is in this list or in none.
+    /// `node` is in a list of this state's receivers or in none.
     pub(crate) unsafe fn withdraw_receiver(&mut self, node: &Node<Receiving<T>>) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.receivers.remove(node) }
+        let list = match node.data().promised.get() {
+            true => &mut self.promised,
+            false => &mut self.receivers,
+        };
+        // SAFETY: the caller's contract; the mark tells which list.
+        unsafe { list.remove(node) }
     }
 
     /// Withdraws a sender. False if somebody else has unlinked it.
@@ -366,5 +426,23 @@ impl<T> State<T> {
     /// After the end of the receivers: what nobody will receive, to be dropped outside the lock.
     pub(crate) fn take_unreceived(&mut self) -> (Option<Box<Returned<T>>>, Queue<T>) {
         (self.returned.take(), std::mem::replace(&mut self.queue, Queue::chain()))
+    }
+}
+
+/// Gives `message` to the longest waiting of `receivers`.
+#[inline]
+fn hand_over<T>(receivers: &mut List<Receiving<T>>, handed: &mut u64, message: T) -> Result<RawWake, T> {
+    let mut message = Some(message);
+    let popped = receivers.pop_front_with(|to| {
+        to.number.set(*handed);
+        to.message.set(message.take());
+    });
+    match (popped, message) {
+        (Some((wake, ())), _) => {
+            *handed += 1;
+            Ok(wake)
+        }
+        (None, Some(message)) => Err(message),
+        (None, None) => unreachable!("it is given to who was popped"),
     }
 }
