@@ -15,12 +15,13 @@
 //!  task is to be resumed, owes 1      raise a settled credit here   +1; the task owes 0
 //! ```
 //!
-//! The first raise of a credit happens on a helper thread that ends right after. It costs a few microseconds per
-//! suspension, and only where a task suspends while it unwinds.
+//! The first raise of a credit happens on a helper thread that ends right after, when the first task of the process suspends
+//! while it unwinds, and wherever more do at once than ever before. From then on it costs a few microseconds per suspension,
+//! and only there. None is raised before it is needed: as long as no panic is under way anywhere `panicking()` is one look
+//! at a word, and each lock and unlock of a std mutex asks it.
 
 use std::any::Any;
 use std::fmt;
-use std::io;
 use std::panic::{self, Location, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::thread;
@@ -68,23 +69,20 @@ pub(crate) fn put_back(taken: u32) {
     }
 }
 
-/// Takes a raised credit where there is none to spare. One is made with the first runtime, so that a thread is needed
-/// here only where several tasks are suspended while they unwind.
+/// Takes a raised credit where there is none to spare.
 fn raise_elsewhere() -> Credit {
-    raised_credit().unwrap_or_else(|error| {
-        say(format_args!("no thread to be had to suspend a task while it unwinds ({error}), aborting"));
-        std::process::abort()
-    })
-}
-
-fn raised_credit() -> io::Result<Credit> {
     let raise = || {
         let mut credit = Credit::new();
         credit.flip();
         credit
     };
-    let helper = thread::Builder::new().name("fibra-credit".to_owned()).spawn(raise)?;
-    Ok(helper.join().expect("raising a credit does not panic outwards"))
+    match thread::Builder::new().name("fibra-credit".to_owned()).spawn(raise) {
+        Ok(helper) => helper.join().expect("raising a credit does not panic outwards"),
+        Err(error) => {
+            say(format_args!("no thread to be had to suspend a task while it unwinds ({error}), aborting"));
+            std::process::abort()
+        }
+    }
 }
 
 /// Installs, once for the process, a panic hook that names the task before the hook that was there says the rest.
@@ -102,9 +100,6 @@ pub(crate) fn install_hook() {
         });
         // Without a thread the messages do not name the tasks; nothing else depends on it.
         _ = installing.map(thread::JoinHandle::join);
-        if let Ok(credit) = raised_credit() {
-            credits().raised.push(credit);
-        }
     });
 }
 
