@@ -1,5 +1,6 @@
 //! A channel as both its sides see it: the state behind its lock, and the waits.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
@@ -13,12 +14,15 @@ use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Wakin
 /// What all senders and receivers of a channel share.
 pub(super) struct Shared<T> {
     state: Lock<State<T>>,
+    /// True if the last look found no message, and none was queued since. A hint: a receiver then need not look before it goes
+    /// to sleep, which looks again.
+    vacant: AtomicBool,
     capacity: Option<usize>,
 }
 
 impl<T> Shared<T> {
     pub(super) fn new(capacity: Option<usize>) -> Self {
-        Shared { state: Lock::new(State::new(capacity)), capacity }
+        Shared { state: Lock::new(State::new(capacity)), vacant: AtomicBool::new(true), capacity }
     }
 
     pub(super) fn capacity(&self) -> Option<usize> {
@@ -36,16 +40,29 @@ impl<T> Shared<T> {
         self.settle_put(put)
     }
 
+    /// Receives without waiting, or does not look where there is likely nothing: for a receiver that sleeps then.
+    #[inline]
+    pub(super) fn recv_if_likely(&self) -> Result<T, TryRecvError> {
+        // Relaxed: a hint.
+        match self.vacant.load(Ordering::Relaxed) {
+            true => Err(TryRecvError::Empty),
+            false => self.try_recv(),
+        }
+    }
+
     #[inline]
     fn settle_put(&self, put: Put<T>) -> Result<(), TrySendError<T>> {
         match put {
-            Put::Queued { watched: false } => Ok(()),
-            Put::Handed(wake) => {
-                wake.wake();
+            Put::Queued { watched } => {
+                // Relaxed: a hint.
+                self.vacant.store(false, Ordering::Relaxed);
+                if watched {
+                    self.tell_receive_watchers();
+                }
                 Ok(())
             }
-            Put::Queued { watched: true } => {
-                self.tell_receive_watchers();
+            Put::Handed(wake) => {
+                wake.wake();
                 Ok(())
             }
             Put::Full(message) => Err(TrySendError::Full(message)),
@@ -123,7 +140,11 @@ impl<T> Shared<T> {
                 Ok(message)
             }
             Take::Returned(returned) => Ok(returned.into_message()),
-            Take::Empty => Err(TryRecvError::Empty),
+            Take::Empty => {
+                // Relaxed: a hint. One that is late is set right by the next look.
+                self.vacant.store(true, Ordering::Relaxed);
+                Err(TryRecvError::Empty)
+            }
             Take::Disconnected => Err(TryRecvError::Disconnected),
             Take::Arm => return None,
         })
@@ -144,7 +165,11 @@ impl<T> Shared<T> {
                 Waking::Cancelled => wait::unwind_cancelled(),
             }
             match self.try_recv() {
-                Ok(message) => return Ok(message),
+                Ok(message) => {
+                    // Relaxed: a hint, which was wrong.
+                    self.vacant.store(false, Ordering::Relaxed);
+                    return Ok(message);
+                }
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
                 Err(TryRecvError::Empty) => {}
             }

@@ -72,7 +72,7 @@ pub(crate) fn take(state: &Lock<State<u32>>) -> Option<u32> {
             }
             Some(message)
         }
-        Take::Returned(mut returned) => returned.take_message(),
+        Take::Returned(returned) => Some(returned.into_message()),
         Take::Arm | Take::Empty | Take::Disconnected => None,
     }
 }
