@@ -251,6 +251,7 @@ impl Worker {
     }
 
     /// Queues a task of this worker that was woken.
+    #[inline]
     pub(crate) fn make_ready(&self, task: TaskRef) {
         let header = task.header();
         if header.timed.replace(false) {
