@@ -327,6 +327,8 @@ where
     if current::task().is_none() {
         return f();
     }
+    // The pool may be quick: a closure that has started is not taken back for a cancel that was there before it.
+    wait::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
     let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None) };
     let on_pool = OnPool { shared: &shared, frame: &frame, refused: std::cell::Cell::new(false) };
