@@ -123,11 +123,16 @@ fn a_plain_thread_gets_one_too() {
 }
 
 #[test]
-fn a_stack_that_fits_nowhere_is_a_panic_that_says_so() {
+fn a_stack_that_fits_nowhere_is_a_panic_that_says_so_in_a_task_and_on_a_thread() {
     let _guard = hang_guard();
-    runtime(1).run(|| {
-        let caught = catch_unwind(|| task::on_big_stack(usize::MAX / 2, || ()));
-        let message = caught.unwrap_err();
-        assert!(message.downcast_ref::<String>().is_some_and(|text| text.contains("no stack of")));
-    });
+    let refused = || {
+        for size in [usize::MAX, usize::MAX - 4096, usize::MAX / 2, usize::MAX / 8 + 2] {
+            let caught = catch_unwind(|| task::on_big_stack(size, || ())).unwrap_err();
+            let message = caught.downcast_ref::<String>().expect("a message");
+            assert!(message.starts_with(&format!("no stack of {size} bytes can be had: ")), "{message}");
+            assert!(message.ends_with("does not fit into the address space"), "{message}");
+        }
+    };
+    runtime(1).run(refused);
+    refused();
 }

@@ -38,6 +38,7 @@ use std::io;
 
 use corosensei::stack::DefaultStack;
 
+use crate::stack;
 use crate::task::TaskRef;
 
 /// Why a task left its stack.
@@ -61,6 +62,7 @@ pub(crate) type Body = fn(TaskRef, &Suspender);
 
 /// Runs `f` on a stack of `size` bytes that is made for it; for threads that run no task. `f` does not unwind.
 pub(crate) fn on_own_stack(size: usize, f: impl FnOnce()) -> io::Result<()> {
+    stack::check_fits(size)?;
     corosensei::on_stack(DefaultStack::new(size)?, f);
     Ok(())
 }

@@ -29,6 +29,24 @@ const MOST_BYTES: usize = 8 * 1024 * 1024 * 1024;
 #[cfg(not(target_pointer_width = "64"))]
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
+/// No stack is larger: the largest power of two of which a region, with room to align it, fits into the address space.
+const LARGEST: usize = 1 << (usize::BITS - 3);
+
+/// Refuses what no stack can have.
+///
+/// # Errors
+///
+/// `InvalidInput` where a stack of `bytes` does not fit into the address space.
+pub(crate) fn check_fits(bytes: usize) -> io::Result<()> {
+    match bytes <= LARGEST {
+        true => Ok(()),
+        false => {
+            let text = format!("a stack of {bytes} bytes does not fit into the address space");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+        }
+    }
+}
+
 /// The size of the class that serves a request for `bytes`: the next power of two, at least [`SMALLEST`] and four pages.
 ///
 /// Powers of two keep the classes few; what they waste is address space, not memory.
@@ -37,11 +55,8 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 ///
 /// `InvalidInput` where no such stack fits into the address space.
 pub(super) fn class_of(bytes: usize, page: usize) -> io::Result<usize> {
-    let wanted = bytes.max(SMALLEST).max(4 * page);
-    wanted.checked_next_power_of_two().filter(|size| *size <= isize::MAX as usize / 2).ok_or_else(|| {
-        let text = format!("a stack of {bytes} bytes does not fit into the address space");
-        io::Error::new(io::ErrorKind::InvalidInput, text)
-    })
+    check_fits(bytes)?;
+    Ok(bytes.max(SMALLEST).max(4 * page).next_power_of_two())
 }
 
 /// The bytes at the low end of a stack of `size` bytes that are its guard.
@@ -71,7 +86,8 @@ mod tests {
         assert_eq!(class_of(16 * 1024 + 1, 4096).unwrap(), 32 * 1024);
         assert_eq!(class_of(256 * 1024, 4096).unwrap(), 256 * 1024);
         assert_eq!(class_of(0, 65536).unwrap(), 256 * 1024);
-        for bytes in [usize::MAX, isize::MAX as usize, usize::MAX / 2 + 2] {
+        assert_eq!(class_of(LARGEST, 4096).unwrap(), LARGEST);
+        for bytes in [usize::MAX, isize::MAX as usize, usize::MAX / 2 + 2, LARGEST + 1] {
             assert_eq!(class_of(bytes, 4096).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }
     }
