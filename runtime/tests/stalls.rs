@@ -28,16 +28,30 @@ fn watched(workers: usize) -> (Builder, Seen) {
     (Runtime::builder().workers(workers).stall_limit(LIMIT).on_stall(hook), seen)
 }
 
+/// Keeps the worker until it was told of: on a busy machine the watch may be late.
+fn hold_until(told: impl Fn() -> bool) {
+    while !told() {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// How often a task was told.
+fn told(seen: &Seen, id: u64) -> usize {
+    seen.lock().unwrap().iter().filter(|stall| stall.0 == id).count()
+}
+
 #[test]
 fn a_stall_is_told_once_with_its_task_and_worker() {
     let _guard = hang_guard();
     for workers in WORKERS {
         let (builder, seen) = watched(workers);
         let runtime = builder.build().unwrap();
+        let log = Arc::clone(&seen);
         let (id, before) = runtime.run(|| {
-            let task = fibra::spawn(|| {
+            let task = fibra::spawn(move || {
                 fibra::yield_now();
-                let before = Handle::current().stalls();
+                let (id, before) = (task::current().id(), Handle::current().stalls());
+                hold_until(|| told(&log, id) > 0);
                 thread::sleep(LIMIT * 4);
                 before
             });
@@ -56,12 +70,12 @@ fn each_stall_of_a_task_is_told() {
     let _guard = hang_guard();
     let (builder, seen) = watched(1);
     builder.build().unwrap().run(|| {
-        for _ in 0..2 {
-            thread::sleep(LIMIT * 3);
+        let id = task::current().id();
+        for stall in 1..=2 {
+            hold_until(|| told(&seen, id) >= stall);
+            assert_eq!(told(&seen, id), stall);
             fibra::yield_now();
         }
-        let id = task::current().id();
-        assert_eq!(seen.lock().unwrap().iter().filter(|stall| stall.0 == id).count(), 2);
     });
 }
 
@@ -106,12 +120,11 @@ fn a_hook_that_panics_does_not_end_the_watch() {
     let builder = Runtime::builder().workers(1).stall_limit(Duration::from_millis(20)).on_stall(hook);
     let runtime = builder.build().unwrap();
     runtime.run(|| {
-        for _ in 0..2 {
-            thread::sleep(Duration::from_millis(100));
+        for stall in 1..=2 {
+            hold_until(|| Handle::current().stalls() >= stall);
             fibra::yield_now();
         }
     });
-    assert!(runtime.stalls() >= 2);
 }
 
 #[test]
@@ -142,17 +155,15 @@ fn migratable_tasks_are_told_as_well() {
     let _guard = hang_guard();
     let (builder, seen) = watched(4);
     builder.build().unwrap().run(|| {
-        let body = || {
+        let body = |seen: Seen| {
             (0..100).for_each(|_| fibra::yield_now());
-            thread::sleep(LIMIT * 4);
+            hold_until(|| told(&seen, task::current().id()) > 0);
         };
         // SAFETY: it keeps nothing that is tied to a thread over the suspensions.
         let builder = || unsafe { task::Builder::new().migratable() };
-        let tasks: Vec<_> = (0..4).map(|_| builder().spawn(body)).collect();
-        let ids: Vec<_> = tasks.iter().map(|task| task.task().id()).collect();
+        let spawn = |seen| builder().spawn(move || body(seen));
+        let tasks: Vec<_> = (0..4).map(|_| spawn(Arc::clone(&seen))).collect();
         tasks.into_iter().for_each(|task| task.join().unwrap());
-        let seen = seen.lock().unwrap();
-        assert!(ids.iter().all(|id| seen.iter().any(|stall| stall.0 == *id)), "{seen:?}");
     });
 }
 
@@ -163,7 +174,10 @@ fn the_default_is_one_line() {
             .workers(1)
             .stall_limit(Duration::from_millis(100))
             .run(|| {
-                let hog = || thread::sleep(Duration::from_millis(600));
+                let hog = || {
+                    hold_until(|| Handle::current().stalls() > 0);
+                    thread::sleep(Duration::from_millis(500));
+                };
                 task::Builder::new().name("hog").spawn(hog).join().unwrap();
             })
             .unwrap();
