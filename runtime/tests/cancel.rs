@@ -1,5 +1,7 @@
 //! Promises of cancellation.
 
+#[path = "common/at_end.rs"]
+mod at_end;
 mod common;
 
 use std::panic::{self, AssertUnwindSafe};
@@ -8,20 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use at_end::AtEnd;
 use common::{hang_guard, runtime};
 use fibra_runtime::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, Runtime, Task, task};
 
 const LONG: Duration = Duration::from_secs(3600);
-
-/// Calls a closure when dropped.
-struct AtEnd<F: FnMut()>(F);
-
-impl<F: FnMut()> Drop for AtEnd<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
-}
 
 /// Cancels a task that is asleep in `wait`, on one worker and on two, from the inside and from a thread; its destructors
 /// run, and its handle says that it was cancelled.

@@ -1,6 +1,8 @@
 //! Promises of `parallel_for` and `parallel_for_each`.
 
 mod common;
+#[path = "common/workers.rs"]
+mod workers;
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,13 +13,7 @@ use std::time::Duration;
 
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, parallel_for, parallel_for_each};
-
-fn on_workers(test: impl Fn() + Send + Sync) {
-    let _guard = hang_guard();
-    for workers in [1, 2, 4] {
-        runtime(workers).run(&test);
-    }
-}
+use workers::on_workers;
 
 fn counters(count: usize) -> Vec<AtomicU8> {
     (0..count).map(|_| AtomicU8::new(0)).collect()

@@ -1,37 +1,20 @@
 //! Promises of `race`.
 
 mod common;
+#[path = "common/counted.rs"]
+mod counted;
+#[path = "common/workers.rs"]
+mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{hang_guard, runtime};
+use common::hang_guard;
+use counted::Counted;
 use fibra_runtime::structured::Either;
 use fibra_runtime::{self as fibra, race, task};
-
-fn on_workers(test: impl Fn() + Send + Sync) {
-    let _guard = hang_guard();
-    for workers in [1, 2, 4] {
-        runtime(workers).run(&test);
-    }
-}
-
-/// Counts how many of its kind are alive.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    fn new(alive: &'a AtomicUsize) -> Self {
-        alive.fetch_add(1, Ordering::SeqCst);
-        Counted(alive)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
+use workers::on_workers;
 
 #[test]
 fn the_first_to_end_wins_and_the_other_has_ended() {

@@ -1,16 +1,18 @@
 //! Promises of scopes.
 
+#[path = "common/at_end.rs"]
+mod at_end;
+mod common;
+#[path = "common/workers.rs"]
+mod workers;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fibra_runtime::{self as fibra, Runtime, task};
-
-fn on_workers(test: impl Fn() + Send + Sync) {
-    for workers in [1, 2, 4] {
-        Runtime::builder().workers(workers).build().expect("a runtime").run(&test);
-    }
-}
+use at_end::AtEnd;
+use fibra_runtime::{self as fibra, task};
+use workers::on_workers;
 
 #[test]
 fn children_borrow_and_are_waited_for() {
@@ -123,22 +125,13 @@ fn a_forgotten_handle_leaves_the_scope_sound() {
     });
 }
 
-/// Runs `f` when dropped.
-struct OnDrop<F: FnMut()>(F);
-
-impl<F: FnMut()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
-}
-
 #[test]
 fn a_child_that_comes_after_the_cancellation_is_cancelled_too() {
     on_workers(|| {
         let parent = fibra::spawn(|| {
             fibra::scope(|s| {
                 s.spawn(move || {
-                    let _late = OnDrop(|| _ = s.spawn(task::park));
+                    let _late = AtEnd(|| _ = s.spawn(task::park));
                     task::park();
                 });
             });

@@ -1,6 +1,10 @@
 //! Promises of `join`.
 
 mod common;
+#[path = "common/counted.rs"]
+mod counted;
+#[path = "common/workers.rs"]
+mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -8,30 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{hang_guard, runtime};
+use counted::Counted;
 use fibra_runtime::{self as fibra, join, task};
-
-fn on_workers(test: impl Fn() + Send + Sync) {
-    let _guard = hang_guard();
-    for workers in [1, 2, 4] {
-        runtime(workers).run(&test);
-    }
-}
-
-/// Counts how many of its kind are alive.
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    fn new(alive: &'a AtomicUsize) -> Self {
-        alive.fetch_add(1, Ordering::SeqCst);
-        Counted(alive)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
+use workers::on_workers;
 
 fn skynet(number: usize, size: usize) -> usize {
     if size == 1 {

@@ -1,6 +1,10 @@
 //! Promises of `TaskGroup`.
 
 mod common;
+#[path = "common/counted.rs"]
+mod counted;
+#[path = "common/workers.rs"]
+mod workers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,31 +12,10 @@ use std::thread;
 use std::time::Duration;
 
 use common::{hang_guard, runtime};
+use counted::Counted;
 use fibra_runtime::structured::{GroupError, StillRunning};
 use fibra_runtime::{self as fibra, TaskGroup, task};
-
-fn on_workers(test: impl Fn() + Send + Sync) {
-    let _guard = hang_guard();
-    for workers in [1, 2, 4] {
-        runtime(workers).run(&test);
-    }
-}
-
-/// Counts how many of its kind are alive.
-struct Counted(Arc<AtomicUsize>);
-
-impl Counted {
-    fn new(alive: &Arc<AtomicUsize>) -> Self {
-        alive.fetch_add(1, Ordering::SeqCst);
-        Counted(Arc::clone(alive))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
+use workers::on_workers;
 
 fn wait_for_none(alive: &AtomicUsize) {
     while alive.load(Ordering::SeqCst) > 0 {
@@ -281,7 +264,7 @@ fn the_first_failure_cancels_the_rest_and_is_returned() {
         let alive = Arc::new(AtomicUsize::new(0));
         let group = TaskGroup::new();
         for n in 0..10 {
-            let counted = Counted::new(&alive);
+            let counted = Counted::new(Arc::clone(&alive));
             group.spawn(move || {
                 let _counted = counted;
                 match n {
@@ -310,14 +293,14 @@ fn a_dropped_group_cancels_and_does_not_wait() {
         let stuck = Arc::new(AtomicUsize::new(0));
         let group = TaskGroup::new();
         for _ in 0..10 {
-            let (counted, stuck) = (Counted::new(&alive), Arc::clone(&stuck));
+            let (counted, stuck) = (Counted::new(Arc::clone(&alive)), Arc::clone(&stuck));
             group.spawn(move || {
                 let _counted = counted;
                 // Goes on in spite of its cancellation, until the group has gone.
                 while stuck.load(Ordering::SeqCst) == 0 {
                     _ = std::panic::catch_unwind(|| fibra::sleep(Duration::from_micros(100)));
                 }
-                Counted::new(&Arc::new(AtomicUsize::new(0)))
+                Counted::new(Arc::new(AtomicUsize::new(0)))
             });
         }
         fibra::yield_now();
@@ -335,7 +318,7 @@ fn a_group_dropped_at_any_moment_leaks_nothing() {
         for round in 0..1000 {
             let group = TaskGroup::new();
             for n in 0..5 {
-                let counted = Counted::new(&alive);
+                let counted = Counted::new(Arc::clone(&alive));
                 group.spawn(move || {
                     (0..n).for_each(|_| fibra::yield_now());
                     counted
@@ -356,7 +339,7 @@ fn a_forgotten_group_runs_on() {
     on_workers(|| {
         let alive = Arc::new(AtomicUsize::new(0));
         let group = TaskGroup::new();
-        let counted = Counted::new(&alive);
+        let counted = Counted::new(Arc::clone(&alive));
         group.spawn(move || {
             fibra::sleep(Duration::from_millis(1));
             drop(counted);
