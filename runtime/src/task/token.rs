@@ -134,6 +134,14 @@ impl CancelToken {
         self.wait(Instant::now().checked_add(timeout))
     }
 
+    /// Waits until the token is cancelled, but not beyond `deadline`. True if it was.
+    ///
+    /// # Cancellation
+    /// As for [`cancelled`](CancelToken::cancelled).
+    pub fn cancelled_deadline(&self, deadline: Instant) -> bool {
+        self.wait(Some(deadline))
+    }
+
     fn wait(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
         if self.is_cancelled() {
