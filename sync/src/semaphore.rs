@@ -1,9 +1,9 @@
 //! The counting semaphore; its state is in `permits.rs`.
 
+mod owned;
 mod permit;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::channel::__private::Line;
@@ -222,96 +222,6 @@ impl Semaphore {
             turn::wait_async(self, count, |_| ()).await;
         }
         SemaphorePermit::new(self, count)
-    }
-
-    /// Takes one permit that holds the semaphore by a count, not by a borrow; otherwise as [`acquire`](Semaphore::acquire).
-    ///
-    /// # Cancellation
-    /// A cancellation point.
-    pub fn acquire_owned(self: Arc<Self>) -> OwnedSemaphorePermit {
-        self.acquire_many_owned(1)
-    }
-
-    /// As [`acquire_many`](Semaphore::acquire_many), with an owned permit.
-    ///
-    /// # Cancellation
-    /// A cancellation point.
-    ///
-    /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    #[track_caller]
-    pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
-        self.enter(count, || None);
-        OwnedSemaphorePermit::new(self, count)
-    }
-
-    /// As [`acquire_many_timeout`](Semaphore::acquire_many_timeout), with an owned permit.
-    ///
-    /// # Cancellation
-    /// A cancellation point.
-    ///
-    /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    #[track_caller]
-    pub fn acquire_many_owned_timeout(
-        self: Arc<Self>,
-        count: usize,
-        timeout: Duration,
-    ) -> Option<OwnedSemaphorePermit> {
-        self.enter(count, || after(timeout)).then(|| OwnedSemaphorePermit::new(self, count))
-    }
-
-    /// As [`acquire_many_deadline`](Semaphore::acquire_many_deadline), with an owned permit.
-    ///
-    /// # Cancellation
-    /// A cancellation point.
-    ///
-    /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    #[track_caller]
-    pub fn acquire_many_owned_deadline(
-        self: Arc<Self>,
-        count: usize,
-        deadline: Instant,
-    ) -> Option<OwnedSemaphorePermit> {
-        self.enter(count, || Some(deadline)).then(|| OwnedSemaphorePermit::new(self, count))
-    }
-
-    /// As [`try_acquire`](Semaphore::try_acquire), with an owned permit.
-    ///
-    /// # Errors
-    /// [`TryAcquireError::NoPermits`] if none is free, or others wait.
-    pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
-        self.try_acquire_many_owned(1)
-    }
-
-    /// As [`try_acquire_many`](Semaphore::try_acquire_many), with an owned permit.
-    ///
-    /// # Errors
-    /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
-    ///
-    /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    #[track_caller]
-    pub fn try_acquire_many_owned(
-        self: Arc<Self>,
-        count: usize,
-    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
-        match self.take(count) {
-            true => Ok(OwnedSemaphorePermit::new(self, count)),
-            false => Err(TryAcquireError::NoPermits),
-        }
-    }
-
-    /// As [`acquire_many_async`](Semaphore::acquire_many_async), with an owned permit.
-    ///
-    /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
-        if !self.take(count) {
-            turn::wait_async(&*self, count, |_| ()).await;
-        }
-        OwnedSemaphorePermit::new(self, count)
     }
 
     /// Takes `count` permits. False if the deadline came before they did.

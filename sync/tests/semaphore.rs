@@ -276,10 +276,20 @@ fn a_wait_that_times_out_takes_nothing() {
         assert!(semaphore.acquire_deadline(at).is_some());
         assert!(semaphore.acquire_timeout(Duration::MAX).is_some());
         let semaphore = Arc::new(semaphore);
-        let owned = Arc::clone(&semaphore).acquire_many_owned_timeout(1, SHORT).unwrap();
-        assert!(Arc::clone(&semaphore).acquire_many_owned_deadline(1, at).is_none());
-        drop(owned);
-        assert_eq!(semaphore.available_permits(), 1);
+        let ours = || Arc::clone(&semaphore);
+        let owned: [fn(Arc<Semaphore>) -> Option<OwnedSemaphorePermit>; 4] = [
+            |semaphore| semaphore.acquire_owned_timeout(SHORT),
+            |semaphore| semaphore.acquire_many_owned_timeout(1, SHORT),
+            |semaphore| semaphore.acquire_owned_deadline(Instant::now() + SHORT),
+            |semaphore| semaphore.acquire_many_owned_deadline(1, Instant::now() + SHORT),
+        ];
+        for acquire in owned {
+            let permit = acquire(ours()).expect("it need not wait");
+            let begin = Instant::now();
+            assert!(acquire(ours()).is_none() && begin.elapsed() >= SHORT);
+            drop(permit);
+            assert_eq!(semaphore.available_permits(), 1);
+        }
     });
 }
 
@@ -463,7 +473,7 @@ fn a_future_gets_a_permit() {
         let woken = Arc::new(Woken::default());
         let first = semaphore.acquire_many(2);
         let mut one = pin!(semaphore.acquire_async());
-        let mut owned = Box::pin(Arc::clone(&semaphore).acquire_many_owned_async(1));
+        let mut owned = Box::pin(Arc::clone(&semaphore).acquire_owned_async());
         assert!(poll(one.as_mut(), &woken).is_pending() && poll(owned.as_mut(), &woken).is_pending());
         drop(first);
         assert_eq!(woken.times(), 2);

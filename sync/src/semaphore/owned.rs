@@ -1,0 +1,142 @@
+//! Permits that hold their semaphore by a count, not by a borrow: every way to take some.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{OwnedSemaphorePermit, Semaphore, TryAcquireError, after};
+use crate::turn;
+
+impl Semaphore {
+    /// Takes one permit that holds the semaphore by a count, not by a borrow; otherwise as [`acquire`](Semaphore::acquire).
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn acquire_owned(self: Arc<Self>) -> OwnedSemaphorePermit {
+        self.acquire_many_owned(1)
+    }
+
+    /// As [`acquire_many`](Semaphore::acquire_many), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        self.enter(count, || None);
+        OwnedSemaphorePermit::new(self, count)
+    }
+
+    /// As [`acquire_timeout`](Semaphore::acquire_timeout), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use fibra_sync as sync;
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let printer = Arc::new(sync::Semaphore::new(1));
+    /// let permit = Arc::clone(&printer).acquire_owned();
+    /// assert!(Arc::clone(&printer).acquire_owned_timeout(Duration::from_millis(1)).is_none());
+    /// fibra::spawn(move || drop(permit)); // it may go to another task
+    /// assert!(printer.acquire_owned_timeout(Duration::from_secs(60)).is_some());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn acquire_owned_timeout(self: Arc<Self>, timeout: Duration) -> Option<OwnedSemaphorePermit> {
+        self.acquire_many_owned_timeout(1, timeout)
+    }
+
+    /// As [`acquire_many_timeout`](Semaphore::acquire_many_timeout), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_owned_timeout(
+        self: Arc<Self>,
+        count: usize,
+        timeout: Duration,
+    ) -> Option<OwnedSemaphorePermit> {
+        self.enter(count, || after(timeout)).then(|| OwnedSemaphorePermit::new(self, count))
+    }
+
+    /// As [`acquire_deadline`](Semaphore::acquire_deadline), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    pub fn acquire_owned_deadline(self: Arc<Self>, deadline: Instant) -> Option<OwnedSemaphorePermit> {
+        self.acquire_many_owned_deadline(1, deadline)
+    }
+
+    /// As [`acquire_many_deadline`](Semaphore::acquire_many_deadline), with an owned permit.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many_owned_deadline(
+        self: Arc<Self>,
+        count: usize,
+        deadline: Instant,
+    ) -> Option<OwnedSemaphorePermit> {
+        self.enter(count, || Some(deadline)).then(|| OwnedSemaphorePermit::new(self, count))
+    }
+
+    /// As [`try_acquire`](Semaphore::try_acquire), with an owned permit.
+    ///
+    /// # Errors
+    /// [`TryAcquireError::NoPermits`] if none is free, or others wait.
+    pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.try_acquire_many_owned(1)
+    }
+
+    /// As [`try_acquire_many`](Semaphore::try_acquire_many), with an owned permit.
+    ///
+    /// # Errors
+    /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn try_acquire_many_owned(
+        self: Arc<Self>,
+        count: usize,
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        match self.take(count) {
+            true => Ok(OwnedSemaphorePermit::new(self, count)),
+            false => Err(TryAcquireError::NoPermits),
+        }
+    }
+
+    /// As [`acquire_async`](Semaphore::acquire_async), with an owned permit.
+    ///
+    /// # Cancellation
+    /// As for [`acquire_async`](Semaphore::acquire_async).
+    pub async fn acquire_owned_async(self: Arc<Self>) -> OwnedSemaphorePermit {
+        self.acquire_many_owned_async(1).await
+    }
+
+    /// As [`acquire_many_async`](Semaphore::acquire_many_async), with an owned permit.
+    ///
+    /// # Cancellation
+    /// As for [`acquire_async`](Semaphore::acquire_async).
+    ///
+    /// # Panics
+    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        if !self.take(count) {
+            turn::wait_async(&*self, count, |_| ()).await;
+        }
+        OwnedSemaphorePermit::new(self, count)
+    }
+}
