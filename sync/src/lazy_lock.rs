@@ -18,6 +18,9 @@ const NAME: Name = Name("LazyLock");
 /// # Fairness
 /// All who wait for the value are woken by it.
 ///
+/// # Deadlocks
+/// As for [`Once`](crate::Once#deadlocks).
+///
 /// # Differences from std
 /// Waiting leaves the thread to other tasks. A task that comes back to the value from its own initializer panics.
 ///
@@ -50,7 +53,8 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         LazyLock { once: Once::new(), slot: UnsafeCell::new(Slot::Initializer(f)) }
     }
 
-    /// The value; makes it if this is its first use. While another caller makes it, this waits for the outcome.
+    /// The value; makes it if this is its first use. While another caller makes it, this waits for the outcome, untimed as in
+    /// std. Who must not wait asks [`get`](LazyLock::get).
     ///
     /// # Cancellation
     /// As the acquisition of a lock, this is no cancellation point, and the initializer runs shielded.

@@ -36,6 +36,10 @@ pub use raw::RawMutex;
 /// # Deadlocks
 /// A guard that is forgotten leaves the lock locked for ever. So do two tasks of which each waits for the other's lock.
 ///
+/// A panic hook runs before its task unwinds, with all that the task has locked, and a wait inside it blocks the thread. So one
+/// that locks what its own task holds, or another one of that worker, hangs without a word, and the worker with it. Use
+/// `try_lock` there, or a std mutex that no task holds over a wait or a panic.
+///
 /// # Differences from std
 /// No poisoning: a task that panics with the lock held unlocks it, and the next one finds the value as it was left.
 ///

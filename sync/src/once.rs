@@ -21,6 +21,11 @@ use raw::{Begun, Phase, RawOnce, Role};
 /// All who wait for a completion are woken by it. After an initializer that panicked, one of those who would
 /// [force](Once::call_once_force) another runs, no matter which, and the others wait for that one.
 ///
+/// # Deadlocks
+/// An initializer that runs is as the holder of a lock: two that wait for each other hang, and so does a panic hook that waits
+/// for the initialization whose initializer panics, since that has not come to its end yet. See
+/// [`Mutex`](crate::Mutex#deadlocks).
+///
 /// # Differences from std
 /// Waiting leaves the thread to other tasks. A task that comes back to an initialization of its own panics, where std may
 /// wait for ever. There is [`wait_timeout`](Once::wait_timeout).
@@ -70,7 +75,9 @@ impl Once {
 
     /// Runs `f` if no other call did, and returns once an initializer has run to its end.
     ///
-    /// While another caller's initializer runs, this waits for its end. What the initializer wrote is visible after.
+    /// While another caller's initializer runs, this waits for its end, untimed as in std: a call that gave up would have
+    /// neither run `f` nor found it done. [`wait_timeout`](Once::wait_timeout) waits with a limit, and runs nothing. What the
+    /// initializer wrote is visible after.
     ///
     /// # Cancellation
     /// As the acquisition of a lock, this is no cancellation point, and `f` runs shielded.

@@ -20,6 +20,9 @@ const NAME: Name = Name("OnceCell");
 /// All who wait for the value are woken by it. After an initializer that failed, one of those who wait with an
 /// initializer runs its own, no matter which, and the others wait for that one.
 ///
+/// # Deadlocks
+/// As for [`Once`](crate::Once#deadlocks).
+///
 /// # Differences from std
 /// Waiting leaves the thread to other tasks. A task that comes back to a cell from its own initializer panics.
 ///
@@ -133,7 +136,8 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value; an empty cell is filled by `f` first. While the initializer of another call runs, this waits for it.
+    /// The value; an empty cell is filled by `f` first. While the initializer of another call runs, this waits for it, untimed
+    /// as in std; [`wait_timeout`](OnceCell::wait_timeout) waits with a limit, and fills nothing.
     ///
     /// # Cancellation
     /// As the acquisition of a lock, this is no cancellation point, and `f` runs shielded.

@@ -30,6 +30,9 @@ mod half;
 mod word;
 
 /// Makes a channel for one value.
+///
+/// # Fairness
+/// There is nobody to be unfair to: a send never waits, and of the two sides one waits for the other.
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let (sender, receiver) = half::pair();
     (Sender { half: sender }, Receiver { half: Some(receiver) })

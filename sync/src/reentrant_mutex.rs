@@ -32,7 +32,8 @@ unsafe impl lock_api::GetThreadId for ThreadAndTaskId {
 /// Not a cancellation point.
 ///
 /// # Deadlocks
-/// It is free again when as many guards were dropped as were given; a forgotten one leaves it locked for ever.
+/// It is free again when as many guards were dropped as were given; a forgotten one leaves it locked for ever. In a panic hook the
+/// caller counts as its thread and not as its task, which may hold the lock: see [`Mutex`](crate::Mutex#deadlocks).
 ///
 /// # Differences from std
 /// No poisoning. It belongs to a task and not to the thread that runs it, so a guard may be held over a wait.

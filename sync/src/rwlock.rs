@@ -60,6 +60,7 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 /// * Reading twice in one task hangs if a writer comes to wait in between: the second read waits for the writer, the writer
 ///   for the first.
 /// * So does writing, or upgrading another guard, while the task holds a plain read guard.
+/// * A panic hook that waits blocks its thread: see [`Mutex`](crate::Mutex#deadlocks).
 ///
 /// What the lock sees it does not wait for: a task that holds the write lock, or the upgradable one, and locks again where
 /// it would have to wait, panics.

@@ -39,6 +39,9 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 
 /// The side of a [`channel`] that changes the value. Clones change the same value.
 ///
+/// Changes and borrows have no timed forms: they wait as for a lock, for as long as somebody borrows or changes the value and
+/// not for something to come, and who borrows for long is who is to be mended. To wait for a change has them all.
+///
 /// # Deadlocks
 /// A change waits until nobody borrows the value: a task that holds a [`Ref`] of it waits for ever.
 pub struct Sender<T> {
