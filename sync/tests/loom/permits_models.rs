@@ -1,4 +1,7 @@
 //! The word and the list under the semaphore and the auto-reset event.
+//!
+//! No more than two threads meet at a time: of three, two may wait for the lock of the third, and the explorer then follows
+//! those two as they give way to each other for ever. Who is to be there as a third one waits already.
 
 use std::sync::Arc;
 
@@ -8,6 +11,7 @@ use loom::thread;
 use crate::permits::{Permits, Served};
 use crate::primitive::{check, check_bounded};
 use crate::wait::list::Node;
+use crate::wait::word::Fallen;
 use crate::wait::{Claim, RawWake, Sleeper};
 
 struct Model {
@@ -241,5 +245,42 @@ fn a_permit_passes_by_an_arm_that_leaves() {
         }
         giver.join().unwrap();
         assert_eq!(model.permits.free(), 1);
+    });
+}
+
+/// Hunts: a permit that is lost between an arm that goes and the waiter behind it, who then sleeps for ever, or is woken twice.
+#[test]
+fn a_permit_passes_by_an_arm_that_leaves_to_who_waits_behind_it() {
+    check(|| {
+        let model = Model::new(0);
+        let [arm, waiter] = [(); 2].map(|()| (Node::with(1), Sleeper::new()));
+        let claim = Claim::new();
+        assert_eq!(claim.taken(), None);
+        let _ = arm.1.word.begin(false);
+        let _ = waiter.1.word.begin(false);
+        // SAFETY: nodes and claim live until this ends, before which each node is withdrawn or its wake has landed.
+        unsafe {
+            assert!(model.permits.enlist_for(&arm.0, RawWake(Arc::clone(&arm.1)), &claim, 0));
+            assert!(model.permits.enlist(&waiter.0, RawWake(Arc::clone(&waiter.1))));
+        }
+        assert_eq!(waiter.1.word.fall_asleep(), Fallen::Asleep);
+        let giver = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.put(1))
+        };
+        let claimed = claim.close().is_some();
+        // SAFETY: the node is in this queue or in none.
+        if unsafe { model.permits.withdraw(&arm.0) } {
+            assert!(!claimed);
+            model.wake(model.permits.serve());
+        }
+        if claimed {
+            arm.1.await_landing();
+            model.put(1);
+        }
+        giver.join().unwrap();
+        assert_eq!((waiter.1.queued(), model.permits.free()), (1, 0));
+        // SAFETY: as above.
+        assert!(!unsafe { model.permits.withdraw(&waiter.0) });
     });
 }
