@@ -8,18 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{give_way, guarded, in_tasks, runtime};
+use common::{give_way, guarded, in_tasks, runtime, until};
 use fibra_runtime::{self as fibra, CancelToken, Task, task, timeout};
 use fibra_sync::{ManualResetEvent, OnceCell, watch};
 
 const SHORT: Duration = Duration::from_millis(3);
 const LONG: Duration = Duration::from_secs(3600);
-
-fn until(done: impl Fn() -> bool) {
-    while !done() {
-        give_way();
-    }
-}
 
 /// The task panicked or was cancelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use fibra_runtime::wait;
 use fibra_sync::channel::{Receiver, Sender, bounded, unbounded};
 
-use super::common::{Side, beside, everywhere, give_way, in_tasks};
+pub(crate) use super::common::until;
+use super::common::{Side, beside, everywhere, in_tasks};
 
 /// The capacities that every promise is tried with: a rendezvous, one slot, a few, and no bound.
 pub(crate) const KINDS: [Option<usize>; 4] = [Some(0), Some(1), Some(5), None];
@@ -75,13 +76,6 @@ pub(crate) fn anywhere(promise: impl Fn(Other) + Send + Sync) {
 
 pub(crate) fn join_all<T>(sides: Vec<Side<T>>) -> Vec<T> {
     sides.into_iter().map(Side::join).collect()
-}
-
-/// Gives way until `done`.
-pub(crate) fn until(done: impl Fn() -> bool) {
-    while !done() {
-        give_way();
-    }
 }
 
 /// Sleeps until `elapsed` after `start`.

@@ -85,3 +85,10 @@ pub(crate) fn give_way() {
         false => thread::yield_now(),
     }
 }
+
+/// Gives way until `done`.
+pub(crate) fn until(mut done: impl FnMut() -> bool) {
+    while !done() {
+        give_way();
+    }
+}
