@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{guarded, in_tasks, listener, nap, pair, runtime};
+use common::sides::guarded;
+use common::{in_tasks, listener, nap, pair, runtime};
 use fibra_io::net::TcpStream;
 use fibra_runtime::{Runtime, spawn};
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, listener, nap, until};
+use common::sides::beside;
+use common::{everywhere, listener, nap, until};
 use fibra_io::net::TcpStream;
 
 /// Lets the process open so many more descriptors than it has now.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use common::{beside, everywhere, guarded, in_tasks, kind, listener, nap, pair, runtime, until};
+use common::sides::{beside, guarded};
+use common::{everywhere, in_tasks, kind, listener, nap, pair, runtime, until};
 use fibra_io::net::{TcpListener, TcpStream};
 use fibra_runtime::{Runtime, yield_now};
 

@@ -7,7 +7,8 @@ use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, kind, listener, listener6, nap, pair};
+use common::sides::beside;
+use common::{everywhere, kind, listener, listener6, nap, pair};
 use fibra_io::net::{TcpListener, TcpStream};
 
 // ---- opening and failing to ----

@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use common::{beside, everywhere, listener, nap, pair};
+use common::sides::beside;
+use common::{everywhere, listener, nap, pair};
 use fibra_io::net::{Incoming, IntoIncoming, TcpListener, TcpStream};
 
 // ---- clones ----

@@ -6,7 +6,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, kind, listener, listener6, nap, pair};
+use common::sides::beside;
+use common::{everywhere, kind, listener, listener6, nap, pair};
 use fibra_io::net::{TcpListener, TcpStream};
 
 #[test]

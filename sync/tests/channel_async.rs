@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use channels::{KINDS, LIMITED, Tally, Value, anywhere, join_all, make, until};
-use common::{everywhere, give_way, pause};
+use channels::{KINDS, LIMITED, Tally, Value, anywhere, join_all, make};
+use common::{everywhere, give_way, pause, until};
 use fibra_sync::channel::{RecvError, SendError, TryRecvError, bounded, never};
 use fibra_sync::select;
 

@@ -6,8 +6,8 @@ mod common;
 
 use std::time::Instant;
 
-use channels::{KEEPING, anywhere, make, ms, until};
-use common::{everywhere, give_way, in_tasks, pause};
+use channels::{KEEPING, anywhere, make, ms};
+use common::{everywhere, give_way, in_tasks, pause, until};
 use fibra_runtime as fibra;
 use fibra_sync::channel::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError};
 use fibra_sync::channel::{TrySendError, bounded};

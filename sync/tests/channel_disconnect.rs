@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use channels::{KEEPING, KINDS, LIMITED, Tally, anywhere, join_all, make, ms, until};
-use common::{everywhere, pause};
+use channels::{KEEPING, KINDS, LIMITED, Tally, anywhere, join_all, make, ms};
+use common::{everywhere, pause, until};
 use fibra_sync::channel::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender, TryRecvError, TrySendError, bounded,
 };

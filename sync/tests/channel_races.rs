@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use channels::{KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, until, us};
-use common::{everywhere, give_way};
+use channels::{KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, us};
+use common::{everywhere, give_way, until};
 use fibra_runtime as fibra;
 use fibra_sync::channel::{RecvTimeoutError, SendTimeoutError, TryRecvError, TrySendError, bounded};
 

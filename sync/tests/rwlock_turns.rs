@@ -135,7 +135,6 @@ fn writers_first_they_go_before_all_readers_which_then_enter_together() {
 
 /// Who goes in, and in which order, after a writer under which a writer, 40 readers and another writer came to wait;
 /// a late reader comes when the first of them is in.
-
 fn order_after_a_writer(lock: RwLock<()>) -> Vec<&'static str> {
     const READERS: usize = 40;
     let order = Arc::new(std::sync::Mutex::new(Vec::new()));

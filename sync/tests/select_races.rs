@@ -7,8 +7,8 @@ mod common;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use channels::{KEEPING, KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, ms, until, us};
-use common::{give_way, in_tasks, pause};
+use channels::{KEEPING, KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, ms, us};
+use common::{give_way, in_tasks, pause, until};
 use fibra_runtime as fibra;
 use fibra_sync::channel::{Select, SendError, TryRecvError, bounded, never, unbounded};
 use fibra_sync::select;

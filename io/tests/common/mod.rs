@@ -1,17 +1,20 @@
 //! What the tests of the sockets share: each promise is kept in plain threads, in the tasks of one worker, and in the
 //! tasks of two, by the same code.
 
+#[path = "../../../runtime/tests/common/beside.rs"]
+pub(crate) mod sides;
+
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fibra_io::net::{TcpListener, TcpStream};
-use fibra_runtime::{JoinHandle, Runtime, wait};
+use fibra_runtime::{Runtime, wait};
+use sides::guarded;
 
-/// A test that takes longer than this hangs.
-const HANG: Duration = Duration::from_secs(60);
+/// What has not come after this long does not come.
+const LONG: Duration = Duration::from_secs(60);
 
 /// Makes a runtime with sockets.
 pub(crate) fn runtime(workers: usize) -> Runtime {
@@ -31,44 +34,6 @@ pub(crate) fn in_tasks(promise: impl Fn() + Send + Sync) {
     }
 }
 
-/// Ends the process, and says so, if `f` does not end.
-pub(crate) fn guarded(f: impl FnOnce()) {
-    let (done, ended) = channel::<()>();
-    let name = thread::current().name().unwrap_or("main").to_owned();
-    let guard = thread::spawn(move || {
-        if ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("{name} hangs");
-            std::process::abort();
-        }
-    });
-    f();
-    drop(done);
-    guard.join().unwrap();
-}
-
-/// Something that runs beside the test: a task if the test is one, else a thread.
-pub(crate) enum Side<T> {
-    Task(JoinHandle<T>),
-    Thread(thread::JoinHandle<T>),
-}
-
-/// Starts one.
-pub(crate) fn beside<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Side<T> {
-    match wait::in_task() {
-        true => Side::Task(fibra_runtime::spawn(f)),
-        false => Side::Thread(thread::spawn(f)),
-    }
-}
-
-impl<T> Side<T> {
-    pub(crate) fn join(self) -> T {
-        match self {
-            Side::Task(task) => task.join().expect("the task beside the test panicked"),
-            Side::Thread(thread) => thread.join().expect("the thread beside the test panicked"),
-        }
-    }
-}
-
 /// Sleeps: the task or the thread.
 pub(crate) fn nap(millis: u64) {
     let time = Duration::from_millis(millis);
@@ -82,7 +47,7 @@ pub(crate) fn nap(millis: u64) {
 pub(crate) fn until(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < HANG, "it does not come");
+        assert!(start.elapsed() < LONG, "it does not come");
         nap(1);
     }
 }

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use fibra_runtime::wait;
 use fibra_sync::channel::{Receiver, Sender, bounded, unbounded};
 
-pub(crate) use super::common::until;
 use super::common::{Side, beside, everywhere, in_tasks};
 
 /// The capacities that every promise is tried with: a rendezvous, one slot, a few, and no bound.
