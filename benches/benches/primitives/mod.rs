@@ -8,17 +8,16 @@
 //! | `tasks.rs` | what such a function needs to know of the tasks that it runs in |
 //! | `fibra.rs`, `may.rs` | tasks that block, and their primitives |
 //! | `threads.rs` | threads, in which primitives of others wait |
-//! | `standard.rs`, `parking_lot.rs`, `crossbeam.rs`, `flume.rs` | those others |
+//! | `standard.rs`, `parking_lot.rs`, `channels.rs` | those others |
 //! | `tokio.rs`, `flume_in_tokio.rs` | the same questions for tasks that wait by `await` |
 //! | `cache_lines.rs` | what the machine itself needs |
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
 
 mod cache_lines;
-mod crossbeam;
+mod channels;
 mod crowd;
 mod fibra;
-mod flume;
 mod flume_in_tokio;
 mod may;
 mod pairs;
@@ -31,9 +30,8 @@ mod tokio;
 
 use crate::comparison::{self, Entrant};
 
-use crossbeam::Crossbeam;
+use channels::{Crossbeam, Flume};
 use fibra::Fibra;
-use flume::Flume;
 use parking_lot::ParkingLot;
 use question::Question;
 use standard::Standard;
