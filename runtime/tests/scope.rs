@@ -40,6 +40,48 @@ fn results_are_joined_and_may_borrow() {
 }
 
 #[test]
+fn children_spawn_into_the_scope_to_any_depth() {
+    fn descend<'scope>(s: &'scope fibra::task::Scope<'scope, '_>, ended: &'scope AtomicUsize, depth: usize) {
+        if depth > 0 {
+            s.spawn(move || descend(s, ended, depth - 1));
+        }
+        let nested = s.spawn(move || {
+            fibra::yield_now();
+            ended.fetch_add(1, Ordering::Relaxed)
+        });
+        if depth % 2 == 0 {
+            nested.join().unwrap();
+        }
+    }
+    on_workers(|| {
+        let ended = AtomicUsize::new(0);
+        fibra::scope(|s| descend(s, &ended, 20));
+        assert_eq!(ended.into_inner(), 21);
+    });
+}
+
+#[test]
+fn of_several_panics_one_is_reported_when_all_have_ended() {
+    on_workers(|| {
+        let ended = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            fibra::scope(|s| {
+                for _ in 0..10 {
+                    s.spawn(|| {
+                        fibra::yield_now();
+                        ended.fetch_add(1, Ordering::Relaxed);
+                        std::panic::resume_unwind(Box::new("child"));
+                    });
+                }
+                std::panic::resume_unwind(Box::new("parent"));
+            });
+        }));
+        assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "parent");
+        assert_eq!(ended.into_inner(), 10);
+    });
+}
+
+#[test]
 fn an_unjoined_panic_is_reported_at_the_end() {
     on_workers(|| {
         let others = AtomicUsize::new(0);

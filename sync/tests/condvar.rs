@@ -328,6 +328,24 @@ fn a_cancelled_wait_unwinds_with_the_mutex_locked() {
 }
 
 #[test]
+fn a_deadline_around_a_wait_ends_it_with_the_mutex_locked_and_one_of_its_own_does_not() {
+    in_tasks(|| {
+        let shared = Shared::new(0);
+        let late = fibra_runtime::timeout(Duration::from_millis(3), || {
+            let mut guard = shared.value.lock();
+            *guard += 1;
+            assert!(shared.changed.wait_for(&mut guard, Duration::from_micros(100)).timed_out());
+            *guard += 1;
+            shared.changed.wait_for(&mut guard, LONG);
+            unreachable!("the deadline around it comes first");
+        });
+        assert!(late.is_err());
+        assert!(!shared.changed.notify_one(), "it has left");
+        assert_eq!(*shared.value.lock(), 2);
+    });
+}
+
+#[test]
 fn a_task_cancelled_before_does_not_wait() {
     in_tasks(|| {
         let shared = Shared::new(());

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -147,6 +148,7 @@ macro_rules! suite {
             it_is_held_over_a_wait
             what_one_wrote_the_next_one_sees
             a_panic_unlocks
+            it_is_locked_while_a_thread_ends
             a_cancel_does_not_end_the_wait
             unlocked_and_timed_out_at_once_nobody_is_forgotten
             out_of_time_again_and_again_nobody_is_forgotten
@@ -172,6 +174,7 @@ suite! { semaphore, Semaphore:
     it_is_held_over_a_wait
     what_one_wrote_the_next_one_sees
     a_panic_unlocks
+    it_is_locked_while_a_thread_ends
     unlocked_and_timed_out_at_once_nobody_is_forgotten
     out_of_time_again_and_again_nobody_is_forgotten
     threads_out_of_time_leave_the_tasks_alone
@@ -401,6 +404,50 @@ fn a_panic_unlocks<L: Exclusive>() {
         });
         assert_eq!(side.join(), 7);
         drop(shared.lock.lock());
+    });
+}
+
+/// Runs a closure in the destructors of a thread's locals.
+struct AtEnd(Option<Box<dyn FnOnce()>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.take().expect("it ends once")();
+    }
+}
+
+fn it_is_locked_while_a_thread_ends<L: Exclusive>() {
+    thread_local! {
+        static AT_END: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+    }
+    guarded(|| {
+        // What a thread waits with is a local of its own, which is older or younger than the other one.
+        for waits_before in [false, true] {
+            let shared = Guarded::<L>::new();
+            let held = shared.lock.lock();
+            let theirs = Arc::clone(&shared);
+            let thread = thread::spawn(move || {
+                let waits = || assert!(theirs.lock.try_lock_for(Duration::from_millis(1)).is_none());
+                if waits_before {
+                    waits();
+                }
+                let ours = Arc::clone(&theirs);
+                let at_end = move || {
+                    ours.begun.store(true, Relaxed);
+                    let _guard = ours.lock.lock();
+                    ours.count(true);
+                };
+                AT_END.set(Some(AtEnd(Some(Box::new(at_end)))));
+                waits();
+            });
+            while !shared.begun.load(Relaxed) {
+                thread::yield_now();
+            }
+            pause();
+            drop(held);
+            thread.join().unwrap();
+            assert_eq!(shared.counted(), 1);
+        }
     });
 }
 

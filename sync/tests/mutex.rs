@@ -94,6 +94,54 @@ fn a_guard_maps_to_a_part() {
             Err(guard) => assert_eq!(*guard, (1, 3), "the guard comes back"),
         }
         assert!(mutex.try_lock().is_some());
+        let words = Mutex::new([String::from("one"), String::from("two")]);
+        let tail = MutexGuard::map(words.lock(), |words| &mut words[1..]);
+        let word = MappedMutexGuard::map(tail, |tail| &mut tail[0]);
+        let Err((word, error)) = MappedMutexGuard::try_map_or_err(word, |_| Err::<&mut u8, _>("no byte"))
+        else {
+            panic!("there is no part")
+        };
+        assert_eq!((word.as_str(), error), ("two", "no byte"));
+        assert!(words.try_lock().is_none());
+    });
+}
+
+#[test]
+fn a_panic_in_the_choice_of_a_part_unlocks() {
+    everywhere(|| {
+        let mutex = Mutex::new(1);
+        let unlocks = |choose: &dyn Fn()| {
+            assert!(catch_unwind(AssertUnwindSafe(choose)).is_err());
+            assert!(mutex.try_lock().is_some());
+        };
+        unlocks(&|| drop(MutexGuard::map(mutex.lock(), |_| -> &mut u8 { panic!("on purpose") })));
+        unlocks(&|| {
+            _ = MutexGuard::try_map(mutex.lock(), |_| -> Option<&mut u8> { panic!("on purpose") }).is_ok()
+        });
+        unlocks(&|| {
+            let whole = MutexGuard::map(mutex.lock(), |whole| whole);
+            drop(MappedMutexGuard::map(whole, |_| -> &mut u8 { panic!("on purpose") }));
+        });
+    });
+}
+
+#[test]
+fn a_mutex_may_hold_another() {
+    everywhere(|| {
+        let inner = Arc::new(Mutex::new(1));
+        let outer = Arc::new(Mutex::new(Arc::clone(&inner)));
+        let theirs = Arc::clone(&outer);
+        let held = inner.lock();
+        let other = beside(move || {
+            let outer = theirs.lock();
+            *outer.lock() += 1;
+        });
+        while outer.try_lock().is_some() {
+            give_way();
+        }
+        drop(held);
+        other.join();
+        assert_eq!(*outer.lock().lock(), 2);
     });
 }
 

@@ -67,6 +67,15 @@ fn a_value_sent_before_is_received() {
 }
 
 #[test]
+fn a_value_that_stays_on_its_thread_may_be_sent_to_oneself() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel();
+        sender.send(std::rc::Rc::new(1)).unwrap();
+        assert_eq!(receiver.try_recv().map(|value| *value), Ok(1));
+    });
+}
+
+#[test]
 fn a_value_sent_later_wakes_the_receiver() {
     everywhere(|| {
         for _ in 0..50 {

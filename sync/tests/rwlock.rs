@@ -244,7 +244,30 @@ fn guards_can_be_narrowed_to_a_part() {
         drop(part);
         let whole = RwLockReadGuard::try_map(lock.read(), |value| value.1.strip_prefix('x'));
         assert_eq!(whole.expect_err("no such part").0, 1);
+        let name = RwLockReadGuard::map(lock.read(), |value| &value.1);
+        let name = MappedRwLockReadGuard::map(name, |name| &name.as_bytes()[1..]);
+        assert_eq!(*name, *b"b");
+        drop(name);
         assert_free(&lock);
+    });
+}
+
+#[test]
+fn a_panic_in_the_choice_of_a_part_unlocks() {
+    everywhere(|| {
+        let lock = RwLock::new(1);
+        let choosing: [fn(&RwLock<i32>); 3] = [
+            |lock| drop(RwLockReadGuard::map(lock.read(), |_| -> &u8 { panic!("on purpose") })),
+            |lock| drop(RwLockWriteGuard::map(lock.write(), |_| -> &mut u8 { panic!("on purpose") })),
+            |lock| {
+                let whole = RwLockWriteGuard::map(lock.write(), |whole| whole);
+                drop(MappedRwLockWriteGuard::map(whole, |_| -> &mut u8 { panic!("on purpose") }));
+            },
+        ];
+        for choose in choosing {
+            assert!(catch_unwind(AssertUnwindSafe(|| choose(&lock))).is_err());
+            assert_free(&lock);
+        }
     });
 }
 

@@ -48,10 +48,23 @@ fn a_guard_becomes_each_weaker_one() {
         let reading = RwLockUpgradableReadGuard::downgrade(upgradable);
         assert!(lock.try_upgradable_read().is_some() && lock.try_write().is_none());
         drop(reading);
+        assert_free(&lock);
+    });
+}
+
+#[test]
+fn a_guard_may_be_upgraded_for_a_while_again_and_again() {
+    everywhere(|| {
+        let lock = Arc::new(RwLock::new(0));
         let mut upgradable = lock.upgradable_read();
-        upgradable.with_upgraded(|value| *value = 7);
-        assert_eq!(*upgradable, 7);
+        (0..2).for_each(|_| upgradable.with_upgraded(|value| *value += 1));
+        assert_eq!(*upgradable, 2);
         drop(upgradable);
+        let mut shared = lock.upgradable_read_arc();
+        (0..2).for_each(|_| shared.with_upgraded(|value| *value += 1));
+        assert!(lock.try_write().is_none() && lock.try_read().is_some());
+        drop(shared);
+        assert_eq!(*lock.read(), 4);
         assert_free(&lock);
     });
 }

@@ -296,6 +296,30 @@ fn an_abandoned_send_of_a_rendezvous_leaves_its_receiver_for_the_next() {
 }
 
 #[test]
+fn an_operation_that_is_forgotten_keeps_what_it_had_and_nothing_else() {
+    everywhere(|| {
+        for (kind, room) in [(Some(1), 0), (Some(5), 4), (None, 10)] {
+            let (sender, receiver) = make(kind);
+            let mut select = Select::new();
+            select.send(&sender);
+            std::mem::forget(select.select());
+            drop(select);
+            (0..room).for_each(|number| sender.try_send(number).expect("the others have their room"));
+            assert_eq!(sender.try_send(room).is_err(), kind.is_some());
+            drop(sender);
+            assert!(receiver.iter().count() >= room);
+        }
+        let (sender, receiver) = unbounded();
+        (0..3).for_each(|number| sender.send(number).unwrap());
+        let mut select = Select::new();
+        select.recv(&receiver);
+        std::mem::forget(select.select());
+        drop((select, sender));
+        assert!(receiver.iter().eq(1..3), "what it had received is gone with it");
+    });
+}
+
+#[test]
 fn completing_an_operation_with_another_channel_panics() {
     everywhere(|| {
         let ((sender, receiver), (stranger, foreigner)) = (bounded::<i32>(1), bounded::<i32>(1));
@@ -309,6 +333,10 @@ fn completing_an_operation_with_another_channel_panics() {
         select.recv(&receiver);
         let operation = select.select();
         catch_unwind(AssertUnwindSafe(|| operation.recv(&foreigner))).unwrap_err();
+        // A clone is another reference than the one that was added.
+        sender.try_send(3).expect("what was received went with the operation");
+        let operation = select.select();
+        catch_unwind(AssertUnwindSafe(|| operation.recv(&receiver.clone()))).unwrap_err();
     });
 }
 

@@ -198,6 +198,28 @@ fn an_arm_may_select_again() {
 }
 
 #[test]
+fn commas_may_trail_and_the_time_of_a_default_may_be_left_out() {
+    everywhere(|| {
+        let (sender, receiver) = bounded(1);
+        let chosen = select! {
+            send(sender, 1,) -> sent => sent.is_ok(),
+            default() => false,
+        };
+        assert!(chosen);
+        let chosen = select! {
+            send(sender, 2,) -> _ => 0,
+            recv(receiver,) -> received => received.unwrap(),
+            default(ms(60_000),) => 3,
+        };
+        assert_eq!(chosen, 1);
+        select! {
+            recv(receiver) -> _ => panic!("empty"),
+            default() => {}
+        }
+    });
+}
+
+#[test]
 fn it_is_an_expression_of_its_arms_type() {
     everywhere(|| {
         let (sender, receiver) = unbounded::<i32>();
