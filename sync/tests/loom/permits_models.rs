@@ -9,7 +9,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::permits::{Permits, Served};
-use crate::primitive::{check, check_bounded};
+use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
 use crate::wait::list::Node;
 use crate::wait::word::Fallen;
 use crate::wait::{Claim, RawWake, Sleeper};
@@ -198,6 +198,30 @@ fn each_set_of_an_event_lets_one_through() {
         assert!(left <= 1, "two sets without a wait are one");
         assert_eq!(model.permits.remove(1), left);
         assert!(!model.permits.take(1));
+    });
+}
+
+/// Hunts: a set that finds the event set and leaves it at that, so that who takes the earlier set misses what was done before
+/// the later one, and waits for ever: the wake-up that Preshing's first auto-reset event lost.
+#[test]
+fn a_set_that_finds_the_event_set_is_a_set() {
+    check(|| {
+        let model = Model::new(0);
+        let jobs = Arc::new([0, 1].map(|_| AtomicBool::new(false)));
+        assert!(jobs.iter().all(|job| !job.load(Ordering::Relaxed)));
+        jobs[0].store(true, Ordering::Relaxed);
+        model.set();
+        let giver = {
+            let (model, jobs) = (Arc::clone(&model), Arc::clone(&jobs));
+            thread::spawn(move || {
+                jobs[1].store(true, Ordering::Relaxed);
+                model.set();
+            })
+        };
+        while !jobs.iter().all(|job| job.load(Ordering::Relaxed)) {
+            model.acquire(1);
+        }
+        giver.join().unwrap();
     });
 }
 
