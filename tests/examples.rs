@@ -5,7 +5,7 @@ mod common;
 use std::io::Write;
 use std::net::TcpStream;
 
-use common::client::{exchange, reset};
+use common::client::{connect, ends, exchange, reset};
 use common::example::example;
 use common::server::Server;
 

@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fibra_runtime::driver::{Driver, Factory, Parts, Ready, Unpark};
+use fibra_runtime::wait;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 use slab::Slab;
@@ -143,7 +144,7 @@ impl Drop for Reactor {
         for source in self.handle.close() {
             source.abandon(self.handle.id, |wake| wakes.push(wake));
         }
-        wakes.into_iter().for_each(|wake| wake.wake());
+        wait::wake_each(wakes);
     }
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use crate::wait::RawWake;
+use crate::wait::{self, RawWake};
 
 /// How one worker waits.
 pub trait Driver: Send + 'static {
@@ -59,9 +59,7 @@ impl Ready {
 
     /// Wakes them all, in their order.
     pub(crate) fn wake_all(&mut self) {
-        for wake in self.0.drain(..) {
-            wake.wake();
-        }
+        wait::wake_each(self.0.drain(..));
     }
 }
 

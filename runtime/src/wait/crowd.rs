@@ -37,6 +37,15 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
     }
 }
 
+/// Wakes all of them, in their order. The wakers of futures are called once every wake has landed.
+pub fn wake_each(wakes: impl IntoIterator<Item = RawWake>) {
+    let mut wakes = wakes.into_iter();
+    if let Some(waker) = wakes.find_map(RawWake::land) {
+        let wakers: Vec<Waker> = once(waker).chain(wakes.filter_map(RawWake::land)).collect();
+        wakers.into_iter().for_each(call);
+    }
+}
+
 /// Lands the other wakes of the batch before it calls the wakers of futures: one of those may drop a future whose wake is
 /// among them, and such a drop waits for the landing.
 #[cold]

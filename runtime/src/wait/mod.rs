@@ -13,7 +13,7 @@ pub(crate) mod word;
 
 pub use caller::{Home, charged_owner, describe_caller, home, owner, spin_until};
 pub use claim::Claim;
-pub use crowd::wake_all;
+pub use crowd::{wake_all, wake_each};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
 pub use sleep::{sleep, sleep_shielded};
@@ -22,7 +22,7 @@ pub use waiter::{RawWake, RetainedWake, WakeHandle};
 
 pub use crate::task::cancel::{cancellation_point, checkpoint, unwind_cancelled, unwinds_from_cancel};
 pub use crate::task::forbid::check_may_suspend;
-pub use crate::worker::budget::charge;
+pub use crate::worker::budget::{charge, charge_poll};
 
 /// How one sleep is published, and how it is withdrawn.
 ///

@@ -30,6 +30,8 @@ static KIND: Kind = Kind { queue, retain, release };
 pub struct Polled<S: WaitStrategy> {
     how: S,
     state: State,
+    /// Of the sleep before this one, for the next.
+    spare: Option<Arc<Cell>>,
     _pinned: std::marker::PhantomPinned,
 }
 
@@ -49,12 +51,21 @@ enum Landing {
 impl<S: WaitStrategy> Polled<S> {
     /// Makes a sleep that has not begun.
     pub fn new(how: S) -> Self {
-        Polled { how, state: State::New, _pinned: std::marker::PhantomPinned }
+        Polled { how, state: State::New, spare: None, _pinned: std::marker::PhantomPinned }
     }
 
     /// The strategy.
     pub fn strategy(&self) -> &S {
         &self.how
+    }
+
+    /// Makes a sleep that is over one that has not begun, which then needs no allocation.
+    pub fn renew(self: Pin<&mut Self>) {
+        // SAFETY: nothing is moved out of `how`, the only part that is pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        if matches!(this.state, State::Done) {
+            this.state = State::New;
+        }
     }
 
     /// Ends the sleep early. True if a notification had come, which is then the caller's to take or to pass on.
@@ -70,6 +81,7 @@ impl<S: WaitStrategy> Polled<S> {
         if notified {
             cell.await_landing(Landing::Queues);
         }
+        self.spare = Some(cell);
         notified
     }
 }
@@ -91,11 +103,7 @@ impl<S: WaitStrategy> Future for Polled<S> {
 
 impl<S: WaitStrategy> Polled<S> {
     fn begin(&mut self, waker: &Waker) -> Poll<Waking> {
-        let cell = Arc::new(Cell {
-            waiter: Waiter::new(&KIND),
-            waker: Mutex::new(Some(waker.clone())),
-            released: AtomicBool::new(false),
-        });
+        let cell = Cell::ready_for(waker.clone(), self.spare.take());
         let epoch = cell.waiter.word.begin(true);
         let stay = self.how.after_asleep(WakeHandle::new(cell.waiter(), epoch, &()));
         let roused = stay == Asleep::Rouse || cell.waiter.word.fall_asleep() == Fallen::Roused;
@@ -109,6 +117,7 @@ impl<S: WaitStrategy> Polled<S> {
             if served || landing == Landing::Queues {
                 cell.await_landing(landing);
             }
+            self.spare = Some(cell);
         }
         Poll::Ready(Waking::Notified)
     }
@@ -121,6 +130,19 @@ impl<S: WaitStrategy> Drop for Polled<S> {
 }
 
 impl Cell {
+    /// A cell for a sleep that begins: the one of the sleep before, unless somebody has kept a wake of that.
+    fn ready_for(waker: Waker, spare: Option<Arc<Cell>>) -> Arc<Cell> {
+        if let Some(mut spare) = spare
+            && let Some(cell) = Arc::get_mut(&mut spare)
+        {
+            *cell.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
+            *cell.released.get_mut() = false;
+            return spare;
+        }
+        let (waiter, waker) = (Waiter::new(&KIND), Mutex::new(Some(waker)));
+        Arc::new(Cell { waiter, waker, released: AtomicBool::new(false) })
+    }
+
     fn waiter(self: &Arc<Self>) -> NonNull<Waiter> {
         // SAFETY: `Arc::as_ptr` is never null.
         unsafe { NonNull::new_unchecked(Arc::as_ptr(self).cast::<Waiter>().cast_mut()) }

@@ -15,6 +15,15 @@ pub fn charge() {
     }
 }
 
+/// Counts one operation, as [`charge`] does, from inside the poll of a future, where the task must not suspend: what polls
+/// may hold anything. True once the turn is used up; the future then wakes itself and returns `Pending`, and whoever polls
+/// it lets the others run.
+#[inline]
+pub fn charge_poll() -> bool {
+    current::with_worker(|worker| worker.charge()) == Some(true)
+        && current::task().is_some_and(|task| !task.header().unconstrained.get())
+}
+
 /// The current task has used its turn up.
 #[cold]
 pub(crate) fn overdrawn() {
