@@ -29,8 +29,8 @@ pub use runtime::{Builder, Handle, Runtime};
 pub use stack::Guards;
 pub use structured::{TaskGroup, join, parallel_for, parallel_for_each, race};
 pub use task::{
-    CancelToken, Elapsed, JoinError, JoinHandle, Task, scope, spawn, spawn_blocking, spawn_local, timeout,
-    timeout_at, yield_now,
+    CancelToken, Elapsed, JoinError, JoinHandle, Task, block_on, scope, spawn, spawn_blocking, spawn_local,
+    timeout, timeout_at, yield_now,
 };
 pub use time::{sleep, sleep_until};
 pub use watch::Stall;

@@ -23,6 +23,8 @@ mod park_state;
 mod parking;
 #[path = "loom/primitive.rs"]
 mod primitive;
+#[path = "../src/task/signal.rs"]
+mod signal;
 #[path = "loom/wait.rs"]
 mod wait;
 
@@ -40,6 +42,8 @@ mod join_models;
 mod lock_models;
 #[path = "loom/park_models.rs"]
 mod park_models;
+#[path = "loom/signal_models.rs"]
+mod signal_models;
 #[path = "loom/sleep_models.rs"]
 mod sleep_models;
 #[path = "loom/word_models.rs"]

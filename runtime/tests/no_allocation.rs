@@ -5,8 +5,10 @@ mod common;
 mod tokens;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
@@ -79,6 +81,36 @@ fn rule_5_sleeping_and_waking_allocate_nothing() {
         assert_eq!((by_tokens, by_deadline, by_parks), (0, 0, 0));
         assert_eq!((ping.free(), pong.free()), (0, 0));
         assert!(ping.has_waiters());
+        other.task().cancel();
+    });
+}
+
+#[test]
+fn block_on_allocates_once_and_a_poll_and_a_sleep_of_it_nothing() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let waker = Rc::new(RefCell::new(None::<Waker>));
+        let theirs = Rc::clone(&waker);
+        // Wakes the future each time that it sleeps.
+        let other = fibra::spawn_local(move || {
+            loop {
+                if let Some(waker) = theirs.borrow().as_ref() {
+                    waker.wake_by_ref();
+                }
+                fibra::yield_now();
+            }
+        });
+        let polls = |times: usize| {
+            let left = Cell::new(times);
+            fibra::block_on(poll_fn(|context| {
+                waker.borrow_mut().get_or_insert_with(|| context.waker().clone()).clone_from(context.waker());
+                match left.replace(left.get().saturating_sub(1)) {
+                    0 => Poll::Ready(()),
+                    _ => Poll::Pending,
+                }
+            }));
+        };
+        assert_eq!((allocations_in(|| polls(0)), allocations_in(|| polls(200))), (1, 1));
         other.task().cancel();
     });
 }

@@ -6,6 +6,7 @@
 //! | `raw.rs` | the one allocation: header, closure, result |
 //! | `join.rs` | the end of a task: `JoinHandle`, `JoinError` |
 //! | `park.rs`, `parking.rs` | `park` and `unpark`, and the state of their token |
+//! | `block_on.rs`, `signal.rs` | futures on a task, and the flag that their waker raises |
 //! | `cancel.rs` | the mark, and the unwinding |
 //! | `bounds.rs` | what may end the code of a task early: deadlines, tokens, shields around it |
 //! | `timeout.rs`, `token.rs` | `timeout`, `CancelToken` |
@@ -44,6 +45,7 @@
 //! | --- | --- |
 //! | [`sleep`](crate::sleep), [`yield_now`], [`park`](park()), [`check_cancelled`], [`yield_if_due`] | yes, also when nothing has to wait |
 //! | [`JoinHandle::join`], the end of a [`scope`](scope()) | yes; a scope first cancels its children and waits for them |
+//! | [`block_on`](crate::block_on) | yes, also when the future is ready at once |
 //! | channels, events, semaphores, barriers, conditions, `select!` | yes; nothing that was received or acquired is lost by it |
 //! | reads, writes, accepts and connects of sockets | yes, when they have to wait |
 //! | [`unblock`](crate::unblock) | yes, before its closure has started; then it runs to its end and its value counts |
@@ -65,6 +67,7 @@
 //! * **Foreign frames.** An `extern "C"` frame that is unwound aborts the process.
 
 mod big_stack;
+mod block_on;
 pub(crate) mod bounds;
 mod builder;
 pub(crate) mod cancel;
@@ -79,6 +82,7 @@ mod parking;
 pub(crate) mod raw;
 mod scope;
 pub(crate) mod shelf;
+mod signal;
 mod switch;
 mod timeout;
 mod token;
@@ -88,6 +92,7 @@ use std::hash::{Hash, Hasher};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 pub use big_stack::on_big_stack;
+pub use block_on::block_on;
 pub use bounds::shield;
 pub(crate) use builder::discard_here;
 pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};

@@ -1,0 +1,129 @@
+//! Futures from blocking code: a task or a thread that polls one until it is ready.
+
+use std::cell::Cell;
+use std::future::IntoFuture;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::signal::Signal;
+use crate::coroutine::Stop;
+use crate::current;
+use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(wake) = self.raise() {
+            wake.wake();
+        }
+    }
+}
+
+/// Sleeps until the waker was called.
+struct UntilRaised<'a> {
+    signal: &'a Signal,
+    /// The flag was up when the sleep began; no wake is behind it.
+    was_up: Cell<bool>,
+}
+
+impl WaitStrategy for UntilRaised<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: only who raises the flag of a parked sleeper takes the wake, and then `leave` tells, and `before_awake`
+        // answers `Served`. Otherwise the wake is dropped unused.
+        match self.signal.enter(unsafe { me.raw() }) {
+            true => Asleep::Stay,
+            false => {
+                self.was_up.set(true);
+                Asleep::Rouse
+            }
+        }
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        match self.signal.leave() && !self.was_up.get() {
+            true => Withdrawal::Served,
+            false => Withdrawal::Withdrawn,
+        }
+    }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
+}
+
+/// Runs `future` to its end on the calling task, which sleeps between two polls. On a plain thread it blocks the thread.
+///
+/// Any future will do that does not need the reactor or the timers of another runtime; for those of tokio there is
+/// `fibra::compat::tokio::block_on`, and for our sockets `fibra::compat::Async`. The future need be neither `Send` nor
+/// `'static`: it stays on the stack of the caller. One small allocation is made for the waker, none for a poll or a sleep.
+/// The waker may be kept for ever, and called from anywhere: once this call is over it does nothing. It has nothing to do
+/// with the token of [`park`](super::park()), neither gives it nor takes it.
+///
+/// # Fairness
+/// A future that gives way, by waking itself and returning `Pending`, lets all tasks run that are ready before it is polled
+/// again. One that never returns `Pending` is ordinary code that never waits: operations of ours in it are counted, others
+/// cannot be.
+///
+/// # Nesting
+/// A future may call `block_on` in its turn, or anything else of fibra that waits: the whole task waits then, the outer
+/// future with all of its parts. A wake of the outer future that comes meanwhile is kept. What only another part of the outer
+/// future can bring about never comes: that is a deadlock.
+///
+/// # Cancellation
+/// A cancellation point, at the begin and before each sleep. The future is dropped by the unwinding. So a
+/// [`timeout`](crate::timeout) around it, a [`race`](crate::race) and a token end it as they end any other wait.
+///
+/// # Panics
+/// With the panic of the future. Where [`forbid_suspend`](super::forbid_suspend) is in force and the future has to be
+/// waited for.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let double = fibra::spawn(|| 21);
+/// let answer = fibra::block_on(async { 2 * double.await.unwrap() });
+/// assert_eq!(answer, 42);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    let mut future = pin!(future.into_future());
+    let signal = Arc::new(Signal::new());
+    let waker = Waker::from(Arc::clone(&signal));
+    let mut context = Context::from_waker(&waker);
+    wait::checkpoint();
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        match signal.take() {
+            true => give_way(),
+            false => sleep_until_raised(&signal),
+        }
+    }
+}
+
+#[track_caller]
+fn sleep_until_raised(signal: &Signal) {
+    let until = UntilRaised { signal, was_up: Cell::new(false) };
+    if wait::sleep(&until, None) == Waking::Cancelled {
+        wait::unwind_cancelled();
+    }
+}
+
+/// The future was woken before it was polled to its end: it lets others run, where that is not forbidden.
+fn give_way() {
+    wait::cancellation_point();
+    if let Some(task) = current::task()
+        && task.header().forbidden.get() == 0
+    {
+        // SAFETY: `task` is the current task.
+        unsafe { task.header().suspend(Stop::Yielded) };
+    }
+}
