@@ -3,13 +3,16 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use super::join_state::{Join, Joiner};
+use super::join_state::{Detaching, Join, Joiner};
 use super::{Task, TaskRef, raw};
 use crate::current;
 use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -52,8 +55,25 @@ impl WaitStrategy for UntilDone<'_> {
 ///
 /// Dropping the handle detaches the task: it runs on, and its result is dropped when it ends.
 ///
+/// # As a future
+/// The handle is a future of what [`join`](JoinHandle::join) answers, for every executor: [`block_on`](crate::block_on), or one
+/// of another crate on a thread of its own. As with all futures only the waker of the last poll is called; a
+/// [`join_timeout`](JoinHandle::join_timeout) or a `select!` over the handle forgets it, and the next poll leaves it again.
+/// Once a poll has answered the result is gone, and what asks for it again panics.
+///
 /// # Differences from std
 /// [`join_timeout`](JoinHandle::join_timeout) exists, and joining is possible from tasks and threads alike.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let (half, other) = (fibra::spawn(|| 20), fibra::spawn(|| 22));
+/// let whole = async { half.await.unwrap() + other.await.unwrap() };
+/// assert_eq!(fibra::block_on(whole), 42);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct JoinHandle<T> {
     task: Task,
     result: PhantomData<T>,
@@ -63,6 +83,9 @@ pub struct JoinHandle<T> {
 unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: through `&JoinHandle` no `T` is reached.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+// The result lies in the task, so nothing of it is pinned with the handle.
+impl<T> Unpin for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
     /// # Safety
@@ -131,11 +154,19 @@ impl<T> JoinHandle<T> {
         self.task.cancel();
     }
 
+    /// To be called before a joiner is published: forgets the waker that a poll has left.
+    ///
     /// # Panics
     /// In the task itself.
     #[doc(hidden)]
     #[track_caller]
-    pub fn assert_another(&self) {
+    pub fn prepare_join(&self) {
+        self.assert_another();
+        drop(self.task.header().join.withdraw_waker());
+    }
+
+    #[track_caller]
+    fn assert_another(&self) {
         assert!(current::task() != Some(self.task.as_ref()), "{} joins itself", self.task);
     }
 
@@ -163,7 +194,7 @@ impl<T> JoinHandle<T> {
             wait::charge();
             return Ok(self.take());
         }
-        self.assert_another();
+        self.prepare_join();
         let until = UntilDone::new(join);
         match wait::sleep(&until, deadline) {
             Waking::Notified => Ok(self.take()),
@@ -176,22 +207,67 @@ impl<T> JoinHandle<T> {
     }
 
     /// The result of a task that is done.
+    #[track_caller]
     pub(crate) fn take(self) -> Result<T, JoinError> {
-        let mut output = None;
-        let task = self.task.as_ref();
-        // SAFETY: the task is done and the result is this handle's; the place has the type that the task was made with.
-        unsafe { (task.header().vtable.read)(task, NonNull::from(&mut output).cast()) };
+        // SAFETY: the task is done.
+        let output = unsafe { self.read() };
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped or used again, so its count moves out.
         drop(unsafe { ptr::read(&this.task) });
-        output.expect("a read fills its place")
+        output
+    }
+
+    /// Moves the result out. Panics if a poll has done that.
+    ///
+    /// # Safety
+    /// The task is done. The handle asks no more, nor drops the result.
+    #[track_caller]
+    unsafe fn read(&self) -> Result<T, JoinError> {
+        let mut output = None;
+        let task = self.task.as_ref();
+        // SAFETY: the result of a task that is done is its handle's; the place has the type that the task was made with.
+        unsafe { (task.header().vtable.read)(task, NonNull::from(&mut output).cast()) };
+        output
+            .unwrap_or_else(|| panic!("a poll of this handle has taken the result of {} already", self.task))
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    /// # Panics
+    /// In the task itself, and once a poll has answered.
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let join = &self.task.header().join;
+        if !join.is_done() {
+            self.assert_another();
+            // Clones and drops of wakers are code of others; meanwhile no waker is left.
+            let waker = match join.withdraw_waker() {
+                Some(mut kept) => {
+                    kept.as_mut().clone_from(context.waker());
+                    kept
+                }
+                None => Box::new(Waker::clone(context.waker())),
+            };
+            if join.publish_waker(waker).is_ok() {
+                return Poll::Pending;
+            }
+        }
+        // SAFETY: the task is done; that the result was taken is noted before anybody can ask again.
+        let output = unsafe { self.read() };
+        join.set_taken();
+        Poll::Ready(output)
     }
 }
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         let task = self.task.as_ref();
-        if !task.header().join.detach() {
+        let join = &task.header().join;
+        // Dropped at last: it is code of others, which may panic.
+        let _waker = join.withdraw_waker();
+        if join.detach() == Detaching::Done {
             // SAFETY: the task is done and nobody took its result, so it is the handle's.
             unsafe { (task.header().vtable.drop_output)(task) }
         }

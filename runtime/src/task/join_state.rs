@@ -9,10 +9,16 @@
 //!    │  │ withdrawn                 │ finish: the runner drops the result
 //!    ▼  │                           ▼
 //!   a node on the joiner's stack ─▶ DONE ◀── finish: the result is the handle's
+//!   or a waker in a box             │
+//!                                   └──▶ TAKEN    a poll has taken the result
 //! ```
 //!
-//! The runner makes the moves to DONE, the handle makes all others. Every move is one read-modify-write with Acquire
-//! and Release: DONE publishes the result to the handle, DETACHED gives up the stage to the runner.
+//! The runner makes the moves to DONE, the handle makes all others. Every move but the last is one read-modify-write with
+//! Acquire and Release: DONE publishes the result to the handle, DETACHED gives up the stage to the runner.
+//!
+//! A handle that is polled as a future leaves the waker in a box, whose address carries the mark `WAKER`. The box belongs to
+//! the word: who takes it out, the handle by withdrawing it or the runner by DONE, owns it from then on, so neither waits for
+//! the other.
 //!
 //! From its move to DONE on the runner reads the node it found. A joiner that waits for nothing else stays until the wake lands
 //! that is in it. One that waits for several things may have been woken for another: the runner takes its claim before the
@@ -20,13 +26,23 @@
 //! a few instructions.
 
 use std::ptr;
+use std::task::Waker;
 
 use crate::primitive::{AtomicBool, AtomicPtr, Cell, Ordering, spin_loop, yield_now};
 use crate::wait::{Claim, RawWake};
 
 const NOBODY: *mut Joiner = ptr::null_mut();
 const DETACHED: *mut Joiner = ptr::without_provenance_mut(1);
-const DONE: *mut Joiner = ptr::without_provenance_mut(2);
+const DONE: *mut Joiner = ptr::without_provenance_mut(ENDED);
+const TAKEN: *mut Joiner = ptr::without_provenance_mut(ENDED | 1);
+
+/// The bit of DONE and TAKEN that no address of a node has, nor that of a waker.
+const ENDED: usize = 2;
+/// Marks the address of a waker in a box.
+const WAKER: usize = 1;
+const MARKS: usize = ENDED | WAKER;
+
+const _: () = assert!(align_of::<Joiner>() > MARKS && align_of::<Waker>() > MARKS);
 
 /// The state of a task's end.
 pub(crate) struct Join(AtomicPtr<Joiner>);
@@ -46,7 +62,21 @@ pub(crate) enum JoinState {
     /// Also one that was woken for something else.
     Nobody,
     Waiting(RawWake),
+    /// A future, whose waker is now the runner's to call.
+    Polled(Box<Waker>),
     Detached,
+}
+
+/// What a handle that goes away finds.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Detaching {
+    /// The runner drops the result, when there is one.
+    Left,
+    /// The task is done, and the result is still the handle's.
+    Done,
+    /// A poll has taken the result.
+    Taken,
 }
 
 impl Join {
@@ -56,7 +86,7 @@ impl Join {
 
     pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the Release in `finish`; who sees DONE may read the result.
-        self.0.load(Ordering::Acquire) == DONE
+        self.0.load(Ordering::Acquire).addr() & ENDED != 0
     }
 
     pub(crate) fn is_detached(&self) -> bool {
@@ -67,7 +97,7 @@ impl Join {
     /// True while somebody waits for the end; a hint.
     pub(crate) fn is_awaited(&self) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
-        seen != NOBODY && seen != DETACHED && seen != DONE
+        seen != NOBODY && seen != DETACHED && seen.addr() & ENDED == 0
     }
 
     /// Publishes the end. By the runner, once.
@@ -76,6 +106,8 @@ impl Join {
         match self.0.swap(DONE, Ordering::AcqRel) {
             NOBODY => JoinState::Nobody,
             DETACHED => JoinState::Detached,
+            // SAFETY: a marked address is that of a box which was the word's until now.
+            waker if is_waker(waker) => JoinState::Polled(unsafe { boxed(waker) }),
             joiner => {
                 // SAFETY: a joiner that published its node stays until it has withdrawn it, which fails from now on, or
                 // until the wake lands that is taken here, or until it is released.
@@ -85,10 +117,50 @@ impl Join {
         }
     }
 
-    /// Leaves the result to the runner. False if the task is done already.
-    pub(super) fn detach(&self) -> bool {
+    /// Leaves the result to the runner, unless the task is done already. By a handle that has withdrawn what it published.
+    pub(super) fn detach(&self) -> Detaching {
         // Release: gives up the stage. Acquire on failure: the result is ours.
-        self.0.compare_exchange(NOBODY, DETACHED, Ordering::Release, Ordering::Acquire).is_ok()
+        match self.0.compare_exchange(NOBODY, DETACHED, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => Detaching::Left,
+            Err(TAKEN) => Detaching::Taken,
+            Err(found) => {
+                debug_assert!(found == DONE, "nobody waits through a handle that goes away");
+                Detaching::Done
+            }
+        }
+    }
+
+    /// Notes that the result was taken by a handle that stays. By the handle of a task that is done.
+    pub(super) fn set_taken(&self) {
+        // Relaxed: the runner is through with the word, and the handle's own moves come in order.
+        self.0.store(TAKEN, Ordering::Relaxed);
+    }
+
+    /// Leaves a waker to be called at the end; gives it back if the task is done. By a handle that waits in no other way.
+    pub(super) fn publish_waker(&self, waker: Box<Waker>) -> Result<(), Box<Waker>> {
+        let marked = Box::into_raw(waker).cast::<Joiner>().map_addr(|address| address | WAKER);
+        // Release: pairs with the Acquire in `finish`, which takes the box. Acquire on failure: DONE.
+        match self.0.compare_exchange(NOBODY, marked, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            // SAFETY: the box of above, which nobody else has seen.
+            Err(_) => Err(unsafe { boxed(marked) }),
+        }
+    }
+
+    /// Takes the waker back that was left, if there is one and the task is not done. By the handle.
+    #[inline]
+    pub(super) fn withdraw_waker(&self) -> Option<Box<Waker>> {
+        // Relaxed: only the handle leaves one, so it knows.
+        let seen = self.0.load(Ordering::Relaxed);
+        if is_waker(seen) { self.withdraw_seen(seen) } else { None }
+    }
+
+    #[cold]
+    fn withdraw_seen(&self, marked: *mut Joiner) -> Option<Box<Waker>> {
+        // Relaxed: nobody has looked into the box. Acquire on failure: DONE.
+        let taken = self.0.compare_exchange(marked, NOBODY, Ordering::Relaxed, Ordering::Acquire);
+        // SAFETY: a marked address is that of a box which was the word's until now.
+        taken.ok().map(|_| unsafe { boxed(marked) })
     }
 
     /// False if the task is done: nothing was published.
@@ -125,6 +197,17 @@ impl Join {
             joiner.await_release();
         }
     }
+}
+
+fn is_waker(word: *mut Joiner) -> bool {
+    word.addr() & MARKS == WAKER && word != DETACHED
+}
+
+/// # Safety
+/// `marked` is the marked address of a box that is the caller's.
+unsafe fn boxed(marked: *mut Joiner) -> Box<Waker> {
+    // SAFETY: by the contract, and without its mark the address is the box's again.
+    unsafe { Box::from_raw(marked.map_addr(|address| address & !WAKER).cast::<Waker>()) }
 }
 
 impl Joiner {

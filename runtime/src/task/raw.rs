@@ -15,6 +15,7 @@ use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::task::Waker;
 
 use super::bounds::Bound;
 use super::cancel;
@@ -72,7 +73,8 @@ pub(crate) struct VTable {
     pub(crate) run: unsafe fn(TaskRef),
     /// Drops the closure un-run and completes the task with an error.
     pub(crate) discard: unsafe fn(TaskRef, JoinError),
-    /// Moves the result of a done task to where the pointer shows: a `*mut Option<Result<T, JoinError>>`.
+    /// Moves the result of a done task to where the pointer shows: a `*mut Option<Result<T, JoinError>>`. Leaves `None` there
+    /// if it was taken before.
     pub(crate) read: unsafe fn(TaskRef, NonNull<()>),
     /// Drops the result of a done task.
     pub(crate) drop_output: unsafe fn(TaskRef),
@@ -173,6 +175,7 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     match join.finish() {
         JoinState::Nobody => {}
         JoinState::Waiting(wake) => wake.wake(),
+        JoinState::Polled(waker) => call_as(task, *waker),
         // The handle was dropped between the look and the finish, and left the result to us.
         JoinState::Detached => {
             header.switches(Switch::In);
@@ -184,6 +187,15 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     }
     drop_hook(task);
     kin.ended();
+}
+
+/// Calls the waker of a future that waits for the end of `task`: code of a user's, which runs as a part of the task.
+#[cold]
+fn call_as(task: TaskRef, waker: Waker) {
+    task.header().switches(Switch::In);
+    shielded(task, || quietly(|| waker.wake()));
+    end_locals(task);
+    task.header().switches(Switch::Out);
 }
 
 /// Drops the hook around the switches, which has been called for the last time.
@@ -217,7 +229,7 @@ fn end_present(task: TaskRef, locals: &Locals) {
 unsafe fn read<F, T, K>(task: TaskRef, into: NonNull<()>) {
     // SAFETY: the handle of a done task owns the stage.
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
-    let Stage::Output(output) = taken else { unreachable!("a result is read once, of a done task") };
+    let Stage::Output(output) = taken else { return };
     // SAFETY: the caller gave a place of this type.
     unsafe { *into.cast::<Option<Result<T, JoinError>>>().as_mut() = Some(output) };
 }

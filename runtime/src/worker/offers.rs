@@ -241,7 +241,7 @@ impl Drop for Taken {
         match unsafe { self.offered() }.done.finish() {
             JoinState::Nobody => {}
             JoinState::Waiting(wake) => wake.wake(),
-            JoinState::Detached => unreachable!("an owner waits"),
+            JoinState::Polled(_) | JoinState::Detached => unreachable!("an owner waits"),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The end of a task, and a joiner that may wait for something else as well.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
 
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use crate::join_state::{Join, JoinState, Joiner};
+use crate::join_state::{Detaching, Join, JoinState, Joiner};
 use crate::primitive::{check, check_bounded};
 use crate::wait::{Claim, RawWake, Sleeper};
 
@@ -51,8 +53,23 @@ impl Model {
         match self.join.finish() {
             JoinState::Nobody => {}
             JoinState::Waiting(wake) => wake.wake(),
-            JoinState::Detached => unreachable!("nobody drops the handle"),
+            JoinState::Polled(waker) => waker.wake(),
+            // SAFETY: a handle that is gone has left the result.
+            JoinState::Detached => self.result.with_mut(|result| unsafe { *result = 0 }),
         }
+    }
+
+    /// One poll of the handle with the waker of `future`. True if the result is there.
+    fn poll(&self, future: &Arc<Future>) -> bool {
+        if !self.join.is_done() {
+            drop(self.join.withdraw_waker());
+            let waker = Box::new(Waker::from(Arc::clone(future)));
+            if self.join.publish_waker(waker).is_ok() {
+                return false;
+            }
+        }
+        self.assert_result();
+        true
     }
 
     fn assert_result(&self) {
@@ -72,6 +89,90 @@ impl Model {
         let model = Arc::clone(self);
         thread::spawn(move || f(&model))
     }
+}
+
+/// Who polls. Of std: a count of the model, not of the modelled.
+struct Future(AtomicU32);
+
+impl Future {
+    fn new() -> Arc<Self> {
+        Arc::new(Future(AtomicU32::new(0)))
+    }
+
+    fn wakes(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Future {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Hunts: an end that neither the last poll sees nor its waker tells of; a waker of before that is called or leaks.
+#[test]
+fn the_last_poll_sees_the_end_or_its_waker_is_called() {
+    check(|| {
+        let (model, futures) = (Model::new(), [Future::new(), Future::new()]);
+        let runner = model.spawn(Model::end);
+        let ready = futures.iter().any(|future| model.poll(future));
+        runner.join().unwrap();
+        let wakes = futures.iter().map(|future| future.wakes()).sum::<u32>();
+        assert!(ready || futures[1].wakes() == 1, "the waker of the last poll is called");
+        assert!(!ready || futures[1].wakes() == 0, "a poll that answers leaves no waker");
+        assert!(wakes <= 1);
+        assert!(futures.iter().all(|future| Arc::strong_count(future) == 1), "wakers are let go");
+        model.assert_result();
+    });
+}
+
+/// Hunts: a result that both the runner and the handle drop, or neither; a waker that is freed twice.
+#[test]
+fn a_polled_handle_that_goes_away_leaves_the_result_to_one() {
+    check(|| {
+        let (model, future) = (Model::new(), Future::new());
+        let runner = model.spawn(Model::end);
+        let ready = model.poll(&future);
+        if ready {
+            model.join.set_taken();
+        }
+        let waker = model.join.withdraw_waker();
+        let detaching = model.join.detach();
+        drop(waker);
+        assert_eq!(ready, detaching == Detaching::Taken);
+        if detaching == Detaching::Done {
+            model.assert_result();
+            // SAFETY: the task is done and the result is the handle's.
+            model.result.with_mut(|result| unsafe { *result = 0 });
+        }
+        runner.join().unwrap();
+        assert_eq!(Arc::strong_count(&future), 1);
+        // SAFETY: everybody has ended.
+        assert_eq!(model.result.with(|result| unsafe { *result }) == 7, ready, "dropped by one, or taken");
+    });
+}
+
+/// Hunts: a blocking joiner after a poll that finds the waker of that in its place, or does not see the end.
+#[test]
+fn a_joiner_takes_the_place_of_a_waker() {
+    check(|| {
+        let (model, future) = (Model::new(), Future::new());
+        let runner = model.spawn(Model::end);
+        if !model.poll(&future) {
+            drop(model.join.withdraw_waker());
+            let joiner = Joiner::new();
+            if model.join.publish(&joiner, model.wake()) {
+                model.sleeper.leave_stack();
+                assert!(!model.join.withdraw(&joiner), "only the end wakes it");
+            }
+            drop(joiner);
+        }
+        model.assert_result();
+        runner.join().unwrap();
+        model.sleeper.assert_even();
+        assert_eq!(Arc::strong_count(&future), 1);
+    });
 }
 
 /// Hunts: a runner that touches a joiner which was woken for another arm and has gone; two wakes, or none.

@@ -22,7 +22,7 @@ impl<'a, T> JoinArm<'a, T> {
     /// In that task.
     #[track_caller]
     pub fn new(handle: &'a mut JoinHandle<T>) -> Self {
-        handle.assert_another();
+        handle.prepare_join();
         JoinArm { handle, joiner: Joiner::new() }
     }
 
