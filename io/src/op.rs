@@ -95,7 +95,7 @@ impl<S: AsFd> Descriptor<S> {
 
     /// Tries the call if that is worth it. None: wait first.
     #[inline]
-    fn attempt<T>(
+    pub(crate) fn attempt<T>(
         &self,
         direction: Direction,
         call: &mut impl FnMut() -> io::Result<Attempt<T>>,

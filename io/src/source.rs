@@ -19,6 +19,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -109,8 +110,7 @@ impl Source {
 
     /// Puts the task to sleep until an edge of that direction, unless there has been one already.
     pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
-        let waiter = Waiter { source: self, direction, node: Node::new(), linked: Cell::new(false) };
-        wait::sleep(&waiter, deadline)
+        wait::sleep(&Waiter::new(self, direction), deadline)
     }
 
     /// True if the reactor of `here` hears of this descriptor. Counts as a wait from home.
@@ -131,6 +131,33 @@ impl Source {
     /// Sees to it that some live reactor hears of this descriptor, `here` by preference.
     pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
         if self.is_at_home(here) { Ok(()) } else { self.attach_slow(fd, here) }
+    }
+
+    /// The same from where no reactor of ours is: any live one will do, `other` if there is none yet.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn attach_from_afar(
+        self: &Arc<Self>,
+        fd: RawFd,
+        other: Option<&Arc<Handle>>,
+    ) -> io::Result<()> {
+        let mut place = self.place();
+        if place.as_ref().is_some_and(|registration| !registration.handle().is_closed()) {
+            return Ok(());
+        }
+        if let Some(other) = other.filter(|other| !other.is_closed()) {
+            let registration = self.settle(fd, other)?;
+            if let Some(former) = place.replace(registration) {
+                former.cancel(fd);
+            }
+            // If it has closed meanwhile and did not see the source, then this sees that it has closed.
+            if !other.is_closed() {
+                return Ok(());
+            }
+        }
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "no reactor hears of this socket: make it in a task of a runtime with I/O, or poll it there, while that runs",
+        ))
     }
 
     #[cold]
@@ -211,9 +238,9 @@ impl fmt::Debug for Source {
     }
 }
 
-/// One sleeping task, on its own stack.
-struct Waiter<'a> {
-    source: &'a Source,
+/// One sleep: of a task, on its own stack, or of a future, where it is pinned.
+pub(crate) struct Waiter<S> {
+    source: S,
     direction: Direction,
     /// In the source's list from `after_asleep` until an edge or `before_awake` takes it out; reached under the
     /// lock of the lists only.
@@ -221,8 +248,19 @@ struct Waiter<'a> {
     linked: Cell<bool>,
 }
 
-impl WaitStrategy for Waiter<'_> {
+// SAFETY: the node is reached by other threads under the lock of the lists only, and in no list it goes where its owner
+// goes.
+unsafe impl<S: Send> Send for Waiter<S> {}
+
+impl<S: Deref<Target = Source>> Waiter<S> {
+    pub(crate) fn new(source: S, direction: Direction) -> Waiter<S> {
+        Waiter { source, direction, node: Node::new(), linked: Cell::new(false) }
+    }
+}
+
+impl<S: Deref<Target = Source>> WaitStrategy for Waiter<S> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        self.linked.set(false);
         let mut waiters = self.source.waiters.lock();
         if self.source.rouses(self.direction) {
             return Asleep::Rouse;
@@ -230,8 +268,8 @@ impl WaitStrategy for Waiter<'_> {
         // SAFETY: the wake is used at most once, since only `pop_front` hands it out; and either that has happened and
         // `before_awake` answers Served, or `before_awake` unlinks the node and the wake is dropped unused.
         let wake = unsafe { me.raw() };
-        // SAFETY: the node is a field of `self`, which stays in place until `sleep` returns, and that is after
-        // `before_awake` has unlinked it; the list's lock is held; the node is fresh, so it is in no list.
+        // SAFETY: the node is a field of `self`, which stays in place until the sleep is over, and that is after
+        // `before_awake` has unlinked it; the list's lock is held; the node is fresh or was unlinked, so it is in no list.
         unsafe { waiters.of(self.direction).push_back(&self.node, wake) };
         self.linked.set(true);
         Asleep::Stay

@@ -24,7 +24,7 @@ const NO_SIGNAL: c_int = libc::MSG_NOSIGNAL;
 const NO_SIGNAL: c_int = 0;
 
 /// Buffers that one vectored call takes: the `IOV_MAX` of Linux, macOS and the BSDs. More are left to the next call.
-pub(crate) const MAX_BUFFERS: usize = 1024;
+const MAX_BUFFERS: usize = 1024;
 /// Bytes that one call takes, so that the count fits its return value.
 const MAX_BYTES: usize = isize::MAX as usize;
 
@@ -65,6 +65,11 @@ pub(crate) fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
 pub(crate) fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
     let bufs = &bufs[..bufs.len().min(MAX_BUFFERS)];
     SockRef::from(&fd).send_vectored_with_flags(bufs, libc::MSG_DONTWAIT | NO_SIGNAL)
+}
+
+/// Bytes that one vectored call can move.
+pub(crate) fn total(lens: impl Iterator<Item = usize>) -> usize {
+    lens.take(MAX_BUFFERS).fold(0, usize::saturating_add)
 }
 
 #[inline]

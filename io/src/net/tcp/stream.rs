@@ -106,7 +106,7 @@ impl TcpStream {
         self.io.inner()
     }
 
-    pub(super) fn io(&self) -> &Descriptor<std::net::TcpStream> {
+    pub(crate) fn io(&self) -> &Descriptor<std::net::TcpStream> {
         &self.io
     }
 
@@ -282,7 +282,7 @@ impl TcpStream {
     }
 
     fn recv_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let len = total(bufs.iter().map(|buf| buf.len()));
+        let len = sys::total(bufs.iter().map(|buf| buf.len()));
         let call = || sys::recv_vectored(self.io.fd(), bufs).map(|n| Attempt::read(n, len));
         self.io.run(Direction::Read, || self.timeouts.read().get(), call)
     }
@@ -294,15 +294,10 @@ impl TcpStream {
     }
 
     fn send_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        let len = total(bufs.iter().map(|buf| buf.len()));
+        let len = sys::total(bufs.iter().map(|buf| buf.len()));
         let call = || sys::send_vectored(self.io.fd(), bufs).map(|n| Attempt::written(n, len));
         self.io.run(Direction::Write, || self.timeouts.write().get(), call)
     }
-}
-
-/// Bytes that one vectored call can move.
-fn total(lens: impl Iterator<Item = usize>) -> usize {
-    lens.take(sys::MAX_BUFFERS).fold(0, usize::saturating_add)
 }
 
 impl Read for TcpStream {

@@ -1,0 +1,135 @@
+//! Timers for hyper.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::Handle;
+
+use super::clock::{Alarm, Clock};
+
+/// Gives hyper its time-outs, by the timers of a runtime of ours.
+///
+/// One task of that runtime serves all clones of a timer. A time-out never comes early. Once the runtime has ended none comes
+/// any more.
+///
+/// # Examples
+/// ```
+/// use std::time::{Duration, Instant};
+/// use fibra_io::compat::Timer;
+/// use hyper::rt::Timer as _;
+///
+/// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+/// # runtime.run(|| {
+/// let begin = Instant::now();
+/// fibra_runtime::block_on(Timer::new().sleep(Duration::from_millis(2)));
+/// assert!(begin.elapsed() >= Duration::from_millis(2));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Timer {
+    clock: Arc<Clock>,
+}
+
+impl Timer {
+    /// Makes one of the runtime of the caller.
+    ///
+    /// # Panics
+    /// Off a runtime; there is [`on`](Timer::on) for that.
+    #[track_caller]
+    pub fn new() -> Timer {
+        Timer::on(Handle::current())
+    }
+
+    /// Makes one of that runtime.
+    pub fn on(runtime: Handle) -> Timer {
+        Timer { clock: Arc::new(Clock::new(runtime)) }
+    }
+
+    fn at(&self, deadline: Option<Instant>) -> Sleep {
+        let alarm = deadline.map(|deadline| Arc::new(Alarm::new(deadline)));
+        Sleep { clock: Arc::clone(&self.clock), alarm }
+    }
+}
+
+impl Default for Timer {
+    fn default() -> Timer {
+        Timer::new()
+    }
+}
+
+impl hyper::rt::Timer for Timer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
+        // Beyond what the clock can tell it is for ever.
+        Box::pin(self.at(Instant::now().checked_add(duration)))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {
+        Box::pin(self.at(Some(deadline)))
+    }
+
+    fn reset(&self, sleep: &mut Pin<Box<dyn hyper::rt::Sleep>>, deadline: Instant) {
+        match sleep.as_mut().downcast_mut_pin::<Sleep>() {
+            Some(sleep) => sleep.get_mut().reset(deadline),
+            None => *sleep = self.sleep_until(deadline),
+        }
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer").finish_non_exhaustive()
+    }
+}
+
+/// A future that is ready at a point in time; made by a [`Timer`].
+pub struct Sleep {
+    clock: Arc<Clock>,
+    /// None: never.
+    alarm: Option<Arc<Alarm>>,
+}
+
+impl Sleep {
+    fn reset(&mut self, deadline: Instant) {
+        match &self.alarm {
+            Some(alarm) => self.clock.reset(alarm, deadline),
+            None => self.alarm = Some(Arc::new(Alarm::new(deadline))),
+        }
+    }
+}
+
+impl hyper::rt::Sleep for Sleep {}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(alarm) = &self.alarm else { return Poll::Pending };
+        if alarm.deadline() <= Instant::now() {
+            return Poll::Ready(());
+        }
+        self.clock.arm(alarm, context.waker());
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(alarm) = &self.alarm {
+            self.clock.forget(alarm);
+        }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let deadline = self.alarm.as_ref().map(|alarm| alarm.deadline());
+        f.debug_struct("Sleep").field("deadline", &deadline).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+//! Beside a runtime of tokio's own: for crates that insist on tokio's reactor and timers.
+//!
+//! The first [`block_on`] of the process starts a thread that runs tokio's reactor, its timers and whatever is spawned with
+//! `tokio::spawn`. The future itself stays in the task that calls, and is polled there inside the context of that runtime.
+//! Sockets and timers of tokio wake it from the other thread, which costs more than a wake at home: where a crate takes any
+//! stream, give it one of ours instead.
+
+#![forbid(unsafe_code)]
+
+use std::future::{Future, IntoFuture, pending};
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+use std::thread;
+
+use ::tokio::runtime::{self, Handle};
+use fibra_runtime::task::forbid_suspend;
+
+/// Runs `future` to its end on the calling task, beside a runtime of tokio: [`block_on`](fibra_runtime::block_on) for futures
+/// that need `tokio::net`, `tokio::time` or `tokio::spawn`.
+///
+/// The context is entered for each poll, and for the drop of the future, and left before the task sleeps: tasks beside it see
+/// nothing of it. What `tokio::spawn` spawns runs on tokio's thread, and goes on when this call is over. The thread is one for
+/// the process, and stays to its end.
+///
+/// # Cancellation
+/// A cancellation point, as [`block_on`](fibra_runtime::block_on) is; timeouts and tokens around it end it, and the future is
+/// dropped.
+///
+/// # Panics
+/// With the panic of the future. When a poll waits as ordinary code does, by a lock, a join or a `block_on` within: tokio's
+/// context must be left in the order in which it was entered, which tasks that change over in between would not do. When the
+/// thread of tokio cannot be started; [`handle`] answers with an error then.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use fibra_io::compat::tokio::block_on;
+///
+/// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+/// # runtime.run(|| {
+/// let answer = block_on(async {
+///     tokio::time::sleep(Duration::from_millis(1)).await;
+///     tokio::spawn(async { 42 }).await
+/// });
+/// assert_eq!(answer.unwrap(), 42);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    let handle = handle().unwrap_or_else(|error| panic!("tokio's thread does not start: {error}"));
+    let future = pin!(Some(future.into_future()));
+    fibra_runtime::block_on(Inside { handle, future })
+}
+
+/// The runtime of tokio beside ours, which is started by the first call: for what wants a handle to it, or spawns on it.
+///
+/// # Errors
+/// When there is no thread or no descriptor for it. The next call tries again.
+pub fn handle() -> io::Result<&'static Handle> {
+    static HANDLE: OnceLock<Handle> = OnceLock::new();
+    static STARTING: Mutex<()> = Mutex::new(());
+    if let Some(handle) = HANDLE.get() {
+        return Ok(handle);
+    }
+    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = HANDLE.get() {
+        return Ok(handle);
+    }
+    let tokio = runtime::Builder::new_current_thread().enable_all().build()?;
+    let handle = tokio.handle().clone();
+    thread::Builder::new().name("fibra-tokio".to_owned()).spawn(move || tokio.block_on(pending::<()>()))?;
+    Ok(HANDLE.get_or_init(|| handle))
+}
+
+/// A future that is polled and dropped in the context of tokio's runtime.
+struct Inside<'a, F> {
+    handle: &'static Handle,
+    /// Some until it is dropped.
+    future: Pin<&'a mut Option<F>>,
+}
+
+impl<F: Future> Future for Inside<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let _here = forbid_suspend();
+        let _entered = this.handle.enter();
+        this.future.as_mut().as_pin_mut().expect("dropped with this").poll(context)
+    }
+}
+
+impl<F> Drop for Inside<'_, F> {
+    fn drop(&mut self) {
+        // Where the task unwinds a wait is let pass: a second panic would end the process. All that can come of it is that this
+        // thread stays in tokio's context.
+        let _here = (!thread::panicking()).then(forbid_suspend);
+        let _entered = self.handle.enter();
+        self.future.set(None);
+    }
+}
