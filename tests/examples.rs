@@ -5,8 +5,9 @@ mod common;
 use std::io::Write;
 use std::net::TcpStream;
 
-use common::client::{connect, ends, exchange, reset};
+use common::client::{connect, ends, exchange, payload, reset};
 use common::example::example;
+use common::http;
 use common::server::Server;
 
 fn echoes(name: &str) {
@@ -87,6 +88,37 @@ fn graceful_shutdown_lets_requests_end_and_cuts_off_the_others() {
     assert!(text.contains("2 requests ended by themselves, 1 had to be cancelled"), "{text}");
     assert_eq!(text.matches("a client was answered").count(), 2, "{text}");
     assert!(text.contains("a client was cut off") && text.contains("who comes later is refused"), "{text}");
+}
+
+#[test]
+#[cfg(feature = "compat-examples")]
+fn hyper_server_answers() {
+    let server = Server::start("hyper_server");
+    let mut stream = server.connect();
+    // Several on one connection, the last two in one packet.
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+    assert_eq!(http::answer(&mut stream), (200, b"Hello, World!".to_vec()));
+    stream.write_all(b"GET /sum/2/40 HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+    assert_eq!(http::answer(&mut stream), (200, b"42".to_vec()));
+    let both = b"GET /sum/1/x HTTP/1.1\r\nhost: x\r\n\r\nGET /none HTTP/1.1\r\nhost: x\r\n\r\n";
+    stream.write_all(both).expect("sent");
+    assert_eq!(http::answer(&mut stream).0, 400);
+    assert_eq!(http::answer(&mut stream).0, 404);
+    for bytes in [0, 1, 100_000, 1 << 20] {
+        http::post(&mut stream, "/echo", bytes);
+        assert_eq!(http::answer(&mut stream), (200, payload(bytes)));
+    }
+    http::post(&mut stream, "/echo", (1 << 20) + 1);
+    assert_eq!(http::answer(&mut stream).0, 413);
+    // What is no HTTP is refused, who goes away is forgotten, and then it serves again.
+    let mut bad = server.connect();
+    bad.write_all(b"\x16\x03\x01 no http\r\n\r\n").expect("sent");
+    assert_eq!(http::answer(&mut bad).0, 400);
+    (0..20).for_each(|_| reset(server.connect()));
+    let mut again = server.connect();
+    again.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("sent");
+    assert_eq!(http::answer(&mut again).0, 200);
+    ends(&mut again);
 }
 
 /// What an example says that ends well.

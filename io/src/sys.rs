@@ -37,6 +37,12 @@ pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Resu
     transferred(n)
 }
 
+/// Receives into memory that need not be initialized, whose begin is then, without waiting.
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
+pub(crate) fn recv_uninit(fd: BorrowedFd<'_>, buf: &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize> {
+    SockRef::from(&fd).recv_with_flags(buf, libc::MSG_DONTWAIT)
+}
+
 /// Receives into several buffers in turn, without waiting.
 pub(crate) fn recv_vectored(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     // SAFETY: all zeroes is a valid `msghdr`: null pointers and lengths of zero.

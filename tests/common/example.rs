@@ -47,6 +47,9 @@ fn build(name: &str, folder: &Path) {
         other => other,
     };
     cargo.args(["--profile", profile]);
+    if cfg!(feature = "compat-examples") {
+        cargo.args(["--features", "compat-examples"]);
+    }
     let parent = folder.parent().expect("a profile's folder lies in a target directory");
     // With `--target` the triple stands between the two; only the directory itself has this file.
     if parent.join(".rustc_info.json").exists() {

@@ -3,6 +3,7 @@
 
 pub(crate) mod client;
 pub(crate) mod example;
+pub(crate) mod http;
 pub(crate) mod server;
 
 use std::thread;

@@ -7,14 +7,12 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use fibra_runtime::driver;
-use socket2::SockRef;
 
 use super::watch::Watch;
 use crate::descriptor::Descriptor;
@@ -146,14 +144,11 @@ impl<S: Socket> Async<S> {
     #[cfg(any(feature = "hyper", feature = "tokio-io"))]
     pub(super) fn poll_recv_uninit(
         &mut self,
-        buf: &mut [MaybeUninit<u8>],
+        buf: &mut [std::mem::MaybeUninit<u8>],
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         let len = buf.len();
-        let mut call = |fd: BorrowedFd<'_>| {
-            let received = SockRef::from(&fd).recv_with_flags(buf, libc::MSG_DONTWAIT);
-            received.map(|n| Attempt::read(n, len))
-        };
+        let mut call = |fd: BorrowedFd<'_>| sys::recv_uninit(fd, buf).map(|n| Attempt::read(n, len));
         poll(&self.socket, &mut self.reads, self.origin.as_ref(), context, &mut call)
     }
 

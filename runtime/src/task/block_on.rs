@@ -75,7 +75,7 @@ impl WaitStrategy for UntilRaised<'_> {
 ///
 /// # Cancellation
 /// A cancellation point, at the begin and before each sleep. The future is dropped by the unwinding. So a
-/// [`timeout`](crate::timeout) around it, a [`race`](crate::race) and a token end it as they end any other wait.
+/// [`timeout`](crate::timeout) around it, a [`race`](crate::race()) and a token end it as they end any other wait.
 ///
 /// # Panics
 /// With the panic of the future. Where [`forbid_suspend`](super::forbid_suspend) is in force and the future has to be
