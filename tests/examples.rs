@@ -2,13 +2,14 @@
 
 mod common;
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
 
 use common::client::{connect, ends, exchange, payload, reset};
 use common::example::example;
-use common::http;
 use common::server::Server;
+use common::{http, until};
 
 fn echoes(name: &str) {
     let server = Server::start(name);
@@ -88,6 +89,155 @@ fn graceful_shutdown_lets_requests_end_and_cuts_off_the_others() {
     assert!(text.contains("2 requests ended by themselves, 1 had to be cancelled"), "{text}");
     assert_eq!(text.matches("a client was answered").count(), 2, "{text}");
     assert!(text.contains("a client was cut off") && text.contains("who comes later is refused"), "{text}");
+}
+
+const PLAINTEXT: &[u8] = b"GET /plaintext HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// What a server of HTTP must still do after whatever was done to it.
+fn serves_http(server: &Server) {
+    let mut stream = server.connect();
+    for _ in 0..3 {
+        stream.write_all(PLAINTEXT).expect("sent");
+        assert_eq!(http::answer(&mut stream), (200, b"Hello, World!".to_vec()));
+    }
+}
+
+#[test]
+fn http_server_answers_and_keeps_the_connection() {
+    let server = Server::start("http_server");
+    serves_http(&server);
+    let mut stream = server.connect();
+    stream.write_all(PLAINTEXT).expect("sent");
+    let head = http::head(&mut stream).to_lowercase();
+    for header in ["server: ", "date: ", "content-type: text/plain", "content-length: 13"] {
+        assert!(head.contains(&format!("\r\n{header}")), "{header} is not in {head}");
+    }
+    stream.read_exact(&mut [0; 13]).expect("the body");
+    stream.write_all(b"GET /json HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+    assert_eq!(http::answer(&mut stream), (200, b"{\"message\":\"Hello, World!\"}".to_vec()));
+    stream.write_all(b"GET /none HTTP/1.1\r\n\r\nPUT /json HTTP/1.1\r\n\r\n").expect("sent");
+    assert_eq!([http::answer(&mut stream).0, http::answer(&mut stream).0], [404, 405]);
+    // A body is passed over, however it comes.
+    http::post(&mut stream, "/plaintext", 1 << 20);
+    assert_eq!(http::answer(&mut stream).0, 405);
+    PLAINTEXT.iter().for_each(|byte| stream.write_all(&[*byte]).expect("sent"));
+    assert_eq!(http::answer(&mut stream).0, 200);
+    stream.write_all(b"GET /plaintext HTTP/1.1\r\nConnection: close\r\n\r\n").expect("sent");
+    assert_eq!(http::answer(&mut stream).0, 200);
+    ends(&mut stream);
+}
+
+#[test]
+fn http_server_answers_what_is_sent_without_waiting_in_order() {
+    let server = Server::start("http_server");
+    let mut stream = server.connect();
+    let mut reader = stream.try_clone().expect("a second handle");
+    // Many more answers than the server keeps before it sends.
+    const REQUESTS: usize = 20_000;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let pair = [PLAINTEXT, b"GET /json HTTP/1.1\r\nhost: x\r\n\r\n"].concat();
+            stream.write_all(&pair.repeat(REQUESTS / 2)).expect("sent");
+        });
+        let mut reader = std::io::BufReader::new(&mut reader);
+        for request in 0..REQUESTS {
+            let length = if request % 2 == 0 { 13 } else { 27 };
+            assert_eq!(http::answer(&mut reader).1.len(), length, "request {request}");
+        }
+    });
+    serves_http(&server);
+}
+
+#[test]
+fn http_server_refuses_what_is_too_large_or_no_http() {
+    let server = Server::start("http_server");
+    let refused = |request: &[u8], status: u16| {
+        let mut stream = server.connect();
+        // Who is refused may find the connection closed before all is sent.
+        _ = stream.write_all(request);
+        let begin = String::from_utf8_lossy(&request[..request.len().min(80)]);
+        assert_eq!(http::answer(&mut stream).0, status, "{begin:?}");
+    };
+    let mut large = b"GET /plaintext HTTP/1.1\r\nx: ".to_vec();
+    large.resize(16 * 1024, b'y');
+    refused(&large, 431);
+    let many = "x: y\r\n".repeat(65);
+    refused(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes(), 431);
+    refused(b"\x16\x03\x01 no http\r\n\r\n", 400);
+    refused(b"GET /plaintext HTTP/1.1\r\ncontent-length: +1\r\n\r\n", 400);
+    refused(b"GET /plaintext HTTP/1.1\r\ncontent-length: \r\n\r\n", 400);
+    refused(b"POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", 400);
+    refused(b"POST / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n", 400);
+    refused(b"POST / HTTP/1.1\r\ncontent-length: 1048577\r\n\r\n", 413);
+    refused(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n", 501);
+    serves_http(&server);
+}
+
+#[test]
+fn http_server_survives_all_kinds_of_nonsense() {
+    let server = Server::start("http_server");
+    let seeds: [&[u8]; 3] = [
+        PLAINTEXT,
+        b"POST /json HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello",
+        b"GET /json HTTP/1.0\r\naccept: */*\r\n\r\n",
+    ];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for _ in 0..500 {
+        let mut request = seeds[random(seeds.len())].repeat(1 + random(3));
+        for _ in 0..=random(8) {
+            let at = random(request.len() - 1);
+            match random(4) {
+                0 => request[at] = random(256) as u8,
+                1 => drop(request.remove(at)),
+                2 => request.insert(at, b"\r\n :\0\xff/9"[random(8)]),
+                _ => request.truncate(at.max(20)),
+            }
+        }
+        let mut stream = server.connect();
+        stream.write_all(&request).expect("sent");
+        // Unless the server was quicker.
+        _ = stream.shutdown(Shutdown::Write);
+        // Answers or none, and an end.
+        if let Err(error) = stream.read_to_end(&mut Vec::new()) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{:?}", String::from_utf8_lossy(&request));
+        }
+    }
+    serves_http(&server);
+}
+
+#[test]
+fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
+    let server = Server::with_patience("http_server", 300);
+    // One after the other: bytes that come in time one by one do not buy more time for the whole.
+    let mut drip = server.connect();
+    let mut sent = 0;
+    while drip.write_all(b"x").is_ok() && sent < 10_000 {
+        sent += 1;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(sent < 10_000, "a request may take for ever");
+    // Others are served meanwhile.
+    let slow: Vec<TcpStream> = (0..200).map(|_| server.connect()).collect();
+    slow.iter().for_each(|mut stream| stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent"));
+    serves_http(&server);
+    for mut stream in slow {
+        assert_eq!(http::answer(&mut stream).0, 408);
+        ends(&mut stream);
+    }
+    // Who takes no answers is cut off as well, and costs little memory until then.
+    let mut greedy = server.connect();
+    let many = PLAINTEXT.repeat(1000);
+    until(|| match greedy.write_all(&many) {
+        Ok(()) => Err("the server takes requests for ever".to_owned()),
+        Err(_) => Ok(()),
+    });
+    serves_http(&server);
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) fn post(stream: &mut TcpStream, path: &str, bytes: usize) {
 }
 
 /// Reads one answer: its status and its body, which has a length.
-pub(crate) fn answer(stream: &mut TcpStream) -> (u16, Vec<u8>) {
+pub(crate) fn answer(stream: &mut impl Read) -> (u16, Vec<u8>) {
     let head = head(stream);
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
     let lengths = head.lines().filter_map(|line| line.split_once(':'));
@@ -27,7 +27,7 @@ pub(crate) fn answer(stream: &mut TcpStream) -> (u16, Vec<u8>) {
 }
 
 /// Reads the head of an answer, and nothing beyond it.
-pub(crate) fn head(stream: &mut TcpStream) -> String {
+pub(crate) fn head(stream: &mut impl Read) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];

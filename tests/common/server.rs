@@ -21,6 +21,11 @@ impl Server {
         Server::launch(&mut example::example(name))
     }
 
+    /// The same, with patience of so many milliseconds for a slow client.
+    pub(crate) fn with_patience(name: &str, millis: u64) -> Server {
+        Server::launch(example::example(name).env("PATIENCE_MS", millis.to_string()))
+    }
+
     /// Starts `echo_server` with so many workers.
     pub(crate) fn with_workers(workers: usize) -> Server {
         Server::launch(example::example("echo_server").env("FIBRA_WORKERS", workers.to_string()))

@@ -1,0 +1,232 @@
+//! An HTTP/1.1 server over httparse: keep-alive, pipelining, and limits on what a client may send and how slowly.
+//!
+//! Run `cargo run --release --example http_server -- 127.0.0.1:8080` (that address is the default), then in another terminal
+//! `curl -i localhost:8080/plaintext` and `curl -i localhost:8080/json`; both routes are those of the TechEmpower benchmarks.
+//! The environment variable `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds a client may
+//! take to send a request, or to take its answers (10,000 unless set).
+
+use fibra::net::{TcpListener, TcpStream};
+use httparse::{Request, Status};
+use std::cell::RefCell;
+use std::env;
+use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant, SystemTime};
+
+/// The largest head of a request, and how many headers it has at the most.
+const HEAD: usize = 16 * 1024;
+const HEADERS: usize = 64;
+/// The longest body, which is read and thrown away.
+const BODY: usize = 1 << 20;
+/// Answers are sent when there are so many bytes of them, also while more requests are there.
+const ENOUGH: usize = 64 * 1024;
+/// How long a connection may stay without a request.
+const IDLE: Duration = Duration::from_secs(60);
+
+fn main() -> io::Result<()> {
+    fibra::run(serve)
+}
+
+fn serve() -> io::Result<()> {
+    let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+    let patience = env::var("PATIENCE_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(10_000);
+    let patience = Duration::from_millis(patience);
+    let listener = TcpListener::bind(address)?;
+    println!("listening on {}", listener.local_addr()?);
+    io::stdout().flush()?;
+    loop {
+        match listener.accept() {
+            // That a client goes away is its own affair.
+            Ok((stream, _)) => drop(fibra::spawn(move || connection(stream, patience))),
+            Err(error) => {
+                // Out of descriptors, most likely: some connection will end and free one.
+                eprintln!("accept: {error}");
+                fibra::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+/// Serves one connection to its end.
+fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut input = Input { bytes: vec![0; HEAD].into(), filled: 0, skip: 0 };
+    let mut output = Vec::new();
+    // When the first byte of a request came that is not complete.
+    let mut begun = None;
+    loop {
+        let before = output.len();
+        let next = input.answer(&mut output);
+        if output.len() > before {
+            begun = None;
+        }
+        fibra::timeout(patience, || stream.write_all(&output))??;
+        output.clear();
+        match next {
+            Next::Close => return Ok(()),
+            Next::Again => continue,
+            Next::Read => {}
+        }
+        let is_idle = input.filled == 0 && input.skip == 0;
+        let time = match is_idle {
+            true => IDLE,
+            false => patience.saturating_sub(begun.get_or_insert_with(Instant::now).elapsed()),
+        };
+        match fibra::timeout(time, || stream.read(&mut input.bytes[input.filled..])) {
+            Ok(Ok(0)) => return Ok(()),
+            Ok(Ok(count)) => input.filled += count,
+            Ok(Err(error)) => return Err(error),
+            Err(_) if is_idle => return Ok(()),
+            Err(_) => {
+                respond(&mut output, "408 Request Timeout", "text/plain", b"too slow");
+                return fibra::timeout(patience, || stream.write_all(&output))?;
+            }
+        }
+    }
+}
+
+/// What has come of requests that were not answered.
+struct Input {
+    bytes: Box<[u8]>,
+    filled: usize,
+    /// How many bytes of a body are to be thrown away first.
+    skip: usize,
+}
+
+/// What to do once the answers are sent.
+enum Next {
+    Read,
+    Again,
+    Close,
+}
+
+impl Input {
+    /// Answers every request that is complete.
+    fn answer(&mut self, output: &mut Vec<u8>) -> Next {
+        let mut used = 0;
+        let next = loop {
+            let skipped = self.skip.min(self.filled - used);
+            self.skip -= skipped;
+            used += skipped;
+            let left = &self.bytes[used..self.filled];
+            match head(left) {
+                _ if left.is_empty() => break Next::Read,
+                Ok(Some(head)) => {
+                    let (status, kind, body) = route(head.method, head.path);
+                    respond(output, status, kind, &body);
+                    used += head.length;
+                    self.skip = head.body;
+                    if head.closes {
+                        break Next::Close;
+                    }
+                }
+                Ok(None) if left.len() < self.bytes.len() => break Next::Read,
+                Ok(None) => {
+                    respond(output, "431 Request Header Fields Too Large", "text/plain", b"too large");
+                    break Next::Close;
+                }
+                Err(status) => {
+                    respond(output, status, "text/plain", status.as_bytes());
+                    break Next::Close;
+                }
+            }
+            if output.len() >= ENOUGH {
+                break Next::Again;
+            }
+        };
+        self.bytes.copy_within(used..self.filled, 0);
+        self.filled -= used;
+        next
+    }
+}
+
+/// The head of a request.
+struct Head<'a> {
+    method: &'a str,
+    path: &'a str,
+    length: usize,
+    /// The length of what follows it.
+    body: usize,
+    closes: bool,
+}
+
+/// Parses the head that `bytes` begin with; `None` if there is more to come. An error is the status of the answer.
+fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, &'static str> {
+    const BAD: &str = "400 Bad Request";
+    let mut headers = [const { MaybeUninit::uninit() }; HEADERS];
+    let mut request = Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(bytes, &mut headers) {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err("431 Request Header Fields Too Large"),
+        Err(_) => return Err(BAD),
+    };
+    let (Some(method), Some(path)) = (request.method, request.path) else { return Err(BAD) };
+    let mut head = Head { method, path, length, body: 0, closes: request.version == Some(0) };
+    let mut sized = false;
+    for header in request.headers.iter() {
+        let value = header.value.trim_ascii();
+        if header.name.eq_ignore_ascii_case("content-length") {
+            // A sign would be parsed too, and two lengths are how requests are smuggled.
+            if sized || !value.iter().all(u8::is_ascii_digit) {
+                return Err(BAD);
+            }
+            sized = true;
+            head.body = str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).ok_or(BAD)?;
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            return Err("501 Not Implemented");
+        } else if header.name.eq_ignore_ascii_case("connection") {
+            head.closes |= value.eq_ignore_ascii_case(b"close");
+        }
+    }
+    if head.body > BODY { Err("413 Content Too Large") } else { Ok(Some(head)) }
+}
+
+/// The status, the type and the body of an answer.
+fn route(method: &str, path: &str) -> (&'static str, &'static str, Vec<u8>) {
+    match (method, path) {
+        ("GET", "/plaintext") => ("200 OK", "text/plain", b"Hello, World!".to_vec()),
+        ("GET", "/json") => ("200 OK", "application/json", json("message", "Hello, World!")),
+        (_, "/plaintext" | "/json") => ("405 Method Not Allowed", "text/plain", b"GET, please".to_vec()),
+        _ => ("404 Not Found", "text/plain", b"not found".to_vec()),
+    }
+}
+
+/// An object of one name, which needs no escapes, and a text.
+fn json(name: &str, text: &str) -> Vec<u8> {
+    let mut json = format!("{{\"{name}\":\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => json.extend(['\\', letter]),
+            '\0'..' ' => json.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            _ => json.push(letter),
+        }
+    }
+    json.push_str("\"}");
+    json.into_bytes()
+}
+
+fn respond(output: &mut Vec<u8>, status: &str, kind: &str, body: &[u8]) {
+    for part in ["HTTP/1.1 ", status, "\r\nServer: fibra\r\nDate: "] {
+        output.extend_from_slice(part.as_bytes());
+    }
+    add_date(output);
+    let length = body.len();
+    _ = write!(output, "\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
+    output.extend_from_slice(body);
+}
+
+/// Adds the date, which is made once a second on each worker: a task stays on its thread.
+fn add_date(output: &mut Vec<u8>) {
+    thread_local! {
+        static DATE: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
+    }
+    let now = SystemTime::now();
+    let second = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    DATE.with_borrow_mut(|(of, date)| {
+        if *of != second || date.is_empty() {
+            (*of, *date) = (second, httpdate::fmt_http_date(now));
+        }
+        output.extend_from_slice(date.as_bytes());
+    });
+}
