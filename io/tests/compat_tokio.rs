@@ -226,6 +226,15 @@ fn channels_of_tokio_pass_messages_between_tasks_of_ours_without_its_context() {
 }
 
 #[test]
+fn the_thread_of_tokio_is_told_that_it_would_wait_for_itself() {
+    guarded(|| {
+        let spawned = beside_tokio::handle().unwrap().spawn(async { beside_tokio::block_on(async { 1 }) });
+        assert!(fibra_runtime::block_on(spawned).unwrap_err().is_panic());
+        assert_eq!(beside_tokio::block_on(async { 1 }), 1);
+    });
+}
+
+#[test]
 fn the_first_calls_at_one_moment_start_one_runtime() {
     guarded(|| {
         let ids = Mutex::new(Vec::new());

@@ -6,13 +6,13 @@ mod tokens;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime::wait::Waking;
+use fibra_runtime::wait::{Polled, Waking};
 use fibra_runtime::{self as fibra, task};
 use tokens::Tokens;
 
@@ -113,6 +113,27 @@ fn block_on_allocates_once_and_a_poll_and_a_sleep_of_it_nothing() {
         assert_eq!((allocations_in(|| polls(0)), allocations_in(|| polls(200))), (1, 1));
         other.task().cancel();
     });
+}
+
+#[test]
+fn a_sleep_of_a_future_that_is_renewed_allocates_nothing() {
+    let tokens = Tokens::new();
+    let mut sleep = Box::pin(Polled::new(tokens.strategy()));
+    let rounds = RefCell::new(|times: usize| {
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..times {
+            assert!(sleep.as_mut().poll(&mut context).is_pending());
+            tokens.release();
+            assert!(sleep.as_mut().poll(&mut context).is_ready());
+            sleep.as_mut().renew();
+            // One that it finds at once.
+            tokens.release();
+            assert!(sleep.as_mut().poll(&mut context).is_ready());
+            sleep.as_mut().renew();
+        }
+    });
+    assert_eq!(allocations_in(|| rounds.borrow_mut()(100)), 0);
+    assert_eq!((tokens.free(), tokens.has_waiters()), (0, false));
 }
 
 #[test]

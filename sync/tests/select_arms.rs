@@ -2,9 +2,12 @@
 
 mod common;
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -527,6 +530,30 @@ fn a_join_that_is_not_chosen_keeps_the_handle() {
             join(task) -> _ => unreachable!(),
         }
         task.join().unwrap();
+    });
+}
+
+#[test]
+fn a_join_takes_the_place_of_the_waker_that_a_poll_has_left() {
+    everywhere(|| {
+        let own = runtime(1);
+        let event = Arc::new(ManualResetEvent::new(false));
+        let end = Arc::clone(&event);
+        let mut task = own.spawn(move || end.wait());
+        let poll = |task: &mut JoinHandle<()>| {
+            Pin::new(task).poll(&mut Context::from_waker(Waker::noop())).is_pending()
+        };
+        assert!(poll(&mut task));
+        select! {
+            join(task) => panic!("it waits"),
+            default(SHORT) => {}
+        }
+        assert!(poll(&mut task));
+        event.set();
+        select! {
+            join(task) -> result => result.unwrap(),
+            default(LONG) => panic!("it ends at once"),
+        }
     });
 }
 

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::cell::Cell;
 use std::future::{Future, IntoFuture, pending};
 use std::io;
 use std::pin::{Pin, pin};
@@ -16,6 +17,11 @@ use std::thread;
 
 use ::tokio::runtime::{self, Handle};
 use fibra_runtime::task::forbid_suspend;
+
+thread_local! {
+    /// On the thread of tokio.
+    static IS_TOKIO: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Runs `future` to its end on the calling task, beside a runtime of tokio: [`block_on`](fibra_runtime::block_on) for futures
 /// that need `tokio::net`, `tokio::time` or `tokio::spawn`.
@@ -30,8 +36,9 @@ use fibra_runtime::task::forbid_suspend;
 ///
 /// # Panics
 /// With the panic of the future. When a poll waits as ordinary code does, by a lock, a join or a `block_on` within: tokio's
-/// context must be left in the order in which it was entered, which tasks that change over in between would not do. When the
-/// thread of tokio cannot be started; [`handle`] answers with an error then.
+/// context must be left in the order in which it was entered, which tasks that change over in between would not do. On the
+/// thread of tokio itself, in what was spawned with `tokio::spawn`, which would wait for itself. When that thread cannot be
+/// started; [`handle`] answers with an error then.
 ///
 /// # Examples
 /// ```
@@ -50,6 +57,7 @@ use fibra_runtime::task::forbid_suspend;
 /// ```
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    assert!(!IS_TOKIO.get(), "the thread of tokio would wait for itself: await the future instead");
     let handle = handle().unwrap_or_else(|error| panic!("tokio's thread does not start: {error}"));
     let future = pin!(Some(future.into_future()));
     fibra_runtime::block_on(Inside { handle, future })
@@ -71,7 +79,10 @@ pub fn handle() -> io::Result<&'static Handle> {
     }
     let tokio = runtime::Builder::new_current_thread().enable_all().build()?;
     let handle = tokio.handle().clone();
-    thread::Builder::new().name("fibra-tokio".to_owned()).spawn(move || tokio.block_on(pending::<()>()))?;
+    thread::Builder::new().name("fibra-tokio".to_owned()).spawn(move || {
+        IS_TOKIO.set(true);
+        tokio.block_on(pending::<()>())
+    })?;
     Ok(HANDLE.get_or_init(|| handle))
 }
 
