@@ -7,6 +7,7 @@
 
 use fibra::net::{TcpListener, TcpStream};
 use httparse::{Request, Status};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::env;
 use std::io::{self, Read, Write};
@@ -60,8 +61,10 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
         if output.len() > before {
             begun = None;
         }
-        fibra::timeout(patience, || stream.write_all(&output))??;
-        output.clear();
+        if !output.is_empty() {
+            fibra::timeout(patience, || stream.write_all(&output))??;
+            output.clear();
+        }
         match next {
             Next::Close => return Ok(()),
             Next::Again => continue,
@@ -78,7 +81,7 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
             Ok(Err(error)) => return Err(error),
             Err(_) if is_idle => return Ok(()),
             Err(_) => {
-                respond(&mut output, "408 Request Timeout", "text/plain", b"too slow");
+                respond(&mut output, "408 Request Timeout", "text/plain", "too slow");
                 return fibra::timeout(patience, || stream.write_all(&output))?;
             }
         }
@@ -122,11 +125,11 @@ impl Input {
                 }
                 Ok(None) if left.len() < self.bytes.len() => break Next::Read,
                 Ok(None) => {
-                    respond(output, "431 Request Header Fields Too Large", "text/plain", b"too large");
+                    respond(output, "431 Request Header Fields Too Large", "text/plain", "too large");
                     break Next::Close;
                 }
                 Err(status) => {
-                    respond(output, status, "text/plain", status.as_bytes());
+                    respond(output, status, "text/plain", status);
                     break Next::Close;
                 }
             }
@@ -183,17 +186,17 @@ fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, &'static str> {
 }
 
 /// The status, the type and the body of an answer.
-fn route(method: &str, path: &str) -> (&'static str, &'static str, Vec<u8>) {
+fn route(method: &str, path: &str) -> (&'static str, &'static str, Cow<'static, str>) {
     match (method, path) {
-        ("GET", "/plaintext") => ("200 OK", "text/plain", b"Hello, World!".to_vec()),
-        ("GET", "/json") => ("200 OK", "application/json", json("message", "Hello, World!")),
-        (_, "/plaintext" | "/json") => ("405 Method Not Allowed", "text/plain", b"GET, please".to_vec()),
-        _ => ("404 Not Found", "text/plain", b"not found".to_vec()),
+        ("GET", "/plaintext") => ("200 OK", "text/plain", "Hello, World!".into()),
+        ("GET", "/json") => ("200 OK", "application/json", json("message", "Hello, World!").into()),
+        (_, "/plaintext" | "/json") => ("405 Method Not Allowed", "text/plain", "GET, please".into()),
+        _ => ("404 Not Found", "text/plain", "not found".into()),
     }
 }
 
 /// An object of one name, which needs no escapes, and a text.
-fn json(name: &str, text: &str) -> Vec<u8> {
+fn json(name: &str, text: &str) -> String {
     let mut json = format!("{{\"{name}\":\"");
     for letter in text.chars() {
         match letter {
@@ -203,17 +206,17 @@ fn json(name: &str, text: &str) -> Vec<u8> {
         }
     }
     json.push_str("\"}");
-    json.into_bytes()
+    json
 }
 
-fn respond(output: &mut Vec<u8>, status: &str, kind: &str, body: &[u8]) {
+fn respond(output: &mut Vec<u8>, status: &str, kind: &str, body: &str) {
     for part in ["HTTP/1.1 ", status, "\r\nServer: fibra\r\nDate: "] {
         output.extend_from_slice(part.as_bytes());
     }
     add_date(output);
     let length = body.len();
     _ = write!(output, "\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
-    output.extend_from_slice(body);
+    output.extend_from_slice(body.as_bytes());
 }
 
 /// Adds the date, which is made once a second on each worker: a task stays on its thread.

@@ -30,6 +30,10 @@ pub trait Sealed {
     /// What std has for the same.
     type Inner: AsFd;
 
+    /// True if a read that fills a part of its buffer has emptied the socket, unless the readiness word says otherwise.
+    #[doc(hidden)]
+    const SHORT_READ_DRAINS: bool;
+
     #[doc(hidden)]
     fn descriptor(&self) -> &Descriptor<Self::Inner>;
 
@@ -41,6 +45,7 @@ impl Socket for TcpStream {}
 
 impl Sealed for TcpStream {
     type Inner = std::net::TcpStream;
+    const SHORT_READ_DRAINS: bool = true;
 
     fn descriptor(&self) -> &Descriptor<Self::Inner> {
         self.io()
@@ -125,7 +130,7 @@ impl<S: Socket> Async<S> {
     #[cfg(feature = "futures-io")]
     pub(super) fn poll_recv(&mut self, buf: &mut [u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let len = buf.len();
-        let mut call = |fd: BorrowedFd<'_>| sys::recv(fd, buf, 0).map(|n| Attempt::read(n, len));
+        let mut call = |fd: BorrowedFd<'_>| sys::recv(fd, buf, 0).map(|n| received::<S>(n, len));
         poll(&self.socket, &mut self.reads, self.origin.as_ref(), context, &mut call)
     }
 
@@ -136,7 +141,7 @@ impl<S: Socket> Async<S> {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         let len = sys::total(bufs.iter().map(|buf| buf.len()));
-        let mut call = |fd: BorrowedFd<'_>| sys::recv_vectored(fd, bufs).map(|n| Attempt::read(n, len));
+        let mut call = |fd: BorrowedFd<'_>| sys::recv_vectored(fd, bufs).map(|n| received::<S>(n, len));
         poll(&self.socket, &mut self.reads, self.origin.as_ref(), context, &mut call)
     }
 
@@ -148,7 +153,7 @@ impl<S: Socket> Async<S> {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         let len = buf.len();
-        let mut call = |fd: BorrowedFd<'_>| sys::recv_uninit(fd, buf).map(|n| Attempt::read(n, len));
+        let mut call = |fd: BorrowedFd<'_>| sys::recv_uninit(fd, buf).map(|n| received::<S>(n, len));
         poll(&self.socket, &mut self.reads, self.origin.as_ref(), context, &mut call)
     }
 
@@ -174,6 +179,11 @@ impl<S: Socket> Async<S> {
             other => other,
         }
     }
+}
+
+/// What a read of `n` bytes into a buffer of `len` tells of the socket.
+fn received<S: Socket>(n: usize, len: usize) -> Attempt<usize> {
+    if S::SHORT_READ_DRAINS { Attempt::read(n, len) } else { Attempt::Done(n) }
 }
 
 /// Tries `call`, and leaves the waker where the reactor finds it if it would have to wait.
