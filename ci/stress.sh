@@ -32,7 +32,10 @@ attempt() {
     tail -5 "$log"
 }
 
-mapfile -t tests < <({ binaries; binaries --release; } | chosen)
+# The tests that need the features for async crates.
+compat() { binaries -p fibra-io --features compat-tests --test 'compat_*' "$@"; }
+
+mapfile -t tests < <({ binaries; binaries --release; compat; compat --release; } | chosen)
 ((${#tests[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
 # One loop for each processor; they end by themselves should the trap be missed.
 for _ in $(seq "$(nproc)"); do
