@@ -117,7 +117,12 @@ impl Clock {
         drop(wait);
         state.entries.insert(entry, Arc::clone(alarm));
         let is_first = state.entries.first_key_value().is_some_and(|(first, _)| *first == entry);
-        let keeper = state.keeper.get_or_insert_with(|| self.keeper()).clone();
+        // One that could not start, for want of what a task needs, is made anew.
+        let keeper = match state.keeper.take().filter(|keeper| !keeper.is_finished()) {
+            Some(keeper) => keeper,
+            None => self.keeper(),
+        };
+        state.keeper = Some(keeper.clone());
         drop(state);
         if is_first {
             keeper.unpark();
