@@ -16,7 +16,7 @@ mod stack;
 pub mod structured;
 mod sys;
 pub mod task;
-mod time;
+pub mod time;
 mod timer;
 #[doc(hidden)]
 pub mod wait;

@@ -1,10 +1,28 @@
-//! Sleeping for a time.
+//! Sleeping, deadlines and ticks.
+//!
+//! The clock is std's monotonic one, and so are its types. Timers have a resolution of 16 µs and never end early. A timeout
+//! that ends beyond what the clock can tell is none: it never ends.
+//!
+//! | to | is |
+//! | --- | --- |
+//! | wait for a time | [`sleep`], [`sleep_until`] |
+//! | do something again and again | [`interval`], [`interval_at`] |
+//! | bound whatever some code waits for | [`timeout`], [`timeout_at`] |
+//! | bound one operation | its own `_timeout` and `_deadline` forms; [`deadline`] makes one time of several waits |
+//!
+//! In a `select!` the clock is a channel: `channel::after`, `channel::tick`, and its case `default(timeout)`.
 
 use std::thread;
-use std::time::{Duration, Instant};
+
+pub use std::time::{Duration, Instant};
 
 use crate::current;
+pub use crate::task::{Elapsed, timeout, timeout_at};
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+mod interval;
+
+pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 
 /// Nobody notifies: only the deadline or a cancel ends it.
 struct ForTheClock;
@@ -41,8 +59,7 @@ pub fn sleep(duration: Duration) {
     if current::task().is_none() {
         return thread::sleep(duration);
     }
-    // Beyond what the clock can tell it is for ever.
-    sleep_to(Instant::now().checked_add(duration));
+    sleep_to(deadline(duration));
 }
 
 /// Puts the calling task to sleep until `deadline`. Returns at once when that has passed, after letting others run.
@@ -57,6 +74,21 @@ pub fn sleep_until(deadline: Instant) {
         return crate::task::yield_now();
     }
     sleep_to(Some(deadline));
+}
+
+/// Gives the point in time at which `timeout` from now has passed; `None`, which is never, if the clock cannot tell it.
+///
+/// For several waits that share one timeout: what remains after one of them is left to the next.
+///
+/// # Examples
+/// ```
+/// use fibra_runtime::time::{Duration, Instant, deadline};
+/// let end = deadline(Duration::from_secs(5)).expect("within this century");
+/// assert!(end > Instant::now());
+/// assert_eq!(deadline(Duration::MAX), None);
+/// ```
+pub fn deadline(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
 }
 
 fn sleep_to(deadline: Option<Instant>) {
