@@ -4,6 +4,7 @@
 pub mod compat;
 mod descriptor;
 mod op;
+mod pollable;
 mod primitive;
 mod reactor;
 mod readiness;
@@ -12,6 +13,8 @@ mod sys;
 
 pub mod net;
 pub mod os;
+
+pub use pollable::Pollable;
 
 use fibra_runtime::driver::Factory;
 

@@ -158,6 +158,11 @@ fn whole_millis(timeout: Duration) -> u64 {
     u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Fails as a registration would, if no reactor can hear of the descriptor.
+pub(crate) fn check(fd: RawFd) -> io::Result<()> {
+    Poll::new()?.registry().register(&mut SourceFd(&fd), UNPARK, INTEREST)
+}
+
 /// The part of an event that the readiness word knows.
 fn edge_of(event: &mio::event::Event) -> Edge {
     let broken = event.is_error();

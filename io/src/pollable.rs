@@ -1,0 +1,255 @@
+//! Any descriptor, made awaitable.
+//!
+//! What the reactor hears of is a duplicate of the user's descriptor, which is ours alone. An epoll registration belongs
+//! to a number and the open file behind it, and `AsFd` promises neither that the number stays the same nor that it stays
+//! open between two calls; were it the user's own number that is registered, a library that closes and reopens its
+//! connection could make us deregister somebody else's socket. With a number of our own nothing that safe code does to
+//! its descriptor reaches the registrations of others, and one open file may be registered by several owners at once.
+//!
+//! Rejected: the user's number, looked at again before each use. It spares a descriptor, but finds no file that was
+//! reopened under the same number, and two owners of one file exclude each other.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::time::deadline;
+use fibra_runtime::wait;
+
+use crate::descriptor::Descriptor;
+use crate::op::Attempt;
+use crate::reactor;
+use crate::readiness::Direction;
+use crate::sys;
+
+/// Makes any descriptor awaitable: that of a C library, an `eventfd`, a `timerfd`, a device.
+///
+/// The task that waits falls asleep, never the thread; a plain thread blocks. Any number of tasks and threads may wait
+/// for one descriptor, in both directions; what makes it ready wakes all who wait in that direction.
+///
+/// The descriptor has to be non-blocking if what is done with it must not block the thread: a wait tells what
+/// was the case a moment ago, and another reader may come first. [`read_with`](Pollable::read_with) and
+/// [`write_with`](Pollable::write_with) wait and try again when that happens.
+///
+/// What is waited for is the file that `T` had open when this was made, by a duplicate of its descriptor. So a `Pollable` costs
+/// one more descriptor, and the file stays open until it is dropped even if `T` closes it before. For a library that
+/// closes its descriptor and opens another one, make another `Pollable`; a wait fails if `T` has another number by then.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::os::unix::net::UnixStream;
+/// use fibra_io::Pollable;
+///
+/// let (mut theirs, ours) = UnixStream::pair()?;
+/// ours.set_nonblocking(true)?;
+/// let ours = Pollable::new(ours)?;
+/// assert!(!ours.wait_readable_timeout(std::time::Duration::from_millis(1))?);
+/// theirs.write_all(b"ready")?;
+/// ours.wait_readable()?;
+/// let mut buf = [0; 8];
+/// assert_eq!(ours.read_with(|mut ours| ours.read(&mut buf))?, 5);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Pollable<T> {
+    /// Before `inner`, so that it is deregistered and closed first.
+    io: Descriptor<OwnedFd>,
+    /// The number that `inner` had.
+    number: RawFd,
+    inner: T,
+}
+
+impl<T: AsFd> Pollable<T> {
+    /// Takes something that has an open descriptor, to wait for.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if it is nothing that can be waited for, as plain files and directories, which are always ready;
+    /// and when the process has no descriptor left.
+    pub fn new(inner: T) -> io::Result<Pollable<T>> {
+        let number = inner.as_fd().as_raw_fd();
+        let own = inner.as_fd().try_clone_to_owned()?;
+        reactor::check(own.as_raw_fd()).map_err(explain)?;
+        Ok(Pollable { io: Descriptor::new(own, false), number, inner })
+    }
+
+    /// Waits until a read finds something: data, the end, an error.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; a call that need not wait is none.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if `T` has another descriptor by now than when it was made awaitable; `TimedOut` if the task
+    /// unwinds from a cancellation and would have to wait; and when there is no memory for a wait.
+    pub fn wait_readable(&self) -> io::Result<()> {
+        self.wait(Direction::Read, None).map(drop)
+    }
+
+    /// As [`wait_readable`](Pollable::wait_readable), but no longer than `timeout`. True if it is readable.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_readable`](Pollable::wait_readable).
+    pub fn wait_readable_timeout(&self, timeout: Duration) -> io::Result<bool> {
+        self.wait(Direction::Read, deadline(timeout))
+    }
+
+    /// As [`wait_readable`](Pollable::wait_readable), but not beyond `deadline`. True if it is readable.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_readable`](Pollable::wait_readable).
+    pub fn wait_readable_deadline(&self, deadline: Instant) -> io::Result<bool> {
+        self.wait(Direction::Read, Some(deadline))
+    }
+
+    /// Waits until a write finds room, or an error.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; a call that need not wait is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_readable`](Pollable::wait_readable).
+    pub fn wait_writable(&self) -> io::Result<()> {
+        self.wait(Direction::Write, None).map(drop)
+    }
+
+    /// As [`wait_writable`](Pollable::wait_writable), but no longer than `timeout`. True if it is writable.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_readable`](Pollable::wait_readable).
+    pub fn wait_writable_timeout(&self, timeout: Duration) -> io::Result<bool> {
+        self.wait(Direction::Write, deadline(timeout))
+    }
+
+    /// As [`wait_writable`](Pollable::wait_writable), but not beyond `deadline`. True if it is writable.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_readable`](Pollable::wait_readable).
+    pub fn wait_writable_deadline(&self, deadline: Instant) -> io::Result<bool> {
+        self.wait(Direction::Write, Some(deadline))
+    }
+
+    /// Runs `read` until it does not fail with `WouldBlock`, and waits until the descriptor is readable in between. An
+    /// interrupted call is made again.
+    ///
+    /// `read` must not block, so the descriptor has to be non-blocking. One that fails with `WouldBlock` while the
+    /// descriptor is readable is run again and again; other tasks go on meanwhile.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point, and so is each attempt but the first.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read` other than `WouldBlock` and `Interrupted`, and those of
+    /// [`wait_readable`](Pollable::wait_readable).
+    pub fn read_with<R>(&self, read: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.run(Direction::Read, read)
+    }
+
+    /// Runs `write` until it does not fail with `WouldBlock`, and waits until the descriptor is writable in between;
+    /// otherwise as [`read_with`](Pollable::read_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`read_with`](Pollable::read_with).
+    pub fn write_with<R>(&self, write: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.run(Direction::Write, write)
+    }
+
+    fn run<R>(&self, direction: Direction, mut call: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        loop {
+            match call(&self.inner) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(direction, None)?;
+                    wait::checkpoint();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => {
+                    wait::charge();
+                    return outcome;
+                }
+            }
+        }
+    }
+
+    /// True once that direction is ready, false once the deadline is reached.
+    ///
+    /// What it waits for is asked of the kernel: what users do with the descriptor, and how far they get, is not known here.
+    fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
+        if self.inner.as_fd().as_raw_fd() != self.number {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "this has another descriptor than the one that was made awaitable",
+            ));
+        }
+        let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let look = || match sys::wait_for(self.io.fd(), direction, Some(Instant::now()))? {
+            true => Ok(Attempt::Done(true)),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        };
+        match self.io.run(direction, left, look) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            outcome => outcome,
+        }
+    }
+}
+
+impl<T> Pollable<T> {
+    /// What was made awaitable.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    /// The same, to be changed. Waits go on to be for the descriptor that it had when it was made awaitable.
+    pub fn inner_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+
+    /// Ends the waiting and gives back what was made awaitable.
+    pub fn into_inner(self) -> T {
+        let Pollable { io, inner, .. } = self;
+        drop(io);
+        inner
+    }
+}
+
+impl<T: AsFd> AsFd for Pollable<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.as_fd()
+    }
+}
+
+impl<T: AsRawFd> AsRawFd for Pollable<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.inner.as_raw_fd()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Pollable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pollable").field(&self.inner).finish()
+    }
+}
+
+/// Says what the kernel means by that number.
+fn explain(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this descriptor cannot be waited for: it is a plain file, a directory, or something else that is always ready",
+        ),
+        _ => error,
+    }
+}
