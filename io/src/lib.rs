@@ -13,6 +13,7 @@ mod sys;
 
 pub mod net;
 pub mod os;
+pub mod process;
 
 pub use pollable::Pollable;
 

@@ -130,12 +130,7 @@ impl<S: AsFd> Descriptor<S> {
         if !wait::in_task() {
             return self.wait_in_place(direction, deadline);
         }
-        if wait::unwinds_from_cancel() {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "a cancelled task does not wait for its sockets",
-            ));
-        }
+        check_may_wait()?;
         if driver::with_current(|here: &Handle| self.source().is_at_home(here)) == Some(true) {
             return self.wait_for_edge(direction, deadline);
         }
@@ -185,6 +180,17 @@ impl<S: AsFd> Descriptor<S> {
     /// Notes what a poll has said. Nobody else needs waking: the reactor hears of it by itself.
     fn heard(&self, direction: Direction) {
         self.source().readiness().edge(Edge::new().ready(direction, true));
+    }
+}
+
+/// Refuses a task that unwinds from a cancellation.
+pub(crate) fn check_may_wait() -> io::Result<()> {
+    match wait::unwinds_from_cancel() {
+        true => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "a cancelled task does not wait for its sockets, pipes and children",
+        )),
+        false => Ok(()),
     }
 }
 

@@ -16,6 +16,8 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::readiness::Direction;
 
+pub(crate) mod process;
+
 /// Where writing into a closed connection raises a signal, and cannot be told not to by the call, the socket itself
 /// has to be told: the `connect` and `accept` of socket2 do.
 #[cfg(not(target_vendor = "apple"))]

@@ -1,0 +1,143 @@
+//! The running child: std's methods, and timed waits.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::process::{self, ExitStatus, Output};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::time::deadline;
+
+use super::leash::Leash;
+use super::output::read_both;
+use super::{ChildStderr, ChildStdin, ChildStdout};
+
+/// Is a child process, running or ended: [`std::process::Child`], for tasks. Made by [`Command::spawn`](super::Command::spawn).
+///
+/// Dropping it does not end the child, unless [`kill_on_drop`](super::Command::kill_on_drop) says so; but, other than in
+/// std, what is left of the child when it ends is always cleared away.
+///
+/// # Deadlocks
+///
+/// A child that writes more than a pipe holds (64 KiB on Linux) waits until somebody reads. So whoever waits for it to end
+/// reads what it writes first, or at the same time, as [`wait_with_output`](Child::wait_with_output) does.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use fibra_io::process::{Command, Stdio};
+///
+/// let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+/// child.stdin.take().unwrap().write_all(b"through the child")?;
+/// let mut text = String::new();
+/// child.stdout.take().unwrap().read_to_string(&mut text)?;
+/// assert_eq!(text, "through the child");
+/// assert!(child.wait()?.success());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Child {
+    /// Our end of the pipe to its standard input, if it has one.
+    pub stdin: Option<ChildStdin>,
+    /// Our end of the pipe from its standard output, if it has one.
+    pub stdout: Option<ChildStdout>,
+    /// Our end of the pipe from its standard error, if it has one.
+    pub stderr: Option<ChildStderr>,
+    leash: Leash,
+}
+
+impl Child {
+    pub(super) fn adopt(mut child: process::Child, kill_on_drop: bool, by_pidfd: bool) -> Child {
+        Child {
+            stdin: child.stdin.take().map(ChildStdin::from),
+            stdout: child.stdout.take().map(ChildStdout::from),
+            stderr: child.stderr.take().map(ChildStderr::from),
+            leash: Leash::new(child, kill_on_drop, by_pidfd),
+        }
+    }
+
+    /// Gives the number of the process. Once it has been waited for, the system may give the number to another one.
+    pub fn id(&self) -> u32 {
+        self.leash.id()
+    }
+
+    /// Kills the child (`SIGKILL`), without waiting for its end. Does nothing if it has been waited for already.
+    ///
+    /// # Errors
+    ///
+    /// When the child runs as another user by now.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.leash.kill()
+    }
+
+    /// Gives the status of the child if it has ended, and does not wait.
+    ///
+    /// # Errors
+    ///
+    /// When the child was waited for by other means, by a handler of `SIGCHLD` for one.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.leash.try_wait()
+    }
+
+    /// Waits until the child has ended, and gives its status; again and again, if it is asked again. Our end of its
+    /// standard input is closed first, so that a child that reads to the end comes to it.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; the child can be waited for again.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_wait`](Child::try_wait); and `TimedOut` if the task unwinds from a cancellation and would have to wait.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        drop(self.stdin.take());
+        let status = self.leash.wait(None)?;
+        Ok(status.expect("a wait without a deadline ends with the child"))
+    }
+
+    /// As [`wait`](Child::wait), but no longer than `timeout`. None if the child has not ended by then.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Child::wait).
+    pub fn wait_timeout(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
+        drop(self.stdin.take());
+        self.leash.wait(deadline(timeout))
+    }
+
+    /// As [`wait`](Child::wait), but not beyond `deadline`. None if the child has not ended by then.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Child::wait).
+    pub fn wait_deadline(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        drop(self.stdin.take());
+        self.leash.wait(Some(deadline))
+    }
+
+    /// Reads what the child writes until it has closed both streams, waits for its end, and gives all of it. A stream that is no
+    /// pipe gives nothing. Our end of its standard input is closed first.
+    ///
+    /// Both streams are read at the same time: in a task by a second task, in a plain thread by a second thread.
+    ///
+    /// # Cancellation
+    ///
+    /// Every wait is a cancellation point. What was read is lost, and the child dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Child::wait); and when there is no thread, or no stack, to read with.
+    pub fn wait_with_output(mut self) -> io::Result<Output> {
+        drop(self.stdin.take());
+        let (stdout, stderr) = read_both(self.stdout.take(), self.stderr.take())?;
+        Ok(Output { status: self.wait()?, stdout, stderr })
+    }
+}
+
+impl From<process::Child> for Child {
+    /// Takes over a child of std's, which is not killed on drop.
+    fn from(child: process::Child) -> Child {
+        Child::adopt(child, false, true)
+    }
+}

@@ -1,0 +1,285 @@
+//! The description of a child that is to be: std's methods, one by one.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{self, CommandArgs, CommandEnvs, ExitStatus, Output, Stdio};
+
+use super::Child;
+
+/// Describes a child process and starts it: [`std::process::Command`], for tasks.
+///
+/// # Differences from std
+///
+/// * [`kill_on_drop`](Command::kill_on_drop) is ours.
+/// * The methods that std has in its extension trait for Unix are methods of the type.
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::process::Command;
+///
+/// # fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?.run(|| -> std::io::Result<()> {
+/// let output = Command::new("sh").args(["-c", "echo $GREETING"]).env("GREETING", "hello").output()?;
+/// assert!(output.status.success());
+/// assert_eq!(output.stdout, b"hello\n");
+/// # Ok(())
+/// # })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Command {
+    inner: process::Command,
+    /// Which of the streams were described, and so are not for [`output`](Command::output) to choose.
+    described: Described,
+    kill_on_drop: bool,
+    by_pidfd: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Described {
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+}
+
+impl Command {
+    /// Begins to describe a child that runs `program`, looked for in `PATH`, with this process's environment, folder and
+    /// streams, and without arguments.
+    pub fn new<S: AsRef<OsStr>>(program: S) -> Command {
+        process::Command::new(program).into()
+    }
+
+    /// Adds an argument.
+    pub fn arg<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
+        self.inner.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<I, S>(&mut self, args: I) -> &mut Command
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        self.inner.args(args);
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub fn env<K, V>(&mut self, key: K, val: V) -> &mut Command
+    where
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.inner.env(key, val);
+        self
+    }
+
+    /// Sets variables of its environment.
+    pub fn envs<I, K, V>(&mut self, vars: I) -> &mut Command
+    where
+        I: IntoIterator<Item = (K, V)>,
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.inner.envs(vars);
+        self
+    }
+
+    /// Takes a variable out of its environment.
+    pub fn env_remove<K: AsRef<OsStr>>(&mut self, key: K) -> &mut Command {
+        self.inner.env_remove(key);
+        self
+    }
+
+    /// Takes all variables out of its environment, those of this process and those that were set.
+    pub fn env_clear(&mut self) -> &mut Command {
+        self.inner.env_clear();
+        self
+    }
+
+    /// Sets the folder that it runs in.
+    pub fn current_dir<P: AsRef<Path>>(&mut self, dir: P) -> &mut Command {
+        self.inner.current_dir(dir);
+        self
+    }
+
+    /// Sets its standard input. Else it is this process's, or, for [`output`](Command::output), empty.
+    pub fn stdin<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
+        self.described.stdin = true;
+        self.inner.stdin(cfg);
+        self
+    }
+
+    /// Sets its standard output. Else it is this process's, or, for [`output`](Command::output), a pipe.
+    pub fn stdout<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
+        self.described.stdout = true;
+        self.inner.stdout(cfg);
+        self
+    }
+
+    /// Sets its standard error. Else it is this process's, or, for [`output`](Command::output), a pipe.
+    pub fn stderr<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
+        self.described.stderr = true;
+        self.inner.stderr(cfg);
+        self
+    }
+
+    /// Sets whether the child is killed when its [`Child`] is dropped before it was waited for; also by a panic or a
+    /// cancellation. Else it goes on running.
+    ///
+    /// The child alone is killed, not what it has started.
+    pub fn kill_on_drop(&mut self, kill: bool) -> &mut Command {
+        self.kill_on_drop = kill;
+        self
+    }
+
+    /// Sets its user. See [`std::os::unix::process::CommandExt::uid`].
+    pub fn uid(&mut self, id: u32) -> &mut Command {
+        self.inner.uid(id);
+        self
+    }
+
+    /// Sets its group. See [`std::os::unix::process::CommandExt::gid`].
+    pub fn gid(&mut self, id: u32) -> &mut Command {
+        self.inner.gid(id);
+        self
+    }
+
+    /// Sets what it sees as its own name, argument 0.
+    pub fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
+        self.inner.arg0(arg);
+        self
+    }
+
+    /// Sets the group of processes that it belongs to; 0 is one of its own.
+    pub fn process_group(&mut self, pgroup: i32) -> &mut Command {
+        self.inner.process_group(pgroup);
+        self
+    }
+
+    /// Lets `f` run in the child before the program does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`std::os::unix::process::CommandExt::pre_exec`]: the child is a copy of this process with one thread, so
+    /// `f` may do only what a signal handler may. That excludes everything of fibra.
+    pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
+    where
+        F: FnMut() -> io::Result<()> + Send + Sync + 'static,
+    {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.inner.pre_exec(f) };
+        self
+    }
+
+    /// Replaces this process by the program. Comes back only to say why it could not; nothing of this process is unwound.
+    ///
+    /// When it comes back, this process may have changed, as with std: signals that were ignored, `SIGPIPE` among them, may
+    /// be so no more.
+    pub fn exec(&mut self) -> io::Error {
+        self.inner.exec()
+    }
+
+    /// Starts the child. Its streams are this process's where none were described.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` or `PermissionDenied` when the program cannot be run, and when there is no process or descriptor left.
+    pub fn spawn(&mut self) -> io::Result<Child> {
+        Ok(Child::adopt(self.inner.spawn()?, self.kill_on_drop, self.by_pidfd))
+    }
+
+    /// Starts the child, reads what it writes to its standard output and error, and waits for its end.
+    ///
+    /// # Cancellation
+    ///
+    /// Every wait is a cancellation point. What was read is lost, and the child goes on running, unless
+    /// [`kill_on_drop`](Command::kill_on_drop) says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Command::spawn) and [`Child::wait_with_output`]. A child that fails is none.
+    pub fn output(&mut self) -> io::Result<Output> {
+        let Described { stdin, stdout, stderr } = self.described;
+        if !stdin {
+            self.inner.stdin(Stdio::null());
+        }
+        if !stdout {
+            self.inner.stdout(Stdio::piped());
+        }
+        if !stderr {
+            self.inner.stderr(Stdio::piped());
+        }
+        let child = self.spawn();
+        // For the next `spawn`, as they were.
+        if !stdin {
+            self.inner.stdin(Stdio::inherit());
+        }
+        if !stdout {
+            self.inner.stdout(Stdio::inherit());
+        }
+        if !stderr {
+            self.inner.stderr(Stdio::inherit());
+        }
+        child?.wait_with_output()
+    }
+
+    /// Starts the child and waits for its end. Its streams are this process's where none were described.
+    ///
+    /// # Cancellation
+    ///
+    /// The wait is a cancellation point. The child goes on running, unless [`kill_on_drop`](Command::kill_on_drop) says
+    /// otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Command::spawn) and [`Child::wait`]. A child that fails is none.
+    pub fn status(&mut self) -> io::Result<ExitStatus> {
+        self.spawn()?.wait()
+    }
+
+    /// Gives the program.
+    pub fn get_program(&self) -> &OsStr {
+        self.inner.get_program()
+    }
+
+    /// Gives the arguments.
+    pub fn get_args(&self) -> CommandArgs<'_> {
+        self.inner.get_args()
+    }
+
+    /// Gives the variables that were set, and, without a value, those that were taken out.
+    pub fn get_envs(&self) -> CommandEnvs<'_> {
+        self.inner.get_envs()
+    }
+
+    /// Gives the folder that it is to run in, if one was set.
+    pub fn get_current_dir(&self) -> Option<&Path> {
+        self.inner.get_current_dir()
+    }
+
+    /// Makes the child be waited for as on a system that has no descriptors of processes: for tests.
+    #[doc(hidden)]
+    pub fn without_pidfd(&mut self) -> &mut Command {
+        self.by_pidfd = false;
+        self
+    }
+}
+
+impl From<process::Command> for Command {
+    /// Takes over a description of std's. [`output`](Command::output) chooses the streams of the child as if none had been
+    /// described, since std does not tell.
+    fn from(inner: process::Command) -> Command {
+        Command { inner, described: Described::default(), kill_on_drop: false, by_pidfd: true }
+    }
+}
+
+impl fmt::Debug for Command {
+    /// As std prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

@@ -1,0 +1,124 @@
+//! What we hold a child by: how its end is waited for, and what becomes of it when nobody waits.
+//!
+//! The number of a child is its own until somebody has waited for it, and only std's value in here does that. So a signal
+//! that is sent through it, or a descriptor that is opened for it, concerns no other process.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{self, ExitStatus};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::{sleep_until, wait};
+
+use super::reaper;
+use crate::descriptor::Descriptor;
+use crate::op::{self, Attempt};
+use crate::readiness::Direction;
+use crate::sys::process::open_pidfd;
+
+/// Without a descriptor of the process: how long after the first look at it the second one is made. Each pause after that
+/// is twice as long as the one before, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(64);
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Leash {
+    /// There until it is dropped.
+    child: Option<process::Child>,
+    /// Readable once the child has ended.
+    pidfd: Option<Descriptor<OwnedFd>>,
+    kill_on_drop: bool,
+}
+
+impl Leash {
+    pub(super) fn new(child: process::Child, kill_on_drop: bool, by_pidfd: bool) -> Leash {
+        let pidfd = if by_pidfd { open_pidfd(child.id()) } else { None };
+        Leash { child: Some(child), pidfd: pidfd.map(|fd| Descriptor::new(fd, false)), kill_on_drop }
+    }
+
+    /// What it is held by.
+    fn parts(&mut self) -> (&mut process::Child, Option<&Descriptor<OwnedFd>>) {
+        (self.child.as_mut().expect(HELD), self.pidfd.as_ref())
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.as_ref().expect(HELD).id()
+    }
+
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        self.parts().0.kill()
+    }
+
+    pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.parts().0.try_wait()
+    }
+
+    /// Waits for the end of the child. None once the deadline is reached.
+    pub(super) fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
+        if let Some(status) = self.try_wait()? {
+            wait::charge();
+            return Ok(Some(status));
+        }
+        match self.parts() {
+            (child, Some(pidfd)) => wait_by_pidfd(child, pidfd, deadline),
+            (child, None) if !wait::in_task() && deadline.is_none() => child.wait().map(Some),
+            (child, None) => wait_by_looking(child, deadline),
+        }
+    }
+}
+
+/// Why a leash always has its child.
+const HELD: &str = "a child is held until its leash is dropped";
+
+fn wait_by_pidfd(
+    child: &mut process::Child,
+    pidfd: &Descriptor<OwnedFd>,
+    deadline: Option<Instant>,
+) -> io::Result<Option<ExitStatus>> {
+    let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    let look = || match child.try_wait()? {
+        Some(status) => Ok(Attempt::Done(Some(status))),
+        None => Err(io::ErrorKind::WouldBlock.into()),
+    };
+    match pidfd.run(Direction::Read, left, look) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        outcome => outcome,
+    }
+}
+
+/// A thread of the blocking pool could wait instead, but not be called back: a cancel and the end of a runtime would have to
+/// wait for a child that may never end.
+fn wait_by_looking(child: &mut process::Child, deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            return Ok(None);
+        }
+        op::check_may_wait()?;
+        let next = now + pause;
+        sleep_until(deadline.map_or(next, |deadline| deadline.min(next)));
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        // An error means that there is no such child: it was waited for by other means.
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        if self.kill_on_drop {
+            // It fails for a child that has become another user's, which then goes on.
+            let _ = child.kill();
+        }
+        reaper::adopt(child, self.pidfd.take().map(Descriptor::into_inner));
+    }
+}

@@ -1,0 +1,49 @@
+//! Reading two streams of a child to their ends, at the same time: it may wait for us to read either of them.
+
+#![forbid(unsafe_code)]
+
+use std::io::{self, Read};
+use std::thread;
+
+use fibra_runtime::{scope, wait};
+
+use super::{ChildStderr, ChildStdout};
+
+/// Gives all that comes from either, nothing from one that is not there.
+pub(super) fn read_both(
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    match (stdout, stderr) {
+        (Some(stdout), Some(stderr)) if wait::in_task() => read_in_tasks(stdout, stderr),
+        (Some(stdout), Some(stderr)) => read_in_threads(stdout, stderr),
+        (stdout, stderr) => Ok((read_one(stdout)?, read_one(stderr)?)),
+    }
+}
+
+fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    scope(|scope| {
+        let second = scope.spawn(move || read_all(stderr));
+        let first = read_all(stdout);
+        Ok((first?, second.join().map_err(io::Error::other)??))
+    })
+}
+
+fn read_in_threads(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    thread::scope(|scope| {
+        let second = thread::Builder::new().spawn_scoped(scope, move || read_all(stderr))?;
+        let first = read_all(stdout);
+        let second = second.join().unwrap_or_else(|_| Err(io::Error::other("the reader of a pipe panicked")));
+        Ok((first?, second?))
+    })
+}
+
+fn read_one(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
+    stream.map_or(Ok(Vec::new()), read_all)
+}
+
+fn read_all(mut stream: impl Read) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all)?;
+    Ok(all)
+}

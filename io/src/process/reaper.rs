@@ -1,0 +1,100 @@
+//! Waits for children that nobody waits for any more, so that the system can forget them when they end.
+//!
+//! One thread for the whole process, which is there while there are such children: they are dropped anywhere, also where
+//! there is no runtime, or one that is about to end. It waits for all of them at once, by the descriptors of the processes;
+//! where there are none it looks at the children ten times a second.
+//!
+//! A bell, which is a pipe, tells it of those who come later. It is rung under the lock, after the child has been put down
+//! there; the thread reads the bell before it takes the lock. So a ring that it has heard is of a child that it finds.
+
+#![forbid(unsafe_code)]
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Child;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::sys::process::{set_nonblocking, wait_any};
+
+/// How often children are looked at that have no descriptor.
+const PAUSE: Duration = Duration::from_millis(100);
+
+static REAPER: Mutex<Reaper> = Mutex::new(Reaper { arrived: Vec::new(), bell: None });
+
+struct Reaper {
+    /// Those who are to be taken over by the thread.
+    arrived: Vec<Orphan>,
+    /// There while the thread is.
+    bell: Option<PipeWriter>,
+}
+
+/// A child that nobody else waits for.
+struct Orphan {
+    child: Child,
+    pidfd: Option<OwnedFd>,
+}
+
+impl Orphan {
+    fn is_running(&mut self) -> bool {
+        // An error means that there is no such child any more.
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+/// Takes over a child. If the thread cannot be started, it is waited for once another child comes and it can.
+pub(super) fn adopt(child: Child, pidfd: Option<OwnedFd>) {
+    let mut reaper = lock();
+    reaper.arrived.push(Orphan { child, pidfd });
+    match &mut reaper.bell {
+        // It fails if the pipe is full, which rings as well.
+        Some(bell) => drop(bell.write(&[0])),
+        none => *none = start().ok(),
+    }
+}
+
+fn lock() -> MutexGuard<'static, Reaper> {
+    REAPER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread, and gives its bell.
+fn start() -> io::Result<PipeWriter> {
+    let (ring, bell) = io::pipe()?;
+    set_nonblocking(ring.as_fd(), true)?;
+    set_nonblocking(bell.as_fd(), true)?;
+    thread::Builder::new().name("fibra-reaper".to_owned()).spawn(move || reap(ring))?;
+    Ok(bell)
+}
+
+/// The life of the thread.
+fn reap(mut ring: PipeReader) {
+    let mut orphans: Vec<Orphan> = Vec::new();
+    loop {
+        {
+            let mut reaper = lock();
+            if orphans.is_empty() && reaper.arrived.is_empty() {
+                reaper.bell = None;
+                return;
+            }
+            orphans.append(&mut reaper.arrived);
+        }
+        orphans.retain_mut(Orphan::is_running);
+        if !orphans.is_empty() {
+            rest(&mut ring, &orphans);
+        }
+    }
+}
+
+/// Sleeps until one of them may have ended, or another one comes.
+fn rest(ring: &mut PipeReader, orphans: &[Orphan]) {
+    let is_blind = orphans.iter().any(|orphan| orphan.pidfd.is_none());
+    let pidfds = orphans.iter().filter_map(|orphan| orphan.pidfd.as_ref());
+    let fds: Vec<BorrowedFd<'_>> = pidfds.map(AsFd::as_fd).chain([ring.as_fd()]).collect();
+    let rested = wait_any(&fds, is_blind.then_some(PAUSE));
+    if rested.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
+        thread::sleep(PAUSE);
+    }
+    // Nothing to read means that nobody came.
+    drop(ring.read(&mut [0; 64]));
+}
