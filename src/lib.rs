@@ -2,14 +2,15 @@
 #![forbid(unsafe_code)]
 
 mod runtime;
+pub mod signal;
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub use fibra_io::compat;
-pub use fibra_io::{net, os};
+pub use fibra_io::{Pollable, net, os, process};
 pub use fibra_runtime::{
     CancelToken, Elapsed, Guards, Handle, JoinError, JoinHandle, Stall, Task, TaskGroup, TaskPanic, block_on,
     join, parallel_for, parallel_for_each, race, scope, sleep, sleep_until, spawn, spawn_blocking,
-    spawn_local, structured, task, task_local, timeout, timeout_at, unblock, yield_now,
+    spawn_local, structured, task, task_local, time, timeout, timeout_at, unblock, yield_now,
 };
 #[doc(hidden)]
 pub use fibra_runtime::{driver, wait};

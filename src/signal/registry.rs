@@ -1,0 +1,106 @@
+//! Who listens to what, for the whole process, and the thread that tells them.
+//!
+//! ```text
+//!   a signal ──▶ the handler of signal-hook ── a byte ──▶ the thread ── set ──▶ the event of each listener
+//! ```
+//!
+//! A thread and no task: who listens may be on any runtime or on none, and a task would need one of them to live.
+//! Rejected: a pipe for each listener, which its reactor waits for. It needs no thread, but two descriptors for each
+//! listener, and no `select!` could wait for it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use fibra_sync::AutoResetEvent;
+use signal_hook::consts::{FORBIDDEN, SIGBUS};
+use signal_hook::iterator::{Handle, Signals};
+
+/// One more than the largest number that signal-hook takes. The system knows fewer, and says so itself.
+const NUMBERS: i32 = 128;
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handle: None, listeners: BTreeMap::new(), next: 0 });
+
+struct Registry {
+    /// There once the thread is.
+    handle: Option<Handle>,
+    /// By signal, then in the order in which they came.
+    listeners: BTreeMap<(i32, u64), Arc<AutoResetEvent>>,
+    next: u64,
+}
+
+/// A place in the registry.
+pub(super) struct Listener {
+    key: (i32, u64),
+    event: Arc<AutoResetEvent>,
+}
+
+impl Listener {
+    pub(super) fn new(number: i32) -> io::Result<Listener> {
+        // The faults are no news for others, and those of the memory are the report of stack overflows.
+        if !(1..NUMBERS).contains(&number) || FORBIDDEN.contains(&number) || number == SIGBUS {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("signal {number} cannot be listened to"),
+            ));
+        }
+        let event = Arc::new(AutoResetEvent::new(false));
+        let mut registry = registry();
+        let handle = registry.handle()?;
+        let key = (number, registry.next);
+        registry.next += 1;
+        // Before the handler is: it misses nothing.
+        registry.listeners.insert(key, Arc::clone(&event));
+        drop(registry);
+        let listener = Listener { key, event };
+        handle.add_signal(number)?;
+        Ok(listener)
+    }
+
+    pub(super) fn number(&self) -> i32 {
+        self.key.0
+    }
+
+    pub(super) fn event(&self) -> &AutoResetEvent {
+        &self.event
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        registry().listeners.remove(&self.key);
+    }
+}
+
+impl Registry {
+    /// What signals are added to. Starts the thread if there is none.
+    fn handle(&mut self) -> io::Result<Handle> {
+        if let Some(handle) = &self.handle {
+            return Ok(handle.clone());
+        }
+        let mut signals = Signals::new::<_, i32>([])?;
+        let handle = signals.handle();
+        let tell = move || signals.forever().for_each(deliver);
+        thread::Builder::new().name("fibra-signals".to_owned()).spawn(tell)?;
+        Ok(self.handle.insert(handle).clone())
+    }
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    // Nothing that runs under the lock leaves it half done.
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells all who listen to that signal now. They are woken when the lock is released: a future's waker may make a listener.
+fn deliver(number: i32) {
+    let events: Vec<_> = {
+        let registry = registry();
+        registry
+            .listeners
+            .range((number, 0)..=(number, u64::MAX))
+            .map(|(_, event)| Arc::clone(event))
+            .collect()
+    };
+    events.iter().for_each(|event| event.set());
+}

@@ -1,0 +1,487 @@
+//! Promises of signals. Each test has signals of its own, since they are the whole process's; what ends a process runs in
+//! one that the test has started: this very program, told by a variable what to do.
+
+use std::env;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fibra::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use fibra::signal::{SIGINT, SIGTERM, Signal, ctrl_c};
+use fibra::{CancelToken, Runtime, select, timeout, yield_now};
+use signal_hook::low_level::raise;
+
+/// A test that takes longer than this hangs.
+const HANG: Duration = Duration::from_secs(60);
+/// Says what a process that a test has started is to do.
+const ROLE: &str = "FIBRA_SIGNAL_ROLE";
+
+/// Runs `promise` in a plain thread, and in a task of one worker, of two, and of four.
+fn everywhere(promise: impl Fn() + Send + Sync) {
+    guarded(&promise);
+    in_tasks(promise);
+}
+
+/// The same, in tasks only.
+fn in_tasks(promise: impl Fn() + Send + Sync) {
+    for workers in [1, 2, 4] {
+        guarded(|| Runtime::builder().workers(workers).build().unwrap().run(&promise));
+    }
+}
+
+/// Ends the process, and says so, if `f` does not end.
+fn guarded(f: impl FnOnce()) {
+    let (done, ended) = channel::<()>();
+    let name = thread::current().name().unwrap_or("main").to_owned();
+    let guard = thread::spawn(move || {
+        if ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("{name} hangs");
+            std::process::abort();
+        }
+    });
+    f();
+    drop(done);
+    guard.join().unwrap();
+}
+
+/// A signal that the system has no use for; each number is for one test.
+fn spare(number: i32) -> i32 {
+    assert!(number < 20);
+    libc::SIGRTMIN() + number
+}
+
+// ---- deliveries ----
+
+#[test]
+fn a_delivery_is_received() {
+    everywhere(|| {
+        let signal = Signal::new(spare(0)).unwrap();
+        assert_eq!(signal.number(), spare(0));
+        assert!(!signal.try_recv());
+        raise(spare(0)).unwrap();
+        signal.recv();
+        assert!(!signal.try_recv(), "it was one");
+    });
+}
+
+#[test]
+fn a_delivery_ends_a_wait_that_has_begun() {
+    everywhere(|| {
+        let signal = Signal::new(spare(1)).unwrap();
+        let sender = thread::spawn(|| {
+            thread::sleep(Duration::from_millis(5));
+            raise(spare(1)).unwrap();
+        });
+        signal.recv();
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn what_comes_between_two_receives_is_kept_once_at_least() {
+    everywhere(|| {
+        let signal = Signal::new(spare(2)).unwrap();
+        for round in 0..50 {
+            let sent = 1 + round % 3;
+            (0..sent).for_each(|_| raise(spare(2)).unwrap());
+            signal.recv();
+            let mut received = 1;
+            // Until all of them have been told of: a listener that comes now hears of none that was sent before.
+            let other = Signal::new(spare(2)).unwrap();
+            raise(spare(2)).unwrap();
+            other.recv();
+            while signal.recv_timeout(Duration::from_millis(1)) {
+                received += 1;
+            }
+            assert!(received <= sent + 1, "{received} of {sent} were received");
+        }
+    });
+}
+
+#[test]
+fn every_listener_sees_each_delivery() {
+    everywhere(|| {
+        let signals: Vec<Signal> = (0..50).map(|_| Signal::new(spare(3)).unwrap()).collect();
+        for _ in 0..20 {
+            raise(spare(3)).unwrap();
+            signals.iter().for_each(Signal::recv);
+        }
+    });
+}
+
+#[test]
+fn a_listener_does_not_see_what_others_received_before_it_came() {
+    everywhere(|| {
+        let first = Signal::new(spare(4)).unwrap();
+        raise(spare(4)).unwrap();
+        first.recv();
+        let second = Signal::new(spare(4)).unwrap();
+        assert!(!second.try_recv());
+    });
+}
+
+#[test]
+fn a_listener_sees_its_own_signal_only() {
+    everywhere(|| {
+        let (mine, other) = (Signal::new(spare(5)).unwrap(), Signal::new(spare(6)).unwrap());
+        raise(spare(6)).unwrap();
+        other.recv();
+        assert!(!mine.try_recv());
+    });
+}
+
+#[test]
+fn a_signal_whose_listeners_are_gone_does_nothing() {
+    everywhere(|| {
+        drop(Signal::new(spare(7)).unwrap());
+        raise(spare(7)).unwrap();
+        let later = Signal::new(spare(7)).unwrap();
+        raise(spare(7)).unwrap();
+        later.recv();
+    });
+}
+
+/// Each delivery is for one of those who share a listener: ten of them are let go by ten, with nobody left behind.
+#[test]
+fn one_delivery_lets_one_of_several_go() {
+    in_tasks(|| {
+        let signal = Arc::new(Signal::new(spare(8)).unwrap());
+        let gone = Arc::new(AtomicUsize::new(0));
+        let waiting: Vec<_> = (0..10)
+            .map(|_| {
+                let (signal, gone) = (Arc::clone(&signal), Arc::clone(&gone));
+                fibra::spawn(move || {
+                    signal.recv();
+                    gone.fetch_add(1, Ordering::SeqCst);
+                })
+            })
+            .collect();
+        for sent in 1..=10 {
+            raise(spare(8)).unwrap();
+            while gone.load(Ordering::SeqCst) < sent {
+                yield_now();
+            }
+            assert_eq!(gone.load(Ordering::SeqCst), sent);
+        }
+        waiting.into_iter().for_each(|task| task.join().unwrap());
+    });
+}
+
+// ---- time, cancellation, select ----
+
+#[test]
+fn a_receive_with_a_time_ends_with_it() {
+    everywhere(|| {
+        let signal = Signal::new(spare(9)).unwrap();
+        let begin = Instant::now();
+        assert!(!signal.recv_timeout(Duration::from_millis(5)));
+        assert!(begin.elapsed() >= Duration::from_millis(5));
+        assert!(!signal.recv_deadline(begin));
+        raise(spare(9)).unwrap();
+        assert!(signal.recv_timeout(Duration::MAX));
+        raise(spare(9)).unwrap();
+        assert!(signal.recv_deadline(Instant::now() + HANG));
+    });
+}
+
+#[test]
+fn who_unwinds_from_a_receive_has_used_up_no_delivery() {
+    in_tasks(|| {
+        let signal = Signal::new(spare(10)).unwrap();
+        assert!(timeout(Duration::from_millis(1), || signal.recv()).is_err());
+        let token = CancelToken::new();
+        token.cancel();
+        let other = Signal::new(spare(10)).unwrap();
+        raise(spare(10)).unwrap();
+        other.recv();
+        assert!(token.scope(|| signal.recv()).is_err());
+        signal.recv();
+    });
+}
+
+#[test]
+fn a_signal_is_waited_for_beside_other_things() {
+    everywhere(|| {
+        let signal = Signal::new(spare(11)).unwrap();
+        let (sender, receiver) = fibra::sync::channel::bounded(1);
+        sender.send(7).unwrap();
+        select! {
+            wait(signal.event()) => unreachable!("nobody has sent it"),
+            recv(receiver) -> number => assert_eq!(number, Ok(7)),
+        }
+        raise(spare(11)).unwrap();
+        select! {
+            wait(signal.event()) => {}
+            recv(receiver) -> number => unreachable!("{number:?}"),
+        }
+        assert!(!signal.try_recv());
+    });
+}
+
+#[test]
+fn a_signal_fires_a_token() {
+    in_tasks(|| {
+        let signal = Signal::new(spare(12)).unwrap();
+        let token = CancelToken::new();
+        let watching = {
+            let token = token.clone();
+            fibra::spawn(move || {
+                signal.recv();
+                token.cancel();
+            })
+        };
+        let served = token.scope(|| {
+            raise(spare(12)).unwrap();
+            fibra::sleep(Duration::MAX);
+        });
+        assert!(served.is_err());
+        watching.join().unwrap();
+    });
+}
+
+// ---- what the rest of the process sees of it ----
+
+#[test]
+fn what_cannot_be_listened_to_is_an_error_and_changes_nothing() {
+    everywhere(|| {
+        let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+        let beyond = [0, -1, i32::MIN, libc::SIGRTMAX() + 1, 127, 128, i32::MAX];
+        for number in [libc::SIGKILL, libc::SIGSTOP].into_iter().chain(faults).chain(beyond) {
+            let error = Signal::new(number).map(drop).expect_err("an error is due");
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{number}: {error}");
+        }
+        let signal = Signal::new(spare(13)).unwrap();
+        raise(spare(13)).unwrap();
+        signal.recv();
+    });
+}
+
+/// The handler runs on the stack of the task.
+#[test]
+fn a_task_with_a_small_stack_may_be_interrupted() {
+    in_tasks(|| {
+        let signal = Signal::new(spare(14)).unwrap();
+        let small = fibra::task::Builder::new().stack_size(32 * 1024);
+        let task = small.spawn(|| (0..100).for_each(|_| raise(spare(14)).unwrap()));
+        task.join().unwrap();
+        signal.recv();
+    });
+}
+
+/// Workers, system calls and waits of every kind go on, however often they are interrupted.
+#[test]
+fn a_storm_of_signals_disturbs_no_one() {
+    in_tasks(|| {
+        let signal = Signal::new(spare(15)).unwrap();
+        let ended = Arc::new(AtomicBool::new(false));
+        let storm = {
+            let ended = Arc::clone(&ended);
+            // SAFETY: the call only gives the number of this process.
+            let process = unsafe { libc::getpid() };
+            thread::spawn(move || {
+                let mut sent = 0;
+                while !ended.load(Ordering::SeqCst) {
+                    // SAFETY: two integers go in; the signal has a handler.
+                    if unsafe { libc::kill(process, spare(15)) } == 0 {
+                        sent += 1;
+                    }
+                    thread::sleep(Duration::from_micros(20));
+                }
+                sent
+            })
+        };
+        let listener = fibra::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let echo = fibra::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buf = [0; 100];
+            while let n @ 1.. = stream.read(&mut buf).unwrap() {
+                stream.write_all(&buf[..n]).unwrap();
+            }
+        });
+        let mut stream = fibra::net::TcpStream::connect(address).unwrap();
+        for round in 0..200_u8 {
+            stream.write_all(&[round; 50]).unwrap();
+            let mut back = [0; 50];
+            stream.read_exact(&mut back).unwrap();
+            assert_eq!(back, [round; 50]);
+            fibra::sleep(Duration::from_micros(50));
+        }
+        assert!(Command::new("sh").args(["-c", "exit 0"]).status().unwrap().success());
+        drop(stream);
+        echo.join().unwrap();
+        ended.store(true, Ordering::SeqCst);
+        let storm = fibra::unblock(|| storm.join().unwrap());
+        assert!(storm > 0);
+        signal.recv();
+    });
+}
+
+// ---- processes of their own ----
+
+/// A process that does what this test does in that role.
+struct Actor {
+    child: Child,
+    stdin: ChildStdin,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Actor {
+    fn start(test: &str, role: &str) -> Actor {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(ROLE, role);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Actor { child, stdin, lines: BufReader::new(stdout) }
+    }
+
+    /// Reads until it says so.
+    fn says(&mut self, what: &str) {
+        let mut line = String::new();
+        while !line.trim_end().ends_with(what) {
+            line.clear();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ends without having said {what}");
+        }
+    }
+
+    fn is_sent(&self, signal: i32) {
+        // SAFETY: two integers go in; the process has not been waited for, so the number is its own.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    /// Lets it go on.
+    fn is_told(&mut self) {
+        self.stdin.write_all(b"go on\n").unwrap();
+    }
+
+    /// Sees it end well.
+    fn ends(mut self) {
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
+
+/// What this process is to do, if it was started by a test.
+fn role() -> Option<String> {
+    env::var(ROLE).ok()
+}
+
+fn say(what: &str) {
+    println!("{what}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// Waits until the test lets this process go on.
+fn go_on() {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+}
+
+#[test]
+fn ctrl_c_returns_once_and_another_one_does_nothing_by_itself() {
+    if role().is_some() {
+        // One worker: who yields goes on once the other task waits.
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        return runtime.run(|| {
+            let waiting = fibra::spawn(ctrl_c);
+            yield_now();
+            say("ready");
+            waiting.join().unwrap().unwrap();
+            say("returned");
+            fibra::unblock(go_on);
+            say("still there");
+        });
+    }
+    everywhere(|| {
+        let test = "ctrl_c_returns_once_and_another_one_does_nothing_by_itself";
+        let mut actor = Actor::start(test, "waits");
+        actor.says("ready");
+        actor.is_sent(SIGINT);
+        actor.says("returned");
+        actor.is_sent(SIGINT);
+        actor.is_told();
+        actor.says("still there");
+        actor.ends();
+    });
+}
+
+#[test]
+fn a_listener_sees_the_second_ctrl_c_too() {
+    if role().is_some() {
+        return fibra::run(|| {
+            let signal = Signal::new(SIGINT).unwrap();
+            for word in ["first", "second", "third"] {
+                say("ready");
+                signal.recv();
+                say(word);
+            }
+        });
+    }
+    everywhere(|| {
+        let mut actor = Actor::start("a_listener_sees_the_second_ctrl_c_too", "waits");
+        for word in ["first", "second", "third"] {
+            actor.says("ready");
+            actor.is_sent(SIGINT);
+            actor.says(word);
+        }
+        actor.ends();
+    });
+}
+
+/// Sent by another process while the listener is busy, and before it waits at all.
+#[test]
+fn a_signal_that_comes_early_is_kept() {
+    if role().is_some() {
+        return fibra::run(|| {
+            let signal = Signal::new(SIGTERM).unwrap();
+            say("ready");
+            // Blocks the worker.
+            go_on();
+            signal.recv();
+            say("received");
+        });
+    }
+    everywhere(|| {
+        let mut actor = Actor::start("a_signal_that_comes_early_is_kept", "waits");
+        actor.says("ready");
+        actor.is_sent(SIGTERM);
+        actor.is_told();
+        actor.says("received");
+        actor.ends();
+    });
+}
+
+/// The default, until somebody listens.
+#[test]
+fn a_process_that_does_not_listen_is_ended_as_ever() {
+    if role().is_some() {
+        return fibra::run(|| {
+            let other = Signal::new(SIGTERM).unwrap();
+            say("ready");
+            other.recv();
+        });
+    }
+    everywhere(|| {
+        use std::os::unix::process::ExitStatusExt;
+        let mut actor = Actor::start("a_process_that_does_not_listen_is_ended_as_ever", "listens to another");
+        actor.says("ready");
+        actor.is_sent(SIGINT);
+        assert_eq!(actor.child.wait().unwrap().signal(), Some(SIGINT));
+    });
+}
+
+/// Who waits for a signal that never comes does not hold up the end.
+#[test]
+fn the_end_of_a_runtime_ends_the_waits() {
+    guarded(|| {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let waiting: Vec<_> =
+            (0..20).map(|_| runtime.spawn(|| Signal::new(spare(16)).unwrap().recv())).collect();
+        runtime.shutdown();
+        waiting.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
+    });
+}
