@@ -2,8 +2,9 @@
 
 mod common;
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::process::Stdio;
 use std::time::Duration;
 
 use common::client::{connect, ends, exchange, payload, reset};
@@ -269,6 +270,93 @@ fn hyper_server_answers() {
     again.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("sent");
     assert_eq!(http::answer(&mut again).0, 200);
     ends(&mut again);
+}
+
+/// One who talks in the chat room.
+struct Guest(BufReader<TcpStream>);
+
+impl Guest {
+    fn enters(address: &str, name: &str) -> Guest {
+        let mut guest = Guest(BufReader::new(connect(address)));
+        guest.says(name);
+        assert!(guest.hears().starts_with(&format!("* welcome, {name}")));
+        guest
+    }
+
+    fn says(&mut self, line: &str) {
+        writeln!(self.0.get_ref(), "{line}").expect("sent");
+    }
+
+    fn hears(&mut self) -> String {
+        next_line(&mut self.0)
+    }
+
+    /// Sees the orderly end.
+    fn is_let_go(mut self) {
+        assert_eq!(self.hears(), "* the room is closed");
+        assert_eq!(self.0.read(&mut [0]).expect("an end"), 0);
+    }
+}
+
+fn next_line(lines: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    assert!(lines.read_line(&mut line).expect("a line") > 0, "an end, where a line was due");
+    line.trim_end().to_owned()
+}
+
+#[test]
+fn chat_passes_on_what_is_said_tells_who_lags_and_ends_on_ctrl_c() {
+    /// More than the sockets keep for one who does not read.
+    const FLOOD: usize = 16_000;
+    let mut server = example("chat").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().expect("the example");
+    let mut report = BufReader::new(server.stdout.take().expect("a piped output"));
+    let first = next_line(&mut report);
+    let address = first.strip_prefix("listening on ").expect("the address that it listens on");
+
+    let mut anna = Guest::enters(address, "anna");
+    let mut ben = Guest::enters(address, "ben");
+    assert_eq!(anna.hears(), "* ben comes");
+    ben.says("hello");
+    assert_eq!(anna.hears(), "ben: hello");
+    anna.says("hello, ben");
+    assert_eq!(ben.hears(), "anna: hello, ben");
+    drop(ben);
+    assert_eq!(anna.hears(), "* ben goes");
+
+    let mut slow = Guest::enters(address, "slow");
+    assert_eq!(anna.hears(), "* slow comes");
+    let long = "x".repeat(1000);
+    (0..FLOOD).for_each(|_| anna.says(&long));
+    anna.says("that was it");
+    let (mut heard, mut missed) = (0, 0);
+    loop {
+        let line = slow.hears();
+        match line
+            .strip_prefix("* you have missed ")
+            .and_then(|rest| rest.strip_suffix(" messages, by whomever"))
+        {
+            Some(count) => missed += count.parse::<usize>().expect("a number"),
+            None if line == "anna: that was it" => break,
+            None => heard += 1,
+        }
+    }
+    assert_eq!(heard + missed, FLOOD);
+    assert!(missed > 0, "who does not read misses nothing");
+
+    let _silent = connect(address);
+    // It is let in before this one, which the others hear of.
+    let carl = Guest::enters(address, "carl");
+    drop(carl);
+    // She may have missed some of her own.
+    while anna.hears() != "* carl comes" {}
+    assert_eq!(anna.hears(), "* carl goes");
+    assert_eq!([slow.hears(), slow.hears()], ["* carl comes", "* carl goes"]);
+    // SAFETY: two integers go in; the process has not been waited for, so the number is its own.
+    assert_eq!(unsafe { libc::kill(server.id() as i32, libc::SIGINT) }, 0);
+    anna.is_let_go();
+    slow.is_let_go();
+    assert_eq!(next_line(&mut report), "1 guests had to be cut off");
+    assert!(server.wait().expect("the server's end").success());
 }
 
 /// What an example says that ends well.
