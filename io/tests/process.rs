@@ -475,7 +475,8 @@ fn a_child_is_killed_on_drop_by_choice() {
 fn a_cancelled_output_kills_the_child_by_choice() {
     in_tasks(|| {
         with_shell("echo $$; exec sleep 100", |command| {
-            let child = command.kill_on_drop(true).stdout(Stdio::piped()).spawn().unwrap();
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = command.kill_on_drop(true).spawn().unwrap();
             let id = child.id();
             let mut line = String::new();
             BufReader::new(child.stdout.as_ref().unwrap()).read_line(&mut line).unwrap();

@@ -10,10 +10,11 @@ use std::io::{self, IoSlice, IoSliceMut, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::process::{self, Stdio};
 
+use socket2::SockRef;
+
 use crate::descriptor::Descriptor;
 use crate::op::Attempt;
 use crate::readiness::Direction;
-use crate::sys::process::set_nonblocking;
 
 /// Is the writing end of a pipe to a child's standard input: [`std::process::ChildStdin`], for tasks.
 ///
@@ -54,7 +55,7 @@ pub struct ChildStderr {
 /// Takes an end that is as std made it.
 fn adopt<P: AsFd + From<OwnedFd>>(fd: OwnedFd) -> Descriptor<P> {
     // It fails for nothing that can be read or written.
-    let _ = set_nonblocking(fd.as_fd(), true);
+    let _ = SockRef::from(&fd).set_nonblocking(true);
     Descriptor::new(P::from(fd), false)
 }
 
@@ -62,7 +63,7 @@ fn adopt<P: AsFd + From<OwnedFd>>(fd: OwnedFd) -> Descriptor<P> {
 fn release<P: AsFd + Into<OwnedFd>>(pipe: Descriptor<P>) -> OwnedFd {
     let fd = pipe.into_inner().into();
     // See `adopt`.
-    let _ = set_nonblocking(fd.as_fd(), false);
+    let _ = SockRef::from(&fd).set_nonblocking(false);
     fd
 }
 

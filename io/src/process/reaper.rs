@@ -16,7 +16,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::sys::process::{set_nonblocking, wait_any};
+use socket2::SockRef;
+
+use crate::sys::process::wait_any;
 
 /// How often children are looked at that have no descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -61,8 +63,8 @@ fn lock() -> MutexGuard<'static, Reaper> {
 /// Starts the thread, and gives its bell.
 fn start() -> io::Result<PipeWriter> {
     let (ring, bell) = io::pipe()?;
-    set_nonblocking(ring.as_fd(), true)?;
-    set_nonblocking(bell.as_fd(), true)?;
+    SockRef::from(&ring).set_nonblocking(true)?;
+    SockRef::from(&bell).set_nonblocking(true)?;
     thread::Builder::new().name("fibra-reaper".to_owned()).spawn(move || reap(ring))?;
     Ok(bell)
 }

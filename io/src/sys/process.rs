@@ -1,8 +1,7 @@
 //! What child processes need.
 //!
 //! What a backend owes: a descriptor that is readable once a process has ended, or the answer that there is none
-//! ([`open_pidfd`]); the mode of a pipe ([`set_nonblocking`]), since pipes have no flag for the single call; and a wait for
-//! any of several descriptors ([`wait_any`]).
+//! ([`open_pidfd`]); and a wait for any of several descriptors ([`wait_any`]).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -27,16 +26,6 @@ pub(crate) fn open_pidfd(id: u32) -> Option<OwnedFd> {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn open_pidfd(_id: u32) -> Option<OwnedFd> {
     None
-}
-
-/// Sets whether reads and writes of an open file fail instead of waiting.
-pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()> {
-    let mut nonblocking = c_int::from(nonblocking);
-    // SAFETY: the descriptor is borrowed, so it is open; the request reads the integer, which outlives the call.
-    match unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &mut nonblocking) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
 }
 
 /// Blocks the thread until one of the descriptors is readable or has an error to tell, or `timeout` has passed, or a signal
