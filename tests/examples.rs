@@ -292,7 +292,7 @@ impl Guest {
     }
 
     /// Sees the orderly end.
-    fn is_let_go(mut self) {
+    fn leaves(mut self) {
         assert_eq!(self.hears(), "* the room is closed");
         assert_eq!(self.0.read(&mut [0]).expect("an end"), 0);
     }
@@ -353,8 +353,8 @@ fn chat_passes_on_what_is_said_tells_who_lags_and_ends_on_ctrl_c() {
     assert_eq!([slow.hears(), slow.hears()], ["* carl comes", "* carl goes"]);
     // SAFETY: two integers go in; the process has not been waited for, so the number is its own.
     assert_eq!(unsafe { libc::kill(server.id() as i32, libc::SIGINT) }, 0);
-    anna.is_let_go();
-    slow.is_let_go();
+    anna.leaves();
+    slow.leaves();
     assert_eq!(next_line(&mut report), "1 guests had to be cut off");
     assert!(server.wait().expect("the server's end").success());
 }
