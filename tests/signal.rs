@@ -53,6 +53,12 @@ fn spare(number: i32) -> i32 {
     libc::SIGRTMIN() + number
 }
 
+/// Never called: what may go to other tasks and be shared by them.
+fn _promises() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<Signal>();
+}
+
 // ---- deliveries ----
 
 #[test]

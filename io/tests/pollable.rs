@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::panic::UnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -31,6 +32,12 @@ fn read_byte(reader: &Pollable<PipeReader>) -> u8 {
     let mut byte = [0];
     assert_eq!(reader.read_with(|mut pipe| pipe.read(&mut byte)).unwrap(), 1);
     byte[0]
+}
+
+/// Never called: what may go to other tasks and be shared by them.
+fn _promises() {
+    fn is_shared<T: Send + Sync + UnwindSafe + 'static>() {}
+    is_shared::<Pollable<OwnedFd>>();
 }
 
 #[test]

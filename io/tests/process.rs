@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::panic::UnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
 use common::{kind, runtime, until};
-use fibra_io::process::{ChildStdin, ChildStdout, Command, Stdio};
+use fibra_io::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use fibra_runtime::{Runtime, timeout, yield_now};
 
 const MIB: usize = 1 << 20;
@@ -53,6 +54,17 @@ fn is_known(id: u32) -> bool {
 /// Waits until the system has forgotten the process: it has ended, and somebody has waited for it.
 fn until_forgotten(id: u32) {
     until(|| !is_known(id));
+}
+
+/// Never called: what may go to other tasks and be shared by them.
+fn _promises() {
+    fn is_shared<T: Send + Sync + UnwindSafe + 'static>() {}
+    is_shared::<Child>();
+    is_shared::<ChildStdin>();
+    is_shared::<ChildStdout>();
+    is_shared::<ChildStderr>();
+    fn is_sent<T: Send + Sync>() {}
+    is_sent::<Command>();
 }
 
 // ---- waiting ----
@@ -157,10 +169,24 @@ fn a_cancelled_wait_can_be_made_again() {
     });
 }
 
+/// One worker: nobody else runs the other task.
+#[test]
+fn who_asks_again_and_again_lets_the_others_run() {
+    guarded(|| {
+        runtime(1).run(|| {
+            let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+            let stdin = child.stdin.take();
+            let other = fibra_runtime::spawn(move || drop(stdin));
+            while child.try_wait().unwrap().is_none() {}
+            other.join().unwrap();
+        });
+    });
+}
+
 /// A destructor of a cancelled task asks for the end of a child that does not end.
 #[test]
 fn a_task_that_unwinds_from_a_cancellation_does_not_wait() {
-    struct Waits(Option<fibra_io::process::Child>);
+    struct Waits(Option<Child>);
     impl Drop for Waits {
         fn drop(&mut self) {
             let mut child = self.0.take().unwrap();
@@ -313,7 +339,7 @@ fn streams_come_from_std_and_go_there() {
     everywhere(|| {
         let mut theirs = std::process::Command::new("cat");
         let theirs = theirs.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut child = fibra_io::process::Child::from(theirs);
+        let mut child = Child::from(theirs);
         let stdin = std::process::ChildStdin::from(child.stdin.take().unwrap());
         let mut stdin = ChildStdin::from(OwnedFd::from(ChildStdin::from(stdin)));
         stdin.write_all(b"around").unwrap();

@@ -7,6 +7,7 @@ use std::process::{self, ExitStatus, Output};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time::deadline;
+use fibra_runtime::wait;
 
 use super::leash::Leash;
 use super::output::read_both;
@@ -77,6 +78,7 @@ impl Child {
     ///
     /// When the child was waited for by other means, by a handler of `SIGCHLD` for one.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        wait::charge();
         self.leash.try_wait()
     }
 

@@ -9,6 +9,8 @@
 //! is heard of by a descriptor of the process (`pidfd_open(2)`, Linux 5.3 and later). Where there is none, it is looked
 //! for again and again, at times up to 64 milliseconds apart.
 //!
+//! In a `select!` a child is waited for by a task that has it: the case is `join(handle)`. To cancel that task drops the child.
+//!
 //! Starting a child (`fork` and `exec`) takes its time, some tenths of a millisecond, on the thread that asks for it: what a
 //! child inherits of a thread, as the signal that it gets when that ends, must not come from a thread of the blocking pool.
 //!
