@@ -67,7 +67,7 @@ impl Local {
     }
 }
 
-/// Tasks at home on a worker that others woke. A stack of Treiber's: pushes are one compare-exchange, and since the
+/// Tasks at home on a worker that others woke or spawned. A stack of Treiber's: pushes are one compare-exchange, and since the
 /// owner takes all at once there is no ABA.
 pub(crate) struct Inbox(AtomicPtr<Header>);
 

@@ -208,3 +208,78 @@ fn sleeping_tasks_are_spread_over_the_workers() {
     assert_eq!(counts.len(), 2, "connections that trickle in settle on both workers");
     assert!(counts.iter().all(|count| *count >= 40), "{counts:?}");
 }
+
+#[test]
+fn a_task_spawned_on_a_worker_starts_and_stays_there() {
+    let _guard = hang_guard();
+    let runtime = runtime(4);
+    let handle = runtime.handle();
+    let thread_of = |worker| handle.spawn_on_worker(worker, this_thread).join().unwrap();
+    let threads: Vec<ThreadId> = (0..handle.workers()).map(thread_of).collect();
+    assert_eq!(threads.iter().collect::<HashSet<_>>().len(), 4);
+    let spawn_many = |handle: &fibra::Handle| {
+        let spawn = |number: usize| {
+            let threads = threads.clone();
+            handle.spawn_on_worker(number % 4, move || {
+                assert_eq!(this_thread(), threads[number % 4]);
+                fibra::yield_now();
+                fibra::sleep(Duration::from_micros(number as u64));
+                assert_eq!(this_thread(), threads[number % 4]);
+            })
+        };
+        let tasks: Vec<_> = (0..400).map(spawn).collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    };
+    // From a plain thread, and from tasks of its own.
+    spawn_many(&handle);
+    runtime.run(|| {
+        let spawners = [(), (), ()].map(|()| || spawn_many(&fibra::Handle::current()));
+        fibra::scope(|scope| spawners.iter().for_each(|spawn| drop(scope.spawn(spawn))));
+    });
+}
+
+#[test]
+fn a_task_spawned_on_a_worker_of_a_runtime_that_has_ended_is_cancelled() {
+    let _guard = hang_guard();
+    let runtime = runtime(2);
+    let handle = runtime.handle();
+    runtime.shutdown();
+    let (captured, dropped) = mpsc::channel::<()>();
+    let task = handle.spawn_on_worker(1, move || drop(captured));
+    assert!(task.join().unwrap_err().is_cancelled());
+    assert_eq!(dropped.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+}
+
+/// Spawners race with the end: each task either runs or is cancelled, and the runtime ends.
+#[test]
+fn tasks_spawned_on_workers_while_their_runtime_ends_run_or_are_cancelled() {
+    let _guard = hang_guard();
+    for round in 0..50 {
+        let runtime = runtime(2);
+        let handle = runtime.handle();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let spawner = {
+            let ran = Arc::clone(&ran);
+            thread::spawn(move || {
+                let spawn = |number: usize| {
+                    let ran = Arc::clone(&ran);
+                    handle.spawn_on_worker(number % 2, move || ran.fetch_add(1, Ordering::SeqCst))
+                };
+                (0..200).map(spawn).collect::<Vec<_>>()
+            })
+        };
+        if round % 2 == 0 {
+            thread::yield_now();
+        }
+        drop(runtime);
+        let joined = spawner.join().unwrap().into_iter().filter_map(|task| task.join().ok()).count();
+        assert_eq!(joined, ran.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+#[should_panic(expected = "there is no worker 2: this runtime has 2, from 0 on")]
+fn a_worker_that_is_not_there_is_named() {
+    let _guard = hang_guard();
+    drop(runtime(2).handle().spawn_on_worker(2, || ()));
+}

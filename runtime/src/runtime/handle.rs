@@ -54,6 +54,41 @@ impl Handle {
         Builder::new().spawn_on(self, f)
     }
 
+    /// Spawns a task on one worker of that runtime, the one with this number: it starts there and stays. For what there is to
+    /// be one of for each worker; other tasks are better placed by the runtime.
+    ///
+    /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
+    ///
+    /// # Panics
+    /// If there is no worker of that number; they count from 0 to less than [`workers`](Handle::workers).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::thread;
+    ///
+    /// let runtime = fibra::Runtime::builder().workers(2).build()?;
+    /// let thread = |worker| runtime.handle().spawn_on_worker(worker, || thread::current().id()).join().unwrap();
+    /// assert_eq!(thread(1), thread(1));
+    /// assert_ne!(thread(0), thread(1));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_on_worker<F, T>(&self, worker: usize, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let workers = self.workers();
+        assert!(worker < workers, "there is no worker {worker}: this runtime has {workers}, from 0 on");
+        Builder::new().spawn_on_worker(self, worker, f)
+    }
+
+    /// How many workers that runtime has.
+    pub fn workers(&self) -> usize {
+        self.shared.blocks.len()
+    }
+
     /// Runs `f` on the blocking pool of that runtime; see [`spawn_blocking`](crate::spawn_blocking).
     pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
     where
@@ -79,6 +114,6 @@ impl Handle {
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("workers", &self.shared.blocks.len()).finish_non_exhaustive()
+        f.debug_struct("Handle").field("workers", &self.workers()).finish_non_exhaustive()
     }
 }

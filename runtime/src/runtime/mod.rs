@@ -79,6 +79,19 @@ impl Shared {
         Ok(())
     }
 
+    /// The same for a task that is to run on one worker.
+    ///
+    /// # Errors
+    /// The task, un-run and uncounted.
+    pub(crate) fn inject_at(&self, index: usize, task: TaskRef) -> Result<(), TaskRef> {
+        self.admit_outside().map_err(|Ended| task)?;
+        let block = &self.blocks[index];
+        task.header().set_home(block);
+        block.inbox.push(task);
+        block.unpark_if_parked();
+        Ok(())
+    }
+
     /// Counts one more task or closure from outside the workers.
     ///
     /// # Errors

@@ -144,6 +144,23 @@ impl Builder {
         spawned.unwrap_or_else(|| off_the_runtime("spawn_local"))
     }
 
+    /// Spawns a task that starts and stays on that worker of the runtime of `handle`.
+    pub(crate) fn spawn_on_worker<F, T>(mut self, handle: &Handle, worker: usize, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.inherit();
+        let shared = handle.shared();
+        let (task, handle) = match self.admit_as(Nature::Local, shared, None, f, (), runtime::reserve_ids(1))
+        {
+            Ok(made) => made,
+            Err(handle) => return handle,
+        };
+        end_if_refused(shared, shared.inject_at(worker, task), &handle);
+        handle
+    }
+
     /// Runs `f` on the blocking pool of the current runtime.
     ///
     /// # Panics
@@ -242,12 +259,7 @@ impl Builder {
             Ok(made) => made,
             Err(handle) => return handle,
         };
-        if let Err(task) = shared.inject(task) {
-            let error = JoinError::cancelled(handle.task());
-            shared.task_ended();
-            // SAFETY: never queued, so the stage and the runtime's count are this caller's.
-            unsafe { discard_here(task, error) };
-        }
+        end_if_refused(shared, shared.inject(task), &handle);
         handle
     }
 
@@ -296,7 +308,7 @@ impl Builder {
 
     /// Makes the task, or, over the limit of tasks, a handle that says so.
     fn admit<F, T, K>(
-        mut self,
+        self,
         shared: &Shared,
         worker: Option<&Worker>,
         f: F,
@@ -308,6 +320,22 @@ impl Builder {
         K: Kin,
     {
         let nature = if self.migratable { Nature::Migratable } else { Nature::Homing };
+        self.admit_as(nature, shared, worker, f, kin, id)
+    }
+
+    fn admit_as<F, T, K>(
+        mut self,
+        nature: Nature,
+        shared: &Shared,
+        worker: Option<&Worker>,
+        f: F,
+        kin: K,
+        id: u64,
+    ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
         let admitted = shared.admit_task();
         let task = self.make(worker, f, kin, nature, id);
         // SAFETY: made with `T` just now; the handle's count goes to it.
@@ -373,6 +401,16 @@ fn may_bequeath(worker: &Worker) -> bool {
         Some(task) => task.header().present_locals().is_some_and(Locals::has_heirs),
         // A hook that runs beside the tasks.
         None => true,
+    }
+}
+
+/// Ends a task that a runtime which is ending has refused.
+fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &JoinHandle<T>) {
+    if let Err(task) = queued {
+        let error = JoinError::cancelled(handle.task());
+        shared.task_ended();
+        // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+        unsafe { discard_here(task, error) };
     }
 }
 

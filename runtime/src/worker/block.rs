@@ -18,7 +18,7 @@ use crate::watch::Run;
 
 pub(crate) struct Block {
     pub(crate) index: usize,
-    /// Started tasks of this worker that others woke.
+    /// Started tasks of this worker that others woke, and tasks that were spawned for it.
     pub(crate) inbox: queue::Inbox,
     /// Un-started tasks that others placed here; thieves may take them as well.
     pub(crate) placed: queue::Shared,
