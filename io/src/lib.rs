@@ -2,6 +2,7 @@
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub mod compat;
+mod convert;
 mod descriptor;
 mod op;
 mod pollable;

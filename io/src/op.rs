@@ -194,6 +194,14 @@ pub(crate) fn check_may_wait() -> io::Result<()> {
     }
 }
 
+/// Waits for something that nobody announces: the task, or the thread.
+pub(crate) fn pause(time: Duration) {
+    match wait::in_task() {
+        true => fibra_runtime::sleep(time),
+        false => std::thread::sleep(time),
+    }
+}
+
 /// What a blocking call ends with when the timeout of its socket has passed, on every Unix.
 fn timed_out() -> io::Error {
     io::Error::from_raw_os_error(libc::EAGAIN)

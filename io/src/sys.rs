@@ -87,8 +87,13 @@ fn transferred(n: isize) -> io::Result<usize> {
 
 /// Makes a TCP socket that does not wait in `connect`, and is not inherited by children.
 pub(crate) fn tcp_socket_nonblocking(domain: Domain) -> io::Result<Socket> {
+    stream_socket_nonblocking(domain, Some(Protocol::TCP))
+}
+
+/// The same for any family that has streams.
+pub(crate) fn stream_socket_nonblocking(domain: Domain, protocol: Option<Protocol>) -> io::Result<Socket> {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "openbsd"))]
-    return Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP));
+    return Socket::new(domain, Type::STREAM.nonblocking(), protocol);
     #[cfg(not(any(
         target_os = "linux",
         target_os = "android",
@@ -96,7 +101,7 @@ pub(crate) fn tcp_socket_nonblocking(domain: Domain) -> io::Result<Socket> {
         target_os = "openbsd"
     )))]
     {
-        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        let socket = Socket::new(domain, Type::STREAM, protocol)?;
         socket.set_nonblocking(true)?;
         Ok(socket)
     }

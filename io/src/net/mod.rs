@@ -18,7 +18,10 @@
 //! Every wait is a cancellation point. In a task that unwinds from a cancellation, an operation that would have to
 //! wait fails with [`TimedOut`](std::io::ErrorKind::TimedOut) instead.
 
+mod acceptor;
+mod options;
 mod resolve;
+mod socket;
 mod tcp;
 mod timeouts;
 
@@ -27,4 +30,4 @@ pub use std::net::{
 };
 
 pub use self::resolve::ToSocketAddrs;
-pub use self::tcp::{Incoming, IntoIncoming, TcpListener, TcpStream};
+pub use self::tcp::{Incoming, IntoIncoming, Keepalive, TcpListener, TcpSocket, TcpStream};

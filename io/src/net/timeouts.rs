@@ -1,20 +1,28 @@
-//! The read and write timeouts of one open socket.
+//! How long the reads and writes of one open socket wait.
 //!
-//! In std they are options of the open socket in the kernel, so clones share them. Our calls never block in the
+//! In std timeouts are options of the open socket in the kernel, so clones share them. Our calls never block in the
 //! kernel, so we have to keep time ourselves, and asking for the option at each wait would be one more system call. Hence
 //! they are kept here, shared by the clones that `try_clone` makes. The kernel's option is set as well, so that std types
 //! and raw descriptors made from our sockets agree; and it is read back when a socket is made from one.
+//!
+//! Deadlines stand beside them: the kernel knows none, so they are kept here alone.
 
 #![forbid(unsafe_code)]
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use crate::primitive::{AtomicU64, Ordering};
 
-/// No timeout.
+/// No timeout, no deadline.
 const NONE: u64 = 0;
+/// Makes an order-preserving unsigned number of a signed one, so that `NONE` is the farthest past.
+const SIGN: u64 = 1 << 63;
 
-/// See the [module](self). In nanoseconds, at most some 584 years.
+/// What deadlines are told from; of no meaning itself.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Timeouts {
     read: Timeout,
@@ -40,12 +48,17 @@ impl Timeouts {
 
 /// One of the two.
 #[derive(Debug, Default)]
-pub(crate) struct Timeout(AtomicU64);
+pub(crate) struct Timeout {
+    /// In nanoseconds, at most some 584 years.
+    length: AtomicU64,
+    /// In nanoseconds from `EPOCH`, either way, at most some 292 years.
+    deadline: AtomicU64,
+}
 
 impl Timeout {
     pub(crate) fn get(&self) -> Option<Duration> {
         // Relaxed: the value is all there is to it.
-        match self.0.load(Ordering::Relaxed) {
+        match self.length.load(Ordering::Relaxed) {
             NONE => None,
             nanos => Some(Duration::from_nanos(nanos)),
         }
@@ -55,6 +68,43 @@ impl Timeout {
     pub(crate) fn set(&self, timeout: Option<Duration>) {
         let nanos = timeout.map_or(NONE, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
         // Relaxed: see `get`.
-        self.0.store(nanos, Ordering::Relaxed);
+        self.length.store(nanos, Ordering::Relaxed);
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        // Relaxed: see `get`.
+        let nanos = match self.deadline.load(Ordering::Relaxed) {
+            NONE => return None,
+            nanos => (nanos ^ SIGN).cast_signed(),
+        };
+        let distance = Duration::from_nanos(nanos.unsigned_abs());
+        match nanos < 0 {
+            true => EPOCH.checked_sub(distance),
+            false => EPOCH.checked_add(distance),
+        }
+    }
+
+    pub(crate) fn set_deadline(&self, deadline: Option<Instant>) {
+        let nanos = deadline.map_or(NONE, |deadline| from_epoch(deadline).cast_unsigned() ^ SIGN);
+        // Relaxed: see `get`.
+        self.deadline.store(nanos, Ordering::Relaxed);
+    }
+
+    /// How long a wait that begins now may take.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let left = self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match (self.get(), left) {
+            (Some(timeout), Some(left)) => Some(timeout.min(left)),
+            (timeout, left) => timeout.or(left),
+        }
+    }
+}
+
+/// Nanoseconds from `EPOCH` to `at`; never the least number, which stands for none.
+fn from_epoch(at: Instant) -> i64 {
+    let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+    match at.checked_duration_since(*EPOCH) {
+        Some(after) => nanos(after),
+        None => -nanos(EPOCH.duration_since(at)),
     }
 }

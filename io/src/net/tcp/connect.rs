@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fibra_runtime::wait;
-use socket2::Domain;
+use socket2::{Domain, Socket};
 
 use super::TcpStream;
 use super::race::connect_first;
@@ -45,10 +45,19 @@ fn connect_in_turn(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 
 /// Connects to one address, within `timeout` if there is one.
 pub(super) fn connect_to(address: SocketAddr, timeout: Option<Duration>) -> io::Result<TcpStream> {
+    connect_with(sys::tcp_socket_nonblocking(Domain::for_address(address))?, address, timeout)
+}
+
+/// The same with a socket that is there already.
+pub(super) fn connect_with(
+    socket: Socket,
+    address: SocketAddr,
+    timeout: Option<Duration>,
+) -> io::Result<TcpStream> {
     if timeout.is_some_and(|timeout| timeout.is_zero()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout"));
     }
-    match Connecting::start(address)?.within(timeout)? {
+    match Connecting::start_with(socket, address)?.within(timeout)? {
         Outcome::Connected(stream) => Ok(stream),
         Outcome::Pending(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connection timed out")),
     }
@@ -67,7 +76,11 @@ pub(super) enum Outcome {
 impl Connecting {
     /// Asks.
     pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
-        let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
+        Connecting::start_with(sys::tcp_socket_nonblocking(Domain::for_address(address))?, address)
+    }
+
+    fn start_with(socket: Socket, address: SocketAddr) -> io::Result<Connecting> {
+        socket.set_nonblocking(true)?;
         match socket.connect(&address.into()) {
             Err(error) if !is_under_way(&error) => Err(error),
             _ => Ok(Connecting(TcpStream::fresh(socket.into()))),

@@ -1,12 +1,15 @@
 //! TCP: a listener, a stream, and how a stream comes to be.
 
 mod connect;
-mod convert;
 mod incoming;
+mod keepalive;
 mod listener;
 mod race;
+mod socket;
 mod stream;
 
 pub use self::incoming::{Incoming, IntoIncoming};
+pub use self::keepalive::Keepalive;
 pub use self::listener::TcpListener;
+pub use self::socket::TcpSocket;
 pub use self::stream::TcpStream;

@@ -1,0 +1,132 @@
+//! To and from std's types and bare descriptors, and std's traits: the same for every type that owns a descriptor.
+//!
+//! Whatever leaves is deregistered first, and behaves as if std had made it; whatever comes keeps the mode and the timeouts
+//! that it has. A type of ours is a newtype of something that [`Wraps`] its counterpart in std.
+
+use std::fmt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use crate::net::{TcpListener, TcpStream};
+
+/// What stands behind a type of ours: it owns a value of std's type `S`.
+pub(crate) trait Wraps<S: AsFd> {
+    /// Takes a value of whatever history.
+    fn adopt(inner: S) -> Self;
+
+    /// Deregisters, and gives std's value away, in the mode that the user has asked for.
+    fn into_std(self) -> S;
+
+    /// The descriptor for the user, who may clone it.
+    fn expose(&self) -> &S;
+}
+
+/// Conversions to and from std's types and descriptors, and std's `Debug`.
+macro_rules! std_conversions {
+    ($($ours:ident from $std:ty,)+) => {$(
+        impl From<$std> for $ours {
+            fn from(inner: $std) -> $ours {
+                $ours(Wraps::adopt(inner))
+            }
+        }
+
+        impl From<$ours> for $std {
+            fn from(ours: $ours) -> $std {
+                ours.0.into_std()
+            }
+        }
+
+        impl From<OwnedFd> for $ours {
+            fn from(fd: OwnedFd) -> $ours {
+                <$std>::from(fd).into()
+            }
+        }
+
+        impl From<$ours> for OwnedFd {
+            fn from(ours: $ours) -> OwnedFd {
+                ours.0.into_std().into()
+            }
+        }
+
+        impl AsFd for $ours {
+            fn as_fd(&self) -> BorrowedFd<'_> {
+                self.0.expose().as_fd()
+            }
+        }
+
+        impl AsRawFd for $ours {
+            fn as_raw_fd(&self) -> RawFd {
+                self.0.expose().as_raw_fd()
+            }
+        }
+
+        impl IntoRawFd for $ours {
+            fn into_raw_fd(self) -> RawFd {
+                self.0.into_std().into_raw_fd()
+            }
+        }
+
+        impl FromRawFd for $ours {
+            unsafe fn from_raw_fd(fd: RawFd) -> $ours {
+                // SAFETY: the caller's promise is the same: the descriptor is open, and nobody else's.
+                unsafe { <$std>::from_raw_fd(fd) }.into()
+            }
+        }
+
+        impl fmt::Debug for $ours {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )+};
+}
+std_conversions! {
+    TcpStream from std::net::TcpStream,
+    TcpListener from std::net::TcpListener,
+}
+
+/// `Read` for the type and for a shared reference to it.
+macro_rules! reads {
+    ($ours:ident) => {
+        $crate::convert::reads!(@for $ours);
+        $crate::convert::reads!(@for &$ours);
+    };
+    (@for $reader:ty) => {
+        impl std::io::Read for $reader {
+            #[inline]
+            fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+                self.0.read(buf)
+            }
+
+            fn read_vectored(&mut self, bufs: &mut [std::io::IoSliceMut<'_>]) -> std::io::Result<usize> {
+                self.0.read_vectored(bufs)
+            }
+        }
+    };
+}
+
+/// `Write` for the type and for a shared reference to it.
+macro_rules! writes {
+    ($ours:ident) => {
+        $crate::convert::writes!(@for $ours);
+        $crate::convert::writes!(@for &$ours);
+    };
+    (@for $writer:ty) => {
+        impl std::io::Write for $writer {
+            #[inline]
+            fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+                self.0.write(buf)
+            }
+
+            fn write_vectored(&mut self, bufs: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
+                self.0.write_vectored(bufs)
+            }
+
+            #[inline]
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use {reads, writes};

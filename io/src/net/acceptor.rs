@@ -1,0 +1,146 @@
+//! A listening socket: what the listeners of every family are made of.
+//!
+//! `accept(2)` has no flag that keeps it from waiting, so the descriptor itself is always non-blocking, and what the user has
+//! wished for is kept beside it.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use fibra_runtime::wait;
+use socket2::SockRef;
+
+use crate::convert::Wraps;
+use crate::descriptor::Descriptor;
+use crate::op::{self, Attempt};
+use crate::readiness::Direction;
+
+/// The shortest wait of an accept that has found no descriptor left; it doubles each time in a row.
+const PAUSE: Duration = Duration::from_millis(1);
+/// How often it doubles: up to 16 milliseconds.
+const PAUSE_DOUBLINGS: u32 = 4;
+
+/// See the [module](self).
+pub(crate) struct Acceptor<L: AsFd> {
+    io: Descriptor<L>,
+    /// True once the descriptor may have a clone somewhere that changes the mode which all of them share. From then
+    /// on the mode is set before each accept, one system call more, so that a clone turned blocking elsewhere does
+    /// not stop a worker. (A clone that is turned between that call and the accept still does, until the next
+    /// connection comes.)
+    shared: AtomicBool,
+    /// Accepts in a row that found no descriptor left.
+    exhausted: AtomicU32,
+}
+
+impl<L: AsFd> Acceptor<L> {
+    /// Takes a listener that is new.
+    pub(crate) fn fresh(inner: L) -> io::Result<Acceptor<L>> {
+        SockRef::from(&inner).set_nonblocking(true)?;
+        Ok(Acceptor::new(inner, false, false))
+    }
+
+    fn new(inner: L, nonblocking: bool, shared: bool) -> Acceptor<L> {
+        let io = Descriptor::new(inner, nonblocking);
+        Acceptor { io, shared: AtomicBool::new(shared), exhausted: AtomicU32::new(0) }
+    }
+
+    pub(crate) fn std(&self) -> &L {
+        self.io.inner()
+    }
+
+    pub(crate) fn try_clone(&self) -> io::Result<Acceptor<L>>
+    where
+        L: From<OwnedFd>,
+    {
+        let clone = L::from(self.expose().as_fd().try_clone_to_owned()?);
+        Ok(Acceptor::new(clone, self.io.is_nonblocking(), true))
+    }
+
+    pub(crate) fn set_nonblocking(&self, nonblocking: bool) {
+        self.io.set_nonblocking(nonblocking);
+    }
+
+    pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        SockRef::from(self.std()).take_error()
+    }
+
+    /// Waits for what `accept` of std's listener gives. The new descriptor is not inherited by children; it is left in
+    /// blocking mode, which no call of ours minds, so that it is what std would have made when it leaves us.
+    pub(crate) fn accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
+        let call = || self.try_accept(&accept).map(Attempt::Done);
+        let accepted = self.io.run(Direction::Read, || None, call);
+        match &accepted {
+            // Relaxed: a count that sets the length of a pause.
+            Ok(_) if self.exhausted.load(Ordering::Relaxed) != 0 => {
+                self.exhausted.store(0, Ordering::Relaxed)
+            }
+            Err(error) if is_exhaustion(error) => self.pause(),
+            _ => {}
+        }
+        accepted
+    }
+
+    /// One accept that does not wait.
+    fn try_accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
+        // Relaxed: see `expose`.
+        if self.shared.load(Ordering::Relaxed) {
+            SockRef::from(self.std()).set_nonblocking(true)?;
+        }
+        loop {
+            match accept(self.std()) {
+                Err(error) if was_given_up(&error) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Lets the tasks run that would close descriptors.
+    #[cold]
+    fn pause(&self) {
+        // Relaxed: see `accept`.
+        let before = self.exhausted.fetch_add(1, Ordering::Relaxed);
+        if !self.io.is_nonblocking() && !wait::unwinds_from_cancel() {
+            op::pause(PAUSE * (1 << before.min(PAUSE_DOUBLINGS)));
+        }
+    }
+}
+
+/// A connection that ended while it stood in the queue.
+fn was_given_up(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionAborted || error.raw_os_error() == Some(libc::EPROTO)
+}
+
+/// No descriptor or no memory left: a state that passes when others close theirs.
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
+impl<L: AsFd> Wraps<L> for Acceptor<L> {
+    /// The mode that std would obey is read from it. It becomes non-blocking at the first accept.
+    fn adopt(inner: L) -> Acceptor<L> {
+        let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
+        Acceptor::new(inner, nonblocking, true)
+    }
+
+    fn into_std(self) -> L {
+        // It fails only on what is no open descriptor, and then there is nothing to put into a mode.
+        let _ = SockRef::from(self.std()).set_nonblocking(self.io.is_nonblocking());
+        self.io.into_inner()
+    }
+
+    fn expose(&self) -> &L {
+        // Relaxed: whoever changes the mode through a clone and expects an accept to know of it synchronises with it.
+        self.shared.store(true, Ordering::Relaxed);
+        self.std()
+    }
+}
+
+impl<L: AsFd + fmt::Debug> fmt::Debug for Acceptor<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.io.fmt(f)
+    }
+}

@@ -1,0 +1,279 @@
+//! The methods that sockets have in common, said once.
+//!
+//! A type lists itself in each macro whose methods it has, and owns a [`Socket`](super::socket::Socket) as its only field, or
+//! for the options something else with an `option` that gives socket2's view of it.
+
+/// Clones, timeouts, deadlines and the mode of a socket that reads and writes.
+macro_rules! handle_methods {
+    ($ours:ident) => {
+        impl $ours {
+            /// Makes a second handle of the same socket, with a descriptor of its own. Both share the timeouts, the deadlines
+            /// and the options.
+            ///
+            /// # Errors
+            ///
+            /// When the process has no descriptor left.
+            pub fn try_clone(&self) -> std::io::Result<$ours> {
+                self.0.try_clone().map($ours)
+            }
+
+            /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has waited that long
+            /// fails with `WouldBlock`, as in std on every Unix. A read that waits already keeps the timeout that it
+            /// started with.
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` if the timeout is zero.
+            pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
+                self.0.set_read_timeout(timeout)
+            }
+
+            /// Sets how long a write waits for room; otherwise as [`set_read_timeout`](Self::set_read_timeout).
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` if the timeout is zero.
+            pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
+                self.0.set_write_timeout(timeout)
+            }
+
+            /// Gives the read timeout, as it was set.
+            ///
+            /// # Errors
+            ///
+            /// None; the type is std's.
+            pub fn read_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
+                Ok(self.0.timeouts().read().get())
+            }
+
+            /// Gives the write timeout, as it was set.
+            ///
+            /// # Errors
+            ///
+            /// None; the type is std's.
+            pub fn write_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
+                Ok(self.0.timeouts().write().get())
+            }
+
+            /// Sets the moment until which reads wait, all of them together: a bound for a whole request, however many
+            /// reads it takes. `None`, the default, is for ever.
+            ///
+            /// A read that would wait beyond it fails with `WouldBlock`, as with a timeout; if there is a timeout as well,
+            /// whichever comes first counts. What is there already is read at any time, and a read that waits already keeps
+            /// the deadline that it started with. std has no such thing: what leaves for std leaves it behind.
+            pub fn set_read_deadline(&self, deadline: Option<std::time::Instant>) {
+                self.0.timeouts().read().set_deadline(deadline);
+            }
+
+            /// Sets the moment until which writes wait; otherwise as [`set_read_deadline`](Self::set_read_deadline).
+            pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
+                self.0.timeouts().write().set_deadline(deadline);
+            }
+
+            /// Gives the moment until which reads wait.
+            pub fn read_deadline(&self) -> Option<std::time::Instant> {
+                self.0.timeouts().read().deadline()
+            }
+
+            /// Gives the moment until which writes wait.
+            pub fn write_deadline(&self) -> Option<std::time::Instant> {
+                self.0.timeouts().write().deadline()
+            }
+
+            /// Takes the pending error of the socket away (`SO_ERROR`).
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
+                self.0.option().take_error()
+            }
+
+            /// Makes calls through this handle fail with `WouldBlock` instead of waiting, or wait again. The mode of the
+            /// descriptor follows, for whoever uses it raw.
+            ///
+            /// # Errors
+            ///
+            /// What `fcntl(2)` says.
+            pub fn set_nonblocking(&self, nonblocking: bool) -> std::io::Result<()> {
+                self.0.set_nonblocking(nonblocking)
+            }
+
+            fn option(&self) -> socket2::SockRef<'_> {
+                self.0.option()
+            }
+        }
+
+        $crate::net::options::buffer_methods!($ours);
+    };
+}
+
+/// The sizes of a socket's buffers.
+macro_rules! buffer_methods {
+    ($ours:ident) => {
+        impl $ours {
+            /// Sets how many bytes the system keeps that have come and were not read (`SO_RCVBUF`). Linux doubles the number,
+            /// to have room for its own records, and caps it at `net.core.rmem_max`.
+            ///
+            /// # Errors
+            ///
+            /// What `setsockopt(2)` says.
+            pub fn set_recv_buffer_size(&self, bytes: usize) -> std::io::Result<()> {
+                self.option().set_recv_buffer_size(bytes)
+            }
+
+            /// Gives the size of the buffer for what has come, as the system has it.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn recv_buffer_size(&self) -> std::io::Result<usize> {
+                self.option().recv_buffer_size()
+            }
+
+            /// Sets how many bytes the system keeps that are to be sent (`SO_SNDBUF`). Linux doubles the number, and caps it
+            /// at `net.core.wmem_max`.
+            ///
+            /// # Errors
+            ///
+            /// What `setsockopt(2)` says.
+            pub fn set_send_buffer_size(&self, bytes: usize) -> std::io::Result<()> {
+                self.option().set_send_buffer_size(bytes)
+            }
+
+            /// Gives the size of the buffer for what is to be sent, as the system has it.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn send_buffer_size(&self) -> std::io::Result<usize> {
+                self.option().send_buffer_size()
+            }
+        }
+    };
+}
+
+/// The options of a TCP socket.
+macro_rules! tcp_methods {
+    ($ours:ident) => {
+        impl $ours {
+            /// Sets how long closing the last handle goes on trying to deliver what is unsent (`SO_LINGER`, whole seconds).
+            /// Zero throws it away and resets the connection. Closing with a linger time may block the thread.
+            ///
+            /// # Errors
+            ///
+            /// What `setsockopt(2)` says.
+            pub fn set_linger(&self, linger: Option<std::time::Duration>) -> std::io::Result<()> {
+                self.option().set_linger(linger)
+            }
+
+            /// Gives the linger time, if one is set.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn linger(&self) -> std::io::Result<Option<std::time::Duration>> {
+                self.option().linger()
+            }
+
+            /// Sets whether and how a silent peer is asked if it is still there (`SO_KEEPALIVE`). One that does not answer
+            /// ends the connection with an error.
+            ///
+            /// # Errors
+            ///
+            /// What `setsockopt(2)` says.
+            pub fn set_keepalive(&self, keepalive: Option<$crate::net::Keepalive>) -> std::io::Result<()> {
+                $crate::net::Keepalive::set(self.option(), keepalive)
+            }
+
+            /// Gives how a silent peer is asked, with every field filled in; `None` if it is not.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn keepalive(&self) -> std::io::Result<Option<$crate::net::Keepalive>> {
+                $crate::net::Keepalive::of(self.option())
+            }
+
+            /// Sets `TCP_NODELAY`: send small packets at once instead of collecting them (Nagle's algorithm).
+            ///
+            /// # Errors
+            ///
+            /// What `setsockopt(2)` says.
+            pub fn set_nodelay(&self, nodelay: bool) -> std::io::Result<()> {
+                self.option().set_tcp_nodelay(nodelay)
+            }
+
+            /// Tells whether `TCP_NODELAY` is set.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn nodelay(&self) -> std::io::Result<bool> {
+                self.option().tcp_nodelay()
+            }
+        }
+    };
+}
+
+/// The time to live.
+macro_rules! ttl_methods {
+    ($ours:ident) => {
+        impl $ours {
+            /// Sets the time to live of the packets sent from here, in hops.
+            ///
+            /// # Errors
+            ///
+            /// What `setsockopt(2)` says.
+            pub fn set_ttl(&self, ttl: u32) -> std::io::Result<()> {
+                self.0.std().set_ttl(ttl)
+            }
+
+            /// Gives the time to live, in hops.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn ttl(&self) -> std::io::Result<u32> {
+                self.0.std().ttl()
+            }
+        }
+    };
+}
+
+/// What the listeners of every family have in common.
+macro_rules! listener_methods {
+    ($ours:ident) => {
+        impl $ours {
+            /// Makes a second handle of the same listener, with a descriptor of its own.
+            ///
+            /// # Errors
+            ///
+            /// When the process has no descriptor left.
+            pub fn try_clone(&self) -> std::io::Result<$ours> {
+                self.0.try_clone().map($ours)
+            }
+
+            /// Takes the pending error of the socket away (`SO_ERROR`).
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
+                self.0.take_error()
+            }
+
+            /// Makes `accept` through this handle fail with `WouldBlock` instead of waiting, or wait again.
+            ///
+            /// # Errors
+            ///
+            /// None; the type is std's.
+            pub fn set_nonblocking(&self, nonblocking: bool) -> std::io::Result<()> {
+                self.0.set_nonblocking(nonblocking);
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use {buffer_methods, handle_methods, listener_methods, tcp_methods, ttl_methods};

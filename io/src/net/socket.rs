@@ -1,0 +1,185 @@
+//! An open socket: what streams and datagram sockets of every family are made of.
+//!
+//! A descriptor that tasks can wait for, and how long they wait. The doors differ in names and addresses; the transfers are
+//! here, those of streams in this file and those of datagrams in `datagram.rs`.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use libc::c_int;
+use socket2::SockRef;
+
+use super::timeouts::Timeouts;
+use crate::convert::Wraps;
+use crate::descriptor::Descriptor;
+use crate::op::Attempt;
+use crate::readiness::Direction;
+use crate::sys;
+
+/// The shortest timeout that the kernel's option can hold; a shorter one would be none.
+const SHORTEST: Duration = Duration::from_micros(1);
+
+/// See the [module](self).
+pub(crate) struct Socket<S: AsFd> {
+    io: Descriptor<S>,
+    timeouts: Arc<Timeouts>,
+}
+
+impl<S: AsFd> Socket<S> {
+    /// Takes a socket that is new, so that it has no timeouts and is not to be non-blocking.
+    pub(crate) fn fresh(inner: S) -> Socket<S> {
+        Socket { io: Descriptor::new(inner, false), timeouts: Arc::default() }
+    }
+
+    /// The std value, for everything that neither waits nor changes hands.
+    pub(crate) fn std(&self) -> &S {
+        self.io.inner()
+    }
+
+    pub(crate) fn io(&self) -> &Descriptor<S> {
+        &self.io
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.io.fd()
+    }
+
+    /// The options of the socket.
+    pub(crate) fn option(&self) -> SockRef<'_> {
+        SockRef::from(self.std())
+    }
+
+    pub(crate) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    pub(crate) fn try_clone(&self) -> io::Result<Socket<S>>
+    where
+        S: From<OwnedFd>,
+    {
+        let clone = S::from(self.fd().try_clone_to_owned()?);
+        let io = Descriptor::new(clone, self.io.is_nonblocking());
+        Ok(Socket { io, timeouts: Arc::clone(&self.timeouts) })
+    }
+
+    pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.option().set_read_timeout(for_kernel(timeout)?)?;
+        self.timeouts.read().set(timeout);
+        Ok(())
+    }
+
+    pub(crate) fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.option().set_write_timeout(for_kernel(timeout)?)?;
+        self.timeouts.write().set(timeout);
+        Ok(())
+    }
+
+    pub(crate) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.option().set_nonblocking(nonblocking)?;
+        self.io.set_nonblocking(nonblocking);
+        Ok(())
+    }
+
+    /// Runs a call that brings something here; waits as long as a read may.
+    #[inline]
+    pub(crate) fn receive<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
+        self.io.run(Direction::Read, || self.timeouts.read().left(), call)
+    }
+
+    /// Runs a call that takes something away; waits as long as a write may.
+    #[inline]
+    pub(crate) fn dispatch<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
+        self.io.run(Direction::Write, || self.timeouts.write().left(), call)
+    }
+
+    /// Receives and leaves what it has received where it is; otherwise waits as a read does.
+    pub(crate) fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.receive_whole(buf, libc::MSG_PEEK)
+    }
+
+    /// Receives; a short count proves nothing.
+    #[inline]
+    pub(crate) fn receive_whole(&self, buf: &mut [u8], flags: c_int) -> io::Result<usize> {
+        self.receive(|| sys::recv(self.fd(), buf, flags).map(Attempt::Done))
+    }
+}
+
+/// A socket of std's that carries a stream of bytes.
+pub(crate) trait ByteStream: AsFd {
+    /// True if a read that fills a part of its buffer has emptied the socket, unless the readiness word says otherwise.
+    const SHORT_READ_DRAINS: bool;
+}
+
+impl ByteStream for std::net::TcpStream {
+    const SHORT_READ_DRAINS: bool = true;
+}
+
+impl<S: ByteStream> Socket<S> {
+    #[inline]
+    pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.receive(|| sys::recv(self.fd(), buf, 0).map(|n| Self::have_read(n, buf.len())))
+    }
+
+    pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let len = sys::total(bufs.iter().map(|buf| buf.len()));
+        self.receive(|| sys::recv_vectored(self.fd(), bufs).map(|n| Self::have_read(n, len)))
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
+        self.dispatch(|| sys::send(self.fd(), buf).map(|n| Attempt::written(n, buf.len())))
+    }
+
+    pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        let len = sys::total(bufs.iter().map(|buf| buf.len()));
+        self.dispatch(|| sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len)))
+    }
+
+    #[inline]
+    fn have_read(n: usize, len: usize) -> Attempt<usize> {
+        match S::SHORT_READ_DRAINS {
+            true => Attempt::read(n, len),
+            false => Attempt::Done(n),
+        }
+    }
+}
+
+/// A timeout as the kernel's option takes it, which has zero for none.
+fn for_kernel(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
+    match timeout {
+        Some(Duration::ZERO) => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout"))
+        }
+        timeout => Ok(timeout.map(|timeout| timeout.max(SHORTEST))),
+    }
+}
+
+impl<S: AsFd> Wraps<S> for Socket<S> {
+    /// The mode and the timeouts that std would obey are read from it.
+    fn adopt(inner: S) -> Socket<S> {
+        let option = SockRef::from(&inner);
+        let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
+        let timeouts = Timeouts::new(timeout(option.read_timeout()), timeout(option.write_timeout()));
+        let nonblocking = option.nonblocking().unwrap_or(false);
+        Socket { io: Descriptor::new(inner, nonblocking), timeouts: Arc::new(timeouts) }
+    }
+
+    fn into_std(self) -> S {
+        self.io.into_inner()
+    }
+
+    fn expose(&self) -> &S {
+        self.std()
+    }
+}
+
+impl<S: AsFd + fmt::Debug> fmt::Debug for Socket<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.io.fmt(f)
+    }
+}

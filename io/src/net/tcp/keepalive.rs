@@ -1,0 +1,61 @@
+//! How a silent peer is asked whether it is still there.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+
+/// Says how a TCP connection over which nothing comes is probed. A field that is `None` is left to the system.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use fibra_io::net::{Keepalive, TcpListener, TcpStream};
+///
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let stream = TcpStream::connect(listener.local_addr()?)?;
+/// assert_eq!(stream.keepalive()?, None);
+/// stream.set_keepalive(Some(Keepalive { idle: Some(Duration::from_secs(30)), ..Keepalive::default() }))?;
+/// assert_eq!(stream.keepalive()?.unwrap().idle, Some(Duration::from_secs(30)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keepalive {
+    /// How long nothing has come before the first probe, in whole seconds.
+    pub idle: Option<Duration>,
+    /// How long between two probes, in whole seconds.
+    pub interval: Option<Duration>,
+    /// After how many probes without an answer the connection ends.
+    pub probes: Option<u32>,
+}
+
+impl Keepalive {
+    pub(crate) fn set(option: SockRef<'_>, keepalive: Option<Keepalive>) -> io::Result<()> {
+        let Some(keepalive) = keepalive else { return option.set_keepalive(false) };
+        let mut wish = TcpKeepalive::new();
+        if let Some(idle) = keepalive.idle {
+            wish = wish.with_time(idle);
+        }
+        if let Some(interval) = keepalive.interval {
+            wish = wish.with_interval(interval);
+        }
+        if let Some(probes) = keepalive.probes {
+            wish = wish.with_retries(probes);
+        }
+        option.set_tcp_keepalive(&wish)
+    }
+
+    pub(crate) fn of(option: SockRef<'_>) -> io::Result<Option<Keepalive>> {
+        if !option.keepalive()? {
+            return Ok(None);
+        }
+        Ok(Some(Keepalive {
+            idle: Some(option.tcp_keepalive_time()?),
+            interval: Some(option.tcp_keepalive_interval()?),
+            probes: Some(option.tcp_keepalive_retries()?),
+        }))
+    }
+}

@@ -1,0 +1,218 @@
+//! A socket before it listens or connects.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use socket2::{Domain, SockRef, Socket};
+
+use super::connect::connect_with;
+use super::{TcpListener, TcpStream};
+use crate::net::options::{buffer_methods, tcp_methods};
+use crate::sys;
+
+/// Is a TCP socket that neither listens nor connects yet: for what has to be set before it does.
+///
+/// Options that are not here can be set on its descriptor, by socket2 for one. On Linux the connections that a listener
+/// accepts inherit its options.
+///
+/// # Examples
+///
+/// A connection from a port of one's choice:
+///
+/// ```
+/// use fibra_io::net::{TcpListener, TcpSocket};
+///
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let socket = TcpSocket::v4()?;
+/// socket.bind("127.0.0.2:0".parse().unwrap())?;
+/// let stream = socket.connect(listener.local_addr()?)?;
+/// assert_eq!(stream.local_addr()?.ip().to_string(), "127.0.0.2");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Two listeners on one port, between which the system divides the connections:
+///
+/// ```
+/// use fibra_io::net::{SocketAddr, TcpListener, TcpSocket};
+///
+/// let listen = |address: SocketAddr| -> std::io::Result<TcpListener> {
+///     let socket = TcpSocket::v4()?;
+///     socket.set_reuse_port(true)?;
+///     socket.bind(address)?;
+///     socket.listen(1024)
+/// };
+/// let first = listen("127.0.0.1:0".parse().unwrap())?;
+/// let second = listen(first.local_addr()?)?;
+/// assert_eq!(first.local_addr()?, second.local_addr()?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TcpSocket(Socket);
+
+buffer_methods!(TcpSocket);
+tcp_methods!(TcpSocket);
+
+impl TcpSocket {
+    /// Makes a socket for IPv4.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no descriptor left.
+    pub fn v4() -> io::Result<TcpSocket> {
+        TcpSocket::for_family(Domain::IPV4)
+    }
+
+    /// Makes a socket for IPv6.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no descriptor left, or the system no IPv6.
+    pub fn v6() -> io::Result<TcpSocket> {
+        TcpSocket::for_family(Domain::IPV6)
+    }
+
+    pub(super) fn for_family(family: Domain) -> io::Result<TcpSocket> {
+        sys::tcp_socket_nonblocking(family).map(TcpSocket)
+    }
+
+    fn option(&self) -> SockRef<'_> {
+        SockRef::from(&self.0)
+    }
+
+    /// Sets `SO_REUSEADDR`: bind although connections of a former listener linger on that port.
+    /// [`TcpListener::bind`] does it.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_reuse_address(&self, reuse: bool) -> io::Result<()> {
+        self.0.set_reuse_address(reuse)
+    }
+
+    /// Tells whether `SO_REUSEADDR` is set.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn reuse_address(&self) -> io::Result<bool> {
+        self.0.reuse_address()
+    }
+
+    /// Sets `SO_REUSEPORT`: several listeners may have one port if each of them asks for it, and the system divides the
+    /// connections between them.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
+        self.0.set_reuse_port(reuse)
+    }
+
+    /// Tells whether `SO_REUSEPORT` is set.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn reuse_port(&self) -> io::Result<bool> {
+        self.0.reuse_port()
+    }
+
+    /// Sets `IPV6_V6ONLY`: leave IPv4 to others.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_only_v6(&self, only_v6: bool) -> io::Result<()> {
+        self.0.set_only_v6(only_v6)
+    }
+
+    /// Tells whether `IPV6_V6ONLY` is set.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn only_v6(&self) -> io::Result<bool> {
+        self.0.only_v6()
+    }
+
+    /// Takes an address for this end; port 0 asks for a free one.
+    ///
+    /// # Errors
+    ///
+    /// What `bind(2)` says.
+    pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        self.0.bind(&address.into())
+    }
+
+    /// Gives the address of this end.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockname(2)` says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let not_ip = || io::Error::new(io::ErrorKind::InvalidInput, "the socket is of another family");
+        self.0.local_addr()?.as_socket().ok_or_else(not_ip)
+    }
+
+    /// Listens: at most `backlog` connections wait to be accepted.
+    ///
+    /// # Errors
+    ///
+    /// What `listen(2)` says.
+    pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+        self.0.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        TcpListener::fresh(self.0.into())
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for the outcome is a cancellation point; the socket is closed.
+    ///
+    /// # Errors
+    ///
+    /// What `connect(2)` says, or what becomes of it.
+    pub fn connect(self, address: SocketAddr) -> io::Result<TcpStream> {
+        connect_with(self.0, address, None)
+    }
+
+    /// Opens a connection within `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpSocket::connect).
+    pub fn connect_timeout(self, address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+        connect_with(self.0, address, Some(timeout))
+    }
+}
+
+impl From<OwnedFd> for TcpSocket {
+    /// Takes a socket that neither listens nor connects.
+    fn from(fd: OwnedFd) -> TcpSocket {
+        TcpSocket(fd.into())
+    }
+}
+
+impl From<TcpSocket> for OwnedFd {
+    /// The descriptor is in non-blocking mode.
+    fn from(socket: TcpSocket) -> OwnedFd {
+        socket.0.into()
+    }
+}
+
+impl AsFd for TcpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for TcpSocket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
