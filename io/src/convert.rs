@@ -6,7 +6,8 @@
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-use crate::net::{TcpListener, TcpStream};
+use crate::io::{PipeReader, PipeWriter};
+use crate::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 
 /// What stands behind a type of ours: it owns a value of std's type `S`.
 pub(crate) trait Wraps<S: AsFd> {
@@ -82,6 +83,12 @@ macro_rules! std_conversions {
 std_conversions! {
     TcpStream from std::net::TcpStream,
     TcpListener from std::net::TcpListener,
+    UdpSocket from std::net::UdpSocket,
+    UnixStream from std::os::unix::net::UnixStream,
+    UnixListener from std::os::unix::net::UnixListener,
+    UnixDatagram from std::os::unix::net::UnixDatagram,
+    PipeReader from std::io::PipeReader,
+    PipeWriter from std::io::PipeWriter,
 }
 
 /// `Read` for the type and for a shared reference to it.

@@ -12,6 +12,7 @@ mod readiness;
 mod source;
 mod sys;
 
+pub mod io;
 pub mod net;
 pub mod os;
 pub mod process;

@@ -31,7 +31,7 @@ use crate::readiness::{Clearing, Direction, Edge};
 use crate::sys;
 
 /// The longest that one closure on the blocking pool waits, and so the longest that a cancel goes unseen there.
-const SLICE: Duration = Duration::from_millis(100);
+pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
 /// What a system call achieved.
 pub(crate) enum Attempt<T> {

@@ -2,8 +2,9 @@
 //!
 //! What a backend owes:
 //!
-//! * transfers that never wait, whatever the mode of the descriptor ([`recv`], [`recv_vectored`], [`send`],
-//!   [`send_vectored`]), and never raise `SIGPIPE`;
+//! * transfers of sockets that never wait, whatever the mode of the descriptor ([`recv`], [`recv_vectored`], [`send`],
+//!   [`send_vectored`], [`recv_from`], [`send_to`]), and never raise `SIGPIPE`;
+//! * the same for pipes, by a flag of the call or by their mode ([`pipe`]);
 //! * a wait for one descriptor, level-triggered, with a timeout ([`wait_for`]);
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
 
@@ -17,6 +18,10 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use crate::readiness::Direction;
 
 pub(crate) mod process;
+mod datagram;
+pub(crate) mod pipe;
+
+pub(crate) use datagram::{lacks_room_of_its_own, recv_from, send_to};
 
 /// Where writing into a closed connection raises a signal, and cannot be told not to by the call, the socket itself
 /// has to be told: the `connect` and `accept` of socket2 do.

@@ -1,4 +1,4 @@
-//! TCP, as in [`std::net`], for tasks.
+//! TCP and UDP, as in [`std::net`], and the sockets of [`std::os::unix::net`], for tasks.
 //!
 //! A program ports by changing `use std::net` to `use fibra::net`: the same names, signatures, traits and error kinds. The
 //! address types are std's own. [`ToSocketAddrs`] is a trait of ours with std's shape and std's implementations,
@@ -19,11 +19,14 @@
 //! wait fails with [`TimedOut`](std::io::ErrorKind::TimedOut) instead.
 
 mod acceptor;
+mod datagram;
 mod options;
 mod resolve;
 mod socket;
 mod tcp;
 mod timeouts;
+mod udp;
+pub(crate) mod unix;
 
 pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
@@ -31,3 +34,5 @@ pub use std::net::{
 
 pub use self::resolve::ToSocketAddrs;
 pub use self::tcp::{Incoming, IntoIncoming, Keepalive, TcpListener, TcpSocket, TcpStream};
+pub use self::udp::UdpSocket;
+pub use self::unix::{UnixDatagram, UnixListener, UnixStream};

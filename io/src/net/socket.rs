@@ -119,6 +119,11 @@ impl ByteStream for std::net::TcpStream {
     const SHORT_READ_DRAINS: bool = true;
 }
 
+impl ByteStream for std::os::unix::net::UnixStream {
+    /// A read stops short between the bytes of two senders, and where descriptors were sent along.
+    const SHORT_READ_DRAINS: bool = false;
+}
+
 impl<S: ByteStream> Socket<S> {
     #[inline]
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {

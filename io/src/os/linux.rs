@@ -3,7 +3,11 @@
 /// Additions to [`net`](crate::net).
 pub mod net {
     use std::io;
+    #[cfg(target_os = "android")]
+    pub use std::os::android::net::SocketAddrExt;
     use std::os::fd::AsFd;
+    #[cfg(target_os = "linux")]
+    pub use std::os::linux::net::SocketAddrExt;
 
     use crate::net::TcpStream;
     use crate::sys::quickack;

@@ -2,3 +2,4 @@
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub mod linux;
+pub mod unix;

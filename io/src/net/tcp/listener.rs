@@ -16,7 +16,7 @@ use crate::net::resolve::try_each;
 /// Connections that the kernel keeps for a listener before someone accepts them. std asks for 128, which one turn of a
 /// busy worker can fill, and an overflow costs a client a second. Linux cuts this to `net.core.somaxconn`, whose
 /// default is the same number.
-const BACKLOG: u32 = 4096;
+pub(super) const BACKLOG: u32 = 4096;
 
 /// Accepts TCP connections: [`std::net::TcpListener`], for tasks.
 ///

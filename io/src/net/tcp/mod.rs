@@ -5,6 +5,7 @@ mod incoming;
 mod keepalive;
 mod listener;
 mod race;
+mod serve;
 mod socket;
 mod stream;
 

@@ -103,7 +103,7 @@ impl TcpSocket {
     }
 
     /// Sets `SO_REUSEPORT`: several listeners may have one port if each of them asks for it, and the system divides the
-    /// connections between them.
+    /// connections between them. See [`TcpListener::serve_on_each_worker`].
     ///
     /// # Errors
     ///

@@ -1,0 +1,92 @@
+//! A listener for each worker.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fibra_runtime::{Handle, JoinHandle};
+use socket2::Domain;
+
+use super::listener::BACKLOG;
+use super::{TcpListener, TcpSocket};
+use crate::net::ToSocketAddrs;
+use crate::net::resolve::try_each;
+
+impl TcpListener {
+    /// Serves one port by a listener for each worker of the current runtime, with `SO_REUSEPORT`: `serve` runs once on every
+    /// worker, in a task that stays there.
+    ///
+    /// The system divides the connections between the listeners by their addresses, so an accept wakes one worker and not all
+    /// of them; but it does not know which worker is busy, and a connection waits for the one that it was given to. With few
+    /// connections, or such as differ much in what they cost, one listener and many workers do better. A connection stays on
+    /// the worker that accepted it if it is served by [`spawn_local`](fibra_runtime::spawn_local).
+    ///
+    /// The address is given once all listeners are there. The tasks end when `serve` returns, or are cancelled with the
+    /// runtime.
+    ///
+    /// # Panics
+    ///
+    /// Off a runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](TcpListener::bind); also if another program has the port without `SO_REUSEPORT`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// use fibra_io::net::{TcpListener, TcpStream};
+    ///
+    /// let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(2).build()?;
+    /// runtime.run(|| -> std::io::Result<()> {
+    ///     let (address, tasks) = TcpListener::serve_on_each_worker("127.0.0.1:0", |listener| {
+    ///         for mut stream in listener.incoming().flatten() {
+    ///             fibra_runtime::spawn_local(move || stream.write_all(b"hello"));
+    ///         }
+    ///     })?;
+    ///     assert_eq!(tasks.len(), 2);
+    ///     let mut greeting = String::new();
+    ///     TcpStream::connect(address)?.read_to_string(&mut greeting)?;
+    ///     assert_eq!(greeting, "hello");
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn serve_on_each_worker<A, F, T>(addr: A, serve: F) -> io::Result<(SocketAddr, Vec<JoinHandle<T>>)>
+    where
+        A: ToSocketAddrs,
+        F: Fn(TcpListener) -> T + Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let runtime = Handle::current();
+        let listeners = try_each(addr, |address| bind_shared(address, runtime.workers()))?;
+        let address = listeners[0].local_addr()?;
+        let serve = Arc::new(serve);
+        let start = |(worker, listener)| {
+            let serve = Arc::clone(&serve);
+            runtime.spawn_on_worker(worker, move || serve(listener))
+        };
+        Ok((address, listeners.into_iter().enumerate().map(start).collect()))
+    }
+}
+
+/// So many listeners on one port; at least one.
+fn bind_shared(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
+    let first = bind_one(address)?;
+    // If the port was left to the system, the others take the one that it has chosen.
+    let address = first.local_addr()?;
+    let others = (1..count).map(|_| bind_one(address));
+    std::iter::once(Ok(first)).chain(others).collect()
+}
+
+fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpSocket::for_family(Domain::for_address(address))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}

@@ -1,0 +1,263 @@
+//! UDP: std's methods, one by one.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use socket2::SockAddr;
+
+use super::ToSocketAddrs;
+use super::options::{handle_methods, ttl_methods};
+use super::resolve::try_each;
+use super::socket::Socket;
+
+/// Is a UDP socket: [`std::net::UdpSocket`], for tasks.
+///
+/// Receiving puts the task to sleep until a message comes, sending until there is room, which is rarely lacking; in a plain
+/// thread they block it. Any number of tasks may do either at once.
+///
+/// # Fairness
+///
+/// Tasks that wait to receive from one socket are all woken by a message, and compete for it.
+///
+/// # Differences from std
+///
+/// * [`set_nonblocking`](UdpSocket::set_nonblocking) is the wish of this value alone; a clone has its own, which it
+///   takes over when it is made.
+/// * Timeouts are shared by clones, as in std, if [`try_clone`](UdpSocket::try_clone) made them; a clone made by other
+///   means has the ones it was made with.
+/// * Deadlines and the sizes of the buffers are additions.
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::net::UdpSocket;
+///
+/// let server = UdpSocket::bind("127.0.0.1:0")?;
+/// let client = UdpSocket::bind("127.0.0.1:0")?;
+/// client.connect(server.local_addr()?)?;
+/// client.send(b"ping")?;
+/// let mut buf = [0; 16];
+/// let (len, from) = server.recv_from(&mut buf)?;
+/// assert_eq!((&buf[..len], from), (&b"ping"[..], client.local_addr()?));
+/// server.send_to(b"pong", from)?;
+/// assert_eq!(client.recv(&mut buf)?, 4);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct UdpSocket(pub(crate) Socket<net::UdpSocket>);
+
+handle_methods!(UdpSocket);
+ttl_methods!(UdpSocket);
+
+impl UdpSocket {
+    /// Binds a new socket to the first of the addresses that can be bound.
+    ///
+    /// Port 0 asks the system for a free port, which [`local_addr`](UdpSocket::local_addr) then tells.
+    ///
+    /// # Errors
+    ///
+    /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
+    pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<UdpSocket> {
+        try_each(addr, |address| net::UdpSocket::bind(address).map(|socket| UdpSocket(Socket::fresh(socket))))
+    }
+
+    /// Fixes the address that [`send`](UdpSocket::send) sends to and that messages are received from, to the first of the
+    /// addresses with which that works. It never waits: nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
+    pub fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
+        try_each(addr, |address| self.0.std().connect(address))
+    }
+
+    /// Gives the address that the socket is connected to.
+    ///
+    /// # Errors
+    ///
+    /// `NotConnected` if it is not.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().peer_addr()
+    }
+
+    /// Gives the address that the socket is bound to.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockname(2)` says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().local_addr()
+    }
+
+    /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    ///
+    /// What `recvfrom(2)` says.
+    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        with_address(self.0.receive_from(buf, 0)?)
+    }
+
+    /// The same without taking the message away, so that the next call gets it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_from`](UdpSocket::recv_from).
+    pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        with_address(self.0.receive_from(buf, libc::MSG_PEEK)?)
+    }
+
+    /// Sends a message to the first of the addresses.
+    ///
+    /// # Errors
+    ///
+    /// What `sendto(2)` says, or the lookup; `InvalidInput` if there is no address.
+    pub fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], addr: A) -> io::Result<usize> {
+        let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "no addresses to send data to");
+        let address = addr.to_socket_addrs()?.next().ok_or_else(no_address)?;
+        self.0.send_message_to(buf, &address.into())
+    }
+
+    /// Waits for a message from the address that the socket is connected to, and gives its length. What does not fit into
+    /// the buffer is lost.
+    ///
+    /// # Errors
+    ///
+    /// What `recv(2)` says: `ConnectionRefused`, for one, when nobody has the port that an earlier message was sent to.
+    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.receive_message(buf)
+    }
+
+    /// The same without taking the message away, so that the next call gets it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](UdpSocket::recv).
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.peek(buf)
+    }
+
+    /// Sends a message to the address that the socket is connected to.
+    ///
+    /// # Errors
+    ///
+    /// What `send(2)` says.
+    pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
+        self.0.send_message(buf)
+    }
+
+    /// Allows messages to broadcast addresses, or forbids them.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
+        self.0.std().set_broadcast(broadcast)
+    }
+
+    /// Tells whether messages to broadcast addresses are allowed.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn broadcast(&self) -> io::Result<bool> {
+        self.0.std().broadcast()
+    }
+
+    /// Sets whether messages to IPv4 groups come back to this machine.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_multicast_loop_v4(&self, multicast_loop_v4: bool) -> io::Result<()> {
+        self.0.std().set_multicast_loop_v4(multicast_loop_v4)
+    }
+
+    /// Tells whether messages to IPv4 groups come back to this machine.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn multicast_loop_v4(&self) -> io::Result<bool> {
+        self.0.std().multicast_loop_v4()
+    }
+
+    /// Sets the time to live of messages to IPv4 groups, in hops.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_multicast_ttl_v4(&self, multicast_ttl_v4: u32) -> io::Result<()> {
+        self.0.std().set_multicast_ttl_v4(multicast_ttl_v4)
+    }
+
+    /// Gives the time to live of messages to IPv4 groups, in hops.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn multicast_ttl_v4(&self) -> io::Result<u32> {
+        self.0.std().multicast_ttl_v4()
+    }
+
+    /// Sets whether messages to IPv6 groups come back to this machine.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_multicast_loop_v6(&self, multicast_loop_v6: bool) -> io::Result<()> {
+        self.0.std().set_multicast_loop_v6(multicast_loop_v6)
+    }
+
+    /// Tells whether messages to IPv6 groups come back to this machine.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn multicast_loop_v6(&self) -> io::Result<bool> {
+        self.0.std().multicast_loop_v6()
+    }
+
+    /// Joins an IPv4 group on the interface that has that address; the unspecified one leaves the choice to the system.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn join_multicast_v4(&self, multiaddr: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
+        self.0.std().join_multicast_v4(multiaddr, interface)
+    }
+
+    /// Joins an IPv6 group on the interface with that number; zero leaves the choice to the system.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn join_multicast_v6(&self, multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.0.std().join_multicast_v6(multiaddr, interface)
+    }
+
+    /// Leaves a group that was joined by [`join_multicast_v4`](UdpSocket::join_multicast_v4).
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn leave_multicast_v4(&self, multiaddr: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
+        self.0.std().leave_multicast_v4(multiaddr, interface)
+    }
+
+    /// Leaves a group that was joined by [`join_multicast_v6`](UdpSocket::join_multicast_v6).
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn leave_multicast_v6(&self, multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.0.std().leave_multicast_v6(multiaddr, interface)
+    }
+}
+
+/// The address of a sender as std has it.
+fn with_address((len, from): (usize, SockAddr)) -> io::Result<(usize, SocketAddr)> {
+    let not_ip = || io::Error::new(io::ErrorKind::InvalidInput, "the socket is of another family");
+    Ok((len, from.as_socket().ok_or_else(not_ip)?))
+}

@@ -1,0 +1,277 @@
+//! Datagrams: std's methods, one by one; and the wait for a receiver whose queue is full.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::{self, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use socket2::{SockAddr, SockRef};
+
+use super::address;
+use crate::descriptor::Descriptor;
+use crate::net::options::handle_methods;
+use crate::net::socket::Socket;
+use crate::op::Attempt;
+use crate::readiness::Direction;
+use crate::sys;
+
+/// Is a socket for messages within this machine: [`std::os::unix::net::UnixDatagram`], for tasks.
+///
+/// Messages are neither lost nor reordered: sending puts the task to sleep while the receiver's queue is full, receiving until
+/// a message comes; in a plain thread they block it. Any number of tasks may do either at once. The file at the path stays
+/// when the socket is dropped, as with std.
+///
+/// # Fairness
+///
+/// Tasks that wait to receive from one socket are all woken by a message, and compete for it.
+///
+/// # Differences from std
+///
+/// * [`set_nonblocking`](UnixDatagram::set_nonblocking) is the wish of this value alone; a clone has its own, which it
+///   takes over when it is made.
+/// * Timeouts are shared by clones, as in std, if [`try_clone`](UnixDatagram::try_clone) made them; a clone made by other
+///   means has the ones it was made with.
+/// * A sender with a path of 108 bytes, which no type of std lets one bind, is taken for an unnamed one.
+/// * [`peek`](UnixDatagram::peek) and [`peek_from`](UnixDatagram::peek_from) are not stable in std yet. Deadlines and the sizes
+///   of the buffers are additions.
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::net::UnixDatagram;
+///
+/// let (here, there) = UnixDatagram::pair()?;
+/// here.send(b"one")?;
+/// here.send(b"two")?;
+/// let mut buf = [0; 16];
+/// assert_eq!(there.recv(&mut buf)?, 3);
+/// assert_eq!(&buf[..3], b"one");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct UnixDatagram(pub(crate) Socket<net::UnixDatagram>);
+
+handle_methods!(UnixDatagram);
+
+impl UnixDatagram {
+    /// Binds a new socket to a path, at which there must be no file.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse` if there is one, `InvalidInput` if the path is too long for an address, and what `bind(2)` says.
+    pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixDatagram> {
+        net::UnixDatagram::bind(path).map(UnixDatagram::fresh)
+    }
+
+    /// The same with an address, which may be an abstract name.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](UnixDatagram::bind).
+    pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixDatagram> {
+        net::UnixDatagram::bind_addr(socket_addr).map(UnixDatagram::fresh)
+    }
+
+    /// Makes a socket without an address: it can send, and receive if it is connected by [`pair`](UnixDatagram::pair) only.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no descriptor left.
+    pub fn unbound() -> io::Result<UnixDatagram> {
+        net::UnixDatagram::unbound().map(UnixDatagram::fresh)
+    }
+
+    /// Makes two sockets that are connected with each other.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no descriptor left.
+    pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
+        let (one, other) = net::UnixDatagram::pair()?;
+        Ok((UnixDatagram::fresh(one), UnixDatagram::fresh(other)))
+    }
+
+    fn fresh(inner: net::UnixDatagram) -> UnixDatagram {
+        UnixDatagram(Socket::fresh(inner))
+    }
+
+    /// Fixes the receiver of [`send`](UnixDatagram::send), which is then the only one that messages are received from. It never
+    /// waits.
+    ///
+    /// # Errors
+    ///
+    /// What `connect(2)` says; `InvalidInput` if the path is too long for an address.
+    pub fn connect<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
+        self.0.std().connect(path)
+    }
+
+    /// The same with an address, which may be an abstract name.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](UnixDatagram::connect).
+    pub fn connect_addr(&self, socket_addr: &SocketAddr) -> io::Result<()> {
+        self.0.std().connect_addr(socket_addr)
+    }
+
+    /// Gives the address that the socket is bound to.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockname(2)` says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().local_addr()
+    }
+
+    /// Gives the address that the socket is connected to.
+    ///
+    /// # Errors
+    ///
+    /// `NotConnected` if it is not.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().peer_addr()
+    }
+
+    /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    ///
+    /// What `recvfrom(2)` says.
+    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        with_address(self.0.receive_from(buf, 0)?)
+    }
+
+    /// The same without taking the message away, so that the next call gets it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_from`](UnixDatagram::recv_from).
+    pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        with_address(self.0.receive_from(buf, libc::MSG_PEEK)?)
+    }
+
+    /// Waits for a message, and gives its length. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    ///
+    /// What `recv(2)` says.
+    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.receive_message(buf)
+    }
+
+    /// The same without taking the message away, so that the next call gets it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](UnixDatagram::recv).
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.peek(buf)
+    }
+
+    /// Sends a message to the socket at a path. If its queue is full, waits until there is room in it.
+    ///
+    /// # Errors
+    ///
+    /// `ConnectionRefused` if nobody has that path any more, `InvalidInput` if it is too long for an address, and what
+    /// `sendto(2)` says.
+    pub fn send_to<P: AsRef<Path>>(&self, buf: &[u8], path: P) -> io::Result<usize> {
+        self.send_to_addr(buf, &SocketAddr::from_pathname(path)?)
+    }
+
+    /// The same with an address, which may be an abstract name.
+    ///
+    /// # Errors
+    ///
+    /// As [`send_to`](UnixDatagram::send_to).
+    pub fn send_to_addr(&self, buf: &[u8], socket_addr: &SocketAddr) -> io::Result<usize> {
+        let receiver = address::to_raw(socket_addr)?;
+        match self.send_unless_full(buf, &receiver, || self.0.timeouts().write().left())? {
+            Some(sent) => Ok(sent),
+            None => self.send_when_not_full(buf, &receiver),
+        }
+    }
+
+    /// Sends a message to the socket that this one is connected to. If its queue is full, waits until there is room in it.
+    ///
+    /// # Errors
+    ///
+    /// What `send(2)` says.
+    pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
+        self.0.send_message(buf)
+    }
+
+    /// Ends one direction or both, for all clones. Whoever waits in that direction, through whichever clone, wakes: a receiver
+    /// gets a message of no bytes, a sender an error.
+    ///
+    /// # Errors
+    ///
+    /// `NotConnected` if the socket is not connected.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.std().shutdown(how)
+    }
+
+    /// Sends unless the receiver's queue is full: `None`. Waits for room in this socket.
+    fn send_unless_full(
+        &self,
+        buf: &[u8],
+        receiver: &SockAddr,
+        timeout: impl Fn() -> Option<Duration>,
+    ) -> io::Result<Option<usize>> {
+        let waits = !self.0.io().is_nonblocking();
+        self.0.io().run(Direction::Write, timeout, || match sys::send_to(self.0.fd(), buf, receiver) {
+            Err(error) if waits && is_would_block(&error) && !sys::lacks_room_of_its_own(self.0.fd())? => {
+                Ok(Attempt::Done(None))
+            }
+            outcome => outcome.map(|sent| Attempt::Done(Some(sent))),
+        })
+    }
+
+    /// The same until it succeeds. No event of this socket tells when the queue has room again, since it is not connected
+    /// to its owner: a socket that is hears of it, so one is made for the wait.
+    #[cold]
+    fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
+        let deadline = self.0.timeouts().write().left().and_then(|left| Instant::now().checked_add(left));
+        let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        loop {
+            let outlook = wait_for_room_at(receiver, left)?;
+            match (self.send_unless_full(buf, receiver, left)?, outlook) {
+                (Some(sent), _) => return Ok(sent),
+                (None, Outlook::Good) => {}
+                (None, Outlook::Bad(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+/// What a wait for room has come to.
+enum Outlook {
+    /// There is room, or was a moment ago.
+    Good,
+    /// It cannot be waited for. What that means to a message, sending one will tell; otherwise this is the error.
+    Bad(io::Error),
+}
+
+/// Waits until the queue of a receiver has room.
+fn wait_for_room_at(receiver: &SockAddr, timeout: impl Fn() -> Option<Duration>) -> io::Result<Outlook> {
+    let probe = Descriptor::new(net::UnixDatagram::unbound()?, false);
+    if let Err(error) = SockRef::from(probe.inner()).connect(receiver) {
+        return Ok(Outlook::Bad(error));
+    }
+    probe.run(Direction::Write, timeout, || {
+        match sys::wait_for(probe.fd(), Direction::Write, Some(Instant::now()))? {
+            true => Ok(Attempt::Done(Outlook::Good)),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    })
+}
+
+fn is_would_block(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// The address of a sender as std has it.
+fn with_address((len, from): (usize, SockAddr)) -> io::Result<(usize, SocketAddr)> {
+    Ok((len, address::to_std(&from)?))
+}

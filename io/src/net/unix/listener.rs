@@ -1,0 +1,119 @@
+//! The listener: std's methods, one by one.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::iter::FusedIterator;
+use std::os::unix::net::{self, SocketAddr};
+use std::path::Path;
+
+use super::UnixStream;
+use crate::net::acceptor::Acceptor;
+use crate::net::options::listener_methods;
+
+/// Accepts connections from this machine: [`std::os::unix::net::UnixListener`], for tasks.
+///
+/// [`accept`](UnixListener::accept) puts the task to sleep until somebody connects; in a plain thread it blocks it. The file
+/// at the path stays when the listener is dropped, as with std.
+///
+/// # Fairness
+///
+/// Tasks that wait on one listener are all woken by a connection, and compete for it.
+///
+/// # Differences from std
+///
+/// * [`set_nonblocking`](UnixListener::set_nonblocking) is the wish of this value alone; a clone has its own, which it
+///   takes over when it is made. The descriptor itself is non-blocking, as that of a
+///   [`TcpListener`](crate::net::TcpListener) is, with what follows from it.
+/// * An `accept` that finds no descriptor left waits for some milliseconds before it says so.
+///
+/// # Examples
+///
+/// ```
+/// use std::os::linux::net::SocketAddrExt;
+/// use fibra_io::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+///
+/// let address = SocketAddr::from_abstract_name(format!("example of {}", std::process::id()))?;
+/// let listener = UnixListener::bind_addr(&address)?;
+/// let client = UnixStream::connect_addr(&address)?;
+/// let (server, from) = listener.accept()?;
+/// assert!(from.is_unnamed() && client.peer_addr()?.as_abstract_name() == address.as_abstract_name());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct UnixListener(pub(crate) Acceptor<net::UnixListener>);
+
+listener_methods!(UnixListener);
+
+impl UnixListener {
+    /// Binds a new listener to a path, at which there must be no file.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse` if there is one, `InvalidInput` if the path is too long for an address, and what `bind(2)` says.
+    pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixListener> {
+        Acceptor::fresh(net::UnixListener::bind(path)?).map(UnixListener)
+    }
+
+    /// The same with an address, which may be an abstract name.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](UnixListener::bind).
+    pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixListener> {
+        Acceptor::fresh(net::UnixListener::bind_addr(socket_addr)?).map(UnixListener)
+    }
+
+    /// Waits for the next connection, and gives it with the address of its other end, which mostly is unnamed.
+    ///
+    /// # Errors
+    ///
+    /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
+    pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let (stream, peer) = self.0.accept(net::UnixListener::accept)?;
+        Ok((UnixStream::fresh(stream), peer))
+    }
+
+    /// Gives the address that the listener is bound to.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockname(2)` says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().local_addr()
+    }
+
+    /// Gives the connections one after the other: [`accept`](UnixListener::accept) as an iterator that never ends.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming { listener: self }
+    }
+}
+
+impl<'a> IntoIterator for &'a UnixListener {
+    type Item = io::Result<UnixStream>;
+    type IntoIter = Incoming<'a>;
+
+    fn into_iter(self) -> Incoming<'a> {
+        self.incoming()
+    }
+}
+
+/// Gives the connections of a listener, one after the other, for ever: made by [`UnixListener::incoming`].
+#[derive(Debug)]
+#[must_use = "iterators are lazy and do nothing unless consumed"]
+pub struct Incoming<'a> {
+    listener: &'a UnixListener,
+}
+
+impl Iterator for Incoming<'_> {
+    type Item = io::Result<UnixStream>;
+
+    fn next(&mut self) -> Option<io::Result<UnixStream>> {
+        Some(self.listener.accept().map(|(stream, _peer)| stream))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::MAX, None)
+    }
+}
+
+impl FusedIterator for Incoming<'_> {}

@@ -1,0 +1,13 @@
+//! Sockets of the Unix family, as in [`std::os::unix::net`].
+
+mod address;
+mod connect;
+mod datagram;
+mod listener;
+mod stream;
+
+pub use std::os::unix::net::SocketAddr;
+
+pub use self::datagram::UnixDatagram;
+pub use self::listener::{Incoming, UnixListener};
+pub use self::stream::UnixStream;

@@ -1,0 +1,127 @@
+//! The stream: std's methods, one by one.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::{self, SocketAddr};
+use std::path::Path;
+
+use super::connect::connect;
+use crate::convert::{reads, writes};
+use crate::net::options::handle_methods;
+use crate::net::socket::Socket;
+
+/// Is one end of a connection within this machine: [`std::os::unix::net::UnixStream`], for tasks.
+///
+/// Reading and writing put the task to sleep, never the thread; in a plain thread they block it. Dropping the stream closes
+/// it. Reading and writing are independent, and any number of tasks may do either at once through `&UnixStream`.
+///
+/// # Fairness
+///
+/// Tasks that wait to read one stream are all woken when something arrives, and compete for it.
+///
+/// # Differences from std
+///
+/// * [`set_nonblocking`](UnixStream::set_nonblocking) is the wish of this value alone; a clone has its own, which it
+///   takes over when it is made.
+/// * Timeouts are shared by clones, as in std, if [`try_clone`](UnixStream::try_clone) made them; a clone made by other
+///   means has the ones it was made with.
+/// * [`peek`](UnixStream::peek) is not stable in std yet. Deadlines and the sizes of the buffers are additions.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use fibra_io::net::UnixStream;
+///
+/// let (mut here, mut there) = UnixStream::pair()?;
+/// here.write_all(b"hello")?;
+/// drop(here);
+/// let mut greeting = String::new();
+/// there.read_to_string(&mut greeting)?;
+/// assert_eq!(greeting, "hello");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct UnixStream(pub(crate) Socket<net::UnixStream>);
+
+handle_methods!(UnixStream);
+reads!(UnixStream);
+writes!(UnixStream);
+
+impl UnixStream {
+    /// Opens a connection to the listener at a path. If its queue is full, waits until there is room in it.
+    ///
+    /// # Cancellation
+    ///
+    /// That wait is a cancellation point, which is reached ten times a second.
+    ///
+    /// # Errors
+    ///
+    /// `ConnectionRefused` if nobody listens there any more, `InvalidInput` if the path is too long for an address, and what
+    /// `connect(2)` says.
+    pub fn connect<P: AsRef<Path>>(path: P) -> io::Result<UnixStream> {
+        UnixStream::connect_addr(&SocketAddr::from_pathname(path)?)
+    }
+
+    /// The same with an address, which may be an abstract name.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](UnixStream::connect).
+    pub fn connect_addr(socket_addr: &SocketAddr) -> io::Result<UnixStream> {
+        connect(socket_addr).map(UnixStream::fresh)
+    }
+
+    /// Makes two streams that are connected with each other.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no descriptor left.
+    pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
+        let (one, other) = net::UnixStream::pair()?;
+        Ok((UnixStream::fresh(one), UnixStream::fresh(other)))
+    }
+
+    /// Takes a stream that is new, so that it has no timeouts and is not to be non-blocking.
+    pub(super) fn fresh(inner: net::UnixStream) -> UnixStream {
+        UnixStream(Socket::fresh(inner))
+    }
+
+    /// Gives the address of this end.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockname(2)` says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().local_addr()
+    }
+
+    /// Gives the address of the other end.
+    ///
+    /// # Errors
+    ///
+    /// What `getpeername(2)` says.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.std().peer_addr()
+    }
+
+    /// Ends one direction of the connection or both, for all clones. Whoever waits in that direction, through whichever
+    /// clone, wakes: a reader reads the end of the stream, a writer gets an error.
+    ///
+    /// # Errors
+    ///
+    /// What `shutdown(2)` says.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.std().shutdown(how)
+    }
+
+    /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.
+    ///
+    /// # Errors
+    ///
+    /// As a read.
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.peek(buf)
+    }
+}

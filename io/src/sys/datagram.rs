@@ -1,0 +1,49 @@
+//! Messages with addresses.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::c_int;
+use socket2::{SockAddr, SockRef};
+
+use super::{MAX_BYTES, NO_SIGNAL, transferred};
+
+/// Receives one message and the address of its sender, without waiting. `extra` is added to the flags (`MSG_PEEK`).
+pub(crate) fn recv_from(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Result<(usize, SockAddr)> {
+    let len = buf.len().min(MAX_BYTES);
+    let flags = libc::MSG_DONTWAIT | extra;
+    // SAFETY: `recvfrom(2)` initialises the address and its length as the family demands, or leaves both alone and
+    // says that the length is zero.
+    unsafe {
+        SockAddr::try_init(|address, length| {
+            // SAFETY: the descriptor is borrowed, so it is open; the buffer is writable for `len` bytes, the address for
+            // `length`, and all of them outlive the call.
+            let n =
+                libc::recvfrom(fd.as_raw_fd(), buf.as_mut_ptr().cast(), len, flags, address.cast(), length);
+            transferred(n)
+        })
+    }
+}
+
+/// Sends one message to an address, without waiting.
+pub(crate) fn send_to(fd: BorrowedFd<'_>, buf: &[u8], address: &SockAddr) -> io::Result<usize> {
+    SockRef::from(&fd).send_to_with_flags(buf, address, libc::MSG_DONTWAIT | NO_SIGNAL)
+}
+
+/// True if a message that was refused lacked room in its own socket; else the receiver's queue was full.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn lacks_room_of_its_own(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut unread: c_int = 0;
+    // SAFETY: the descriptor is borrowed, so it is open; the request writes one `int`, which outlives the call.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &mut unread) };
+    match done {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(usize::try_from(unread).unwrap_or(0) >= SockRef::from(&fd).send_buffer_size()?),
+    }
+}
+
+/// Elsewhere the receiver's queue is the sender's room.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn lacks_room_of_its_own(_fd: BorrowedFd<'_>) -> io::Result<bool> {
+    Ok(true)
+}
