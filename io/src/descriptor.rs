@@ -20,13 +20,25 @@ pub(crate) struct Descriptor<S: AsFd> {
     link: Link,
     /// The user's wish: fail instead of waiting. Our own, not the open file's mode, which clones share.
     nonblocking: AtomicBool,
+    /// See [`recheck_writes`](Descriptor::recheck_writes).
+    rechecks_writes: bool,
     inner: S,
 }
 
 impl<S: AsFd> Descriptor<S> {
     pub(crate) fn new(inner: S, nonblocking: bool) -> Descriptor<S> {
         let link = Link { source: Arc::new(Source::new()), fd: inner.as_fd().as_raw_fd() };
-        Descriptor { link, nonblocking: AtomicBool::new(nonblocking), inner }
+        Descriptor { link, nonblocking: AtomicBool::new(nonblocking), rechecks_writes: false, inner }
+    }
+
+    /// Lets a wait to write look again by itself now and then: for what the kernel does not tell.
+    pub(crate) fn recheck_writes(mut self, recheck: bool) -> Descriptor<S> {
+        self.rechecks_writes = recheck;
+        self
+    }
+
+    pub(crate) fn rechecks_writes(&self) -> bool {
+        self.rechecks_writes
     }
 
     /// The std value, for everything that neither waits nor changes hands.

@@ -33,6 +33,9 @@ use crate::sys;
 /// The longest that one closure on the blocking pool waits, and so the longest that a cancel goes unseen there.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
+/// How long a wait to write relies on being told, where there is something that nobody tells.
+const RECHECK: Duration = Duration::from_millis(250);
+
 /// What a system call achieved.
 pub(crate) enum Attempt<T> {
     /// It did its work; another one may find more.
@@ -127,6 +130,22 @@ impl<S: AsFd> Descriptor<S> {
     #[cold]
     #[inline(never)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+        if direction == Direction::Write && self.rechecks_writes() {
+            let recheck = Instant::now() + RECHECK;
+            if deadline.is_none_or(|deadline| deadline > recheck) {
+                return match self.wait_to_be_told(direction, Some(recheck)) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        self.heard(direction);
+                        Ok(())
+                    }
+                    outcome => outcome,
+                };
+            }
+        }
+        self.wait_to_be_told(direction, deadline)
+    }
+
+    fn wait_to_be_told(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         if !wait::in_task() {
             return self.wait_in_place(direction, deadline);
         }
@@ -177,7 +196,8 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Notes what a poll has said. Nobody else needs waking: the reactor hears of it by itself.
+    /// Notes what a poll has said, or that the call is worth another try. Nobody else needs waking: the reactor hears of it
+    /// by itself.
     fn heard(&self, direction: Direction) {
         self.source().readiness().edge(Edge::new().ready(direction, true));
     }

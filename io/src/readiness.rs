@@ -123,6 +123,11 @@ impl Snapshot {
         self.0 & direction.bit() != 0
     }
 
+    /// True if one half of the connection is known to have ended, or an error was signalled.
+    pub(crate) fn is_hung_up(self) -> bool {
+        self.0 & HUNG_UP != 0
+    }
+
     fn is_sticky(self) -> bool {
         self.0 & STICKY_MASK != 0
     }

@@ -12,7 +12,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use libc::c_int;
+use libc::{c_int, c_short};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::readiness::Direction;
@@ -21,7 +21,7 @@ pub(crate) mod process;
 mod datagram;
 pub(crate) mod pipe;
 
-pub(crate) use datagram::{lacks_room_of_its_own, recv_from, send_to};
+pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
 
 /// Where writing into a closed connection raises a signal, and cannot be told not to by the call, the socket itself
 /// has to be told: the `connect` and `accept` of socket2 do.
@@ -139,9 +139,9 @@ pub(crate) fn wait_for(
     loop {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         match poll(fd.as_raw_fd(), events, left) {
-            Ok(true) => return Ok(true),
-            Ok(false) if left.is_some_and(|left| left.is_zero()) => return Ok(false),
-            Ok(false) => {}
+            Ok(0) if left.is_some_and(|left| left.is_zero()) => return Ok(false),
+            Ok(0) => {}
+            Ok(_) => return Ok(true),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -152,15 +152,15 @@ pub(crate) fn wait_for(
 /// system has no such call; then the caller has to round.
 pub(crate) fn wait_readable_briefly(fd: &impl AsRawFd, timeout: Duration) -> io::Result<bool> {
     if cfg!(any(target_os = "linux", target_os = "android", target_os = "freebsd")) {
-        poll(fd.as_raw_fd(), libc::POLLIN, Some(timeout)).map(|_ready| true)
+        poll(fd.as_raw_fd(), libc::POLLIN, Some(timeout)).map(|_events| true)
     } else {
         Ok(false)
     }
 }
 
-/// `ppoll(2)`: one look, which ends early when a signal comes (`Interrupted`).
+/// `ppoll(2)`: one look, which ends early when a signal comes (`Interrupted`). Gives the events, none if the time has passed.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-fn poll(fd: RawFd, events: libc::c_short, timeout: Option<Duration>) -> io::Result<bool> {
+fn poll(fd: RawFd, events: c_short, timeout: Option<Duration>) -> io::Result<c_short> {
     let mut entry = libc::pollfd { fd, events, revents: 0 };
     let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -172,19 +172,19 @@ fn poll(fd: RawFd, events: libc::c_short, timeout: Option<Duration>) -> io::Resu
     // signals as they are. Both outlive the call.
     match unsafe { libc::ppoll(&mut entry, 1, timeout, std::ptr::null()) } {
         -1 => Err(io::Error::last_os_error()),
-        n => Ok(n > 0),
+        _ => Ok(entry.revents),
     }
 }
 
 /// `poll(2)`: the same in whole milliseconds, rounded up.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-fn poll(fd: RawFd, events: libc::c_short, timeout: Option<Duration>) -> io::Result<bool> {
+fn poll(fd: RawFd, events: c_short, timeout: Option<Duration>) -> io::Result<c_short> {
     let mut entry = libc::pollfd { fd, events, revents: 0 };
     let millis = timeout
         .map_or(-1, |timeout| c_int::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX));
     // SAFETY: there is one entry, writable, and it outlives the call.
     match unsafe { libc::poll(&mut entry, 1, millis) } {
         -1 => Err(io::Error::last_os_error()),
-        n => Ok(n > 0),
+        _ => Ok(entry.revents),
     }
 }

@@ -11,7 +11,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use libc::c_int;
 use socket2::SockRef;
 
 use super::timeouts::Timeouts;
@@ -30,10 +29,46 @@ pub(crate) struct Socket<S: AsFd> {
     timeouts: Arc<Timeouts>,
 }
 
-impl<S: AsFd> Socket<S> {
+/// What has to be known of one of std's types to wait for it.
+pub(crate) trait Kind: AsFd {
+    /// True if a read that fills a part of its buffer has emptied the socket, unless the readiness word says otherwise.
+    const SHORT_READ_DRAINS: bool;
+    /// True if who waits to write is told when its direction was shut down, here or by the peer.
+    const WRITERS_HEAR_OF_SHUTDOWN: bool;
+}
+
+impl Kind for std::net::TcpStream {
+    const SHORT_READ_DRAINS: bool = true;
+    const WRITERS_HEAR_OF_SHUTDOWN: bool = true;
+}
+
+impl Kind for std::net::UdpSocket {
+    const SHORT_READ_DRAINS: bool = false;
+    const WRITERS_HEAR_OF_SHUTDOWN: bool = true;
+}
+
+impl Kind for std::os::unix::net::UnixStream {
+    /// A read stops short between the bytes of two senders, and where descriptors were sent along.
+    const SHORT_READ_DRAINS: bool = false;
+    /// Linux wakes a blocked `write`, but neither `poll` nor `epoll` calls a full socket writable for it.
+    const WRITERS_HEAR_OF_SHUTDOWN: bool = false;
+}
+
+impl Kind for std::os::unix::net::UnixDatagram {
+    const SHORT_READ_DRAINS: bool = false;
+    /// As for streams.
+    const WRITERS_HEAR_OF_SHUTDOWN: bool = false;
+}
+
+impl<S: Kind> Socket<S> {
     /// Takes a socket that is new, so that it has no timeouts and is not to be non-blocking.
     pub(crate) fn fresh(inner: S) -> Socket<S> {
-        Socket { io: Descriptor::new(inner, false), timeouts: Arc::default() }
+        Socket::new(inner, false, Arc::default())
+    }
+
+    fn new(inner: S, nonblocking: bool, timeouts: Arc<Timeouts>) -> Socket<S> {
+        let io = Descriptor::new(inner, nonblocking).recheck_writes(!S::WRITERS_HEAR_OF_SHUTDOWN);
+        Socket { io, timeouts }
     }
 
     /// The std value, for everything that neither waits nor changes hands.
@@ -63,8 +98,7 @@ impl<S: AsFd> Socket<S> {
         S: From<OwnedFd>,
     {
         let clone = S::from(self.fd().try_clone_to_owned()?);
-        let io = Descriptor::new(clone, self.io.is_nonblocking());
-        Ok(Socket { io, timeouts: Arc::clone(&self.timeouts) })
+        Ok(Socket::new(clone, self.io.is_nonblocking(), Arc::clone(&self.timeouts)))
     }
 
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
@@ -96,38 +130,18 @@ impl<S: AsFd> Socket<S> {
     pub(crate) fn dispatch<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
         self.io.run(Direction::Write, || self.timeouts.write().left(), call)
     }
-
-    /// Receives and leaves what it has received where it is; otherwise waits as a read does.
-    pub(crate) fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.receive_whole(buf, libc::MSG_PEEK)
-    }
-
-    /// Receives; a short count proves nothing.
-    #[inline]
-    pub(crate) fn receive_whole(&self, buf: &mut [u8], flags: c_int) -> io::Result<usize> {
-        self.receive(|| sys::recv(self.fd(), buf, flags).map(Attempt::Done))
-    }
 }
 
-/// A socket of std's that carries a stream of bytes.
-pub(crate) trait ByteStream: AsFd {
-    /// True if a read that fills a part of its buffer has emptied the socket, unless the readiness word says otherwise.
-    const SHORT_READ_DRAINS: bool;
-}
-
-impl ByteStream for std::net::TcpStream {
-    const SHORT_READ_DRAINS: bool = true;
-}
-
-impl ByteStream for std::os::unix::net::UnixStream {
-    /// A read stops short between the bytes of two senders, and where descriptors were sent along.
-    const SHORT_READ_DRAINS: bool = false;
-}
-
-impl<S: ByteStream> Socket<S> {
+/// Streams of bytes.
+impl<S: Kind> Socket<S> {
     #[inline]
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.receive(|| sys::recv(self.fd(), buf, 0).map(|n| Self::have_read(n, buf.len())))
+    }
+
+    /// Reads and leaves what it has read where it is; otherwise waits as a read does.
+    pub(crate) fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.receive(|| sys::recv(self.fd(), buf, libc::MSG_PEEK).map(Attempt::Done))
     }
 
     pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
@@ -164,14 +178,14 @@ fn for_kernel(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
     }
 }
 
-impl<S: AsFd> Wraps<S> for Socket<S> {
+impl<S: Kind> Wraps<S> for Socket<S> {
     /// The mode and the timeouts that std would obey are read from it.
     fn adopt(inner: S) -> Socket<S> {
         let option = SockRef::from(&inner);
         let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
         let timeouts = Timeouts::new(timeout(option.read_timeout()), timeout(option.write_timeout()));
         let nonblocking = option.nonblocking().unwrap_or(false);
-        Socket { io: Descriptor::new(inner, nonblocking), timeouts: Arc::new(timeouts) }
+        Socket::new(inner, nonblocking, Arc::new(timeouts))
     }
 
     fn into_std(self) -> S {

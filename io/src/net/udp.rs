@@ -11,6 +11,8 @@ use super::ToSocketAddrs;
 use super::options::{handle_methods, ttl_methods};
 use super::resolve::try_each;
 use super::socket::Socket;
+use crate::op::Attempt;
+use crate::sys;
 
 /// Is a UDP socket: [`std::net::UdpSocket`], for tasks.
 ///
@@ -116,7 +118,8 @@ impl UdpSocket {
     pub fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], addr: A) -> io::Result<usize> {
         let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "no addresses to send data to");
         let address = addr.to_socket_addrs()?.next().ok_or_else(no_address)?;
-        self.0.send_message_to(buf, &address.into())
+        let address = SockAddr::from(address);
+        self.0.dispatch(|| sys::send_to(self.0.fd(), buf, &address).map(Attempt::Done))
     }
 
     /// Waits for a message from the address that the socket is connected to, and gives its length. What does not fit into
@@ -126,7 +129,7 @@ impl UdpSocket {
     ///
     /// What `recv(2)` says: `ConnectionRefused`, for one, when nobody has the port that an earlier message was sent to.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.receive_message(buf)
+        self.0.receive_message(buf, 0)
     }
 
     /// The same without taking the message away, so that the next call gets it again.
@@ -135,7 +138,7 @@ impl UdpSocket {
     ///
     /// As [`recv`](UdpSocket::recv).
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.peek(buf)
+        self.0.receive_message(buf, libc::MSG_PEEK)
     }
 
     /// Sends a message to the address that the socket is connected to.

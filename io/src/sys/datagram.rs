@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use libc::c_int;
 use socket2::{SockAddr, SockRef};
@@ -28,6 +29,19 @@ pub(crate) fn recv_from(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io:
 /// Sends one message to an address, without waiting.
 pub(crate) fn send_to(fd: BorrowedFd<'_>, buf: &[u8], address: &SockAddr) -> io::Result<usize> {
     SockRef::from(&fd).send_to_with_flags(buf, address, libc::MSG_DONTWAIT | NO_SIGNAL)
+}
+
+/// True if nothing more will be received: the direction was shut down.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+pub(crate) fn is_shut_down(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let events = super::poll(fd.as_raw_fd(), libc::POLLRDHUP, Some(Duration::ZERO))?;
+    Ok(events & libc::POLLRDHUP != 0)
+}
+
+/// Where the system does not tell.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+pub(crate) fn is_shut_down(_fd: BorrowedFd<'_>) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// True if a message that was refused lacked room in its own socket; else the receiver's queue was full.

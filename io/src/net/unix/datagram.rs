@@ -158,7 +158,7 @@ impl UnixDatagram {
     ///
     /// What `recv(2)` says.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.receive_message(buf)
+        self.0.receive_message(buf, 0)
     }
 
     /// The same without taking the message away, so that the next call gets it again.
@@ -167,7 +167,7 @@ impl UnixDatagram {
     ///
     /// As [`recv`](UnixDatagram::recv).
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.peek(buf)
+        self.0.receive_message(buf, libc::MSG_PEEK)
     }
 
     /// Sends a message to the socket at a path. If its queue is full, waits until there is room in it.
@@ -203,7 +203,7 @@ impl UnixDatagram {
     }
 
     /// Ends one direction or both, for all clones. Whoever waits in that direction, through whichever clone, wakes: a receiver
-    /// gets a message of no bytes, a sender an error.
+    /// gets a message of no bytes; a sender an error, up to a quarter of a second later, since the system does not tell it.
     ///
     /// # Errors
     ///

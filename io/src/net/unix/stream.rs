@@ -107,7 +107,8 @@ impl UnixStream {
     }
 
     /// Ends one direction of the connection or both, for all clones. Whoever waits in that direction, through whichever
-    /// clone, wakes: a reader reads the end of the stream, a writer gets an error.
+    /// clone, wakes: a reader reads the end of the stream; a writer gets an error, up to a quarter of a second later, since
+    /// the system does not tell it.
     ///
     /// # Errors
     ///
