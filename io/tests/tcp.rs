@@ -32,7 +32,7 @@ fn bind_takes_the_first_address_that_works() {
 }
 
 #[test]
-fn bind_of_a_port_in_use_fails() {
+fn double_bind() {
     everywhere(|| {
         let (_listener, address) = listener();
         assert_eq!(kind(TcpListener::bind(address)), ErrorKind::AddrInUse);

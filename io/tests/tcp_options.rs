@@ -123,6 +123,21 @@ fn test_timeout_zero_duration() {
 }
 
 #[test]
+fn linger() {
+    everywhere(|| {
+        let (client, mut server) = pair();
+        assert_eq!(client.linger().unwrap(), None);
+        client.set_linger(Some(Duration::from_secs(1))).unwrap();
+        assert_eq!(client.linger().unwrap(), Some(Duration::from_secs(1)));
+        client.set_linger(None).unwrap();
+        assert_eq!(client.linger().unwrap(), None);
+        client.set_linger(Some(Duration::ZERO)).unwrap();
+        drop(client);
+        assert_eq!(kind(server.read(&mut [0])), ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
 fn nodelay() {
     everywhere(|| {
         let (client, _server) = pair();

@@ -2,6 +2,8 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
@@ -13,10 +15,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
-use common::{Folder, everywhere, in_tasks, kind, nap, runtime, until};
+use common::{everywhere, in_tasks, kind, nap, runtime, until};
 use fibra_io::os::linux::net::SocketAddrExt;
 use fibra_io::os::unix::net::{Incoming, SocketAddr, UnixListener, UnixStream};
 use fibra_runtime::{Runtime, spawn};
+use folder::Folder;
 
 fn pair() -> (UnixStream, UnixStream) {
     UnixStream::pair().unwrap()

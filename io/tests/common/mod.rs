@@ -6,10 +6,8 @@ pub(crate) mod sides;
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, fs, process, thread};
 
 use fibra_io::net::{TcpListener, TcpStream};
 use fibra_runtime::{Runtime, wait};
@@ -85,28 +83,4 @@ pub(crate) fn pair() -> (TcpStream, TcpStream) {
 /// The kind of an error that must have come.
 pub(crate) fn kind<T: std::fmt::Debug>(result: io::Result<T>) -> ErrorKind {
     result.expect_err("an error is due").kind()
-}
-
-/// A folder for the sockets of one test, removed with all that is in it.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Folder {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("fibra-{}-{number}", process::id()));
-        fs::create_dir(&path).unwrap();
-        Folder(path)
-    }
-
-    /// The path of a file in it.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -1,0 +1,370 @@
+//! Anonymous pipes keep the promises of std's, in plain threads and in tasks.
+
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod common;
+#[path = "common/folder.rs"]
+mod folder;
+
+use std::fs::File;
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use common::sides::{beside, guarded};
+use common::{everywhere, in_tasks, kind, nap, runtime};
+use fibra_io::io::{PipeReader, PipeWriter, pipe};
+use fibra_runtime::{Runtime, spawn};
+use folder::Folder;
+use socket2::SockRef;
+
+// ---- std's own scenarios ----
+
+#[test]
+fn pipe_creation_clone_and_rw() {
+    everywhere(|| {
+        let (reader, writer) = pipe().unwrap();
+        writer.try_clone().unwrap().write_all(b"12345").unwrap();
+        drop(writer);
+        let mut clone = reader.try_clone().unwrap();
+        drop(reader);
+        let mut text = String::new();
+        clone.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "12345");
+    });
+}
+
+// ---- what std's docs say beside ----
+
+#[test]
+fn a_read_waits_for_a_write() {
+    everywhere(|| {
+        let (mut reader, mut writer) = pipe().unwrap();
+        let other = beside(move || {
+            nap(5);
+            writer.write_all(b"hello").unwrap();
+            nap(5);
+            writer.write_all(b"world").unwrap();
+        });
+        let mut buf = [0; 5];
+        for word in [b"hello", b"world"] {
+            reader.read_exact(&mut buf).unwrap();
+            assert_eq!(&buf, word);
+        }
+        other.join();
+        assert_eq!(reader.read(&mut buf).unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_write_waits_for_room() {
+    const LEN: usize = 1 << 20;
+    everywhere(|| {
+        let (mut reader, mut writer) = pipe().unwrap();
+        let sent: Vec<u8> = (0..LEN).map(|i| (i % 251) as u8).collect();
+        let expected = sent.clone();
+        let other = beside(move || writer.write_all(&sent).unwrap());
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        assert!(read == expected);
+        other.join();
+    });
+}
+
+#[test]
+fn vectored() {
+    everywhere(|| {
+        let (mut reader, mut writer) = pipe().unwrap();
+        let bufs = [b"hello".as_slice(), b"", b" world"].map(IoSlice::new);
+        assert_eq!(writer.write_vectored(&bufs).unwrap(), 11);
+        let (mut one, mut other) = ([0; 6], [0; 6]);
+        let mut bufs = [IoSliceMut::new(&mut one), IoSliceMut::new(&mut other)];
+        assert_eq!(reader.read_vectored(&mut bufs).unwrap(), 11);
+        assert_eq!((&one, &other), (b"hello ", b"world\0"));
+        assert_eq!(reader.read(&mut []).unwrap() + writer.write(&[]).unwrap(), 0);
+        // More than the system takes at once are taken in part.
+        let many = vec![IoSlice::new(b"x"); 3000];
+        let n = writer.write_vectored(&many).unwrap();
+        assert!(n > 0 && n < 3000, "{n}");
+    });
+}
+
+#[test]
+fn a_writer_that_is_dropped_wakes_the_readers() {
+    everywhere(|| {
+        let (reader, writer) = pipe().unwrap();
+        let readers = [reader.try_clone().unwrap(), reader]
+            .map(|mut reader| beside(move || reader.read(&mut [0]).unwrap()));
+        nap(5);
+        drop(writer);
+        assert!(readers.into_iter().all(|reader| reader.join() == 0));
+    });
+}
+
+#[test]
+fn a_reader_that_is_dropped_wakes_the_writers() {
+    everywhere(|| {
+        let (reader, writer) = pipe().unwrap();
+        let writers = [writer.try_clone().unwrap(), writer]
+            .map(|mut writer| beside(move || kind(writer.write_all(&vec![0; 1 << 20]))));
+        nap(5);
+        drop(reader);
+        assert!(writers.into_iter().all(|writer| writer.join() == ErrorKind::BrokenPipe));
+    });
+}
+
+#[test]
+fn data_and_end_that_come_before_the_first_read() {
+    everywhere(|| {
+        let (mut reader, mut writer) = pipe().unwrap();
+        writer.write_all(b"last words").unwrap();
+        drop(writer);
+        let mut buf = [0; 64];
+        assert_eq!(reader.read(&mut buf).unwrap(), 10);
+        assert_eq!(reader.read(&mut buf).unwrap(), 0);
+    });
+}
+
+/// A pipe in packet mode gives one packet for each read.
+#[test]
+fn packets_are_read_one_by_one() {
+    everywhere(|| {
+        let mut fds = [0; 2];
+        // SAFETY: the array has room for the two descriptors.
+        assert_eq!(unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC | libc::O_DIRECT) }, 0);
+        // SAFETY: the descriptors were made just now, and are nobody else's.
+        let (mut reader, mut writer) =
+            unsafe { (PipeReader::from_raw_fd(fds[0]), PipeWriter::from_raw_fd(fds[1])) };
+        let other = beside(move || {
+            let mut buf = [0; 64];
+            (0..3).map(|_| reader.read(&mut buf).unwrap()).collect::<Vec<_>>()
+        });
+        nap(5);
+        (1..=3).for_each(|len| writer.write_all(&vec![7; len]).unwrap());
+        assert_eq!(other.join(), [1, 2, 3]);
+    });
+}
+
+#[test]
+fn what_comes_non_blocking_stays_so() {
+    everywhere(|| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        SockRef::from(&reader).set_nonblocking(true).unwrap();
+        let mut reader = PipeReader::from(reader);
+        assert_eq!(kind(reader.read(&mut [0])), ErrorKind::WouldBlock);
+        assert!(SockRef::from(&std::io::PipeReader::from(reader)).nonblocking().unwrap());
+        drop(writer);
+    });
+}
+
+// ---- other processes ----
+
+#[test]
+fn children_read_and_write_pipes_and_find_them_blocking() {
+    everywhere(|| {
+        let (child_in, mut to_child) = pipe().unwrap();
+        let (mut from_child, child_out) = pipe().unwrap();
+        // Waited on before they leave, so that they are registered, and clones stay here.
+        let (clone_in, clone_out) = (child_in.try_clone().unwrap(), child_out.try_clone().unwrap());
+        let mut cat = Command::new("cat").stdin(clone_in).stdout(clone_out).spawn().unwrap();
+        drop((child_in, child_out));
+        let reader = beside(move || {
+            let mut text = String::new();
+            from_child.read_to_string(&mut text).unwrap();
+            text
+        });
+        nap(5);
+        to_child.write_all(b"to the cat").unwrap();
+        drop(to_child);
+        assert_eq!(reader.join(), "to the cat");
+        assert!(cat.wait().unwrap().success());
+    });
+}
+
+/// The mode of what has been waited for is as std would have it, for whoever shares it.
+#[test]
+fn the_mode_of_a_pipe_that_is_in_use_stays_blocking() {
+    everywhere(|| {
+        let (mut reader, mut writer) = pipe().unwrap();
+        let other = beside(move || {
+            reader.read_exact(&mut [0; 100_000]).unwrap();
+            reader
+        });
+        nap(5);
+        writer.write_all(&[0; 100_000]).unwrap();
+        let reader = other.join();
+        for blocking in
+            [!SockRef::from(&reader).nonblocking().unwrap(), !SockRef::from(&writer).nonblocking().unwrap()]
+        {
+            // Linux knows the flag for pipes since 6.4.
+            assert!(blocking || kernel_is_older_than(6, 4));
+        }
+        assert!(!SockRef::from(&std::io::PipeReader::from(reader)).nonblocking().unwrap());
+    });
+}
+
+fn kernel_is_older_than(major: u32, minor: u32) -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+    (numbers.next().unwrap(), numbers.next().unwrap()) < (major, minor)
+}
+
+/// What does not know the flag that keeps a call from waiting is kept from it by its mode: a terminal, for one.
+#[test]
+fn what_is_no_pipe_is_read_by_its_mode() {
+    everywhere(|| {
+        let (master, slave) = terminal();
+        let mut reader = PipeReader::from(slave);
+        let mut keyboard = File::from(master);
+        let other = beside(move || {
+            let mut buf = [0; 64];
+            let n = reader.read(&mut buf).unwrap();
+            (buf[..n].to_vec(), reader)
+        });
+        nap(5);
+        keyboard.write_all(b"typed\n").unwrap();
+        let (line, reader) = other.join();
+        assert_eq!(line, b"typed\n");
+        assert!(!SockRef::from(&OwnedFd::from(reader)).nonblocking().unwrap());
+    });
+}
+
+/// A pair of terminal ends.
+fn terminal() -> (OwnedFd, OwnedFd) {
+    let (mut master, mut slave) = (0, 0);
+    let null = std::ptr::null_mut();
+    // SAFETY: both numbers are written, the rest is left to the system.
+    let made = unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
+    assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the descriptors were made just now, and are nobody else's.
+    unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }
+}
+
+#[test]
+fn named_pipes_are_read_and_written() {
+    everywhere(|| {
+        let folder = Folder::new();
+        let path = folder.file("fifo");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        // Opened for both ways, so that it waits for nobody.
+        let both = || File::options().read(true).write(true).open(&path).unwrap();
+        let mut reader = PipeReader::from(OwnedFd::from(both()));
+        let mut writer = PipeWriter::from(OwnedFd::from(both()));
+        let other = beside(move || reader.read(&mut [0; 8]).unwrap());
+        nap(5);
+        writer.write_all(b"abc").unwrap();
+        assert_eq!(other.join(), 3);
+    });
+}
+
+// ---- changing hands ----
+
+#[test]
+fn pipes_change_into_std_and_back() {
+    everywhere(|| {
+        let (reader, writer) = pipe().unwrap();
+        assert!(format!("{reader:?} {writer:?}").starts_with("PipeReader"));
+        let mut reader = PipeReader::from(std::io::PipeReader::from(reader));
+        let mut writer = PipeWriter::from(std::io::PipeWriter::from(writer));
+        writer.write_all(&[1]).unwrap();
+        reader.read_exact(&mut [0]).unwrap();
+        // SAFETY: the descriptors come from `into_raw_fd`, so they are open and ours alone.
+        let (mut reader, mut writer) = unsafe {
+            (
+                PipeReader::from_raw_fd(OwnedFd::from(reader).into_raw_fd()),
+                PipeWriter::from_raw_fd(writer.into_raw_fd()),
+            )
+        };
+        assert!(reader.as_raw_fd() != writer.as_raw_fd());
+        writer.write_all(&[2]).unwrap();
+        reader.read_exact(&mut [0]).unwrap();
+    });
+}
+
+/// Never called: the markers and traits are what is tested.
+#[expect(dead_code, reason = "it is there to be compiled")]
+fn the_types_are_as_usable_as_those_of_std() {
+    fn movable<T: Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + std::fmt::Debug + 'static>() {}
+    movable::<PipeReader>();
+    movable::<PipeWriter>();
+    fn readable<T: Read>() {}
+    readable::<PipeReader>();
+    readable::<&PipeReader>();
+    fn writable<T: Write>() {}
+    writable::<PipeWriter>();
+    writable::<&PipeWriter>();
+    fn given<T: Into<Stdio>>() {}
+    given::<PipeReader>();
+    given::<PipeWriter>();
+}
+
+// ---- tasks ----
+
+#[test]
+fn many_tasks_read_and_write_one_pipe() {
+    const EACH: usize = 100;
+    everywhere(|| {
+        let (reader, writer) = pipe().unwrap();
+        let (reader, writer) = (Arc::new(reader), Arc::new(writer));
+        let writers: Vec<_> = (0..8)
+            .map(|_| {
+                let writer = Arc::clone(&writer);
+                beside(move || (0..EACH).for_each(|_| (&*writer).write_all(&[1; 16]).unwrap()))
+            })
+            .collect();
+        drop(writer);
+        let readers: Vec<_> = (0..4)
+            .map(|_| {
+                let reader = Arc::clone(&reader);
+                beside(move || {
+                    let mut buf = [0; 30];
+                    std::iter::from_fn(|| Some((&*reader).read(&mut buf).unwrap()).filter(|n| *n > 0))
+                        .sum::<usize>()
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join());
+        assert_eq!(readers.into_iter().map(|reader| reader.join()).sum::<usize>(), 8 * EACH * 16);
+    });
+}
+
+/// One worker: were it blocked in a read or a write, the other task could not run.
+#[test]
+fn pipes_whose_clones_are_elsewhere_do_not_stop_a_worker() {
+    guarded(|| {
+        runtime(1).run(|| {
+            let (mut reader, mut writer) = pipe().unwrap();
+            let _elsewhere = std::io::PipeReader::from(reader.try_clone().unwrap());
+            let _elsewhere = std::io::PipeWriter::from(writer.try_clone().unwrap());
+            let read = spawn(move || reader.read_exact(&mut vec![0; 1 << 20]).unwrap());
+            writer.write_all(&vec![0; 1 << 20]).unwrap();
+            read.join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_cancelled_reader_unwinds_and_closes_its_end() {
+    in_tasks(|| {
+        let (mut reader, mut writer) = pipe().unwrap();
+        let reader = spawn(move || reader.read(&mut [0]).unwrap());
+        nap(5);
+        reader.task().cancel();
+        assert!(reader.join().unwrap_err().is_cancelled());
+        assert_eq!(kind(writer.write(&[1])), ErrorKind::BrokenPipe);
+    });
+}
+
+/// One worker and no reactor: the waits go to the blocking pool, and the worker runs on.
+#[test]
+fn a_runtime_without_the_driver_waits_on_the_pool() {
+    guarded(|| {
+        Runtime::builder().workers(1).build().unwrap().run(|| {
+            let (mut reader, mut writer) = pipe().unwrap();
+            let read = spawn(move || reader.read_exact(&mut vec![0; 1 << 20]).unwrap());
+            writer.write_all(&vec![0; 1 << 20]).unwrap();
+            read.join().unwrap();
+        });
+    });
+}
