@@ -3,10 +3,11 @@
 mod common;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::process::Stdio;
 use std::time::Duration;
 
+use common::HANG;
 use common::client::{connect, ends, exchange, payload, reset};
 use common::example::example;
 use common::server::Server;
@@ -39,6 +40,37 @@ fn echo_callbacks_echoes() {
 #[test]
 fn echo_server_echoes() {
     echoes("echo_server");
+}
+
+/// A message comes back whole, whatever its length, to whoever sent it.
+#[test]
+fn udp_echo_echoes() {
+    let server = Server::start("udp_echo");
+    let client = || {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.set_read_timeout(Some(HANG)).expect("a time-out");
+        socket.connect(server.address()).expect("connected");
+        socket
+    };
+    let receives = |socket: &UdpSocket, message: &[u8]| {
+        let mut reply = vec![0; 70_000];
+        let len = socket.recv(&mut reply).expect("echoed");
+        assert!(reply[..len] == *message, "{len} bytes came back of {}, or others", message.len());
+    };
+    let first = client();
+    for len in [0, 1, 1400, 65_507] {
+        first.send(&payload(len)).expect("sent");
+        receives(&first, &payload(len));
+    }
+    let clients: Vec<UdpSocket> = (0..50).map(|_| client()).collect();
+    for round in 1..20_usize {
+        for (number, socket) in clients.iter().enumerate() {
+            socket.send(&payload(number + round)).expect("sent");
+        }
+        for (number, socket) in clients.iter().enumerate() {
+            receives(socket, &payload(number + round));
+        }
+    }
 }
 
 #[test]

@@ -55,6 +55,11 @@ impl Server {
         Server { process, address }
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// A connection with time-outs far above what it needs.
     pub(crate) fn connect(&self) -> TcpStream {
         connect(&self.address)

@@ -30,7 +30,7 @@ use crate::net::options::listener_methods;
 /// # Examples
 ///
 /// ```
-/// use std::os::linux::net::SocketAddrExt;
+/// use fibra_io::os::linux::net::SocketAddrExt;
 /// use fibra_io::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 ///
 /// let address = SocketAddr::from_abstract_name(format!("example of {}", std::process::id()))?;

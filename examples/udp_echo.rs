@@ -1,0 +1,43 @@
+//! A UDP echo server: each message goes back to where it came from.
+//!
+//! Run `cargo run --release --example udp_echo -- 127.0.0.1:7777` (that address is the default), then `nc -u 127.0.0.1 7777`
+//! in another terminal: each line that you type comes back. Four tasks receive from one socket, so that while one of them
+//! sends, another takes the next message; with `use std::net::UdpSocket` and threads the program would read the same.
+
+use fibra::net::UdpSocket;
+use std::env;
+use std::io::{self, Write};
+
+/// Tasks that serve the socket.
+const SERVERS: usize = 4;
+/// As long as a message can be.
+const LONGEST: usize = 64 * 1024;
+
+fn main() -> io::Result<()> {
+    fibra::run(serve)
+}
+
+fn serve() -> io::Result<()> {
+    let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7777".to_owned());
+    let socket = UdpSocket::bind(address)?;
+    println!("listening on {}", socket.local_addr()?);
+    io::stdout().flush()?;
+    fibra::scope(|scope| {
+        for _ in 1..SERVERS {
+            scope.spawn(|| echo(&socket));
+        }
+        echo(&socket)
+    })
+}
+
+/// Sends back what comes, for ever.
+fn echo(socket: &UdpSocket) -> io::Result<()> {
+    let mut buffer = vec![0; LONGEST];
+    loop {
+        let (len, sender) = socket.recv_from(&mut buffer)?;
+        if let Err(error) = socket.send_to(&buffer[..len], sender) {
+            // Of no concern to the others.
+            eprintln!("{sender}: {error}");
+        }
+    }
+}
