@@ -2,4 +2,6 @@
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub mod linux;
+
+#[cfg(unix)]
 pub mod unix;

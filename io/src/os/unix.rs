@@ -1,6 +1,0 @@
-//! What every Unix has.
-
-/// Sockets of the Unix family, at std's path. The types are in [`net`](crate::net) as well.
-pub mod net {
-    pub use crate::net::unix::{Incoming, SocketAddr, UnixDatagram, UnixListener, UnixStream};
-}

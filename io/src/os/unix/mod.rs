@@ -1,0 +1,3 @@
+//! What Unix systems have.
+
+pub mod net;

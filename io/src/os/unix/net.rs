@@ -1,0 +1,3 @@
+//! Sockets of the Unix family, at std's path. The types are in [`net`](crate::net) as well.
+
+pub use crate::net::unix::{Incoming, SocketAddr, UnixDatagram, UnixListener, UnixStream};
