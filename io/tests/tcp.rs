@@ -60,11 +60,34 @@ fn connect_tries_all_addresses() {
 }
 
 #[test]
-fn connect_resolves_names() {
+fn listen_localhost() {
     everywhere(|| {
-        let (_listener, address) = listener();
-        let stream = TcpStream::connect(("localhost", address.port())).unwrap();
-        assert_eq!(stream.peer_addr().unwrap(), address);
+        let (listener, address) = listener();
+        let client = beside(move || {
+            let mut stream = TcpStream::connect(("localhost", address.port())).unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), address);
+            stream.write_all(&[144]).unwrap();
+        });
+        let mut buf = [0];
+        listener.accept().unwrap().0.read_exact(&mut buf).unwrap();
+        assert_eq!(buf, [144]);
+        client.join();
+    });
+}
+
+#[test]
+fn connect_loopback() {
+    everywhere(|| {
+        for (host, listener) in [("127.0.0.1", Some(listener())), ("::1", listener6())] {
+            let Some((listener, address)) = listener else { continue };
+            let client = beside(move || {
+                TcpStream::connect((host, address.port())).unwrap().write_all(&[66]).unwrap();
+            });
+            let mut buf = [0];
+            listener.accept().unwrap().0.read_exact(&mut buf).unwrap();
+            assert_eq!(buf, [66]);
+            client.join();
+        }
     });
 }
 
@@ -426,6 +449,35 @@ fn multiple_connect_interleaved() {
         heard.sort();
         assert_eq!(heard, Vec::from_iter(0..10));
         clients.into_iter().for_each(|client| client.join());
+    });
+}
+
+/// Each client opens its connection, then waits for the next one before it writes.
+fn connect_nested(i: u8, address: SocketAddr) {
+    if i < 10 {
+        let mut stream = TcpStream::connect(address).unwrap();
+        beside(move || connect_nested(i + 1, address)).join();
+        stream.write_all(&[i]).unwrap();
+    }
+}
+
+#[test]
+fn multiple_connect_interleaved_greedy_schedule() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        let server = beside(move || {
+            let streams = listener.incoming().take(10).enumerate();
+            let readers = streams.map(|(i, stream)| {
+                beside(move || {
+                    let mut buf = [0];
+                    stream.unwrap().read_exact(&mut buf).unwrap();
+                    assert_eq!(usize::from(buf[0]), i);
+                })
+            });
+            readers.collect::<Vec<_>>().into_iter().for_each(|reader| reader.join());
+        });
+        connect_nested(0, address);
+        server.join();
     });
 }
 

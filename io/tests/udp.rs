@@ -51,7 +51,7 @@ fn bind_error() {
 }
 
 #[test]
-fn socket_smoke_test() {
+fn socket_smoke_test_ip4() {
     everywhere(|| {
         each_ip(|server, client| {
             let (to, from) = (server.local_addr().unwrap(), client.local_addr().unwrap());

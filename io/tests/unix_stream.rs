@@ -21,7 +21,7 @@ use fibra_io::os::unix::net::{Incoming, SocketAddr, UnixListener, UnixStream};
 use fibra_runtime::{Runtime, spawn};
 use folder::Folder;
 
-fn pair() -> (UnixStream, UnixStream) {
+fn ends() -> (UnixStream, UnixStream) {
     UnixStream::pair().unwrap()
 }
 
@@ -73,7 +73,7 @@ fn basic() {
 #[test]
 fn vectored() {
     everywhere(|| {
-        let (mut here, mut there) = pair();
+        let (mut here, mut there) = ends();
         let bufs = [b"hello".as_slice(), b" ", b"world!"].map(IoSlice::new);
         assert_eq!(here.write_vectored(&bufs).unwrap(), 12);
         let (mut one, mut other) = ([0; 6], [0; 7]);
@@ -84,9 +84,9 @@ fn vectored() {
 }
 
 #[test]
-fn pair_talks() {
+fn pair() {
     everywhere(|| {
-        let (mut here, mut there) = pair();
+        let (mut here, mut there) = ends();
         assert!(here.local_addr().unwrap().is_unnamed() && there.peer_addr().unwrap().is_unnamed());
         let other = beside(move || {
             let mut buf = [0; 5];
@@ -154,7 +154,7 @@ fn long_path() {
 #[test]
 fn timeouts() {
     everywhere(|| {
-        let (stream, _other) = pair();
+        let (stream, _other) = ends();
         let long = Some(Duration::from_secs(15410));
         assert_eq!((stream.read_timeout().unwrap(), stream.write_timeout().unwrap()), (None, None));
         stream.set_read_timeout(long).unwrap();
@@ -170,7 +170,7 @@ fn timeouts() {
 #[test]
 fn test_read_timeout() {
     everywhere(|| {
-        let (mut stream, _other) = pair();
+        let (mut stream, _other) = ends();
         stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let start = Instant::now();
         assert_eq!(kind(stream.read_exact(&mut [0; 10])), ErrorKind::WouldBlock);
@@ -182,7 +182,7 @@ fn test_read_timeout() {
 #[test]
 fn test_read_with_timeout() {
     everywhere(|| {
-        let (mut stream, mut other) = pair();
+        let (mut stream, mut other) = ends();
         stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         for _ in 0..2 {
             other.write_all(b"hello world").unwrap();
@@ -197,7 +197,7 @@ fn test_read_with_timeout() {
 #[test]
 fn test_write_timeout() {
     everywhere(|| {
-        let (mut stream, mut other) = pair();
+        let (mut stream, mut other) = ends();
         stream.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
         let buf = vec![0; 1 << 16];
         let error = loop {
@@ -219,7 +219,7 @@ fn test_write_timeout() {
 #[test]
 fn test_unix_stream_timeout_zero_duration() {
     everywhere(|| {
-        let (stream, _other) = pair();
+        let (stream, _other) = ends();
         assert_eq!(kind(stream.set_write_timeout(Some(Duration::ZERO))), ErrorKind::InvalidInput);
         assert_eq!(kind(stream.set_read_timeout(Some(Duration::ZERO))), ErrorKind::InvalidInput);
     });
@@ -273,7 +273,7 @@ fn test_abstract_stream_iter() {
 #[test]
 fn test_unix_stream_peek() {
     everywhere(|| {
-        let (mut stream, mut other) = pair();
+        let (mut stream, mut other) = ends();
         let writer = beside(move || {
             nap(5);
             other.write_all(&[1, 3, 3, 7]).unwrap();
@@ -342,7 +342,7 @@ fn set_nonblocking() {
 #[test]
 fn buffers_have_sizes() {
     everywhere(|| {
-        let (stream, _other) = pair();
+        let (stream, _other) = ends();
         stream.set_send_buffer_size(20_000).unwrap();
         assert!(stream.send_buffer_size().unwrap() >= 20_000);
         stream.set_recv_buffer_size(20_000).unwrap();
@@ -354,7 +354,7 @@ fn buffers_have_sizes() {
 fn a_transfer_that_fills_every_buffer_on_the_way() {
     const LEN: usize = 4 << 20;
     everywhere(|| {
-        let (mut here, mut there) = pair();
+        let (mut here, mut there) = ends();
         let sent: Vec<u8> = (0..LEN).map(|i| (i % 251) as u8).collect();
         let expected = sent.clone();
         let writer = beside(move || here.write_all(&sent).unwrap());
@@ -370,7 +370,7 @@ fn a_transfer_that_fills_every_buffer_on_the_way() {
 #[test]
 fn shutdown_wakes_a_sleeping_reader_of_a_clone() {
     everywhere(|| {
-        let (stream, _other) = pair();
+        let (stream, _other) = ends();
         let mut clone = stream.try_clone().unwrap();
         let reader = beside(move || clone.read(&mut [0]).unwrap());
         nap(5);
@@ -382,7 +382,7 @@ fn shutdown_wakes_a_sleeping_reader_of_a_clone() {
 #[test]
 fn shutdown_wakes_a_sleeping_writer_of_a_clone() {
     everywhere(|| {
-        let (stream, _other) = pair();
+        let (stream, _other) = ends();
         let mut clone = stream.try_clone().unwrap();
         let writer = beside(move || kind(clone.write_all(&vec![0; 4 << 20])));
         nap(5);
@@ -394,7 +394,7 @@ fn shutdown_wakes_a_sleeping_writer_of_a_clone() {
 #[test]
 fn a_peer_that_reads_no_more_wakes_a_sleeping_writer() {
     everywhere(|| {
-        let (mut stream, other) = pair();
+        let (mut stream, other) = ends();
         let writer = beside(move || kind(stream.write_all(&vec![0; 4 << 20])));
         nap(5);
         other.shutdown(Shutdown::Read).unwrap();
@@ -405,12 +405,12 @@ fn a_peer_that_reads_no_more_wakes_a_sleeping_writer() {
 #[test]
 fn a_drop_wakes_the_other_end() {
     everywhere(|| {
-        let (mut reading, other) = pair();
+        let (mut reading, other) = ends();
         let reader = beside(move || reading.read(&mut [0]).unwrap());
         nap(5);
         drop(other);
         assert_eq!(reader.join(), 0);
-        let (mut writing, other) = pair();
+        let (mut writing, other) = ends();
         let writer = beside(move || kind(writing.write_all(&vec![0; 4 << 20])));
         nap(5);
         drop(other);
@@ -421,7 +421,7 @@ fn a_drop_wakes_the_other_end() {
 #[test]
 fn data_and_end_that_come_before_the_first_read() {
     everywhere(|| {
-        let (mut here, mut there) = pair();
+        let (mut here, mut there) = ends();
         there.write_all(b"last words").unwrap();
         drop(there);
         let mut words = String::new();
@@ -435,7 +435,7 @@ fn data_and_end_that_come_before_the_first_read() {
 #[test]
 fn data_behind_a_sent_descriptor_is_read() {
     everywhere(|| {
-        let (mut here, mut there) = pair();
+        let (mut here, mut there) = ends();
         // Registered, so that a read that found too little would sleep.
         let reader = beside(move || {
             let mut all = Vec::new();
@@ -652,7 +652,7 @@ fn clones_turned_blocking_elsewhere_do_not_stop_a_worker() {
 #[test]
 fn a_cancelled_reader_unwinds_and_closes_its_stream() {
     in_tasks(|| {
-        let (mut here, mut there) = pair();
+        let (mut here, mut there) = ends();
         let reader = spawn(move || here.read(&mut [0]).unwrap());
         nap(5);
         reader.task().cancel();
