@@ -3,7 +3,10 @@
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub mod compat;
 mod convert;
+mod bell;
+mod channel;
 mod descriptor;
+mod detached;
 mod op;
 mod pollable;
 mod primitive;
@@ -12,6 +15,7 @@ mod readiness;
 mod source;
 mod sys;
 
+pub mod fs;
 pub mod io;
 pub mod net;
 pub mod os;

@@ -94,6 +94,12 @@ impl Source {
         }
     }
 
+    /// Wakes everybody of one direction, by one who holds no lock: the edge of a source that no reactor knows.
+    pub(crate) fn ring(&self, direction: Direction) {
+        self.readiness.edge(Edge::new().ready(direction, true));
+        wait::wake_all(&self.waiters, |waiters| waiters.of(direction).pop_front());
+    }
+
     /// Notes that the reactor of that number is gone, and hands out everyone who waits, to find another.
     pub(crate) fn abandon(&self, home: u64, wakes: impl FnMut(RawWake)) {
         // Relaxed, both: ordered by the lock of the lists, which `edge` takes next and a waiter holds when it looks. If

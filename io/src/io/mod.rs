@@ -1,5 +1,35 @@
-//! Anonymous pipes, as in [`std::io`], for tasks.
+//! Streams: [`std::io`]'s traits and types, and what tasks need beside them.
+//!
+//! Everything here that std has under the same name works as std's; a program ports by changing `use std::io` to
+//! `use fibra::io`. The traits, the adapters and the errors *are* std's, so that every crate which is written over them works
+//! with tasks as it is.
+//!
+//! | ours | is |
+//! | --- | --- |
+//! | [`copy`] | std's, with a buffer that grows; [`File::copy_to`](crate::fs::File::copy_to) lets the kernel copy |
+//! | [`copy_bidirectional`] | both directions between two streams at once, until both have ended |
+//! | [`duplex`] | two ends of a connection in memory |
+//! | [`stdin`], [`stdout`], [`stderr`] | the standard streams, for tasks |
+//! | [`pipe`] | the two ends of an anonymous pipe |
 
+mod bidirectional;
+mod copy;
+mod duplex;
+mod output;
 mod pipe;
+mod stdin;
 
+pub use std::io::{
+    BufRead, BufReader, BufWriter, Bytes, Chain, Cursor, Empty, Error, ErrorKind, IntoInnerError, IoSlice,
+    IoSliceMut, LineWriter, Lines, Read, Repeat, Result, Seek, SeekFrom, Sink, Split, Take, Write, empty,
+    prelude, read_to_string, repeat, sink,
+};
+
+pub use self::bidirectional::{HalfClose, copy_bidirectional};
+pub use self::copy::copy;
+pub use self::duplex::{DuplexStream, duplex};
+pub use self::output::{
+    Standard, StandardLock, StandardStream, Stderr, StderrLock, Stdout, StdoutLock, stderr, stdout,
+};
 pub use self::pipe::{PipeReader, PipeWriter, pipe};
+pub use self::stdin::{Stdin, StdinLock, stdin};

@@ -24,7 +24,7 @@ mod options;
 mod resolve;
 mod socket;
 mod tcp;
-mod timeouts;
+pub(crate) mod timeouts;
 mod udp;
 pub(crate) mod unix;
 
@@ -32,7 +32,7 @@ pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
 };
 
-pub use self::resolve::ToSocketAddrs;
+pub use self::resolve::{ToSocketAddrs, lookup_host};
 pub use self::tcp::{Incoming, IntoIncoming, Keepalive, TcpListener, TcpSocket, TcpStream};
 pub use self::udp::UdpSocket;
 pub use self::unix::{UnixDatagram, UnixListener, UnixStream};

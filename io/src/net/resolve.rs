@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::{io, iter, option, slice, vec};
 
-use fibra_runtime::unblock;
+use crate::detached::detached;
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ mod tests;
 ///
 /// # Cancellation
 ///
-/// A lookup that has started is waited for.
+/// Waiting for a lookup is a cancellation point. The lookup itself goes on to its end, which nobody hears of.
 ///
 /// # Examples
 ///
@@ -38,6 +38,31 @@ pub trait ToSocketAddrs {
     ///
     /// `InvalidInput` if a string is no address, and what the lookup says.
     fn to_socket_addrs(&self) -> io::Result<Self::Iter>;
+}
+
+/// Looks up a host: every address that `host` stands for, in the order in which they are to be tried.
+///
+/// A literal address stands for itself. A name is looked up by the system, on a thread of the blocking pool while the task
+/// sleeps; off the runtime the lookup blocks the thread.
+///
+/// # Cancellation
+///
+/// As for [`ToSocketAddrs`].
+///
+/// # Errors
+///
+/// As for [`ToSocketAddrs::to_socket_addrs`].
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::net::lookup_host;
+///
+/// assert!(lookup_host("localhost:80")?.all(|address| address.ip().is_loopback()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn lookup_host<A: ToSocketAddrs>(host: A) -> io::Result<A::Iter> {
+    host.to_socket_addrs()
 }
 
 /// Tries `each` address until one succeeds; the last error otherwise.
@@ -165,9 +190,11 @@ impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
     }
 }
 
-/// Asks the system, on a thread that may block.
+/// Asks the system, on a thread that may block. The name is owned, not borrowed: a server that does not answer must not
+/// hold up a task that is cancelled meanwhile.
 fn look_up(host: &str, port: u16) -> io::Result<vec::IntoIter<SocketAddr>> {
-    unblock(|| std::net::ToSocketAddrs::to_socket_addrs(&(host, port)))
+    let host = host.to_owned();
+    detached(move || std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)))
 }
 
 fn invalid(what: &'static str) -> io::Error {

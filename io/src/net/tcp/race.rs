@@ -2,24 +2,25 @@
 //!
 //! The families take turns, beginning with the one that the resolver put first. An attempt that has not been decided after
 //! [`HEAD_START`] goes on while the next begins; one that fails lets the next begin at once. The first attempt is waited
-//! for in place, so the usual case spawns nothing. Attempts that have lost are cancelled, and with them their sockets
-//! closed.
+//! for in place, so the usual case spawns nothing. Attempts that have lost are cancelled and waited for: when the race is
+//! over, won or lost or cancelled itself, their sockets are closed and their tasks have ended.
 
 #![forbid(unsafe_code)]
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fibra_runtime::wait::{self, Waking};
-use fibra_runtime::{JoinHandle, spawn};
+use fibra_runtime::task::{Scope, ScopedJoinHandle};
+use fibra_runtime::scope;
 
 use super::TcpStream;
 use super::connect::{Connecting, Outcome};
+use crate::bell::Bell;
 use crate::net::resolve::no_address;
-use crate::readiness::{Clearing, Direction, Edge};
-use crate::source::Source;
+use crate::readiness::Direction;
 
 #[cfg(test)]
 mod tests;
@@ -29,22 +30,8 @@ const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Connects to the first of the addresses that answers. To be called in a task.
 pub(super) fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
-    let mut race = Race::default();
-    let mut failure = no_address();
-    for address in in_turns(addresses) {
-        match race.attempt(address) {
-            Some(Ok(winner)) => return Ok(winner),
-            Some(Err(error)) => failure = error,
-            None => {}
-        }
-    }
-    while let Some(outcome) = race.next_outcome(None) {
-        match outcome {
-            Ok(winner) => return Ok(winner),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
+    let board = Board::default();
+    scope(|attempts| Race { attempts, board: &board, runners: Vec::new(), undecided: 0 }.run(addresses))
 }
 
 /// The addresses in such an order that the families take turns as long as both last.
@@ -62,15 +49,33 @@ fn in_turns(addresses: Vec<SocketAddr>) -> impl Iterator<Item = SocketAddr> {
     })
 }
 
-/// The attempts that are under way. Dropping it cancels them.
-#[derive(Default)]
-struct Race {
-    board: Arc<Board>,
-    runners: Vec<JoinHandle<()>>,
+/// The attempts that are under way. Dropping it cancels them; the scope waits for them.
+struct Race<'scope, 'env> {
+    attempts: &'scope Scope<'scope, 'env>,
+    board: &'env Board,
+    runners: Vec<ScopedJoinHandle<'scope, ()>>,
     undecided: usize,
 }
 
-impl Race {
+impl Race<'_, '_> {
+    fn run(mut self, addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+        let mut failure = no_address();
+        for address in in_turns(addresses) {
+            match self.attempt(address) {
+                Some(Ok(winner)) => return Ok(winner),
+                Some(Err(error)) => failure = error,
+                None => {}
+            }
+        }
+        while let Some(outcome) = self.next_outcome(None) {
+            match outcome {
+                Ok(winner) => return Ok(winner),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
     /// Begins an attempt and gives what was decided within its head start, by whichever attempt.
     fn attempt(&mut self, address: SocketAddr) -> Option<io::Result<TcpStream>> {
         let connecting = match Connecting::start(address) {
@@ -93,9 +98,9 @@ impl Race {
 
     /// Lets an attempt go on by itself.
     fn enter(&mut self, connecting: Connecting) {
-        let posting = Posting(Some(Arc::clone(&self.board)));
+        let posting = Posting(Some(self.board));
         self.undecided += 1;
-        self.runners.push(spawn(move || match connecting.within(None) {
+        self.runners.push(self.attempts.spawn(move || match connecting.within(None) {
             Ok(Outcome::Connected(stream)) => posting.post(Ok(stream)),
             Ok(Outcome::Pending(_)) => posting.post(Err(io::ErrorKind::TimedOut.into())),
             Err(error) => posting.post(Err(error)),
@@ -113,18 +118,16 @@ impl Race {
     }
 }
 
-impl Drop for Race {
+impl Drop for Race<'_, '_> {
     fn drop(&mut self) {
-        for runner in &self.runners {
-            runner.task().cancel();
-        }
+        self.runners.iter().for_each(ScopedJoinHandle::cancel);
     }
 }
 
 /// The one outcome that an attempt owes. One that ends without it, or never starts, posts that.
-struct Posting(Option<Arc<Board>>);
+struct Posting<'a>(Option<&'a Board>);
 
-impl Posting {
+impl Posting<'_> {
     fn post(mut self, outcome: io::Result<TcpStream>) {
         if let Some(board) = self.0.take() {
             board.post(outcome);
@@ -132,7 +135,7 @@ impl Posting {
     }
 }
 
-impl Drop for Posting {
+impl Drop for Posting<'_> {
     fn drop(&mut self) {
         if let Some(board) = self.0.take() {
             board.post(Err(io::Error::other("the task that was to connect has ended before")));
@@ -140,43 +143,22 @@ impl Drop for Posting {
     }
 }
 
-/// Where the attempts post their outcomes. The wait is that of a descriptor which no reactor knows.
+/// Where the attempts post their outcomes.
+#[derive(Default)]
 struct Board {
-    outcomes: Mutex<Vec<io::Result<TcpStream>>>,
-    news: Source,
-}
-
-impl Default for Board {
-    fn default() -> Board {
-        Board { outcomes: Mutex::default(), news: Source::new() }
-    }
+    outcomes: Mutex<VecDeque<io::Result<TcpStream>>>,
+    news: Bell,
 }
 
 impl Board {
     fn post(&self, outcome: io::Result<TcpStream>) {
-        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
-        let mut reader = None;
-        self.news.edge(Edge::new().ready(Direction::Read, true), |wake| reader = Some(wake));
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).push_back(outcome);
+        self.news.ring(Direction::Read);
     }
 
-    /// Waits for an outcome. There is one reader only.
+    /// Waits for the outcome that came first. There is one reader only.
     fn take(&self, deadline: Option<Instant>) -> Option<io::Result<TcpStream>> {
-        loop {
-            let seen = self.news.readiness().load();
-            if let Some(outcome) = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-                return Some(outcome);
-            }
-            if self.news.readiness().blocked(Direction::Read, seen) == Clearing::Overtaken {
-                continue;
-            }
-            match self.news.sleep(Direction::Read, deadline) {
-                Waking::Notified => {}
-                Waking::TimedOut => return None,
-                Waking::Cancelled => wait::unwind_cancelled(),
-            }
-        }
+        let first = || self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        self.news.wait(Direction::Read, deadline, first)
     }
 }

@@ -1,3 +1,4 @@
 //! What Unix systems have.
 
+pub mod fs;
 pub mod net;

@@ -1,0 +1,224 @@
+//! An open file of any kind, as tasks read and write it.
+//!
+//! | it is | a call | so in a task |
+//! | --- | --- | --- |
+//! | on a disk | ends by itself, but may block the thread for as long as the disk takes | what is in memory is read in place (`RWF_NOWAIT`), all else on the blocking pool, with the buffer borrowed |
+//! | a terminal, a FIFO, a device | may never end: nobody types, nobody reads | waits until it is ready, as for a socket, and is made then |
+//!
+//! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
+//! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for terminals, and another
+//! process takes the input in between, it waits after all.) In a plain thread it is the plain call.
+//!
+//! A file system that refuses `RWF_NOWAIT` is asked once for each open file. And a call at the file's position holds a
+//! lock of the kernel; while one of those is on the pool, nobody tries the position in place, where it would block a
+//! worker for as long.
+
+#![forbid(unsafe_code)]
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use fibra_runtime::{unblock, wait};
+
+use crate::descriptor::Descriptor;
+use crate::op::Attempt;
+use crate::readiness::Direction;
+use crate::sys;
+use crate::sys::file::{self, Place};
+
+/// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool.
+const IN_PLACE_MAX: usize = 1 << 20;
+
+/// See the [module](self).
+pub(crate) struct Channel<S: AsFd> {
+    io: Descriptor<S>,
+    is_endless: bool,
+    shared: Arc<Shared>,
+}
+
+/// What is known of an open file, whichever of its descriptors is used.
+#[derive(Default)]
+struct Shared {
+    /// It has refused a call that does not wait.
+    refuses: AtomicBool,
+    /// Calls at its position that are on the pool or on their way there.
+    busy: AtomicUsize,
+}
+
+impl Shared {
+    fn may_try(&self) -> bool {
+        // Relaxed: a wrong answer costs a system call in vain.
+        !self.refuses.load(Ordering::Relaxed)
+    }
+
+    /// Tells whether `outcome` says that no such call may be made, and keeps that.
+    fn note<T>(&self, outcome: &io::Result<T>) -> bool {
+        let refused = outcome.as_ref().is_err_and(file::is_refusal);
+        if refused {
+            // Relaxed: see `may_try`.
+            self.refuses.store(true, Ordering::Relaxed);
+        }
+        refused
+    }
+}
+
+/// One call at the position.
+struct Busy<'a>(&'a Shared);
+
+impl<'a> Busy<'a> {
+    fn new(shared: &'a Shared) -> Busy<'a> {
+        // Relaxed, here and below: who misses it may block for as long as the call takes, and that is all.
+        shared.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(shared)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What came of a look that does not wait.
+enum Look {
+    Moved(usize),
+    /// It is ready, and the call has to be made where it may block.
+    Ready,
+}
+
+impl<S: AsFd> Channel<S> {
+    pub(crate) fn new(inner: S) -> Channel<S> {
+        Channel::sharing(inner, Arc::default())
+    }
+
+    /// Another descriptor of the same open file.
+    pub(crate) fn with_clone(&self, clone: S) -> Channel<S> {
+        Channel::sharing(clone, Arc::clone(&self.shared))
+    }
+
+    fn sharing(inner: S, shared: Arc<Shared>) -> Channel<S> {
+        let is_endless = file::is_endless(inner.as_fd());
+        Channel { io: Descriptor::new(inner, false), is_endless, shared }
+    }
+
+    pub(crate) fn inner(&self) -> &S {
+        self.io.inner()
+    }
+
+    pub(crate) fn into_inner(self) -> S {
+        self.io.into_inner()
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.io.fd()
+    }
+
+    /// True if a call may never end.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.is_endless
+    }
+
+    /// Reads at the position.
+    pub(crate) fn read(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let fd = self.fd();
+        match (wait::in_task(), self.is_endless) {
+            (false, _) => file::read(fd, bufs),
+            (true, false) => match self.read_in_place(bufs, Place::Position) {
+                Some(outcome) => outcome,
+                None => self.at_position(|| file::read(fd, bufs)),
+            },
+            (true, true) => match self.io.run(Direction::Read, || None, || self.look_for_data(bufs))? {
+                Look::Moved(n) => Ok(n),
+                Look::Ready => unblock(|| file::read(fd, bufs)),
+            },
+        }
+    }
+
+    /// Writes at the position.
+    pub(crate) fn write(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        let fd = self.fd();
+        match (wait::in_task(), self.is_endless) {
+            (false, _) => file::write(fd, bufs),
+            (true, false) => self.at_position(|| file::write(fd, bufs)),
+            (true, true) => match self.io.run(Direction::Write, || None, || self.look_for_room(bufs))? {
+                Look::Moved(n) => Ok(n),
+                Look::Ready => unblock(|| file::write(fd, &[IoSlice::new(first_of(bufs))])),
+            },
+        }
+    }
+
+    /// Reads what is in memory already. None: ask the disk.
+    pub(crate) fn read_in_place(
+        &self,
+        bufs: &mut [IoSliceMut<'_>],
+        place: Place,
+    ) -> Option<io::Result<usize>> {
+        // Relaxed: see `Busy`.
+        let is_busy = matches!(place, Place::Position) && self.shared.busy.load(Ordering::Relaxed) > 0;
+        let is_long = bufs.iter().map(|buf| buf.len()).fold(0, usize::saturating_add) > IN_PLACE_MAX;
+        if !wait::in_task() || is_busy || is_long || !self.shared.may_try() {
+            return None;
+        }
+        let outcome = file::read_nowait(self.fd(), bufs, place);
+        match &outcome {
+            Ok(_) => {
+                wait::charge();
+                Some(outcome)
+            }
+            // The call that may block says what is wrong, if something is.
+            Err(_) => {
+                self.shared.note(&outcome);
+                None
+            }
+        }
+    }
+
+    /// Runs a call that holds the position, on the pool.
+    pub(crate) fn at_position<T: Send>(&self, call: impl FnOnce() -> T + Send) -> T {
+        let _busy = Busy::new(&self.shared);
+        unblock(call)
+    }
+
+    /// Tells whether a call at the position would not have to wait for another one.
+    pub(crate) fn is_busy(&self) -> bool {
+        // Relaxed: see `Busy`.
+        self.shared.busy.load(Ordering::Relaxed) > 0
+    }
+
+    fn look_for_data(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<Look>> {
+        if self.shared.may_try() {
+            let outcome = file::read_nowait(self.fd(), bufs, Place::Position);
+            if !self.shared.note(&outcome) {
+                return outcome.map(|n| Attempt::Done(Look::Moved(n)));
+            }
+        }
+        self.ask(Direction::Read)
+    }
+
+    fn look_for_room(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<Look>> {
+        if self.shared.may_try() {
+            let outcome = file::write_nowait(self.fd(), bufs);
+            if !self.shared.note(&outcome) {
+                return outcome.map(|n| Attempt::Done(Look::Moved(n)));
+            }
+        }
+        self.ask(Direction::Write)
+    }
+
+    /// Asks whether a call would block.
+    fn ask(&self, direction: Direction) -> io::Result<Attempt<Look>> {
+        match sys::wait_for(self.fd(), direction, Some(Instant::now()))? {
+            true => Ok(Attempt::Done(Look::Ready)),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+/// As much as a file that is said to have room takes without blocking.
+fn first_of<'a>(bufs: &'a [IoSlice<'_>]) -> &'a [u8] {
+    let first = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
+    &first[..first.len().min(file::ROOM)]
+}

@@ -1,0 +1,112 @@
+//! Copying what is left of a file in the kernel.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use super::File;
+use crate::descriptor::Descriptor;
+use crate::io::copy;
+use crate::net::TcpStream;
+use crate::op::Attempt;
+use crate::readiness::Direction;
+use crate::sys::file;
+
+/// Bytes that one way to the pool copies: some milliseconds, after which a cancel is seen.
+const PIECE: usize = 8 << 20;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What [`File::copy_to`] can copy into: a [`File`], or a stream of [`net`](crate::net).
+pub trait CopyTarget: sealed::Sealed {
+    #[doc(hidden)]
+    fn fill_from(&self, file: &File) -> io::Result<u64>;
+}
+
+impl sealed::Sealed for File {}
+
+impl CopyTarget for File {
+    fn fill_from(&self, file: &File) -> io::Result<u64> {
+        let piece = || file.channel().at_position(|| file::copy_range(file.as_fd(), self.as_fd(), PIECE));
+        copy_pieces(file, piece, || copy(&mut &*file, &mut &*self))
+    }
+}
+
+impl sealed::Sealed for TcpStream {}
+
+impl CopyTarget for TcpStream {
+    fn fill_from(&self, file: &File) -> io::Result<u64> {
+        send(file, self.io(), self.write_timeout()?, || copy(&mut &*file, &mut &*self))
+    }
+}
+
+/// Sends the file into a socket, or lets `otherwise` do it.
+fn send<S: AsFd>(
+    file: &File,
+    socket: &Descriptor<S>,
+    timeout: Option<Duration>,
+    otherwise: impl FnOnce() -> io::Result<u64>,
+) -> io::Result<u64> {
+    let mode = NonBlocking::new(socket.fd())?;
+    let (from, to) = (file.as_fd(), socket.fd());
+    let call = || file.channel().at_position(|| file::send_file(from, to, PIECE)).map(Attempt::Done);
+    let piece = || socket.run(Direction::Write, || timeout, call);
+    let outcome = copy_pieces(file, piece, otherwise);
+    drop(mode);
+    outcome
+}
+
+/// Copies piece after piece. What refuses the first one, or finds nothing at once, as the files of `/proc` may, is left to
+/// `otherwise`.
+fn copy_pieces(
+    file: &File,
+    mut piece: impl FnMut() -> io::Result<usize>,
+    otherwise: impl FnOnce() -> io::Result<u64>,
+) -> io::Result<u64> {
+    if file.channel().is_endless() {
+        return otherwise();
+    }
+    let mut copied = 0;
+    loop {
+        match piece() {
+            Ok(0) if copied == 0 => return otherwise(),
+            Ok(0) => return Ok(copied),
+            Ok(n) => copied += n as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if copied == 0 && is_unfit(&error) => return otherwise(),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// True if the kernel does not copy between these two: other file systems, or a target that is appended to.
+fn is_unfit(error: &io::Error) -> bool {
+    file::is_refusal(error) || matches!(error.raw_os_error(), Some(libc::EBADF | libc::ESPIPE))
+}
+
+/// A socket that does not wait in a call which has no flag for that.
+struct NonBlocking<'a> {
+    socket: BorrowedFd<'a>,
+    was: bool,
+}
+
+impl<'a> NonBlocking<'a> {
+    fn new(socket: BorrowedFd<'a>) -> io::Result<NonBlocking<'a>> {
+        let was = SockRef::from(&socket).nonblocking()?;
+        SockRef::from(&socket).set_nonblocking(true)?;
+        Ok(NonBlocking { socket, was })
+    }
+}
+
+impl Drop for NonBlocking<'_> {
+    fn drop(&mut self) {
+        // It fails only on what is no open descriptor.
+        let _ = SockRef::from(&self.socket).set_nonblocking(self.was);
+    }
+}

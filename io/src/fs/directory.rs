@@ -1,0 +1,181 @@
+//! Directories: what is in them, and how one is made.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{FileType, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, DirEntryExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fibra_runtime::unblock;
+
+use super::with_path;
+
+/// Entries that one way to the pool fetches.
+const BATCH: usize = 256;
+
+/// Gives what is in a directory, in no promised order, without `.` and `..`.
+///
+/// # Errors
+///
+/// As [`std::fs::read_dir`].
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::fs;
+///
+/// let path = std::env::temp_dir().join(format!("fibra-read-dir-{}", std::process::id()));
+/// fs::create_dir(&path)?;
+/// fs::write(path.join("a file"), b"")?;
+/// let names: Vec<_> = fs::read_dir(&path)?.map(|entry| entry.unwrap().file_name()).collect();
+/// assert_eq!(names, ["a file"]);
+/// # fs::remove_dir_all(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn read_dir<P: AsRef<Path>>(path: P) -> io::Result<ReadDir> {
+    let mut read = ReadDir { inner: None, fetched: VecDeque::new() };
+    with_path(path, |path| {
+        let mut inner = std::fs::read_dir(path)?;
+        read.fetch(&mut inner);
+        read.inner = Some(inner);
+        Ok(())
+    })?;
+    Ok(read)
+}
+
+/// Gives the entries of a directory: made by [`read_dir`].
+///
+/// A good many entries are fetched at once on the blocking pool, and given one by one.
+#[must_use = "iterators are lazy and do nothing unless consumed"]
+pub struct ReadDir {
+    /// None once it has come to the end.
+    inner: Option<std::fs::ReadDir>,
+    fetched: VecDeque<io::Result<DirEntry>>,
+}
+
+impl ReadDir {
+    fn fetch(&mut self, inner: &mut std::fs::ReadDir) {
+        self.fetched.extend(inner.take(BATCH).map(|entry| entry.map(DirEntry::new)));
+    }
+}
+
+impl Iterator for ReadDir {
+    type Item = io::Result<DirEntry>;
+
+    fn next(&mut self) -> Option<io::Result<DirEntry>> {
+        if self.fetched.is_empty()
+            && let Some(mut inner) = self.inner.take()
+        {
+            unblock(|| self.fetch(&mut inner));
+            if !self.fetched.is_empty() {
+                self.inner = Some(inner);
+            }
+        }
+        self.fetched.pop_front()
+    }
+}
+
+impl fmt::Debug for ReadDir {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadDir").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+/// Is one entry of a directory: [`std::fs::DirEntry`], for tasks.
+pub struct DirEntry {
+    inner: Arc<std::fs::DirEntry>,
+    /// As it was when the entry was fetched, if that could be found out then.
+    file_type: Option<FileType>,
+}
+
+impl DirEntry {
+    /// Where it may block.
+    fn new(inner: std::fs::DirEntry) -> DirEntry {
+        DirEntry { file_type: inner.file_type().ok(), inner: Arc::new(inner) }
+    }
+
+    /// Gives the path: that of the directory as it was read, and the name.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.inner.path()
+    }
+
+    /// Gives the name.
+    #[must_use]
+    pub fn file_name(&self) -> OsString {
+        self.inner.file_name()
+    }
+
+    /// Tells what kind of file it is; of a symbolic link that it is one. It was found out with the entry.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::DirEntry::file_type`].
+    pub fn file_type(&self) -> io::Result<FileType> {
+        match self.file_type {
+            Some(file_type) => Ok(file_type),
+            None => unblock(|| self.inner.file_type()),
+        }
+    }
+
+    /// Tells what the system knows of the file; of a symbolic link itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::DirEntry::metadata`].
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        unblock(|| self.inner.metadata())
+    }
+}
+
+impl DirEntryExt for DirEntry {
+    fn ino(&self) -> u64 {
+        self.inner.ino()
+    }
+}
+
+impl fmt::Debug for DirEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+/// Says how a directory is to be made: [`std::fs::DirBuilder`], for tasks. Std's [`DirBuilderExt`] works on it as well.
+#[derive(Debug)]
+pub struct DirBuilder(std::fs::DirBuilder);
+
+impl DirBuilder {
+    /// Starts with the system's mode, and to make one directory only.
+    #[expect(clippy::new_without_default, reason = "std's type has no default either")]
+    #[must_use]
+    pub fn new() -> DirBuilder {
+        DirBuilder(std::fs::DirBuilder::new())
+    }
+
+    /// Lets those above it be made as well, and one that is there be no error.
+    pub fn recursive(&mut self, recursive: bool) -> &mut DirBuilder {
+        self.0.recursive(recursive);
+        self
+    }
+
+    /// Makes the directory.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::DirBuilder::create`].
+    pub fn create<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
+        with_path(path, |path| self.0.create(path))
+    }
+}
+
+impl DirBuilderExt for DirBuilder {
+    fn mode(&mut self, mode: u32) -> &mut DirBuilder {
+        self.0.mode(mode);
+        self
+    }
+}

@@ -1,0 +1,289 @@
+//! The file: std's methods, one by one.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::fs::{FileTimes, Metadata, Permissions, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use fibra_runtime::unblock;
+
+use super::{CopyTarget, OpenOptions, lock};
+use crate::channel::Channel;
+
+/// Is an open file: [`std::fs::File`], for tasks.
+///
+/// Reading and writing put the task to sleep, never the thread; in a plain thread they block it. A read of what is in
+/// memory does neither. Positioned reads and writes are those of std's trait
+/// [`FileExt`](std::os::unix::fs::FileExt). The file is closed when it is dropped.
+///
+/// What is a FIFO, a terminal or a device works as well: its reads and writes wait until it is ready.
+///
+/// # Fairness
+///
+/// Tasks that read or write one file at its position go one after the other, in no promised order.
+///
+/// # Differences from std
+///
+/// * A write into a FIFO or a terminal may be short.
+/// * `Arc<File>` has none of the traits, as the language has it; a `&File` out of it has all.
+/// * [`copy_to`](File::copy_to) is in std a part of [`std::io::copy`].
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read, Seek, Write};
+/// use std::os::unix::fs::FileExt;
+/// use fibra_io::fs::{self, File};
+///
+/// let path = std::env::temp_dir().join(format!("fibra-file-{}", std::process::id()));
+/// let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+/// file.write_all(b"some bytes")?;
+/// file.rewind()?;
+/// let mut text = String::new();
+/// file.read_to_string(&mut text)?;
+/// assert_eq!(text, "some bytes");
+/// file.write_all_at(b"more", 0)?;
+/// assert_eq!(fs::read(&path)?, b"more bytes");
+/// # fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct File {
+    channel: Channel<std::fs::File>,
+}
+
+impl File {
+    /// Opens a file for reading.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`OpenOptions::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::File::open`].
+    pub fn open<P: AsRef<Path>>(path: P) -> io::Result<File> {
+        File::options().read(true).open(path)
+    }
+
+    /// Opens a file for writing: made if it is not there, emptied if it is.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`OpenOptions::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::File::create`].
+    pub fn create<P: AsRef<Path>>(path: P) -> io::Result<File> {
+        File::options().write(true).create(true).truncate(true).open(path)
+    }
+
+    /// Makes a file for reading and writing.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`OpenOptions::open`].
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if it is there, and as [`std::fs::File::create_new`].
+    pub fn create_new<P: AsRef<Path>>(path: P) -> io::Result<File> {
+        File::options().read(true).write(true).create_new(true).open(path)
+    }
+
+    /// Starts to say how a file is to be opened.
+    #[must_use]
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
+    }
+
+    /// Takes a file of whatever history. It asks once what kind of file it is.
+    pub(super) fn adopt(inner: std::fs::File) -> File {
+        File { channel: Channel::new(inner) }
+    }
+
+    pub(super) fn into_std(self) -> std::fs::File {
+        self.channel.into_inner()
+    }
+
+    pub(super) fn std(&self) -> &std::fs::File {
+        self.channel.inner()
+    }
+
+    pub(super) fn channel(&self) -> &Channel<std::fs::File> {
+        &self.channel
+    }
+
+    /// Waits until all data and metadata are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// What `fsync(2)` says.
+    pub fn sync_all(&self) -> io::Result<()> {
+        unblock(|| self.std().sync_all())
+    }
+
+    /// Waits until all data is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// What `fdatasync(2)` says.
+    pub fn sync_data(&self) -> io::Result<()> {
+        unblock(|| self.std().sync_data())
+    }
+
+    /// Cuts the file off, or extends it with zeroes. The position stays where it is.
+    ///
+    /// # Errors
+    ///
+    /// What `ftruncate(2)` says.
+    pub fn set_len(&self, size: u64) -> io::Result<()> {
+        unblock(|| self.std().set_len(size))
+    }
+
+    /// Tells what the system knows of the file.
+    ///
+    /// # Errors
+    ///
+    /// What `fstat(2)` says.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        unblock(|| self.std().metadata())
+    }
+
+    /// Makes a second handle of the same open file, with a descriptor of its own. They share the position.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no descriptor left.
+    pub fn try_clone(&self) -> io::Result<File> {
+        Ok(File { channel: self.channel.with_clone(self.std().try_clone()?) })
+    }
+
+    /// Changes who may do what with the file.
+    ///
+    /// # Errors
+    ///
+    /// What `fchmod(2)` says.
+    pub fn set_permissions(&self, perm: Permissions) -> io::Result<()> {
+        unblock(|| self.std().set_permissions(perm))
+    }
+
+    /// Changes the times that the system keeps of the file.
+    ///
+    /// # Errors
+    ///
+    /// What `futimens(2)` says.
+    pub fn set_times(&self, times: FileTimes) -> io::Result<()> {
+        unblock(|| self.std().set_times(times))
+    }
+
+    /// Changes the time at which the file was modified last.
+    ///
+    /// # Errors
+    ///
+    /// What `futimens(2)` says.
+    pub fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+        self.set_times(FileTimes::new().set_modified(time))
+    }
+
+    /// Waits until the file can be locked for this handle alone, and locks it.
+    ///
+    /// The lock belongs to the open file, so handles that [`try_clone`](File::try_clone) has made hold it together; it ends
+    /// with [`unlock`](File::unlock) or with the last of them. It is for those who lock as well; it stops nobody else.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point all along. The file is then not locked.
+    ///
+    /// # Errors
+    ///
+    /// What `flock(2)` says; and when the process has no descriptor left, of which a lock that has to wait takes one.
+    pub fn lock(&self) -> io::Result<()> {
+        lock::wait_for(self.std(), std::fs::File::try_lock, std::fs::File::lock)
+    }
+
+    /// Waits until the file can be locked beside others who lock it so, and locks it; otherwise as [`lock`](File::lock).
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`lock`](File::lock).
+    ///
+    /// # Errors
+    ///
+    /// As for [`lock`](File::lock).
+    pub fn lock_shared(&self) -> io::Result<()> {
+        lock::wait_for(self.std(), std::fs::File::try_lock_shared, std::fs::File::lock_shared)
+    }
+
+    /// Locks the file for this handle alone, if that can be had at once.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if somebody else has a lock, and what `flock(2)` says.
+    pub fn try_lock(&self) -> Result<(), TryLockError> {
+        self.std().try_lock()
+    }
+
+    /// Locks the file beside others who lock it so, if that can be had at once.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if somebody else has a lock for himself, and what `flock(2)` says.
+    pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
+        self.std().try_lock_shared()
+    }
+
+    /// Gives the lock back.
+    ///
+    /// # Errors
+    ///
+    /// What `flock(2)` says.
+    pub fn unlock(&self) -> io::Result<()> {
+        self.std().unlock()
+    }
+
+    /// Copies what is left of the file, from its position on, into another file or a socket, and gives the number of bytes.
+    ///
+    /// On Linux the kernel copies, and nothing is brought into the process: by `copy_file_range(2)` from file to file, by
+    /// `sendfile(2)` from a file into a socket. Where it refuses, and elsewhere, this is [`io::copy`](crate::io::copy).
+    ///
+    /// While it sends into a socket, the descriptor of that is non-blocking, for whoever has a clone of it.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point every few megabytes, and wherever it waits for the socket. The position tells how much has gone.
+    ///
+    /// # Errors
+    ///
+    /// As a read of the file and a write of the target; a write timeout of the socket holds here too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Seek;
+    /// use fibra_io::fs::{self, File};
+    ///
+    /// let path = std::env::temp_dir().join(format!("fibra-copy-to-{}", std::process::id()));
+    /// let (from, to) = (path.with_extension("from"), path.with_extension("to"));
+    /// fs::write(&from, b"some bytes")?;
+    /// let mut file = File::open(&from)?;
+    /// file.seek(std::io::SeekFrom::Start(5))?;
+    /// assert_eq!(file.copy_to(&File::create(&to)?)?, 5);
+    /// assert_eq!(fs::read(&to)?, b"bytes");
+    /// # fs::remove_file(&from)?;
+    /// # fs::remove_file(&to)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn copy_to<T: CopyTarget>(&self, target: &T) -> io::Result<u64> {
+        target.fill_from(self)
+    }
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.std().fmt(f)
+    }
+}

@@ -1,0 +1,126 @@
+//! How bytes get out of a file and into it: std's traits, for who borrows the file and for who owns it.
+
+#![forbid(unsafe_code)]
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+
+use fibra_runtime::unblock;
+
+use super::File;
+use crate::sys::file::Place;
+
+impl FileExt for File {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self.channel().read_in_place(&mut [IoSliceMut::new(buf)], Place::Offset(offset)) {
+            Some(outcome) => outcome,
+            None => unblock(|| self.std().read_at(buf, offset)),
+        }
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        unblock(|| self.std().write_at(buf, offset))
+    }
+
+    /// Once on the pool for all of it.
+    fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        unblock(|| self.std().write_all_at(buf, offset))
+    }
+}
+
+impl Read for &File {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.channel().read(&mut [IoSliceMut::new(buf)])
+    }
+
+    fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.channel().read(bufs)
+    }
+
+    /// Once on the pool for all of it, with what is in the file as a hint.
+    fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
+        match self.channel().is_endless() {
+            true => Pieces(self).read_to_end(buf),
+            false => self.channel().at_position(|| self.std().read_to_end(buf)),
+        }
+    }
+
+    fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
+        match self.channel().is_endless() {
+            true => Pieces(self).read_to_string(buf),
+            false => self.channel().at_position(|| self.std().read_to_string(buf)),
+        }
+    }
+}
+
+/// A file that is read piece by piece, as the trait has it by default.
+struct Pieces<'a>(&'a File);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buf)
+    }
+}
+
+impl Write for &File {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.channel().write(&[IoSlice::new(buf)])
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.channel().write(bufs)
+    }
+
+    /// Nothing: what was written has gone to the system.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for &File {
+    /// In place, where it needs no disk.
+    fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
+        match (pos, self.channel().is_busy()) {
+            (SeekFrom::Start(_) | SeekFrom::Current(_), false) => self.std().seek(pos),
+            _ => self.channel().at_position(|| self.std().seek(pos)),
+        }
+    }
+}
+
+impl Read for File {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buf)
+    }
+
+    fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        (&*self).read_vectored(bufs)
+    }
+
+    fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
+        (&*self).read_to_end(buf)
+    }
+
+    fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
+        (&*self).read_to_string(buf)
+    }
+}
+
+impl Write for File {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&*self).write(buf)
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(bufs)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self).flush()
+    }
+}
+
+impl Seek for File {
+    fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
+        (&*self).seek(pos)
+    }
+}

@@ -1,0 +1,186 @@
+//! Both directions between two streams at once: what a proxy does.
+
+#![forbid(unsafe_code)]
+
+use std::any::Any;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use fibra_runtime::{scope, wait};
+
+use super::{DuplexStream, copy};
+use crate::net::TcpStream;
+
+/// A stream whose two directions can be ended one by one, through a shared reference.
+///
+/// Whoever waits in a direction that is ended wakes.
+pub trait HalfClose {
+    /// Ends one direction or both, as [`TcpStream::shutdown`] does.
+    ///
+    /// # Errors
+    ///
+    /// `NotConnected` if the connection has ended already.
+    fn shutdown(&self, how: Shutdown) -> io::Result<()>;
+}
+
+impl HalfClose for TcpStream {
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.shutdown(how)
+    }
+}
+
+impl HalfClose for DuplexStream {
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.shutdown(how)
+    }
+}
+
+impl<T: HalfClose + ?Sized> HalfClose for &T {
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        (**self).shutdown(how)
+    }
+}
+
+impl<T: HalfClose + ?Sized> HalfClose for Arc<T> {
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        (**self).shutdown(how)
+    }
+}
+
+/// Copies from `a` to `b` and from `b` to `a` at once, until both directions have ended. Gives the bytes of each: from `a`
+/// to `b`, from `b` to `a`.
+///
+/// When one stream ends, the other is told so (its write half is shut down), and the other direction goes on. A direction
+/// that ends in any other way ends both: both streams are shut down altogether.
+///
+/// One direction runs where this is called, the other in a task beside it, or from a plain thread in a thread; when this
+/// returns, both have ended.
+///
+/// # Cancellation
+///
+/// Every wait is a cancellation point, and the task beside is cancelled with this one. Both streams are shut down.
+///
+/// # Errors
+///
+/// That of the direction which failed first, as [`copy`]; and when there is no task or no thread to be had.
+///
+/// # Panics
+///
+/// With the panic of a stream.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::net::Shutdown;
+/// use fibra_io::io::{copy_bidirectional, duplex};
+///
+/// let (mut client, a) = duplex(64);
+/// let (b, mut server) = duplex(64);
+/// client.write_all(b"request")?;
+/// client.shutdown(Shutdown::Write)?;
+/// server.write_all(b"an answer")?;
+/// server.shutdown(Shutdown::Write)?;
+/// assert_eq!(copy_bidirectional(&a, &b)?, (7, 9));
+/// let mut request = String::new();
+/// server.read_to_string(&mut request)?;
+/// assert_eq!(request, "request");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn copy_bidirectional<A, B>(a: &A, b: &B) -> io::Result<(u64, u64)>
+where
+    A: HalfClose + Sync + ?Sized,
+    B: HalfClose + Sync + ?Sized,
+    for<'a> &'a A: Read + Write,
+    for<'b> &'b B: Read + Write,
+{
+    let failure = Mutex::new(None);
+    let (there, back) = (Way::new(a, b, &failure), Way::new(b, a, &failure));
+    let bytes = match wait::in_task() {
+        true => scope(|tasks| {
+            let there = tasks.spawn(|| there.go());
+            let received = back.go();
+            let sent = there.join().map_err(|error| error.try_into_panic().map_err(io::Error::from));
+            Ok((ended(sent)?, received))
+        }),
+        false => thread::scope(|threads| {
+            let there = thread::Builder::new().spawn_scoped(threads, || there.go())?;
+            let received = back.go();
+            Ok((ended(there.join().map_err(Ok))?, received))
+        }),
+    };
+    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => bytes,
+    }
+}
+
+/// The end of what ran beside: a panic of a stream goes on here.
+fn ended(end: Result<u64, Result<Box<dyn Any + Send>, io::Error>>) -> io::Result<u64> {
+    match end {
+        Ok(bytes) => Ok(bytes),
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(error)) => Err(error),
+    }
+}
+
+/// One direction. If it does not end well, or never starts, both streams are shut down, so that the other one ends.
+struct Way<'a, A: HalfClose + ?Sized, B: HalfClose + ?Sized> {
+    from: &'a A,
+    to: &'a B,
+    /// The first of both directions.
+    failure: &'a Mutex<Option<io::Error>>,
+    ended_well: bool,
+}
+
+impl<'a, A: HalfClose + ?Sized, B: HalfClose + ?Sized> Way<'a, A, B> {
+    fn new(from: &'a A, to: &'a B, failure: &'a Mutex<Option<io::Error>>) -> Self {
+        Way { from, to, failure, ended_well: false }
+    }
+
+    /// Goes all the way, and gives the bytes that were carried.
+    fn go(mut self) -> u64
+    where
+        for<'r> &'r A: Read,
+        for<'w> &'w B: Write,
+    {
+        match self.carry() {
+            Ok(bytes) => {
+                self.ended_well = true;
+                bytes
+            }
+            // Noted before the other direction can fail of it.
+            Err(error) => {
+                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                0
+            }
+        }
+    }
+
+    fn carry(&self) -> io::Result<u64>
+    where
+        for<'r> &'r A: Read,
+        for<'w> &'w B: Write,
+    {
+        let (mut from, mut to) = (self.from, self.to);
+        let bytes = copy(&mut from, &mut to)?;
+        to.flush()?;
+        match self.to.shutdown(Shutdown::Write) {
+            Err(error) if error.kind() != ErrorKind::NotConnected => Err(error),
+            _ => Ok(bytes),
+        }
+    }
+}
+
+impl<A: HalfClose + ?Sized, B: HalfClose + ?Sized> Drop for Way<'_, A, B> {
+    fn drop(&mut self) {
+        if !self.ended_well {
+            // Whoever is shut down already need not be.
+            let _ = self.from.shutdown(Shutdown::Both);
+            let _ = self.to.shutdown(Shutdown::Both);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Two ends of a connection that lies in memory.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::wait;
+
+use crate::bell::Bell;
+use crate::net::timeouts::{Timeout, Timeouts};
+use crate::readiness::Direction;
+
+/// Makes two connected streams: what is written to one is read from the other. Each direction keeps up to `capacity` bytes;
+/// a writer that finds no room waits.
+///
+/// # Panics
+///
+/// If the capacity is zero: nothing would ever get through.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read, Write};
+///
+/// let (mut here, mut there) = fibra_io::io::duplex(1024);
+/// here.write_all(b"hello")?;
+/// drop(here);
+/// let mut text = String::new();
+/// there.read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+#[must_use]
+pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
+    assert!(capacity > 0, "a duplex stream of capacity 0 would never let a byte through");
+    let (one, other) = (Arc::new(Pipe::new(capacity)), Arc::new(Pipe::new(capacity)));
+    let here = DuplexStream::new(Arc::clone(&one), Arc::clone(&other));
+    (here, DuplexStream::new(other, one))
+}
+
+/// Is one end of a connection in memory; made by [`duplex`]. It behaves as a socket does.
+///
+/// Dropping it closes it: the other end reads what was written before, then the end of the stream, and its writes fail with
+/// `BrokenPipe`. Any number of tasks and plain threads may read and write one end through `&DuplexStream`.
+///
+/// # Fairness
+///
+/// As of a [`TcpStream`](crate::net::TcpStream): whoever waits wakes, and they compete.
+///
+/// # Cancellation
+///
+/// Every wait is a cancellation point. In a task that unwinds from a cancellation, an operation that would have to wait
+/// fails with `TimedOut` instead.
+pub struct DuplexStream {
+    incoming: Arc<Pipe>,
+    outgoing: Arc<Pipe>,
+    timeouts: Timeouts,
+}
+
+impl DuplexStream {
+    fn new(incoming: Arc<Pipe>, outgoing: Arc<Pipe>) -> DuplexStream {
+        DuplexStream { incoming, outgoing, timeouts: Timeouts::default() }
+    }
+
+    /// Ends one direction of the connection or both. Whoever waits in it, at either end, wakes: a reader reads the end of
+    /// the stream, a writer gets an error. After `Shutdown::Read`, what was not read yet is gone.
+    ///
+    /// # Errors
+    ///
+    /// None; the type is that of a socket.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        if how != Shutdown::Write {
+            self.incoming.end(true);
+        }
+        if how != Shutdown::Read {
+            self.outgoing.end(false);
+        }
+        Ok(())
+    }
+
+    /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has waited that long fails with
+    /// `WouldBlock`, as that of a socket.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if the timeout is zero.
+    pub fn set_read_timeout(&self, dur: Option<Duration>) -> io::Result<()> {
+        set(self.timeouts.read(), dur)
+    }
+
+    /// Sets how long a write waits for room; otherwise as [`set_read_timeout`](DuplexStream::set_read_timeout).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if the timeout is zero.
+    pub fn set_write_timeout(&self, dur: Option<Duration>) -> io::Result<()> {
+        set(self.timeouts.write(), dur)
+    }
+
+    /// Gives the read timeout.
+    ///
+    /// # Errors
+    ///
+    /// None; the type is that of a socket.
+    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.timeouts.read().get())
+    }
+
+    /// Gives the write timeout.
+    ///
+    /// # Errors
+    ///
+    /// None; the type is that of a socket.
+    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.timeouts.write().get())
+    }
+}
+
+fn set(timeout: &Timeout, dur: Option<Duration>) -> io::Result<()> {
+    if dur.is_some_and(|dur| dur.is_zero()) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "cannot set a 0 duration timeout"));
+    }
+    timeout.set(dur);
+    Ok(())
+}
+
+impl Drop for DuplexStream {
+    fn drop(&mut self) {
+        self.incoming.end(true);
+        self.outgoing.end(false);
+    }
+}
+
+impl Read for &DuplexStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.incoming.run(Direction::Read, self.timeouts.read(), |state| state.take(buf))?;
+        if n > 0 {
+            self.incoming.bell.ring(Direction::Write);
+        }
+        Ok(n)
+    }
+}
+
+impl Write for &DuplexStream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let capacity = self.outgoing.capacity;
+        let n = self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity))?;
+        if n > 0 {
+            self.outgoing.bell.ring(Direction::Read);
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for DuplexStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buf)
+    }
+}
+
+impl Write for DuplexStream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&*self).write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for DuplexStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DuplexStream").field("capacity", &self.incoming.capacity).finish_non_exhaustive()
+    }
+}
+
+/// One direction.
+struct Pipe {
+    capacity: usize,
+    state: Mutex<State>,
+    /// Readers wait for bytes, writers for room, and both for an end.
+    bell: Bell,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: VecDeque<u8>,
+    /// The writing end is closed: no more bytes.
+    no_more: bool,
+    /// The reading end is closed: nobody to read them.
+    unread: bool,
+}
+
+impl State {
+    /// Takes out what there is. None: wait.
+    fn take(&mut self, buf: &mut [u8]) -> Option<io::Result<usize>> {
+        if self.unread || (self.bytes.is_empty() && self.no_more) || buf.is_empty() {
+            return Some(Ok(0));
+        }
+        // It reads from one of the two halves of a ring at a time.
+        let first = self.bytes.read(buf).and_then(|n| Ok(n + self.bytes.read(&mut buf[n..])?));
+        first.map(|n| (n > 0).then_some(n)).transpose()
+    }
+
+    /// Puts in what there is room for. None: wait.
+    fn put(&mut self, buf: &[u8], capacity: usize) -> Option<io::Result<usize>> {
+        if self.unread || self.no_more {
+            return Some(Err(ErrorKind::BrokenPipe.into()));
+        }
+        let n = buf.len().min(capacity - self.bytes.len());
+        self.bytes.extend(&buf[..n]);
+        (n > 0 || buf.is_empty()).then_some(Ok(n))
+    }
+}
+
+impl Pipe {
+    fn new(capacity: usize) -> Pipe {
+        Pipe { capacity, state: Mutex::default(), bell: Bell::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tries `step` until it gets on, and waits in between.
+    fn run(
+        &self,
+        direction: Direction,
+        timeout: &Timeout,
+        mut step: impl FnMut(&mut State) -> Option<io::Result<usize>>,
+    ) -> io::Result<usize> {
+        let first = step(&mut self.lock());
+        if let Some(outcome) = first {
+            wait::charge();
+            return outcome;
+        }
+        if wait::unwinds_from_cancel() {
+            return Err(io::Error::new(ErrorKind::TimedOut, "a cancelled task does not wait for its streams"));
+        }
+        let deadline = timeout.get().and_then(|timeout| Instant::now().checked_add(timeout));
+        let outcome = self.bell.wait(direction, deadline, || step(&mut self.lock()));
+        outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
+    }
+
+    /// Ends the direction, by its reader or by its writer.
+    fn end(&self, by_reader: bool) {
+        let unread = {
+            let mut state = self.lock();
+            match by_reader {
+                true => state.unread = true,
+                false => state.no_more = true,
+            }
+            // Freed without the lock.
+            by_reader.then(|| std::mem::take(&mut state.bytes))
+        };
+        drop(unread);
+        self.bell.ring(Direction::Read);
+        self.bell.ring(Direction::Write);
+    }
+}

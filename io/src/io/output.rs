@@ -1,0 +1,291 @@
+//! Standard output and standard error.
+
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, IoSlice, IsTerminal, Write};
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use fibra_runtime::wait;
+
+use crate::bell::Bell;
+use crate::channel::Channel;
+use crate::readiness::Direction;
+
+/// The standard output of the process, for tasks; see [`StandardStream`].
+pub type Stdout = StandardStream<io::Stdout>;
+/// The standard output, held by one; see [`StandardStream::lock`].
+pub type StdoutLock<'a> = StandardLock<'a, io::Stdout>;
+/// The standard error of the process, for tasks; see [`StandardStream`].
+pub type Stderr = StandardStream<io::Stderr>;
+/// The standard error, held by one; see [`StandardStream::lock`].
+pub type StderrLock<'a> = StandardLock<'a, io::Stderr>;
+
+/// Gives the standard output of the process: [`std::io::stdout`], for tasks.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write;
+///
+/// writeln!(fibra_io::io::stdout(), "a line in one piece, number {}", 1)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn stdout() -> Stdout {
+    StandardStream(PhantomData)
+}
+
+/// Gives the standard error of the process: [`std::io::stderr`], for tasks.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write;
+///
+/// fibra_io::io::stderr().write_all(b"something is wrong\n")?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn stderr() -> Stderr {
+    StandardStream(PhantomData)
+}
+
+/// Is the standard output or the standard error of the process; made by [`stdout`] and [`stderr`].
+///
+/// A task that writes what nobody reads sleeps, where `print!` blocks the thread.
+///
+/// # Differences from std
+///
+/// * The standard output has no buffer either: what a write has taken has gone to the system, and nothing is lost when the
+///   process ends. `write!` and `writeln!` write all of their text at once; for many small pieces there is
+///   [`LineWriter`](io::LineWriter). What `print!` keeps in std's buffer, an unfinished line, comes later.
+/// * [`write_all`](Write::write_all), `write!` and `writeln!` hold the lock, so their texts do not mix; a single
+///   [`write`](Write::write) may be short.
+///
+/// # Cancellation
+///
+/// Every wait is a cancellation point, also that for the lock. A task that unwinds from a cancellation waits for no reader:
+/// its writes fail with `TimedOut`.
+pub struct StandardStream<S>(PhantomData<fn(S) -> S>);
+
+/// Is held by one task or thread, which may hold it several times: made by [`StandardStream::lock`].
+pub struct StandardLock<'a, S: Standard> {
+    output: &'a Output<S>,
+    /// It belongs to the task that has taken it.
+    not_send: PhantomData<*const ()>,
+}
+
+/// One of std's two.
+pub trait Standard: AsFd + IsTerminal + sealed::Sealed + Sized + 'static {}
+
+impl Standard for io::Stdout {}
+impl Standard for io::Stderr {}
+
+mod sealed {
+    pub trait Sealed: Sized + super::AsFd {
+        #[expect(private_interfaces, reason = "nobody outside can call it")]
+        fn output() -> &'static super::Output<Self>;
+    }
+}
+
+impl sealed::Sealed for io::Stdout {
+    #[expect(private_interfaces, reason = "nobody outside can call it")]
+    fn output() -> &'static Output<io::Stdout> {
+        static OUTPUT: LazyLock<Output<io::Stdout>> = LazyLock::new(|| Output::new(io::stdout()));
+        &OUTPUT
+    }
+}
+
+impl sealed::Sealed for io::Stderr {
+    #[expect(private_interfaces, reason = "nobody outside can call it")]
+    fn output() -> &'static Output<io::Stderr> {
+        static OUTPUT: LazyLock<Output<io::Stderr>> = LazyLock::new(|| Output::new(io::stderr()));
+        &OUTPUT
+    }
+}
+
+/// The descriptor, and who has it for himself.
+struct Output<S: AsFd> {
+    channel: Channel<S>,
+    holder: Mutex<Holder>,
+    released: Bell,
+}
+
+/// Who holds an output, and how many times.
+#[derive(Default)]
+struct Holder {
+    owner: Option<NonZeroU64>,
+    times: usize,
+}
+
+impl<S: AsFd> Output<S> {
+    fn new(inner: S) -> Output<S> {
+        Output { channel: Channel::new(inner), holder: Mutex::default(), released: Bell::default() }
+    }
+
+    fn holder(&self) -> MutexGuard<'_, Holder> {
+        self.holder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody else has it.
+    fn acquire(&self) {
+        let me = wait::owner();
+        let held = self.released.wait(Direction::Read, None, || {
+            let mut holder = self.holder();
+            let is_mine = *holder.owner.get_or_insert(me) == me;
+            holder.times += usize::from(is_mine);
+            is_mine.then_some(())
+        });
+        held.expect("a wait without a deadline does not run out");
+    }
+
+    /// Lets others have it, if it was taken once only.
+    fn release(&self) {
+        {
+            let mut holder = self.holder();
+            holder.times -= 1;
+            if holder.times > 0 {
+                return;
+            }
+            holder.owner = None;
+        }
+        self.released.ring(Direction::Read);
+    }
+}
+
+impl<S: Standard> StandardStream<S> {
+    /// Waits until nobody else uses the stream, and takes it for as long as the guard lives. Whoever has it may take it
+    /// again.
+    pub fn lock(&self) -> StandardLock<'static, S> {
+        let output = S::output();
+        output.acquire();
+        StandardLock { output, not_send: PhantomData }
+    }
+
+    /// Tells whether it is a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        S::output().channel.inner().is_terminal()
+    }
+}
+
+/// The text of `args`, made before the lock is taken: users' code makes it.
+fn text(args: fmt::Arguments<'_>) -> io::Result<Cow<'static, str>> {
+    match args.as_str() {
+        Some(text) => Ok(Cow::Borrowed(text)),
+        None => {
+            let mut text = String::new();
+            fmt::write(&mut text, args).map_err(|_| io::Error::other("formatter error"))?;
+            Ok(Cow::Owned(text))
+        }
+    }
+}
+
+impl<S: Standard> Write for StandardLock<'_, S> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.output.channel.write(&[IoSlice::new(buf)])
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.output.channel.write(bufs)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {
+        self.write_all(text(args)?.as_bytes())
+    }
+}
+
+impl<S: Standard> Write for &StandardStream<S> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.lock().write(buf)
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.lock().write_vectored(bufs)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_all(&mut self, buf: &[u8]) -> io::Result<()> {
+        self.lock().write_all(buf)
+    }
+
+    fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {
+        self.write_all(text(args)?.as_bytes())
+    }
+}
+
+impl<S: Standard> Write for StandardStream<S> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&*self).write(buf)
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(bufs)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_all(&mut self, buf: &[u8]) -> io::Result<()> {
+        (&*self).write_all(buf)
+    }
+
+    fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {
+        (&*self).write_fmt(args)
+    }
+}
+
+impl<S: Standard> Drop for StandardLock<'_, S> {
+    fn drop(&mut self) {
+        self.output.release();
+    }
+}
+
+impl<S: Standard> AsFd for StandardStream<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        S::output().channel.fd()
+    }
+}
+
+impl<S: Standard> AsRawFd for StandardStream<S> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl<S: Standard> AsFd for StandardLock<'_, S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.output.channel.fd()
+    }
+}
+
+impl<S: Standard> AsRawFd for StandardLock<'_, S> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl<S> fmt::Debug for StandardStream<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StandardStream").finish_non_exhaustive()
+    }
+}
+
+impl<S: Standard> fmt::Debug for StandardLock<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StandardLock").finish_non_exhaustive()
+    }
+}

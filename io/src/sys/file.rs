@@ -1,0 +1,142 @@
+//! Reading and writing open files of any kind. What is Linux-only answers `Unsupported` elsewhere.
+//!
+//! What a backend owes:
+//!
+//! * transfers at the file's own position, which may block the thread ([`read`], [`write`]);
+//! * the same without waiting for the disk or for the other end, or the answer that this cannot be had ([`read_nowait`],
+//!   [`write_nowait`], [`is_refusal`]);
+//! * whether calls on a file may never end ([`is_endless`]);
+//! * copying within the kernel ([`copy_range`], [`send_file`]).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::c_int;
+
+use super::{MAX_BUFFERS, transferred};
+
+/// The most that a write into a FIFO of which `poll` says that it has room takes without blocking; POSIX has all of it go
+/// into one page.
+pub(crate) const ROOM: usize = 4096;
+
+/// Reads at the file's position. May block the thread.
+pub(crate) fn read(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    // SAFETY: the descriptor is borrowed, so it is open; `IoSliceMut` has the layout of `iovec`, and there are at least
+    // so many of them, each a buffer that is writable for its length and outlives the call.
+    transferred(unsafe { libc::readv(fd.as_raw_fd(), bufs.as_mut_ptr().cast(), count(bufs.len())) })
+}
+
+/// Writes at the file's position. May block the thread.
+pub(crate) fn write(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    // SAFETY: as in `read`, for buffers that are readable.
+    transferred(unsafe { libc::writev(fd.as_raw_fd(), bufs.as_ptr().cast(), count(bufs.len())) })
+}
+
+fn count(bufs: usize) -> c_int {
+    // At most 1024.
+    bufs.min(MAX_BUFFERS) as c_int
+}
+
+/// Where a call that does not wait begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// At the file's own position, which moves on.
+    Position,
+    /// So many bytes after the begin of the file.
+    Offset(u64),
+}
+
+/// Reads what can be had without waiting: from a file what is in memory, from a FIFO what was written. `WouldBlock` if
+/// there is nothing yet.
+#[cfg(target_os = "linux")]
+pub(crate) fn read_nowait(
+    fd: BorrowedFd<'_>,
+    bufs: &mut [IoSliceMut<'_>],
+    place: Place,
+) -> io::Result<usize> {
+    let (count, offset) = (count(bufs.len()), place.offset()?);
+    // SAFETY: as in `read`.
+    let n =
+        unsafe { libc::preadv2(fd.as_raw_fd(), bufs.as_mut_ptr().cast(), count, offset, libc::RWF_NOWAIT) };
+    transferred(n)
+}
+
+/// Writes what there is room for without waiting.
+#[cfg(target_os = "linux")]
+pub(crate) fn write_nowait(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    let (count, offset) = (count(bufs.len()), Place::Position.offset()?);
+    // SAFETY: as in `write`.
+    let n = unsafe { libc::pwritev2(fd.as_raw_fd(), bufs.as_ptr().cast(), count, offset, libc::RWF_NOWAIT) };
+    transferred(n)
+}
+
+#[cfg(target_os = "linux")]
+impl Place {
+    fn offset(self) -> io::Result<libc::off_t> {
+        match self {
+            Place::Position => Ok(-1),
+            Place::Offset(offset) => {
+                libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read_nowait(_: BorrowedFd<'_>, _: &mut [IoSliceMut<'_>], _: Place) -> io::Result<usize> {
+    Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn write_nowait(_: BorrowedFd<'_>, _: &[IoSlice<'_>]) -> io::Result<usize> {
+    Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+}
+
+/// True if the system, or the file system, does not have the call or the flag: asking again would be in vain.
+pub(crate) fn is_refusal(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::EPERM | libc::EXDEV)
+    )
+}
+
+/// True if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk. A block device
+/// counts as a disk.
+pub(crate) fn is_endless(fd: BorrowedFd<'_>) -> bool {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
+    if unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) } == -1 {
+        return false;
+    }
+    // SAFETY: the call has succeeded, so it has filled the structure.
+    let mode = unsafe { stat.assume_init() }.st_mode;
+    !matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK | libc::S_IFLNK)
+}
+
+/// Copies up to `len` bytes from one file to another, both at their positions, without bringing them into the process.
+#[cfg(target_os = "linux")]
+pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
+    let here = std::ptr::null_mut();
+    // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
+    transferred(unsafe {
+        libc::copy_file_range(from.as_raw_fd(), here, to.as_raw_fd(), here, len, 0)
+    })
+}
+
+/// Sends up to `len` bytes of a file, from its position on, without bringing them into the process.
+#[cfg(target_os = "linux")]
+pub(crate) fn send_file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
+    // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
+    transferred(unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), len) })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn copy_range(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn send_file(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
