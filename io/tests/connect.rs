@@ -7,8 +7,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use common::{everywhere, in_tasks, kind, listener};
+use common::{everywhere, in_tasks, kind, listener, listener6, until};
 use fibra_io::net::TcpStream;
+use fibra_runtime::spawn;
 
 /// An address that answers nobody: a listener whose queue is full.
 struct Silent {
@@ -29,6 +30,15 @@ impl Silent {
         }
         Silent { _listener: listener, _queue: queue, address }
     }
+}
+
+#[cfg(target_os = "linux")]
+/// Sockets of this process that wait for an answer of `address`.
+fn asking(address: SocketAddr) -> usize {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let (remote, syn_sent) = (format!(":{:04X}", address.port()), "02");
+    let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|row| row[2].ends_with(&remote) && row[3] == syn_sent).count()
 }
 
 fn refused() -> SocketAddr {
@@ -86,5 +96,68 @@ fn the_winner_is_an_ordinary_stream() {
         let (_listener, address) = listener();
         let stream = TcpStream::connect(&[silent.address, address][..]).unwrap();
         assert!(!socket2::SockRef::from(&stream).nonblocking().unwrap());
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn losers_are_closed_when_the_race_is_over() {
+    in_tasks(|| {
+        let silent = Silent::new();
+        let (_listener, address) = listener();
+        TcpStream::connect(&[silent.address, silent.address, address][..]).unwrap();
+        assert_eq!(asking(silent.address), 0);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_race_that_is_left_closes_all() {
+    in_tasks(|| {
+        let silent = Silent::new();
+        let racer = spawn(move || TcpStream::connect(&[silent.address; 3][..]).map(drop));
+        until(|| asking(silent.address) >= 2);
+        racer.cancel();
+        assert!(racer.join().unwrap_err().is_cancelled());
+        assert_eq!(asking(silent.address), 0);
+    });
+}
+
+#[test]
+fn ipv4_answers_where_ipv6_is_silent() {
+    in_tasks(|| {
+        let (_listener, address) = listener();
+        // An address of the range for documentation, which is routed nowhere: refused at once, or never answered.
+        let nowhere = SocketAddr::from((std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9));
+        let stream = TcpStream::connect(&[nowhere, nowhere, address][..]).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), address);
+    });
+}
+
+#[test]
+fn ipv6_is_as_good() {
+    everywhere(|| {
+        let Some((_listener, address)) = listener6() else { return };
+        let stream = TcpStream::connect(&[refused(), address][..]).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), address);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_timeout_that_passes_is_told_so() {
+    everywhere(|| {
+        let silent = Silent::new();
+        let outcome = TcpStream::connect_timeout(&silent.address, Duration::from_millis(30));
+        assert_eq!(kind(outcome), ErrorKind::TimedOut);
+        assert_eq!(asking(silent.address), 0);
+    });
+}
+
+#[test]
+fn a_timeout_of_zero_is_no_timeout() {
+    everywhere(|| {
+        let (_listener, address) = listener();
+        assert_eq!(kind(TcpStream::connect_timeout(&address, Duration::ZERO)), ErrorKind::InvalidInput);
     });
 }
