@@ -35,8 +35,9 @@ pub use self::copy_to::CopyTarget;
 pub use self::directory::{DirBuilder, DirEntry, ReadDir, read_dir};
 pub use self::file::File;
 pub use self::options::OpenOptions;
+pub(crate) use self::paths::with_path;
 pub use self::paths::{
     canonicalize, copy, create_dir, create_dir_all, exists, hard_link, metadata, read, read_link,
-    read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions, symlink_metadata, write,
+    read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions, symlink_metadata,
+    write,
 };
-pub(crate) use self::paths::with_path;

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use fibra_runtime::{scope, wait};
@@ -35,18 +35,6 @@ impl HalfClose for TcpStream {
 impl HalfClose for DuplexStream {
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.shutdown(how)
-    }
-}
-
-impl<T: HalfClose + ?Sized> HalfClose for &T {
-    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        (**self).shutdown(how)
-    }
-}
-
-impl<T: HalfClose + ?Sized> HalfClose for Arc<T> {
-    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        (**self).shutdown(how)
     }
 }
 

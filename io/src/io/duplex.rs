@@ -150,7 +150,8 @@ impl Read for &DuplexStream {
 impl Write for &DuplexStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let capacity = self.outgoing.capacity;
-        let n = self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity))?;
+        let n =
+            self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity))?;
         if n > 0 {
             self.outgoing.bell.ring(Direction::Read);
         }
@@ -245,7 +246,10 @@ impl Pipe {
             return outcome;
         }
         if wait::unwinds_from_cancel() {
-            return Err(io::Error::new(ErrorKind::TimedOut, "a cancelled task does not wait for its streams"));
+            return Err(io::Error::new(
+                ErrorKind::TimedOut,
+                "a cancelled task does not wait for its streams",
+            ));
         }
         let deadline = timeout.get().and_then(|timeout| Instant::now().checked_add(timeout));
         let outcome = self.bell.wait(direction, deadline, || step(&mut self.lock()));

@@ -119,9 +119,7 @@ pub(crate) fn is_endless(fd: BorrowedFd<'_>) -> bool {
 pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
     let here = std::ptr::null_mut();
     // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
-    transferred(unsafe {
-        libc::copy_file_range(from.as_raw_fd(), here, to.as_raw_fd(), here, len, 0)
-    })
+    transferred(unsafe { libc::copy_file_range(from.as_raw_fd(), here, to.as_raw_fd(), here, len, 0) })
 }
 
 /// Sends up to `len` bytes of a file, from its position on, without bringing them into the process.

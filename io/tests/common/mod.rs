@@ -84,3 +84,11 @@ pub(crate) fn pair() -> (TcpStream, TcpStream) {
 pub(crate) fn kind<T: std::fmt::Debug>(result: io::Result<T>) -> ErrorKind {
     result.expect_err("an error is due").kind()
 }
+
+/// Bytes in which a loss, a repetition or an exchange shows: a round of 251, to which no buffer's size is a multiple.
+pub(crate) fn pattern(len: usize) -> Vec<u8> {
+    let round: Vec<u8> = (0..251_u16).map(|i| (i * 31 % 251) as u8).collect();
+    let mut bytes = round.repeat(len / round.len() + 1);
+    bytes.truncate(len);
+    bytes
+}

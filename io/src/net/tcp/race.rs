@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fibra_runtime::task::{Scope, ScopedJoinHandle};
 use fibra_runtime::scope;
+use fibra_runtime::task::{Scope, ScopedJoinHandle};
 
 use super::TcpStream;
 use super::connect::{Connecting, Outcome};

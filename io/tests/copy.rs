@@ -1,0 +1,347 @@
+//! Copies: of one stream into another, of a file by the kernel, of two streams both ways.
+
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod common;
+
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::sides::beside;
+use common::{everywhere, in_tasks, kind, nap, pair, pattern};
+use fibra_io::fs::{self, File};
+use fibra_io::io::{HalfClose, copy, copy_bidirectional, duplex};
+use fibra_io::net::TcpStream;
+use fibra_runtime::{spawn, timeout};
+
+/// More than sockets and their buffers hold.
+const MUCH: usize = 12 << 20;
+/// A time after which what has not come will not come.
+const SHORT: Duration = Duration::from_millis(30);
+
+/// A path of a test's own; what is there is removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Scratch(std::env::temp_dir().join(format!("fibra-copy-{}-{number}", std::process::id())))
+    }
+
+    /// A file with these contents, open for reading and writing.
+    fn file(contents: &[u8]) -> (Scratch, File) {
+        let scratch = Scratch::new();
+        std::fs::write(&scratch.0, contents).unwrap();
+        let file = File::options().read(true).write(true).open(&scratch.0).unwrap();
+        (scratch, file)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn read_all(mut stream: TcpStream) -> Vec<u8> {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    all
+}
+
+#[test]
+fn a_copy_carries_all() {
+    everywhere(|| {
+        for len in [0, 1, 8191, 8192, 8193, 1_000_000] {
+            let mut copied = Vec::new();
+            assert_eq!(copy(&mut Cursor::new(pattern(len)), &mut copied).unwrap(), len as u64);
+            assert!(copied == pattern(len));
+        }
+    });
+}
+
+#[test]
+fn a_copy_passes_over_interruptions_and_tells_errors() {
+    struct Tired(u8);
+    impl Read for Tired {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            self.0 += 1;
+            match self.0 {
+                1 => Err(ErrorKind::Interrupted.into()),
+                2 => Ok(buf.len().min(3)),
+                _ => Err(ErrorKind::ConnectionReset.into()),
+            }
+        }
+    }
+    let mut copied = Vec::new();
+    assert_eq!(kind(copy(&mut Tired(0), &mut copied)), ErrorKind::ConnectionReset);
+    assert_eq!(copied.len(), 3);
+    assert_eq!(kind(copy(&mut &b"abc"[..], &mut &mut [0; 2][..])), ErrorKind::WriteZero);
+}
+
+#[test]
+fn a_file_goes_through_a_socket_into_a_file() {
+    everywhere(|| {
+        let (_one, mut from) = Scratch::file(&pattern(1 << 20));
+        let (_other, mut to) = Scratch::file(b"");
+        let (mut client, mut server) = pair();
+        let sender = beside(move || {
+            assert_eq!(copy(&mut from, &mut client).unwrap(), 1 << 20);
+        });
+        assert_eq!(copy(&mut server, &mut to).unwrap(), 1 << 20);
+        sender.join();
+        to.rewind().unwrap();
+        let mut read = Vec::new();
+        to.read_to_end(&mut read).unwrap();
+        assert!(read == pattern(1 << 20));
+    });
+}
+
+#[test]
+fn the_kernel_copies_what_is_left_of_a_file() {
+    everywhere(|| {
+        let (_one, mut from) = Scratch::file(&pattern(MUCH));
+        let (_other, mut to) = Scratch::file(b"begin");
+        from.seek(SeekFrom::Start(100)).unwrap();
+        to.seek(SeekFrom::End(0)).unwrap();
+        assert_eq!(from.copy_to(&to).unwrap(), MUCH as u64 - 100);
+        assert_eq!(from.stream_position().unwrap(), MUCH as u64);
+        assert_eq!(from.copy_to(&to).unwrap(), 0);
+        to.rewind().unwrap();
+        let mut read = Vec::new();
+        to.read_to_end(&mut read).unwrap();
+        assert!(read[..5] == *b"begin" && read[5..] == pattern(MUCH)[100..]);
+    });
+}
+
+#[test]
+fn the_kernel_sends_a_file_to_a_slow_reader() {
+    everywhere(|| {
+        let (_scratch, mut file) = Scratch::file(&pattern(MUCH));
+        file.seek(SeekFrom::Start(7)).unwrap();
+        let (client, server) = pair();
+        let reader = beside(move || {
+            nap(5);
+            read_all(client)
+        });
+        assert_eq!(file.copy_to(&server).unwrap(), MUCH as u64 - 7);
+        assert!(!socket2::SockRef::from(&server).nonblocking().unwrap());
+        drop(server);
+        assert!(reader.join() == pattern(MUCH)[7..]);
+    });
+}
+
+#[test]
+fn what_the_kernel_does_not_copy_is_copied_all_the_same() {
+    everywhere(|| {
+        let (scratch, appended) = Scratch::file(b"one ");
+        drop(appended);
+        let appended = File::options().append(true).open(&scratch.0).unwrap();
+        let (_other, two) = Scratch::file(b"two");
+        assert_eq!(two.copy_to(&appended).unwrap(), 3);
+        assert_eq!(fs::read(&scratch.0).unwrap(), b"one two");
+        let (_third, status) = Scratch::file(b"");
+        let copied = File::open("/proc/self/status").unwrap().copy_to(&status).unwrap();
+        assert!(copied > 0);
+        let mut name = [0; 5];
+        status.read_exact_at(&mut name, 0).unwrap();
+        assert_eq!(&name, b"Name:");
+    });
+}
+
+#[test]
+fn an_end_of_the_reader_is_an_error_of_the_sender() {
+    everywhere(|| {
+        let (_scratch, file) = Scratch::file(&pattern(MUCH));
+        let (client, server) = pair();
+        drop(client);
+        let error = kind(file.copy_to(&server));
+        assert!(matches!(error, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{error:?}");
+    });
+}
+
+#[test]
+fn a_file_that_is_sent_heeds_the_write_timeout() {
+    everywhere(|| {
+        let (_scratch, file) = Scratch::file(&pattern(MUCH));
+        let (_client, server) = pair();
+        server.set_write_timeout(Some(SHORT)).unwrap();
+        assert_eq!(kind(file.copy_to(&server)), ErrorKind::WouldBlock);
+        assert!(!socket2::SockRef::from(&server).nonblocking().unwrap());
+    });
+}
+
+#[test]
+fn a_file_that_is_sent_can_be_cut_short_and_the_position_tells_where() {
+    in_tasks(|| {
+        let (_scratch, mut file) = Scratch::file(&pattern(MUCH));
+        let (client, server) = pair();
+        assert!(timeout(SHORT, || file.copy_to(&server)).is_err());
+        let sent = file.stream_position().unwrap();
+        assert!(sent < MUCH as u64);
+        assert!(!socket2::SockRef::from(&server).nonblocking().unwrap());
+        drop(server);
+        assert!(read_all(client) == pattern(MUCH)[..sent as usize]);
+    });
+}
+
+/// A server that answers a request with twice its bytes, once it has seen the end of it.
+fn doubles(mut stream: TcpStream) {
+    let mut request = Vec::new();
+    stream.read_to_end(&mut request).unwrap();
+    stream.write_all(&request).unwrap();
+    stream.write_all(&request).unwrap();
+}
+
+#[test]
+fn both_ways_go_on_until_both_have_ended() {
+    everywhere(|| {
+        let ((mut client, a), (b, server)) = (pair(), pair());
+        let proxy = beside(move || copy_bidirectional(&a, &b).unwrap());
+        let server = beside(move || doubles(server));
+        client.write_all(&pattern(100_000)).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        assert!(read_all(client) == [pattern(100_000), pattern(100_000)].concat());
+        assert_eq!(proxy.join(), (100_000, 200_000));
+        server.join();
+    });
+}
+
+#[test]
+fn both_ways_run_at_once() {
+    everywhere(|| {
+        let ((client, a), (b, mut server)) = (pair(), pair());
+        let client = Arc::new(client);
+        let proxy = beside(move || copy_bidirectional(&a, &b).unwrap());
+        let echo = beside(move || {
+            let mut buf = [0; 1000];
+            while let n @ 1.. = server.read(&mut buf).unwrap() {
+                server.write_all(&buf[..n]).unwrap();
+            }
+        });
+        let writer = {
+            let client = Arc::clone(&client);
+            beside(move || {
+                (&*client).write_all(&pattern(MUCH)).unwrap();
+                client.shutdown(Shutdown::Write).unwrap();
+            })
+        };
+        let mut back = Vec::new();
+        (&*client).read_to_end(&mut back).unwrap();
+        assert!(back == pattern(MUCH));
+        assert_eq!(proxy.join(), (MUCH as u64, MUCH as u64));
+        writer.join();
+        echo.join();
+    });
+}
+
+#[test]
+fn streams_of_two_kinds_can_be_tied_together() {
+    everywhere(|| {
+        let ((client, a), (b, mut server)) = (pair(), duplex(10));
+        let proxy = beside(move || copy_bidirectional(&a, &b).unwrap());
+        (&client).write_all(b"a request").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut request = String::new();
+        server.read_to_string(&mut request).unwrap();
+        assert_eq!(request, "a request");
+        drop(server);
+        assert_eq!(read_all(client), b"");
+        assert_eq!(proxy.join(), (9, 0));
+    });
+}
+
+/// A stream that fails, or panics, when it is read.
+struct Faulty {
+    panics: bool,
+}
+
+impl Read for &Faulty {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        match self.panics {
+            true => panic!("a faulty stream"),
+            false => Err(io::Error::other("a faulty stream")),
+        }
+    }
+}
+
+impl Write for &Faulty {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        Ok(buf.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl HalfClose for Faulty {
+    fn shutdown(&self, _: Shutdown) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_way_that_fails_ends_the_other() {
+    everywhere(|| {
+        for faulty_first in [true, false] {
+            let (stream, mut other) = duplex(10);
+            let faulty = Faulty { panics: false };
+            let outcome = match faulty_first {
+                true => copy_bidirectional(&faulty, &stream),
+                false => copy_bidirectional(&stream, &faulty),
+            };
+            assert_eq!(outcome.unwrap_err().to_string(), "a faulty stream");
+            assert_eq!(other.read(&mut [0]).unwrap(), 0);
+            assert_eq!(kind(other.write(b"x")), ErrorKind::BrokenPipe);
+        }
+    });
+}
+
+#[test]
+fn a_way_that_panics_ends_the_other() {
+    everywhere(|| {
+        for faulty_first in [true, false] {
+            let (stream, mut other) = duplex(10);
+            let faulty = Faulty { panics: true };
+            let outcome = catch_unwind(AssertUnwindSafe(|| match faulty_first {
+                true => copy_bidirectional(&faulty, &stream),
+                false => copy_bidirectional(&stream, &faulty),
+            }));
+            assert_eq!(outcome.unwrap_err().downcast_ref(), Some(&"a faulty stream"));
+            assert_eq!(other.read(&mut [0]).unwrap(), 0);
+        }
+    });
+}
+
+#[test]
+fn a_reset_of_one_stream_ends_the_other() {
+    everywhere(|| {
+        let ((client, a), (b, mut server)) = (pair(), pair());
+        let proxy = beside(move || copy_bidirectional(&a, &b).is_err());
+        client.set_linger(Some(Duration::ZERO)).unwrap();
+        drop(client);
+        assert_eq!(server.read(&mut [0]).unwrap(), 0);
+        assert!(proxy.join());
+    });
+}
+
+#[test]
+fn a_copy_both_ways_that_is_cancelled_ends_both() {
+    in_tasks(|| {
+        let ((mut client, a), (b, mut server)) = (pair(), pair());
+        let proxy = spawn(move || copy_bidirectional(&a, &b).map(drop));
+        client.write_all(b"x").unwrap();
+        server.read_exact(&mut [0]).unwrap();
+        proxy.cancel();
+        assert!(proxy.join().unwrap_err().is_cancelled());
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        assert_eq!(server.read(&mut [0]).unwrap(), 0);
+    });
+}
