@@ -6,7 +6,7 @@ pub mod signal;
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub use fibra_io::compat;
-pub use fibra_io::{Pollable, io, net, os, process};
+pub use fibra_io::{Pollable, fs, io, net, os, process};
 pub use fibra_runtime::{
     CancelToken, Elapsed, Guards, Handle, JoinError, JoinHandle, Stall, Task, TaskGroup, TaskPanic, block_on,
     join, parallel_for, parallel_for_each, race, scope, sleep, sleep_until, spawn, spawn_blocking,

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use common::HANG;
-use common::client::{connect, ends, exchange, payload, reset};
+use common::client::{ask, connect, ends, exchange, payload, reset};
 use common::example::example;
 use common::server::Server;
 use common::{http, until};
@@ -71,6 +71,44 @@ fn udp_echo_echoes() {
             receives(socket, &payload(number + round));
         }
     }
+}
+
+#[test]
+fn tcp_proxy_carries_both_ways_and_ends_gracefully() {
+    let echo = Server::start("echo_server");
+    let mut proxy = Server::proxy(&echo);
+    proxy.serves();
+    let idle = proxy.descriptors();
+    exchange(proxy.connect(), 8 << 20);
+    exchange(proxy.connect(), 0);
+    (0..20).for_each(|_| reset(proxy.connect()));
+    let connections: Vec<TcpStream> = (0..100).map(|_| proxy.connect()).collect();
+    connections.into_iter().for_each(|stream| exchange(stream, 100));
+    until(|| match proxy.descriptors() {
+        now if now <= idle => Ok(()),
+        now => Err(format!("it has {now} descriptors, after {idle}")),
+    });
+    let mut late = proxy.connect();
+    ask(&mut late, &[1; 10]);
+    proxy.hush();
+    until(|| match proxy.try_connect() {
+        Some(_) => Err("it still takes connections".to_owned()),
+        None => Ok(()),
+    });
+    exchange(late, 1000);
+    let text = proxy.ends();
+    assert!(text.ends_with("ended by themselves, 0 were cut off\n"), "{text}");
+}
+
+#[test]
+fn tcp_proxy_cuts_off_who_does_not_end_in_time() {
+    let echo = Server::start("echo_server");
+    let mut proxy = Server::proxy(&echo);
+    let mut late = proxy.connect();
+    ask(&mut late, &[1; 10]);
+    proxy.hush();
+    ends(&mut late);
+    assert_eq!(proxy.ends(), "0 connections ended by themselves, 1 were cut off\n");
 }
 
 #[test]

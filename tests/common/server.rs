@@ -1,9 +1,9 @@
 //! An echo server among the examples, running.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use super::client::{ask, connect};
 use super::example;
@@ -13,6 +13,8 @@ use super::until;
 pub(crate) struct Server {
     process: Child,
     address: String,
+    /// What it says after its address.
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -41,6 +43,24 @@ impl Server {
         (server, stderr)
     }
 
+    /// Starts the example `tcp_proxy` before another server.
+    pub(crate) fn proxy(behind: &Server) -> Server {
+        Server::launch(example::example("tcp_proxy").arg(&behind.address).stdin(Stdio::piped()))
+    }
+
+    /// Ends its standard input, which tells some examples to stop.
+    pub(crate) fn hush(&mut self) {
+        self.process.stdin.take().expect("a piped input");
+    }
+
+    /// Waits for its good end, and gives what it said last.
+    pub(crate) fn ends(mut self) -> String {
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).expect("text");
+        assert!(self.process.wait().expect("the server was started").success(), "{text}");
+        text
+    }
+
     fn launch(program: &mut Command) -> Server {
         let mut process = program
             .arg("127.0.0.1:0")
@@ -48,11 +68,11 @@ impl Server {
             .spawn()
             .unwrap_or_else(|error| panic!("{program:?} does not start: {error}"));
         let mut line = String::new();
-        let stdout = process.stdout.take().expect("a piped output");
-        BufReader::new(stdout).read_line(&mut line).expect("its first line");
+        let mut stdout = BufReader::new(process.stdout.take().expect("a piped output"));
+        stdout.read_line(&mut line).expect("its first line");
         let address = line.trim().strip_prefix("listening on ");
         let address = address.expect("the address that it listens on").to_owned();
-        Server { process, address }
+        Server { process, address, stdout }
     }
 
     /// Where it listens.
@@ -63,6 +83,11 @@ impl Server {
     /// A connection with time-outs far above what it needs.
     pub(crate) fn connect(&self) -> TcpStream {
         connect(&self.address)
+    }
+
+    /// A connection, unless it is refused.
+    pub(crate) fn try_connect(&self) -> Option<TcpStream> {
+        TcpStream::connect(&self.address).ok()
     }
 
     /// What every server must still do after whatever was done to it.

@@ -1,0 +1,63 @@
+//! A proxy: carries whatever its clients send to another server, and what that answers back to them.
+//!
+//! Run `cargo run --example echo_server 127.0.0.1:7777`, then `cargo run --example tcp_proxy 127.0.0.1:7777 127.0.0.1:8888`,
+//! and talk to it with `nc 127.0.0.1 8888`. End its input (Ctrl-D): it takes no more connections, lets those that are there
+//! end within two seconds, cuts off the others, and says how many there were.
+
+use fibra::io::{self, copy_bidirectional};
+use fibra::net::{TcpListener, TcpStream};
+use fibra::{CancelToken, TaskGroup};
+use std::time::Duration;
+
+const GRACE: Duration = Duration::from_secs(2);
+
+fn main() -> io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let server = arguments.next().unwrap_or_else(|| "127.0.0.1:7777".to_owned());
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8888".to_owned());
+    fibra::run(|| {
+        let listener = TcpListener::bind(address)?;
+        println!("listening on {}", listener.local_addr()?);
+        let stop = CancelToken::new();
+        let input = {
+            let stop = stop.clone();
+            fibra::spawn(move || {
+                _ = io::copy(&mut io::stdin(), &mut io::sink());
+                stop.cancel();
+            })
+        };
+        let (ended, cut_off) = serve(listener, &server, &stop);
+        println!("{ended} connections ended by themselves, {cut_off} were cut off");
+        input.cancel();
+        Ok(())
+    })
+}
+
+/// Serves until it is told to stop, and says how many connections ended by themselves and how many did not.
+fn serve(listener: TcpListener, server: &str, stop: &CancelToken) -> (usize, usize) {
+    let connections = TaskGroup::new();
+    let mut ended = 0;
+    _ = stop.scope(|| {
+        for client in listener.incoming().flatten() {
+            let server = server.to_owned();
+            connections.spawn(move || carry(&client, &server));
+            ended += std::iter::from_fn(|| connections.try_join_next()).count();
+        }
+    });
+    drop(listener);
+    _ = fibra::timeout(GRACE, || {
+        while connections.join_next().is_some() {
+            ended += 1;
+        }
+    });
+    connections.cancel_all();
+    (ended, connections.join_all().len())
+}
+
+/// One connection, both ways; dropping the streams closes them.
+fn carry(client: &TcpStream, server: &str) -> io::Result<(u64, u64)> {
+    let server = TcpStream::connect(server)?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    copy_bidirectional(client, &server)
+}
