@@ -1,5 +1,6 @@
 //! The options of sockets: what is set is read back, and does what std's does.
 
+#[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::io::{ErrorKind, Read, Write};

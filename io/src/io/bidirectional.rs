@@ -53,7 +53,7 @@ impl HalfClose for DuplexStream {
 ///
 /// # Errors
 ///
-/// That of the direction which failed first, as [`copy`]; and when there is no task or no thread to be had.
+/// That of the direction which failed first, as [`copy`](fn@copy); and when there is no task or no thread to be had.
 ///
 /// # Panics
 ///

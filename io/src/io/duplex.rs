@@ -44,7 +44,7 @@ pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
     (here, DuplexStream::new(other, one))
 }
 
-/// Is one end of a connection in memory; made by [`duplex`]. It behaves as a socket does.
+/// Is one end of a connection in memory; made by [`duplex`](fn@duplex). It behaves as a socket does.
 ///
 /// Dropping it closes it: the other end reads what was written before, then the end of the stream, and its writes fail with
 /// `BrokenPipe`. Any number of tasks and plain threads may read and write one end through `&DuplexStream`.

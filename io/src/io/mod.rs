@@ -6,11 +6,11 @@
 //!
 //! | ours | is |
 //! | --- | --- |
-//! | [`copy`] | std's, with a buffer that grows; [`File::copy_to`](crate::fs::File::copy_to) lets the kernel copy |
+//! | [`copy`](fn@copy) | std's, with a buffer that grows; [`File::copy_to`](crate::fs::File::copy_to) lets the kernel copy |
 //! | [`copy_bidirectional`] | both directions between two streams at once, until both have ended |
-//! | [`duplex`] | two ends of a connection in memory |
-//! | [`stdin`], [`stdout`], [`stderr`] | the standard streams, for tasks |
-//! | [`pipe`] | the two ends of an anonymous pipe |
+//! | [`duplex`](fn@duplex) | two ends of a connection in memory |
+//! | [`stdin`](fn@stdin), [`stdout`], [`stderr`] | the standard streams, for tasks |
+//! | [`pipe`](fn@pipe) | the two ends of an anonymous pipe |
 
 mod bidirectional;
 mod copy;

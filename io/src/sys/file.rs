@@ -2,7 +2,7 @@
 //!
 //! What a backend owes:
 //!
-//! * transfers at the file's own position, which may block the thread ([`read`], [`write`]);
+//! * transfers at the file's own position, which may block the thread ([`read`], [`write`](fn@write));
 //! * the same without waiting for the disk or for the other end, or the answer that this cannot be had ([`read_nowait`],
 //!   [`write_nowait`], [`is_refusal`]);
 //! * whether calls on a file may never end ([`is_endless`]);
