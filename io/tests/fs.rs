@@ -463,6 +463,34 @@ fn a_wait_for_a_lock_can_be_left_and_locks_nothing() {
 }
 
 #[test]
+fn a_lock_that_is_taken_after_a_wait_was_left_stays() {
+    in_tasks(|| {
+        let scratch = Scratch::new();
+        let path = scratch.file("file", b"");
+        let (holder, other) = (open(&path), open(&path));
+        let file = Arc::new(open(&path));
+        holder.lock().unwrap();
+        for _ in 0..3 {
+            assert!(timeout(SHORT, || file.lock()).is_err());
+        }
+        let clone = file.try_clone().unwrap();
+        let waiter = spawn(move || {
+            clone.lock().unwrap();
+            clone
+        });
+        holder.unlock().unwrap();
+        let clone = waiter.join().unwrap();
+        // Those that were left come to their ends meanwhile.
+        for _ in 0..10 {
+            common::nap(1);
+            assert!(matches!(other.try_lock_shared(), Err(TryLockError::WouldBlock)));
+        }
+        clone.unlock().unwrap();
+        until(|| other.try_lock().is_ok());
+    });
+}
+
+#[test]
 fn a_reader_of_a_fifo_that_is_cancelled_has_taken_nothing() {
     in_tasks(|| {
         let scratch = Scratch::new();

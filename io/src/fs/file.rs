@@ -10,7 +10,8 @@ use std::time::SystemTime;
 
 use fibra_runtime::unblock;
 
-use super::{CopyTarget, OpenOptions, lock};
+use super::lock::{EXCLUSIVE, Held, SHARED};
+use super::{CopyTarget, OpenOptions};
 use crate::channel::Channel;
 
 /// Is an open file: [`std::fs::File`], for tasks.
@@ -52,6 +53,7 @@ use crate::channel::Channel;
 /// ```
 pub struct File {
     channel: Channel<std::fs::File>,
+    lock: Held,
 }
 
 impl File {
@@ -102,7 +104,7 @@ impl File {
 
     /// Takes a file of whatever history. It asks once what kind of file it is.
     pub(super) fn adopt(inner: std::fs::File) -> File {
-        File { channel: Channel::new(inner) }
+        File { channel: Channel::new(inner), lock: Held::default() }
     }
 
     pub(super) fn into_std(self) -> std::fs::File {
@@ -159,7 +161,8 @@ impl File {
     ///
     /// When the process has no descriptor left.
     pub fn try_clone(&self) -> io::Result<File> {
-        Ok(File { channel: self.channel.with_clone(self.std().try_clone()?) })
+        let channel = self.channel.with_clone(self.std().try_clone()?);
+        Ok(File { channel, lock: self.lock.clone() })
     }
 
     /// Changes who may do what with the file.
@@ -196,13 +199,14 @@ impl File {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point all along. The file is then not locked.
+    /// A cancellation point all along. The file is then not locked, even if the lock comes to nobody for a moment before it
+    /// is given back.
     ///
     /// # Errors
     ///
     /// What `flock(2)` says; and when the process has no descriptor left, of which a lock that has to wait takes one.
     pub fn lock(&self) -> io::Result<()> {
-        lock::wait_for(self.std(), std::fs::File::try_lock, std::fs::File::lock)
+        self.lock.lock(self.std(), EXCLUSIVE)
     }
 
     /// Waits until the file can be locked beside others who lock it so, and locks it; otherwise as [`lock`](File::lock).
@@ -215,7 +219,7 @@ impl File {
     ///
     /// As for [`lock`](File::lock).
     pub fn lock_shared(&self) -> io::Result<()> {
-        lock::wait_for(self.std(), std::fs::File::try_lock_shared, std::fs::File::lock_shared)
+        self.lock.lock(self.std(), SHARED)
     }
 
     /// Locks the file for this handle alone, if that can be had at once.
@@ -224,7 +228,7 @@ impl File {
     ///
     /// `WouldBlock` if somebody else has a lock, and what `flock(2)` says.
     pub fn try_lock(&self) -> Result<(), TryLockError> {
-        self.std().try_lock()
+        self.lock.try_lock(self.std(), EXCLUSIVE)
     }
 
     /// Locks the file beside others who lock it so, if that can be had at once.
@@ -233,7 +237,7 @@ impl File {
     ///
     /// `WouldBlock` if somebody else has a lock for himself, and what `flock(2)` says.
     pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
-        self.std().try_lock_shared()
+        self.lock.try_lock(self.std(), SHARED)
     }
 
     /// Gives the lock back.
@@ -242,7 +246,7 @@ impl File {
     ///
     /// What `flock(2)` says.
     pub fn unlock(&self) -> io::Result<()> {
-        self.std().unlock()
+        self.lock.unlock(self.std())
     }
 
     /// Copies what is left of the file, from its position on, into another file or a socket, and gives the number of bytes.
