@@ -97,7 +97,12 @@ impl Source {
     /// Wakes everybody of one direction, by one who holds no lock: the edge of a source that no reactor knows.
     pub(crate) fn ring(&self, direction: Direction) {
         self.readiness.edge(Edge::new().ready(direction, true));
-        wait::wake_all(&self.waiters, |waiters| waiters.of(direction).pop_front());
+        // Mostly there is nobody, or one.
+        let first = self.waiters.lock().of(direction).pop_front();
+        if let Some(first) = first {
+            first.wake();
+            wait::wake_all(&self.waiters, |waiters| waiters.of(direction).pop_front());
+        }
     }
 
     /// Notes that the reactor of that number is gone, and hands out everyone who waits, to find another.
