@@ -11,16 +11,15 @@ use std::os::unix::fs::{
     DirBuilderExt, DirEntryExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt,
 };
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use common::sides::{Side, beside, guarded};
-use common::{everywhere, in_tasks, kind, pattern, until};
+use common::{everywhere, in_tasks, kind, pattern, until, with_full_pool};
 use fibra_io::fs::{self, DirBuilder, File, FileTimes, OpenOptions, TryLockError};
 use fibra_io::os::unix::fs::symlink;
-use fibra_runtime::{Runtime, spawn, spawn_blocking, timeout};
+use fibra_runtime::{spawn, timeout};
 
 /// A time after which what has not come will not come.
 const SHORT: Duration = Duration::from_millis(30);
@@ -308,6 +307,23 @@ fn a_directory_gives_each_entry_once() {
 }
 
 #[test]
+fn a_directory_that_was_left_goes_on_where_it_was() {
+    let scratch = Scratch::new();
+    (0..300).for_each(|number| drop(scratch.file(&number.to_string(), b"")));
+    let read = Mutex::new(fs::read_dir(&scratch.0).unwrap());
+    with_full_pool(|free, taker| {
+        let mut read = read.lock().unwrap();
+        let mut count = 0;
+        while timeout(SHORT, || read.next().unwrap()).is_ok() {
+            count += 1;
+        }
+        drop(free);
+        taker.join().unwrap();
+        assert_eq!(count + read.by_ref().count(), 300);
+    });
+}
+
+#[test]
 fn files_go_to_std_and_come_back() {
     everywhere(|| {
         let scratch = Scratch::new();
@@ -369,27 +385,17 @@ fn what_is_in_memory_is_read_without_the_pool() {
         return;
     }
     let file = File::open(&path).unwrap();
-    guarded(|| {
-        let builder = Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(1);
-        builder.build().unwrap().run(|| {
-            let (free, freed) = channel::<()>();
-            let (taken, begun) = channel();
-            let taker = spawn_blocking(move || {
-                taken.send(()).unwrap();
-                _ = freed.recv();
-            });
-            begun.recv().unwrap();
-            let mut buf = vec![0; 1 << 16];
-            (&file).read_exact(&mut buf).unwrap();
-            assert!(buf == pattern(1 << 16));
-            assert_eq!((&file).read(&mut buf).unwrap(), 0);
-            (&file).rewind().unwrap();
-            file.read_exact_at(&mut buf[..100], 1000).unwrap();
-            assert_eq!(buf[..100], pattern(2000)[1000..1100]);
-            assert!(timeout(SHORT, || file.metadata().map(drop)).is_err());
-            drop(free);
-            taker.join().unwrap();
-        });
+    with_full_pool(|free, taker| {
+        let mut buf = vec![0; 1 << 16];
+        (&file).read_exact(&mut buf).unwrap();
+        assert!(buf == pattern(1 << 16));
+        assert_eq!((&file).read(&mut buf).unwrap(), 0);
+        (&file).rewind().unwrap();
+        file.read_exact_at(&mut buf[..100], 1000).unwrap();
+        assert_eq!(buf[..100], pattern(2000)[1000..1100]);
+        assert!(timeout(SHORT, || file.metadata().map(drop)).is_err());
+        drop(free);
+        taker.join().unwrap();
     });
 }
 

@@ -5,35 +5,16 @@ mod common;
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use common::sides::guarded;
-use common::{everywhere, kind};
+use common::{everywhere, kind, with_full_pool};
 use fibra_io::net::{TcpListener, TcpStream, lookup_host};
-use fibra_runtime::{JoinHandle, Runtime, spawn_blocking, timeout};
+use fibra_runtime::timeout;
 
 /// A time that no test waits out.
 const LONG: Duration = Duration::from_secs(3600);
 /// A time after which what has not come will not come.
 const SHORT: Duration = Duration::from_millis(50);
-
-/// A runtime whose pool has one thread, and that one is taken until the returned sender is dropped.
-fn with_full_pool(test: impl Fn(Sender<()>, JoinHandle<()>) + Send + Sync) {
-    guarded(|| {
-        let builder = Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(1);
-        builder.build().unwrap().run(|| {
-            let (free, freed) = channel::<()>();
-            let (taken, begun) = channel();
-            let taker = spawn_blocking(move || {
-                taken.send(()).unwrap();
-                _ = freed.recv();
-            });
-            begun.recv().unwrap();
-            test(free, taker);
-        });
-    });
-}
 
 #[test]
 fn a_name_has_the_addresses_that_std_finds() {

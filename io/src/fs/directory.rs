@@ -38,14 +38,17 @@ const BATCH: usize = 256;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn read_dir<P: AsRef<Path>>(path: P) -> io::Result<ReadDir> {
-    let mut read = ReadDir { inner: None, fetched: VecDeque::new() };
     with_path(path, |path| {
         let mut inner = std::fs::read_dir(path)?;
-        read.fetch(&mut inner);
-        read.inner = Some(inner);
-        Ok(())
-    })?;
-    Ok(read)
+        let mut fetched = VecDeque::new();
+        fetch(&mut inner, &mut fetched);
+        Ok(ReadDir { inner: Some(inner), fetched })
+    })
+}
+
+/// Where it may block.
+fn fetch(inner: &mut std::fs::ReadDir, fetched: &mut VecDeque<io::Result<DirEntry>>) {
+    fetched.extend(inner.take(BATCH).map(|entry| entry.map(DirEntry::new)));
 }
 
 /// Gives the entries of a directory: made by [`read_dir`].
@@ -58,22 +61,17 @@ pub struct ReadDir {
     fetched: VecDeque<io::Result<DirEntry>>,
 }
 
-impl ReadDir {
-    fn fetch(&mut self, inner: &mut std::fs::ReadDir) {
-        self.fetched.extend(inner.take(BATCH).map(|entry| entry.map(DirEntry::new)));
-    }
-}
-
 impl Iterator for ReadDir {
     type Item = io::Result<DirEntry>;
 
     fn next(&mut self) -> Option<io::Result<DirEntry>> {
-        if self.fetched.is_empty()
-            && let Some(mut inner) = self.inner.take()
+        let ReadDir { inner, fetched } = self;
+        if fetched.is_empty()
+            && let Some(directory) = inner
         {
-            unblock(|| self.fetch(&mut inner));
-            if !self.fetched.is_empty() {
-                self.inner = Some(inner);
+            unblock(|| fetch(directory, fetched));
+            if fetched.is_empty() {
+                *inner = None;
             }
         }
         self.fetched.pop_front()

@@ -6,11 +6,12 @@ pub(crate) mod sides;
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fibra_io::net::{TcpListener, TcpStream};
-use fibra_runtime::{Runtime, wait};
+use fibra_runtime::{JoinHandle, Runtime, spawn_blocking, wait};
 use sides::guarded;
 
 /// What has not come after this long does not come.
@@ -32,6 +33,23 @@ pub(crate) fn in_tasks(promise: impl Fn() + Send + Sync) {
     for workers in [1, 2] {
         guarded(|| runtime(workers).run(&promise));
     }
+}
+
+/// A runtime whose pool has one thread, and that one is taken until the returned sender is dropped.
+pub(crate) fn with_full_pool(test: impl Fn(Sender<()>, JoinHandle<()>) + Send + Sync) {
+    guarded(|| {
+        let builder = Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(1);
+        builder.build().unwrap().run(|| {
+            let (free, freed) = channel::<()>();
+            let (taken, begun) = channel();
+            let taker = spawn_blocking(move || {
+                taken.send(()).unwrap();
+                _ = freed.recv();
+            });
+            begun.recv().unwrap();
+            test(free, taker);
+        });
+    });
 }
 
 /// Sleeps: the task or the thread.
