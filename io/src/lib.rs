@@ -1,10 +1,8 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
-pub mod compat;
-mod convert;
 mod bell;
 mod channel;
+mod convert;
 mod descriptor;
 mod detached;
 mod op;
@@ -15,6 +13,8 @@ mod readiness;
 mod source;
 mod sys;
 
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
+pub mod compat;
 pub mod fs;
 pub mod io;
 pub mod net;

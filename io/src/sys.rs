@@ -17,12 +17,12 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::readiness::Direction;
 
-pub(crate) mod process;
 mod datagram;
+pub(crate) mod file;
 pub(crate) mod pipe;
+pub(crate) mod process;
 
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
-pub(crate) mod file;
 
 /// Where writing into a closed connection raises a signal, and cannot be told not to by the call, the socket itself
 /// has to be told: the `connect` and `accept` of socket2 do.
