@@ -333,8 +333,6 @@ where
     let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None) };
     let on_pool = OnPool { shared: &shared, frame: &frame, refused: std::cell::Cell::new(false) };
     if wait::sleep(&on_pool, None) == Waking::Cancelled {
-        drop(frame);
-        drop(shared);
         wait::unwind_cancelled()
     }
     match frame.stage.into_inner() {

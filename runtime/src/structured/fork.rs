@@ -49,9 +49,18 @@ where
         Ok(value) if !cut_short => (value, beside(b, result)),
         Ok(_) => wait::unwind_cancelled(),
         Err(payload) => {
-            raw::drop_quietly((b, result));
+            let _rest = Rest(Some((b, result)));
             resume_unwind(payload)
         }
+    }
+}
+
+/// What is left of `b`, dropped while `a`'s panic goes on: its destructors see that, and no cancellation cuts them short.
+struct Rest<T>(Option<T>);
+
+impl<T> Drop for Rest<T> {
+    fn drop(&mut self) {
+        raw::drop_quietly(self.0.take());
     }
 }
 

@@ -199,10 +199,7 @@ impl<T> JoinHandle<T> {
         match wait::sleep(&until, deadline) {
             Waking::Notified => Ok(self.take()),
             Waking::TimedOut => Err(self),
-            Waking::Cancelled => {
-                drop(self);
-                wait::unwind_cancelled()
-            }
+            Waking::Cancelled => wait::unwind_cancelled(),
         }
     }
 

@@ -93,10 +93,7 @@ impl<T> Shared<T> {
             match why {
                 Waking::Notified => {}
                 Waking::TimedOut => return Err(SendTimeoutError::Timeout(kept)),
-                Waking::Cancelled => {
-                    drop(kept);
-                    wait::unwind_cancelled()
-                }
+                Waking::Cancelled => wait::unwind_cancelled(),
             }
             match self.try_send(kept) {
                 Ok(()) => return Ok(()),
