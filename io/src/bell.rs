@@ -7,14 +7,15 @@ use std::time::Instant;
 use fibra_runtime::wait::{self, Waking};
 
 use crate::readiness::{Clearing, Direction};
-use crate::source::Source;
+use crate::source::{Source, Waiter};
 
 /// See the [module](self). The two directions are two lists of waiters; what each waits for is its user's to say.
 pub(crate) struct Bell(Source);
 
 impl Bell {
     /// Asks `look` until it finds something, and sleeps in between until somebody rings. `None` once the deadline has
-    /// passed. A task that is cancelled in its sleep unwinds from here; one that unwinds already goes on to wait.
+    /// passed. A task that is cancelled in its sleep unwinds from here; one that unwinds already goes on to wait. Where nothing
+    /// can be unwound a cancel ends what has a deadline, as that does.
     pub(crate) fn wait<T>(
         &self,
         direction: Direction,
@@ -30,7 +31,7 @@ impl Bell {
             if self.0.readiness().blocked(direction, seen) == Clearing::Overtaken {
                 continue;
             }
-            match self.0.sleep(direction, deadline) {
+            match wait::sleep(&Waiter::new(&self.0, direction), deadline) {
                 Waking::Notified => {}
                 Waking::TimedOut => return None,
                 Waking::Cancelled => wait::unwind_cancelled(),

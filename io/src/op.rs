@@ -167,7 +167,8 @@ impl<S: AsFd> Descriptor<S> {
         match self.source().sleep(direction, deadline) {
             Waking::Notified => Ok(()),
             Waking::TimedOut => Err(timed_out()),
-            Waking::Cancelled => wait::unwind_cancelled(),
+            Waking::Cancelled if wait::CAN_UNWIND => wait::unwind_cancelled(),
+            Waking::Cancelled => Err(cancelled()),
         }
     }
 
@@ -183,6 +184,7 @@ impl<S: AsFd> Descriptor<S> {
     fn wait_on_pool(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         loop {
             wait::cancellation_point();
+            check_may_wait()?;
             let slice = Instant::now() + SLICE;
             let until = deadline.map_or(slice, |deadline| deadline.min(slice));
             let fd = self.fd();
@@ -206,12 +208,20 @@ impl<S: AsFd> Descriptor<S> {
 /// Refuses a task that unwinds from a cancellation.
 pub(crate) fn check_may_wait() -> io::Result<()> {
     match wait::unwinds_from_cancel() {
-        true => Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "a cancelled task does not wait for its sockets, pipes and children",
-        )),
+        true => Err(cancelled()),
         false => Ok(()),
     }
+}
+
+/// What ends an operation of a cancelled task where it cannot be unwound: it unwinds already, or nothing can be.
+pub(crate) fn cancelled() -> io::Error {
+    if !wait::CAN_UNWIND {
+        wait::note_cancelled_here();
+    }
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "a cancelled task does not wait for its sockets, pipes and children",
+    )
 }
 
 /// Waits for something that nobody announces: the task, or the thread.

@@ -121,7 +121,7 @@ impl Source {
 
     /// Puts the task to sleep until an edge of that direction, unless there has been one already.
     pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
-        wait::sleep(&Waiter::new(self, direction), deadline)
+        wait::sleep_or_cancel(&Waiter::new(self, direction), deadline)
     }
 
     /// True if the reactor of `here` hears of this descriptor. Counts as a wait from home.

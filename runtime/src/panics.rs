@@ -18,7 +18,8 @@
 //! The first raise of a credit happens on a helper thread that ends right after, when the first task of the process suspends
 //! while it unwinds, and wherever more do at once than ever before. From then on it costs a few microseconds per suspension,
 //! and only there. None is raised before it is needed: as long as no panic is under way anywhere `panicking()` is one look
-//! at a word, and each lock and unlock of a std mutex asks it.
+//! at a word, and each lock and unlock of a std mutex asks it. In a build with
+//! `panic = "abort"` no task suspends so: who is counted there is about to end the process.
 
 use std::any::Any;
 use std::fmt;
@@ -30,6 +31,7 @@ use crate::coroutine::Credit;
 use crate::current;
 use crate::report::{Bomb, say};
 use crate::task::Task;
+use crate::task::cancel::CAN_UNWIND;
 
 /// Credits of the process, by whether their panic is under way.
 struct Credits {
@@ -47,7 +49,7 @@ fn credits() -> MutexGuard<'static, Credits> {
 #[cold]
 pub(crate) fn take_out() -> u32 {
     let mut taken = 0;
-    while thread::panicking() {
+    while CAN_UNWIND && thread::panicking() {
         // The lock is not held over a flip: its guard would be poisoned by the very count that is changed.
         let spare = credits().raised.pop();
         let mut credit = spare.unwrap_or_else(raise_elsewhere);

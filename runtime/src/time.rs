@@ -91,8 +91,14 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
 }
 
-fn sleep_to(deadline: Option<Instant>) {
-    if wait::sleep(&ForTheClock, deadline) == Waking::Cancelled {
+/// Sleeps until `deadline`, on a plain thread too; without end where there is none.
+pub fn sleep_to(deadline: Option<Instant>) {
+    let why = match wait::CAN_UNWIND {
+        true => wait::sleep(&ForTheClock, deadline),
+        // It could not say that it was cut short.
+        false => wait::sleep_shielded(&ForTheClock, deadline),
+    };
+    if why == Waking::Cancelled {
         wait::unwind_cancelled();
     }
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use super::race::Either;
-use crate::task::{JoinError, Scope, ScopedJoinHandle};
+use crate::task::{Builder, JoinError, Scope, ScopedJoinHandle, cancel};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// Where the first to end is noted, and its race waits.
@@ -44,8 +44,12 @@ impl FinishLine {
         self.state.lock().first
     }
 
+    /// Where nothing can be unwound this is also over when the race is cancelled; all who run in it are told then.
     pub(super) fn await_first(&self) {
-        if self.first().is_none() && wait::sleep(&UntilCrossed(self), None) == Waking::Cancelled {
+        if self.first().is_none()
+            && wait::sleep_or_cancel(&UntilCrossed(self), None) == Waking::Cancelled
+            && wait::CAN_UNWIND
+        {
             wait::unwind_cancelled();
         }
     }
@@ -161,7 +165,9 @@ where
     {
         let (Entry { f, .. }, rest) = self;
         let runner = Runner { line, index };
-        let first = scope.spawn(move || {
+        // Where a race cannot be unwound it ends with a value, so somebody has to run.
+        let builder = if cancel::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
+        let first = scope.spawn_as(builder, move || {
             let _runner = runner;
             f()
         });

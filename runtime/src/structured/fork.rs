@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::current;
 use crate::report::Bomb;
 use crate::ring::Link;
+use crate::task::bounds::Look;
 use crate::task::{JoinError, UntilDone, cancel, raw};
 use crate::wait::{self, Waking};
 use crate::worker::offers::{self, Offered};
@@ -46,7 +47,8 @@ where
     let cut_short = on_offer && !fork.withdraw() && fork.settle(first.is_err());
     let (b, result) = (fork.f.into_inner(), fork.result.into_inner());
     match first {
-        Ok(value) if !cut_short => (value, beside(b, result)),
+        // What cannot be unwound goes on with both.
+        Ok(value) if !cut_short || !wait::CAN_UNWIND => (value, beside(b, result)),
         Ok(_) => wait::unwind_cancelled(),
         Err(payload) => {
             let _rest = Rest(Some((b, result)));
@@ -142,10 +144,10 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
         let offered = self.link.data();
         let until = UntilDone::new(&offered.done);
         // The frame must not be left, whatever happens in here.
-        let bomb = Bomb::of_runtime("the wait for a closure beside another one has unwound");
-        let cancelled = || current::task().is_some_and(|task| task.header().is_cancelled());
+        let bomb = Bomb::of_user("the wait for a closure beside another one has unwound");
+        let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
         let cut_short = (unwinding && cancelled())
-            || (!offered.done.is_done() && wait::sleep(&until, None) == Waking::Cancelled);
+            || (!offered.done.is_done() && wait::sleep_or_cancel(&until, None) == Waking::Cancelled);
         if cut_short {
             offered.cancel();
         }

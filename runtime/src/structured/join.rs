@@ -10,7 +10,8 @@ use crate::wait;
 /// next to nothing, and what is stolen is the largest piece. The idea is that of Cilk and of rayon.
 ///
 /// While `a` waits for something, its worker takes up `b` as well. `a` may therefore wait for `b`, but not the other way
-/// round: `b` may run where `a` ran, after it. Off a task the two run one after the other.
+/// round: `b` may run where `a` ran, after it. Off a task the two run one after the other, and so they do where
+/// [`forbid_suspend`](crate::task::forbid_suspend) leaves no way to wait.
 /// A `b` that was taken runs in a task of its own, on a stack of the runtime's size, whatever size this task was built with.
 ///
 /// # Cancellation

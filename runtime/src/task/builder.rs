@@ -372,6 +372,13 @@ impl Builder {
         }
     }
 
+    /// Neither its cancellation before the start nor the end of the runtime keeps the task from running: somebody who cannot
+    /// be unwound waits for what it makes, and sees to its end.
+    pub(crate) fn sheltered(mut self) -> Self {
+        self.traits().sheltered = true;
+        self
+    }
+
     /// The task that a thread makes for a closure which it waits for.
     pub(crate) fn named_main(mut self) -> Self {
         self.inherit();

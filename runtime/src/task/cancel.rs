@@ -2,6 +2,9 @@
 //!
 //! Whether a task ended by its cancellation is decided by the task's own record of having been unwound, not by the
 //! payload alone: a payload that user code caught and raised again elsewhere means nothing there.
+//!
+//! A build with `panic = "abort"` has no unwinding, and no way to leave the code that runs. There the points do nothing, and
+//! a cancel ends the waits alone that can say so: see [`crate::wait::sleep`].
 
 use std::any::Any;
 use std::panic;
@@ -14,6 +17,9 @@ use crate::current;
 use crate::report::say;
 use crate::wait::word::Woke;
 use crate::worker::budget::overdrawn;
+
+/// False in a build with `panic = "abort"`.
+pub const CAN_UNWIND: bool = cfg!(panic = "unwind");
 
 /// After how many swallowed cancellations a task is named on standard error.
 const PATIENCE: u32 = 100;
@@ -56,6 +62,23 @@ impl TaskRef {
 /// Always, with a private payload. Off a task, with a message: only tasks are cancelled.
 pub fn unwind_cancelled() -> ! {
     let Some(task) = current::task() else { panic!("only a task can be unwound by a cancellation") };
+    note_cancelled(task);
+    if !CAN_UNWIND {
+        // No operation of ours comes here: none of them is told of a cancel that it can only answer by unwinding.
+        say(format_args!("{} cannot be unwound in a build with panic = \"abort\"", Task::counted(task)));
+        std::process::abort();
+    }
+    panic::resume_unwind(Box::new(Cancelled))
+}
+
+/// Notes that the current task was told of its cancellation, by an unwinding or, where there is none, by an error.
+pub fn note_cancelled_here() {
+    if let Some(task) = current::task() {
+        note_cancelled(task);
+    }
+}
+
+fn note_cancelled(task: TaskRef) {
     let header = task.header();
     let count = match header.hit(Look::Clock) {
         Some(Target::Bound(bound)) => &bound.raised,
@@ -66,14 +89,14 @@ pub fn unwind_cancelled() -> ! {
     if times > 1 {
         swallowed(header, task, times);
     }
-    panic::resume_unwind(Box::new(Cancelled))
 }
 
-/// User code caught the unwinding and goes on. It is slowed down so that others run, and named once.
+/// User code was told and goes on. It is slowed down so that others run, and named once.
 #[cold]
 fn swallowed(header: &Header, task: TaskRef, times: u32) {
     if times == PATIENCE {
-        say(format_args!("{} has caught its cancellation {times} times and goes on", Task::counted(task)));
+        let what = if CAN_UNWIND { "caught" } else { "been told of" };
+        say(format_args!("{} has {what} its cancellation {times} times and goes on", Task::counted(task)));
     }
     if header.forbidden.get() == 0 {
         // SAFETY: `task` is the current task.
@@ -82,10 +105,12 @@ fn swallowed(header: &Header, task: TaskRef, times: u32) {
 }
 
 /// Unwinds the current task if it is cancelled, or the code of it whose time has run out or whose token was fired; unless
-/// it is shielded or unwinding. For operations that complete without a wait. Does nothing off a task.
+/// it is shielded or unwinding. For operations that complete without a wait. Does nothing off a task, and where nothing can be
+/// unwound.
 #[inline]
 pub fn cancellation_point() {
-    if let Some(task) = current::task()
+    if CAN_UNWIND
+        && let Some(task) = current::task()
         && is_due(task.header())
     {
         unwind_cancelled()
@@ -104,7 +129,8 @@ fn is_due(header: &Header) -> bool {
 /// True if the next cancellation point unwinds the code that runs: its task was cancelled, or the time ran out, or the token
 /// was fired, of a scope that it is in; and no shield keeps that away. False off a task.
 ///
-/// For code that computes for long, and for builds with `panic = "abort"`.
+/// For code that computes for long, and for builds with [`panic = "abort"`](crate::task#builds-without-unwinding), where it
+/// is the way to learn of a cancellation.
 ///
 /// # Examples
 /// ```
@@ -169,8 +195,18 @@ fn checkpoint_slow(is_overdrawn: bool) {
     }
 }
 
-/// True while the current task unwinds from its cancellation.
+/// False where the code that runs must not be unwound for what befalls the tasks that it waits for: in a destructor that runs
+/// while its thread panics, inside a shield, and where there is no unwinding.
+#[inline]
+pub(crate) fn may_unwind() -> bool {
+    CAN_UNWIND && !std::thread::panicking() && current::task().is_none_or(|task| task.header().is_open())
+}
+
+/// True while the current task unwinds from its cancellation. Where nothing can be unwound: once it is cancelled.
 pub fn unwinds_from_cancel() -> bool {
+    if !CAN_UNWIND {
+        return is_cancelled();
+    }
     std::thread::panicking() && current::task().is_some_and(|task| task.header().is_raised())
 }
 

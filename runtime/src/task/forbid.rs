@@ -21,7 +21,9 @@ pub struct ForbidSuspend {
 /// nest. Off a task the guard does nothing.
 ///
 /// # Panics
-/// Not itself. What it forbids panics; inside a destructor that runs during a panic, that ends the process.
+/// Not itself. What it forbids panics; inside a destructor that runs during a panic, that ends the process. So it does where
+/// somebody else's memory depends on the wait: at the end of a scope that has tasks, or of a `join` whose second half was
+/// taken, if the guard was made meanwhile.
 ///
 /// # Examples
 /// ```

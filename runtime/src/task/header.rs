@@ -53,6 +53,7 @@ pub(crate) enum Nature {
 pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) stack_size: Option<usize>,
+    pub(super) sheltered: bool,
     pub(super) heritage: Option<Heritage>,
     pub(super) on_switch: SwitchHook,
 }
@@ -171,6 +172,11 @@ impl Header {
 
     pub(crate) fn stack_size(&self) -> Option<usize> {
         self.traits.as_ref()?.stack_size
+    }
+
+    /// True if it runs in any case; see [`Builder::sheltered`](super::Builder::sheltered).
+    pub(crate) fn is_sheltered(&self) -> bool {
+        self.traits.as_ref().is_some_and(|traits| traits.sheltered)
     }
 
     /// The values of its task-locals. For the task itself, and for who ends it un-run.

@@ -63,8 +63,26 @@
 //!   made to yield each time, and is named on standard error after a hundred times.
 //! * **Before the start.** A task that is cancelled before it has run never enters its body; what its closure captured is
 //!   dropped on a worker.
-//! * **`panic = "abort"`.** Nothing can be unwound: ask [`is_cancelled`], and use operations with an error of their own.
 //! * **Foreign frames.** An `extern "C"` frame that is unwound aborts the process.
+//!
+//! ## Builds without unwinding
+//!
+//! With `panic = "abort"` nothing can be unwound, and a panic of any task ends the process. A cancellation, of a task, by a
+//! deadline or by a token, is then a wish that the code looks at by itself:
+//!
+//! | what | does when it is cancelled |
+//! | --- | --- |
+//! | [`is_cancelled`] | says so, as ever; [`check_cancelled`] and all other points do nothing |
+//! | reads, writes, accepts and connects of sockets | fail with `TimedOut` instead of waiting |
+//! | an operation with a limit of its own ([`park_timeout`], `recv_timeout`, [`JoinHandle::join_timeout`]) | ends as if that had passed |
+//! | an operation without one ([`park`](park()), [`sleep`](crate::sleep), `recv`, [`JoinHandle::join`], [`unblock`](crate::unblock)) | goes on until it has what it waits for |
+//! | [`timeout`](crate::timeout), [`CancelToken::scope`] | return the value of their closure, however late it comes |
+//! | a [`scope`](scope()), [`join`](crate::join), [`race`](fn@crate::race) | tell their children, and wait for them |
+//! | a task that has not started | is dropped un-run; but all that take part in a race run |
+//!
+//! So a loop asks [`is_cancelled`] in each round, and what may take long is given a limit. A task that is told again and
+//! again and goes on is made to yield and is named after a hundred times, as one that swallows its unwinding; and the end
+//! of a runtime waits for every task that does not end by itself, and after five seconds names them.
 
 mod big_stack;
 mod block_on;

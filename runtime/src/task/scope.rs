@@ -94,7 +94,8 @@ impl<'scope> Scope<'scope, '_> {
     /// Spawns a task that may borrow from outside the scope.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// Off a runtime; and where [`forbid_suspend`](super::forbid_suspend) forbids the scope to wait for the task. One that is
+    /// forbidden to wait for tasks which it has ends the process.
     #[track_caller]
     pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
     where
@@ -107,13 +108,14 @@ impl<'scope> Scope<'scope, '_> {
     /// As [`spawn`](Scope::spawn), for a task with a name or a stack of its own.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// As [`spawn`](Scope::spawn).
     #[track_caller]
     pub fn spawn_as<F, T>(&'scope self, builder: Builder, f: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        super::forbid::check_may_suspend();
         let child = Child(Link::new(Member { family: NonNull::from(&self.family), task: Cell::new(None) }));
         // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait; and
         // that waits until the child's kin was told of its end, after closure and result are gone. A result that a handle
@@ -210,10 +212,12 @@ impl Family {
             return;
         }
         let until = UntilAlone { family: self };
-        // A frame that children borrow from must not be left, whatever happens in here.
-        let bomb = Bomb::of_runtime("the wait for the tasks of a scope has unwound");
+        // A frame that children borrow from must not be left, whatever happens in here: a guard that was forgotten may forbid
+        // the wait.
+        let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
         let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
-        let cut_short = (unwinding && cancelled()) || wait::sleep(&until, None) == Waking::Cancelled;
+        let cut_short =
+            (unwinding && cancelled()) || wait::sleep_or_cancel(&until, None) == Waking::Cancelled;
         if cut_short {
             self.cancel_children();
         }

@@ -16,12 +16,15 @@ pub use claim::Claim;
 pub use crowd::{wake_all, wake_each};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
-pub use sleep::{sleep, sleep_shielded};
+pub use sleep::{sleep, sleep_or_cancel, sleep_shielded};
 pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle};
 
-pub use crate::task::cancel::{cancellation_point, checkpoint, unwind_cancelled, unwinds_from_cancel};
+pub use crate::task::cancel::{
+    CAN_UNWIND, cancellation_point, checkpoint, note_cancelled_here, unwind_cancelled, unwinds_from_cancel,
+};
 pub use crate::task::forbid::check_may_suspend;
+pub use crate::time::sleep_to;
 pub use crate::worker::budget::{charge, charge_poll};
 
 /// How one sleep is published, and how it is withdrawn.

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use super::word::Epoch;
-use super::{Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal, spin_until, thread};
+use super::{
+    Asleep, CAN_UNWIND, WaitStrategy, WakeHandle, Waking, Withdrawal, note_cancelled_here, spin_until, thread,
+};
 use crate::current;
 use crate::task::bounds::Look;
 use crate::task::{TaskRef, forbid};
@@ -11,8 +13,27 @@ use crate::task::{TaskRef, forbid};
 /// Puts the caller to sleep until it is notified, until `deadline`, or until its task is cancelled.
 ///
 /// A cancellation point: [`Waking::Cancelled`] comes when the task is cancelled, unless it is shielded or unwinding.
-/// The caller then unwinds by [`unwind_cancelled`](super::unwind_cancelled), or reports it where it has an error channel.
+/// The caller then unwinds by [`unwind_cancelled`](super::unwind_cancelled).
+///
+/// Where nothing can be unwound no caller hears of a cancel: a sleep with a deadline of its own ends as if that had come, for
+/// its caller has a way to say that it waited in vain; any other goes on.
 pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    match (CAN_UNWIND, deadline) {
+        (true, _) => sleep_or_cancel(how, deadline),
+        (false, None) => sleep_shielded(how, None),
+        (false, Some(_)) => match sleep_or_cancel(how, deadline) {
+            Waking::Cancelled => {
+                note_cancelled_here();
+                Waking::TimedOut
+            }
+            why => why,
+        },
+    }
+}
+
+/// As [`sleep`], for those who pass a cancellation on or report it, and so hear of it in every build.
+#[inline(always)]
+pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task() {
         // SAFETY: the current task is alive while it runs, and this is its own thread of control.
         Some(task) => unsafe { sleep_in(task, how, deadline, std::thread::panicking()) },

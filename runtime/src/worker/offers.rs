@@ -23,7 +23,8 @@ use super::biased::Biased;
 use super::block::Block;
 use crate::current;
 use crate::ring::{Link, Ring};
-use crate::task::{Builder, Join, JoinState, Task};
+use crate::task::cancel::may_unwind;
+use crate::task::{Builder, Join, JoinState, Task, TaskRef};
 use crate::wait::Lock;
 
 /// The offers of the tasks on one worker.
@@ -44,6 +45,8 @@ pub(crate) struct Offered {
     /// The closure and its place, for `run`.
     whole: Cell<*const ()>,
     run: unsafe fn(*const ()),
+    /// Its owner must not be unwound for what befalls the taker.
+    sheltered: Cell<bool>,
     /// A hint for the owner, who looks now and then.
     taken: AtomicBool,
     child: Lock<Child>,
@@ -64,6 +67,7 @@ impl Offered {
             offers: Cell::new(ptr::null()),
             whole: Cell::new(ptr::null()),
             run,
+            sheltered: Cell::new(false),
             taken: AtomicBool::new(false),
             child: Lock::new(Child { task: None, cancelled: false }),
             done: Join::new(),
@@ -102,7 +106,8 @@ impl Offered {
     }
 }
 
-/// Offers a closure on the worker of this thread. False off a task, and nothing has happened then.
+/// Offers a closure on the worker of this thread. False off a task, and where that may not suspend to wait for the taker;
+/// nothing has happened then.
 ///
 /// # Safety
 /// The link stays where it is, and all that `run` reaches by `whole` is alive and may be used on any thread, until
@@ -110,9 +115,11 @@ impl Offered {
 #[inline]
 pub(crate) unsafe fn publish(link: &Link<Offered>, whole: *const ()) -> bool {
     let published = current::with_worker(|worker| {
-        let in_task = worker.running().is_some() && !worker.in_hook.get();
+        let may_wait = |task: TaskRef| !worker.in_hook.get() && task.header().forbidden.get() == 0;
+        let in_task = worker.running().is_some_and(may_wait);
         if in_task {
             link.data().whole.set(whole);
+            link.data().sheltered.set(!may_unwind());
             // SAFETY: the worker is this thread's; the link is new to the ring and stays, by this function's contract.
             if unsafe { worker.block.offers.push(link) } {
                 worker.tell_thieves();
@@ -263,9 +270,14 @@ impl Worker {
         };
         let Some(taken) = taken else { return false };
         let link = taken.0;
+        // SAFETY: it was taken, so its owner waits for it.
+        let builder = match unsafe { link.as_ref() }.data().sheltered.get() {
+            true => Builder::new().sheltered(),
+            false => Builder::new(),
+        };
         // SAFETY: who offered it vouches for what it borrows until it is done, and for its use on any thread. The worker is
         // this thread's.
-        let handle = unsafe { Builder::new().spawn_local_erased(self, move || taken.run()) };
+        let handle = unsafe { builder.spawn_local_erased(self, move || taken.run()) };
         // A task that was refused is done, and the offer's owner may have gone on. Any other waits in this worker's queue,
         // and has not run before this returns.
         if !handle.is_finished() {

@@ -192,7 +192,8 @@ impl Worker {
     pub(super) fn heed_shutdown(&self) {
         if self.must_heed() {
             self.told.set(true);
-            self.block.registry.tasks().iter().for_each(Task::cancel);
+            let tasks = self.block.registry.tasks();
+            tasks.iter().filter(|task| !task.header().is_sheltered()).for_each(Task::cancel);
         }
     }
 

@@ -29,8 +29,10 @@ impl Worker {
         match self.take_stack(task) {
             Ok(stack) => {
                 self.shortage.set(None);
-                let cancelled = task.header().is_cancelled() || self.shared.is_ending();
-                self.bind(task, stack, if cancelled { never_entered } else { body });
+                let header = task.header();
+                let is_unwanted = header.is_cancelled() || self.shared.is_ending();
+                let is_dropped = is_unwanted && !header.is_sheltered();
+                self.bind(task, stack, if is_dropped { never_entered } else { body });
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {

@@ -21,6 +21,8 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::task::is_cancelled;
+
 use super::arm::{Arm, Enlisted};
 use super::timers::earlier;
 use crate::wait::{self, Asleep, Claim, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -113,7 +115,11 @@ where
         }
         let until = UntilClaimed { arms, purpose, limit, claim: Claim::new(), enlisted: Cell::new(0) };
         let deadline = arms.iter().fold(limit.deadline(), |least, (arm, _)| earlier(least, arm.deadline()));
-        let why = wait::sleep(&until, deadline);
+        // The times of the arms are no limit that could be told as one.
+        let why = match wait::CAN_UNWIND || limit.deadline().is_some() {
+            true => wait::sleep(&until, deadline),
+            false => wait::sleep_shielded(&until, deadline),
+        };
         arms[..until.enlisted.get()].iter().for_each(|(arm, _)| arm.departed());
         if let Some(place) = until.claim.taken() {
             let (arm, number) = &arms[place];
@@ -132,7 +138,7 @@ where
         }
         late = match limit {
             Limit::Now => until.enlisted.get() == arms.len(),
-            Limit::At(deadline) => deadline <= Instant::now(),
+            Limit::At(deadline) => deadline <= Instant::now() || (!wait::CAN_UNWIND && is_cancelled()),
             Limit::Never => false,
         };
     }

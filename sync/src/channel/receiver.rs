@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::counted::Counted;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::iter::{IntoIter, Iter, TryIter};
-use super::timers::{Timer, sleep_until};
+use super::timers::Timer;
 use crate::wait;
 
 /// The receiving side of a channel. Clones receive from the same channel, each message going to one of them; when the last
@@ -88,7 +88,7 @@ impl<T> Receiver<T> {
             Source::Senders(channel) => channel.shared.recv_slow(deadline),
             Source::Clock(timer) => timer.recv(deadline),
             Source::Nobody => {
-                sleep_until(deadline);
+                wait::sleep_to(deadline);
                 Err(RecvTimeoutError::Timeout)
             }
         }

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use super::error::{RecvTimeoutError, TryRecvError};
-use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Lock};
 
 /// A message, or one after the other, at set times.
 pub(super) struct Timer<T> {
@@ -62,7 +62,7 @@ impl<T> Timer<T> {
             if deadline.is_some_and(|deadline| deadline <= now) {
                 return Err(RecvTimeoutError::Timeout);
             }
-            sleep_until(earlier(self.due(), deadline));
+            wait::sleep_to(earlier(self.due(), deadline));
             now = Instant::now();
         }
     }
@@ -73,25 +73,5 @@ pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
-    }
-}
-
-/// Nobody wakes it: only a deadline or a cancel ends it.
-struct ForTheClock;
-
-impl WaitStrategy for ForTheClock {
-    fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        Withdrawal::Withdrawn
-    }
-}
-
-/// Sleeps, without end if there is none.
-pub(super) fn sleep_until(deadline: Option<Instant>) {
-    if wait::sleep(&ForTheClock, deadline) == Waking::Cancelled {
-        wait::unwind_cancelled();
     }
 }

@@ -1,0 +1,76 @@
+//! What a cancellation means for sockets in a build with `panic = "abort"`: instead of waiting they fail with `TimedOut`.
+#![cfg(panic = "abort")]
+
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod common;
+
+use std::io::{ErrorKind, Read, Write};
+use std::time::Duration;
+
+use common::{in_tasks, listener, nap, pair};
+use fibra_runtime::{spawn, task, timeout};
+
+#[test]
+fn a_cancelled_task_does_not_wait_for_its_sockets() {
+    in_tasks(|| {
+        let (mut client, mut server) = pair();
+        let reader = spawn(move || {
+            let meanwhile = server.read(&mut [0]).unwrap_err().kind();
+            let afterwards = server.read(&mut [0]).unwrap_err().kind();
+            (meanwhile, afterwards, server)
+        });
+        nap(10);
+        reader.cancel();
+        let (meanwhile, afterwards, mut server) = reader.join().unwrap();
+        assert_eq!((meanwhile, afterwards), (ErrorKind::TimedOut, ErrorKind::TimedOut));
+        client.write_all(&[7]).unwrap();
+        let mut byte = [0];
+        server.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, [7]);
+    });
+}
+
+#[test]
+fn what_need_not_wait_succeeds() {
+    in_tasks(|| {
+        let (mut client, mut server) = pair();
+        let cancelled = spawn(move || {
+            task::current().cancel();
+            client.write_all(&[7]).unwrap();
+            client
+        });
+        let _client = cancelled.join().unwrap();
+        server.read_exact(&mut [0]).unwrap();
+    });
+}
+
+#[test]
+fn a_cancelled_accept_and_a_cancelled_write_end() {
+    in_tasks(|| {
+        let accepts = spawn(|| listener().0.accept().map(drop).unwrap_err().kind());
+        let (mut client, _server) = pair();
+        let writes = spawn(move || {
+            let buf = vec![0; 1 << 20];
+            loop {
+                if let Err(error) = client.write(&buf) {
+                    return error.kind();
+                }
+            }
+        });
+        nap(20);
+        accepts.cancel();
+        writes.cancel();
+        assert_eq!(accepts.join().unwrap(), ErrorKind::TimedOut);
+        assert_eq!(writes.join().unwrap(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn a_deadline_around_a_read_ends_it() {
+    in_tasks(|| {
+        let (_client, mut server) = pair();
+        let read = timeout(Duration::from_millis(3), || server.read(&mut [0]).map_err(|error| error.kind()));
+        assert_eq!(read.unwrap(), Err(ErrorKind::TimedOut));
+        assert!(!task::is_cancelled());
+    });
+}
