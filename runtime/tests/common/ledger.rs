@@ -44,7 +44,11 @@ impl Ledger {
     }
 
     pub(crate) fn wrong(&self, what: impl Into<String>) {
-        self.wrongs.lock().unwrap().push(what.into());
+        let mut wrongs = self.wrongs.lock().unwrap();
+        // One thing that is wrong is mostly wrong thousands of times.
+        if wrongs.len() < 20 {
+            wrongs.push(what.into());
+        }
     }
 
     /// True when everything was dropped.
