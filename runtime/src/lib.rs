@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod blocking;
+mod compile_fail;
 mod coroutine;
 mod current;
 pub mod driver;

@@ -4,6 +4,7 @@ mod auto_reset_event;
 mod barrier;
 pub mod broadcast;
 pub mod channel;
+mod compile_fail;
 mod condvar;
 mod countdown;
 mod countdown_event;

@@ -69,7 +69,7 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 /// There is no poisoning: a panic of a writer unlocks, and the value stays as it was left. The guards may be held over a
 /// suspension of the task, but not be sent to another:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// fn send<T: Send>(_: T) {}
 /// let lock = fibra_sync::RwLock::new(0);
 /// send(lock.read());

@@ -56,7 +56,7 @@ pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 /// and a count that nobody waits on is changed without a lock.
 ///
 /// It cannot be dropped while somebody waits, who borrows it:
-/// ```compile_fail
+/// ```compile_fail,E0597
 /// # use fibra_sync as sync;
 /// let permit = {
 ///     let semaphore = sync::Semaphore::new(1);

@@ -91,9 +91,10 @@ macro_rules! task_local {
 ///
 /// # Examples
 /// What `with` lends stays in the task:
-/// ```compile_fail
+/// ```compile_fail,E0521
 /// fibra_runtime::task_local! { static NAME: String = String::new(); }
-/// let name: &'static str = NAME.with(|name| name.as_str());
+/// let mut kept = None;
+/// NAME.with(|name| kept = Some(name));
 /// ```
 pub struct TaskLocal<T: 'static> {
     init: fn() -> T,
