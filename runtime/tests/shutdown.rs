@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{hang_guard, runtime};
+use fibra_runtime::structured::Either;
 use fibra_runtime::{self as fibra, Builder, Runtime, task};
 use ledger::{Entry, Ledger};
 
@@ -345,6 +346,27 @@ fn a_crowd_in_all_states_ends() {
             }));
         }
         fibra::sleep(Duration::from_micros(300));
+    });
+}
+
+#[test]
+fn a_destructor_that_races_joins_and_loops_has_its_values() {
+    struct Races;
+    impl Drop for Races {
+        fn drop(&mut self) {
+            let soon = || fibra::sleep(Duration::from_micros(300));
+            assert_eq!(fibra::race(soon, task::park), Either::Left(()));
+            fibra::join(soon, || fibra::join(soon, soon));
+            fibra::parallel_for(0..10, |_| fibra::join(soon, soon).0);
+        }
+    }
+    every_end_meets(|ledger| {
+        for _ in 0..5 {
+            spawn_and_let_begin(ledger, || {
+                let _races = Races;
+                fibra::sleep(LONG);
+            });
+        }
     });
 }
 

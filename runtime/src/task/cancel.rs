@@ -196,10 +196,18 @@ fn checkpoint_slow(is_overdrawn: bool) {
 }
 
 /// False where the code that runs must not be unwound for what befalls the tasks that it waits for: in a destructor that runs
-/// while its thread panics, inside a shield, and where there is no unwinding.
-#[inline]
+/// while its thread panics, inside a shield, in a sheltered task, and where there is no unwinding.
 pub(crate) fn may_unwind() -> bool {
-    CAN_UNWIND && !std::thread::panicking() && current::task().is_none_or(|task| task.header().is_open())
+    match current::task() {
+        Some(task) => may_unwind_in(task.header()),
+        None => CAN_UNWIND && !std::thread::panicking(),
+    }
+}
+
+/// The same for the current task, whose header this is.
+#[inline]
+pub(crate) fn may_unwind_in(header: &Header) -> bool {
+    CAN_UNWIND && !std::thread::panicking() && header.is_open() && !header.is_sheltered()
 }
 
 /// True while the current task unwinds from its cancellation. Where nothing can be unwound: once it is cancelled.

@@ -23,8 +23,8 @@ use super::biased::Biased;
 use super::block::Block;
 use crate::current;
 use crate::ring::{Link, Ring};
-use crate::task::cancel::may_unwind;
-use crate::task::{Builder, Join, JoinState, Task, TaskRef};
+use crate::task::cancel::may_unwind_in;
+use crate::task::{Builder, Join, JoinState, Task};
 use crate::wait::Lock;
 
 /// The offers of the tasks on one worker.
@@ -115,19 +115,19 @@ impl Offered {
 #[inline]
 pub(crate) unsafe fn publish(link: &Link<Offered>, whole: *const ()) -> bool {
     let published = current::with_worker(|worker| {
-        let may_wait = |task: TaskRef| !worker.in_hook.get() && task.header().forbidden.get() == 0;
-        let in_task = worker.running().is_some_and(may_wait);
-        if in_task {
-            link.data().whole.set(whole);
-            link.data().sheltered.set(!may_unwind());
-            // SAFETY: the worker is this thread's; the link is new to the ring and stays, by this function's contract.
-            if unsafe { worker.block.offers.push(link) } {
-                worker.tell_thieves();
-            }
+        let task = worker.running().filter(|_| !worker.in_hook.get())?;
+        if task.header().forbidden.get() > 0 {
+            return None;
         }
-        in_task
+        link.data().whole.set(whole);
+        link.data().sheltered.set(!may_unwind_in(task.header()));
+        // SAFETY: the worker is this thread's; the link is new to the ring and stays, by this function's contract.
+        if unsafe { worker.block.offers.push(link) } {
+            worker.tell_thieves();
+        }
+        Some(())
     });
-    published == Some(true)
+    published.flatten().is_some()
 }
 
 /// Takes an offer back. False if somebody has taken it; its end has to be waited for then.
