@@ -184,10 +184,10 @@ fn a_child_panics_in_a_destructor_while_its_parent_panics() {
                     s.spawn(move || drop(panics)).cancel();
                 }
                 let _panics = Panics(());
-                unwind("the parent")
+                unwind("the parent");
             })
         });
-        assert_eq!(text_of(result.map(|()| ()).unwrap_err()), "the parent");
+        assert_eq!(text_of(result.unwrap_err()), "the parent");
         assert!(lender.is_even());
     });
 }
@@ -298,7 +298,7 @@ fn items_of_a_loop_may_be_leaked_and_may_panic_when_dropped() {
         let leaked = AtomicUsize::new(0);
         parallel_for_each((0..200).map(|_| lender.lend()), |loan| {
             loan.touch();
-            if leaked.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
+            if leaked.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) {
                 mem::forget(loan);
             }
         });
@@ -418,7 +418,7 @@ fn a_handle_may_be_forgotten_or_be_its_task_s_own_result() {
 fn a_token_outlives_nothing_that_it_would_touch() {
     on_workers(|| {
         let token = CancelToken::new();
-        let panicked = caught(|| token.scope(|| unwind("in its scope")).map(|()| ()));
+        let panicked = caught(|| token.scope(|| -> () { unwind("in its scope") }));
         assert_eq!(text_of(panicked.unwrap_err()), "in its scope");
         let ended = timeout(SHORT, || _ = token.scope(|| fibra::sleep(LONG)));
         assert!(ended.is_err());
