@@ -364,6 +364,7 @@ impl<T> Receiver<T> {
         mut wanted: impl FnMut(&T) -> bool,
         deadline: Option<Instant>,
     ) -> Result<Ref<'_, T>, RecvTimeoutError> {
+        wait::checkpoint();
         let Receiver { shared, seen } = self;
         let first = *seen;
         let mut outcome = Ok(());
