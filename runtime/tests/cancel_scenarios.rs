@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use at_end::AtEnd;
 use counted::Counted;
 use fibra_runtime::task::DropGuard;
-use fibra_runtime::{self as fibra, CancelToken, JoinHandle, TaskGroup, task};
+use fibra_runtime::{self as fibra, CancelToken, JoinHandle, TaskGroup, race, task};
 use workers::on_workers;
 
 const SHORT: Duration = Duration::from_millis(3);
@@ -51,31 +51,51 @@ fn forever() -> JoinHandle<()> {
 
 #[test]
 fn every_point_ends_a_task_that_was_cancelled_before_it() {
-    let points: [fn(); 11] = [
-        || fibra::sleep(LONG),
-        || fibra::sleep_until(Instant::now()),
-        task::park,
-        || _ = task::park_timeout(LONG),
-        fibra::yield_now,
-        task::yield_if_due,
-        task::check_cancelled,
-        || _ = fibra::spawn(task::park).join(),
-        || fibra::unblock(|| ()),
-        || CancelToken::new().cancelled(),
-        || {
+    let points: [(&str, fn()); 15] = [
+        ("sleep", || fibra::sleep(LONG)),
+        ("sleep_until", || fibra::sleep_until(Instant::now())),
+        ("park", task::park),
+        ("park_timeout", || _ = task::park_timeout(LONG)),
+        ("yield_now", fibra::yield_now),
+        ("yield_if_due", task::yield_if_due),
+        ("check_cancelled", task::check_cancelled),
+        ("join", || _ = fibra::spawn(task::park).join()),
+        ("join_timeout", || _ = fibra::spawn(task::park).join_timeout(LONG)),
+        ("join_next of no task", || _ = TaskGroup::<()>::new().join_next()),
+        ("race", || _ = race(task::park, task::park)),
+        ("the end of a scope", || {
             fibra::scope(|s| _ = s.spawn(task::park));
-        },
+        }),
+        ("unblock", || fibra::unblock(|| ())),
+        ("cancelled", || CancelToken::new().cancelled()),
+        ("cancelled already", || {
+            let done = CancelToken::new();
+            done.cancel();
+            done.cancelled();
+        }),
     ];
     on_workers(|| {
-        for point in points {
+        for (name, point) in points {
             let task = fibra::spawn(move || {
                 task::current().cancel();
                 assert!(task::is_cancelled());
                 point();
-                unreachable!("the point unwinds");
             });
-            assert!(task.join().unwrap_err().is_cancelled());
+            assert!(task.join().is_err_and(|error| error.is_cancelled()), "{name}");
         }
+    });
+}
+
+#[test]
+fn a_join_of_an_ended_task_returns_its_result_also_to_one_who_was_cancelled() {
+    on_workers(|| {
+        let done = fibra::spawn(|| 5);
+        until(|| done.is_finished());
+        let joiner = fibra::spawn(move || {
+            task::current().cancel();
+            done.join().unwrap()
+        });
+        assert_eq!(joiner.join().unwrap(), 5);
     });
 }
 

@@ -49,7 +49,7 @@ fn children_spawn_into_the_scope_to_any_depth() {
             fibra::yield_now();
             ended.fetch_add(1, Ordering::Relaxed)
         });
-        if depth % 2 == 0 {
+        if depth.is_multiple_of(2) {
             nested.join().unwrap();
         }
     }

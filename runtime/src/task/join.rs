@@ -98,7 +98,8 @@ impl<T> JoinHandle<T> {
     /// Waits for the task to end and takes its result.
     ///
     /// # Cancellation
-    /// A cancellation point; a cancelled joiner detaches the task.
+    /// A cancellation point while the task runs; a cancelled joiner detaches it. The result of a task that has ended is returned
+    /// in any case, not lost.
     ///
     /// # Panics
     /// When a task joins itself.

@@ -44,7 +44,8 @@
 //! | operation | a point? |
 //! | --- | --- |
 //! | [`sleep`](crate::sleep), [`yield_now`], [`park`](park()), [`check_cancelled`], [`yield_if_due`] | yes, also when nothing has to wait |
-//! | [`JoinHandle::join`], the end of a [`scope`](scope()) | yes; a scope first cancels its children and waits for them |
+//! | [`JoinHandle::join`] | yes, while the task runs |
+//! | the end of a [`scope`](scope()) | yes; it first cancels the children and waits for them |
 //! | [`block_on`](crate::block_on) | yes, also when the future is ready at once |
 //! | channels, events, semaphores, barriers, conditions, `select!` | yes; nothing that was received or acquired is lost by it |
 //! | reads, writes, accepts and connects of sockets | yes, when they have to wait |
