@@ -130,19 +130,19 @@ impl<S: AsFd> Descriptor<S> {
     #[cold]
     #[inline(never)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        if direction == Direction::Write && self.rechecks_writes() {
-            let recheck = Instant::now() + RECHECK;
-            if deadline.is_none_or(|deadline| deadline > recheck) {
-                return match self.wait_to_be_told(direction, Some(recheck)) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        self.heard(direction);
-                        Ok(())
-                    }
-                    outcome => outcome,
-                };
+        let recheck = self.recheck_at(direction).filter(|at| deadline.is_none_or(|deadline| *at < deadline));
+        match self.wait_to_be_told(direction, recheck.or(deadline)) {
+            Err(error) if recheck.is_some() && error.kind() == io::ErrorKind::WouldBlock => {
+                self.heard(direction);
+                Ok(())
             }
+            outcome => outcome,
         }
-        self.wait_to_be_told(direction, deadline)
+    }
+
+    /// When a wait that begins now is to look again by itself.
+    fn recheck_at(&self, direction: Direction) -> Option<Instant> {
+        (direction == Direction::Write && self.rechecks_writes()).then(|| Instant::now() + RECHECK)
     }
 
     fn wait_to_be_told(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {

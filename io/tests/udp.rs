@@ -275,7 +275,7 @@ fn set_nonblocking() {
             let address = socket.local_addr().unwrap();
             socket.connect(address).unwrap();
             socket.set_nonblocking(true).unwrap();
-            assert_eq!(kind(socket.recv(&mut [0])), ErrorKind::WouldBlock);
+            assert_eq!(socket.recv(&mut [0]).unwrap_err().raw_os_error(), Some(libc::EAGAIN));
             assert_eq!(kind(socket.peek_from(&mut [0])), ErrorKind::WouldBlock);
             socket.send(&[1]).unwrap();
             until(|| socket.recv(&mut [0]).is_ok());
@@ -347,6 +347,22 @@ fn a_refusal_wakes_a_sleeping_receiver() {
         // Whoever looks first takes the error away, so the message that causes it is the last call of this side.
         sender.send(&[1]).unwrap();
         assert_eq!(receiver.join(), ErrorKind::ConnectionRefused);
+    });
+}
+
+/// No method of std's shuts one down, but other means do.
+#[test]
+fn a_receiver_that_is_shut_down_hears_of_it() {
+    everywhere(|| {
+        let socket = socket();
+        socket.connect(socket.local_addr().unwrap()).unwrap();
+        let clone = socket.try_clone().unwrap();
+        let receiver = beside(move || (clone.recv(&mut [0; 4]).unwrap(), clone.recv(&mut [0; 4]).unwrap()));
+        nap(5);
+        socket.send(&[1, 2]).unwrap();
+        socket2::SockRef::from(&socket).shutdown(std::net::Shutdown::Read).unwrap();
+        assert_eq!(receiver.join(), (2, 0));
+        assert_eq!(socket.peek(&mut [0]).unwrap(), 0);
     });
 }
 

@@ -364,6 +364,23 @@ fn shutdown_wakes_a_sleeping_receiver_of_a_clone() {
 }
 
 #[test]
+fn what_came_before_a_shutdown_is_received_before_the_end() {
+    everywhere(|| {
+        let (here, there) = pair();
+        for _ in 0..3 {
+            there.send(&[1, 2]).unwrap();
+        }
+        here.shutdown(Shutdown::Both).unwrap();
+        for _ in 0..3 {
+            assert_eq!(here.recv(&mut [0; 4]).unwrap(), 2);
+        }
+        let (len, from) = here.recv_from(&mut [0; 4]).unwrap();
+        assert!(len == 0 && from.is_unnamed());
+        assert_eq!(here.peek(&mut [0; 4]).unwrap() + here.peek_from(&mut [0; 4]).unwrap().0, 0);
+    });
+}
+
+#[test]
 fn shutdown_wakes_a_sleeping_sender_of_a_clone() {
     everywhere(|| {
         let (socket, _other) = pair();

@@ -42,26 +42,28 @@ impl<S: Kind> Socket<S> {
     ) -> io::Result<T> {
         let mut has_waited = false;
         self.receive(|| {
-            let outcome = unless_empty(call())?;
-            let doubtful = has_waited || self.io().source().readiness().load().is_hung_up();
-            has_waited = true;
-            let received = match outcome {
-                Some(received) => received,
-                None if doubtful && !self.io().is_nonblocking() && sys::is_shut_down(self.fd())? => {
-                    // What came before the end goes before it.
-                    unless_empty(call())?.map_or_else(&end, Ok)?
+            let mut outcome = call();
+            if is_empty(&outcome) && self.has_ended(&mut has_waited)? {
+                // What came before the end goes before it.
+                outcome = call();
+                if is_empty(&outcome) {
+                    outcome = end();
                 }
-                None => return Err(io::ErrorKind::WouldBlock.into()),
-            };
-            Ok(Attempt::Done(received))
+            }
+            outcome.map(Attempt::Done)
         })
+    }
+
+    /// Asks the system, if there is reason to.
+    #[cold]
+    fn has_ended(&self, has_waited: &mut bool) -> io::Result<bool> {
+        let doubtful = *has_waited || self.io().source().readiness().load().is_hung_up();
+        *has_waited = true;
+        Ok(doubtful && !self.io().is_nonblocking() && sys::is_shut_down(self.fd())?)
     }
 }
 
-/// `None` where nothing is there.
-fn unless_empty<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
-    match outcome {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        outcome => outcome.map(Some),
-    }
+/// True if nothing is there.
+fn is_empty<T>(outcome: &io::Result<T>) -> bool {
+    outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }

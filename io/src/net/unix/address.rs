@@ -7,6 +7,8 @@ use std::os::unix::net::SocketAddr;
 
 use socket2::SockAddr;
 
+use self::abstracts::{abstract_name, from_abstract_name, to_abstract};
+
 /// For a system call.
 pub(super) fn to_raw(address: &SocketAddr) -> io::Result<SockAddr> {
     match (address.as_pathname(), abstract_name(address)) {
@@ -77,5 +79,3 @@ mod abstracts {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
-
-use abstracts::{abstract_name, from_abstract_name, to_abstract};
