@@ -37,6 +37,21 @@ impl WaitStrategy for ForTheClock {
     }
 }
 
+/// Gives the point in time at which `timeout` from now has passed; `None`, which is never, if the clock cannot tell it.
+///
+/// For several waits that share one timeout: what remains after one of them is left to the next.
+///
+/// # Examples
+/// ```
+/// use fibra_runtime::time::{Duration, Instant, deadline};
+/// let end = deadline(Duration::from_secs(5)).expect("within this century");
+/// assert!(end > Instant::now());
+/// assert_eq!(deadline(Duration::MAX), None);
+/// ```
+pub fn deadline(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
 /// Puts the calling task to sleep for at least `duration`. On a plain thread it is [`std::thread::sleep`].
 ///
 /// Timers have a resolution of 16 µs and never end early.
@@ -74,21 +89,6 @@ pub fn sleep_until(deadline: Instant) {
         return crate::task::yield_now();
     }
     sleep_to(Some(deadline));
-}
-
-/// Gives the point in time at which `timeout` from now has passed; `None`, which is never, if the clock cannot tell it.
-///
-/// For several waits that share one timeout: what remains after one of them is left to the next.
-///
-/// # Examples
-/// ```
-/// use fibra_runtime::time::{Duration, Instant, deadline};
-/// let end = deadline(Duration::from_secs(5)).expect("within this century");
-/// assert!(end > Instant::now());
-/// assert_eq!(deadline(Duration::MAX), None);
-/// ```
-pub fn deadline(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
 }
 
 /// Sleeps until `deadline`, on a plain thread too; without end where there is none.
