@@ -480,6 +480,26 @@ fn a_process_that_does_not_listen_is_ended_as_ever() {
     });
 }
 
+#[test]
+fn a_listener_that_cannot_be_made_can_be_made_later() {
+    if role().is_some() {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the structure is writable and outlives the call.
+        assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
+        let none = libc::rlimit { rlim_cur: 3, ..limit };
+        // SAFETY: the structure is valid and outlives the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &none) }, 0);
+        let refused = Signal::new(SIGTERM).map(drop).expect_err("no descriptors are left");
+        assert_eq!(refused.raw_os_error(), Some(libc::EMFILE));
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+        let signal = Signal::new(SIGTERM).unwrap();
+        raise(SIGTERM).unwrap();
+        return signal.recv();
+    }
+    everywhere(|| Actor::start("a_listener_that_cannot_be_made_can_be_made_later", "lacks").ends());
+}
+
 /// Who waits for a signal that never comes does not hold up the end.
 #[test]
 fn the_end_of_a_runtime_ends_the_waits() {

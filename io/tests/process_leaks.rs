@@ -88,11 +88,51 @@ fn waits_are_cancelled() {
     assert!(token.scope(move || child.wait_with_output()).is_err());
 }
 
+/// Runs `f` while the process may open no descriptor.
+fn without_descriptors<T>(f: impl FnOnce() -> T) -> T {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is writable and outlives the call.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
+    // Those that are open stay so, the one of number 3 among them: the caller has one.
+    let none = libc::rlimit { rlim_cur: 4, ..limit };
+    // SAFETY: the structure is valid and outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &none) }, 0);
+    let value = f();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    value
+}
+
+/// What needs a descriptor says that there is none, and is as before when there are some again.
+fn descriptors_run_out() {
+    // In this order: the thread has its name once it has waited for a child.
+    until(|| children() == 0);
+    until(|| reapers() == 0);
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let mut command = Command::new("cat");
+    command.stdin(Stdio::piped()).kill_on_drop(true);
+    let child = command.spawn().unwrap();
+    let refused = without_descriptors(|| {
+        // The one who would wait for it cannot be started.
+        drop(child);
+        [command.spawn().map(drop), Pollable::new(&ours).map(drop)]
+    });
+    for refusal in refused {
+        assert_eq!(refusal.unwrap_err().raw_os_error(), Some(libc::EMFILE));
+    }
+    assert_eq!(children(), 1);
+    // With this one it can.
+    drop(command.spawn().unwrap());
+    until(|| children() == 0);
+    Pollable::new(&ours).unwrap();
+}
+
 /// One test, so that nothing else opens descriptors and starts children beside it.
 #[test]
 fn nothing_is_left_of_children_and_of_what_was_awaited() {
     guarded(|| {
         let before = descriptors();
+        descriptors_run_out();
         for round in 0..ROUNDS {
             children_come_and_go(round);
             descriptors_are_awaited();
@@ -104,6 +144,7 @@ fn nothing_is_left_of_children_and_of_what_was_awaited() {
                     descriptors_are_awaited();
                     waits_are_cancelled();
                 }
+                descriptors_run_out();
             });
         }
         until(|| children() == 0);
