@@ -117,7 +117,7 @@ fn sleep_until_raised(signal: &Signal) {
     }
 }
 
-/// The future was woken before it was polled to its end: it lets others run, where that is not forbidden.
+/// The future was woken while it was polled: it lets others run, where that is not forbidden.
 fn give_way() {
     wait::cancellation_point();
     if let Some(task) = current::task()

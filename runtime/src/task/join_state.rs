@@ -132,8 +132,8 @@ impl Join {
 
     /// Notes that the result was taken by a handle that stays. By the handle of a task that is done.
     pub(super) fn set_taken(&self) {
-        // Relaxed: the runner is through with the word, and the handle's own moves come in order.
-        self.0.store(TAKEN, Ordering::Relaxed);
+        // Release: whoever sees this sees what the runner published as well, which this handle has acquired.
+        self.0.store(TAKEN, Ordering::Release);
     }
 
     /// Leaves a waker to be called at the end; gives it back if the task is done. By a handle that waits in no other way.
