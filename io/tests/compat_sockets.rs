@@ -399,6 +399,42 @@ fn the_end_of_its_runtime_wakes_it_and_another_takes_over() {
 }
 
 #[test]
+fn whoever_polls_while_the_runtime_ends_is_served_or_refused_and_never_left() {
+    guarded(|| {
+        for round in 0..40 {
+            let runtime = runtime(1 + round % 2);
+            let pairs = runtime.run(|| {
+                [(); 8].map(|()| {
+                    let (client, server) = pair();
+                    (Async::new(client), server)
+                })
+            });
+            let reading = AtomicUsize::new(0);
+            thread::scope(|scope| {
+                let mut servers = Vec::new();
+                for (mut client, server) in pairs {
+                    servers.push(server);
+                    let reading = &reading;
+                    scope.spawn(move || {
+                        // At the latest once the runtime is gone and all was read.
+                        while let Ok(Some(_)) = block_on(poll_fn(|context| read_byte(&mut client, context))) {
+                            reading.fetch_add(1, Ordering::SeqCst);
+                        }
+                    });
+                }
+                for _ in 0..round % 10 {
+                    servers.iter_mut().for_each(|server| server.write_all(&[1]).unwrap());
+                }
+                if round % 3 == 0 {
+                    until(|| reading.load(Ordering::SeqCst) == 8 * (round % 10));
+                }
+                drop(runtime);
+            });
+        }
+    });
+}
+
+#[test]
 fn timeouts_and_cancels_end_a_poll_that_waits() {
     in_tasks(|| {
         let (client, server) = pair();
