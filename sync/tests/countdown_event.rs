@@ -191,30 +191,6 @@ fn the_last_signal_and_a_deadline_at_once() {
 }
 
 #[test]
-fn the_last_signal_and_a_cancel_at_once() {
-    in_tasks(|| {
-        for round in 0..1500 {
-            let event = Arc::new(CountdownEvent::new(1));
-            let waiters = [(); 2].map(|()| {
-                let event = Arc::clone(&event);
-                fibra::spawn(move || event.wait())
-            });
-            (0..round % 3).for_each(|_| fibra::yield_now());
-            let victim = waiters[0].task().clone();
-            let canceller = fibra::spawn(move || victim.cancel());
-            if round % 2 == 0 {
-                fibra::yield_now();
-            }
-            event.signal();
-            canceller.join().unwrap();
-            let [victim, waiter] = waiters;
-            waiter.join().unwrap();
-            drop(victim.join());
-        }
-    });
-}
-
-#[test]
 fn it_says_what_it_is() {
     static LOADED: CountdownEvent = CountdownEvent::new(3);
     assert_eq!(format!("{LOADED:?}"), "CountdownEvent { count: 3, .. }");

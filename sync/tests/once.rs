@@ -220,24 +220,6 @@ fn a_wait_ends_at_its_timeout() {
 }
 
 #[test]
-fn completed_and_timed_out_at_once_leaves_nothing_behind() {
-    everywhere(|| {
-        for round in 0..800 {
-            let once = Arc::new(Once::new());
-            let waiting = {
-                let once = Arc::clone(&once);
-                beside(move || once.wait_timeout(Duration::from_micros(round % 40)))
-            };
-            (0..round % 3).for_each(|_| give_way());
-            once.call_once(|| ());
-            if !waiting.join() {
-                assert!(once.wait_timeout(Duration::ZERO));
-            }
-        }
-    });
-}
-
-#[test]
 fn a_recursive_initialization_panics_and_names_the_task() {
     in_tasks(|| {
         let task = fibra_runtime::task::Builder::new().name("ouroboros");
@@ -307,28 +289,6 @@ fn a_cancel_ends_a_wait_but_no_call() {
         let cancelled = second.join().is_err();
         assert!(called.load(Ordering::Relaxed) == 2 || cancelled);
         once.wait();
-    });
-}
-
-#[test]
-fn cancelled_and_completed_at_once_leaves_nothing_behind() {
-    in_tasks(|| {
-        for round in 0..500 {
-            let once = Arc::new(Once::new());
-            let waiting = {
-                let once = Arc::clone(&once);
-                fibra_runtime::spawn(move || once.wait())
-            };
-            (0..round % 3).for_each(|_| give_way());
-            let canceller = {
-                let task = waiting.task().clone();
-                fibra_runtime::spawn(move || task.cancel())
-            };
-            once.call_once(|| ());
-            _ = waiting.join();
-            canceller.join().unwrap();
-            once.wait();
-        }
     });
 }
 
