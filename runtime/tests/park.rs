@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, task};
+use fibra_runtime::{self as fibra, CancelToken, task};
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(2);
@@ -31,6 +31,20 @@ fn an_unpark_of_a_task_that_has_not_started_is_kept() {
         let parked = fibra::spawn(task::park);
         parked.task().unpark();
         parked.join().unwrap();
+    });
+}
+
+#[test]
+fn a_park_that_is_cancelled_leaves_the_token_to_the_next() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let over = CancelToken::new();
+        over.cancel();
+        task::current().unpark();
+        assert!(over.scope(task::park).is_err());
+        assert!(fibra::timeout(Duration::ZERO, || task::park_timeout(LONG)).is_err());
+        assert!(task::park_timeout(Duration::ZERO));
+        assert!(!task::park_timeout(SHORT));
     });
 }
 

@@ -84,11 +84,11 @@ pub fn park_timeout(timeout: Duration) -> bool {
 }
 
 fn park_until(deadline: Option<Instant>) -> bool {
+    // Before the token is taken: who is unwound here leaves it to its next park.
+    wait::checkpoint();
     let task = super::current();
     let parking = &task.header().park;
     if parking.take_token() {
-        wait::cancellation_point();
-        wait::charge();
         return true;
     }
     match wait::sleep(&UntilUnparked { parking, token_first: Cell::new(false) }, deadline) {
