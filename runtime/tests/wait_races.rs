@@ -117,35 +117,6 @@ fn rule_4_a_token_is_never_lost_to_a_deadline_of_the_same_moment() {
 }
 
 #[test]
-fn rule_4_a_token_is_never_lost_to_a_cancel_of_the_same_moment() {
-    let _guard = hang_guard();
-    for workers in [1, 2] {
-        runtime(workers).run(|| {
-            for round in 0..2000_u32 {
-                let tokens = Arc::new(Tokens::new());
-                let (held, waiting) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&tokens));
-                let holder = Arc::clone(&held);
-                let sleeper = fibra::spawn(move || {
-                    if waiting.acquire(None) == Waking::Notified {
-                        holder.fetch_add(1, Ordering::SeqCst);
-                    }
-                });
-                if round % 2 == 0 {
-                    fibra::yield_now();
-                    fibra::yield_now();
-                }
-                let (releaser, victim) = (Arc::clone(&tokens), sleeper.task().clone());
-                let other = fibra::spawn(move || releaser.release());
-                victim.cancel();
-                other.join().unwrap();
-                _ = sleeper.join();
-                assert_eq!(held.load(Ordering::SeqCst) + tokens.free(), 1, "round {round}");
-            }
-        });
-    }
-}
-
-#[test]
 fn rule_5_a_node_may_die_as_soon_as_its_sleep_is_over() {
     let _guard = hang_guard();
     runtime(2).run(|| {
