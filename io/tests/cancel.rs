@@ -4,8 +4,8 @@
 mod common;
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::sides::guarded;
@@ -142,39 +142,6 @@ fn the_end_of_a_runtime_closes_what_its_tasks_wait_for() {
         for mut client in clients {
             client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             assert_eq!(client.read(&mut [0]).unwrap(), 0);
-        }
-    });
-}
-
-/// Cancels meet data at every point of the read: each byte is read by somebody, or still there.
-#[test]
-fn a_cancel_that_races_with_data_loses_no_wake_up() {
-    in_tasks(|| {
-        for round in 0..200_u32 {
-            let (mut client, server) = pair();
-            let server = Arc::new(server);
-            let read = Arc::new(Mutex::new(0));
-            let readers: Vec<_> = (0..2)
-                .map(|_| {
-                    let (server, read) = (Arc::clone(&server), Arc::clone(&read));
-                    spawn(move || {
-                        (&*server).read_exact(&mut [0]).unwrap();
-                        *read.lock().unwrap() += 1;
-                    })
-                })
-                .collect();
-            for _ in 0..round % 4 {
-                fibra_runtime::yield_now();
-            }
-            let victim = readers[0].task().clone();
-            let cancel = spawn(move || victim.cancel());
-            client.write_all(&[1, 2]).unwrap();
-            cancel.join().unwrap();
-            readers.into_iter().for_each(|reader| drop(reader.join()));
-            let rest = 2 - *read.lock().unwrap();
-            server.set_nonblocking(true).unwrap();
-            let left = (&*server).read(&mut [0; 8]).unwrap_or(0);
-            assert_eq!(left, rest);
         }
     });
 }

@@ -26,6 +26,7 @@ pub(crate) mod seats;
 mod threads;
 
 use std::fmt;
+use std::fs;
 use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -138,6 +139,12 @@ impl<T: Send + Sync + 'static, H: 'static> Row<T, H> {
 
 type Tallies = ([[Tally; ENDS.len()]; WORKERS.len()], Tally);
 
+/// Blocks of memory, and descriptors.
+fn in_use() -> (isize, usize) {
+    let descriptors = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    (blocks(), descriptors)
+}
+
 /// One at a time counts.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -148,13 +155,13 @@ pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepare
     let (before, after, (in_tasks, in_threads)) = counting(|| {
         let warm_up = || {
             row.play_everywhere(LANES, prepared);
-            blocks()
+            in_use()
         };
         let before = (0..3).map(|_| warm_up()).max().expect("three of them");
         let tallies = row.play_everywhere(row.rounds, prepared);
         // The queues free what ended threads had of them when others come. What has leaked stays.
-        let after = (0..50).map(|_| warm_up()).find(|after| *after <= before);
-        (before, after.unwrap_or_else(blocks), tallies)
+        let after = (0..50).map(|_| warm_up()).find(|after| after.0 <= before.0);
+        (before, after.unwrap_or_else(in_use), tallies)
     });
     for (workers, tallies) in WORKERS.iter().zip(in_tasks) {
         for (end, tally) in ENDS.iter().zip(tallies) {
@@ -162,7 +169,8 @@ pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepare
         }
     }
     println!("threads: {in_threads}");
-    assert!(after <= before, "{after} blocks are in use, {before} were before");
+    assert!(after.0 <= before.0, "{} blocks are in use, {} were before", after.0, before.0);
+    assert_eq!(before.1, after.1, "descriptors that are open before and after");
     for tally in &in_tasks[0][..2] {
         // On one worker who comes first is a matter of the dice alone.
         assert!(!row.both_win || (tally.notified > 0 && tally.ended > 0), "{tally}");
