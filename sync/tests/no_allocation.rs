@@ -10,13 +10,13 @@ mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
 use channels::{make, ms, us};
 use common::{give_way, guarded, runtime};
-use fibra_runtime as fibra;
+use fibra_runtime::{self as fibra, CancelToken, JoinHandle, Runtime, Task, task};
 use fibra_sync::channel::{Receiver, Sender, bounded, never, tick};
 use fibra_sync::{
     AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, OnceCell, ReentrantMutex,
@@ -420,6 +420,115 @@ fn selects() {
             row(
                 "select of a timer",
                 move || select! { send(kept_too, 1) -> _ => {}, recv(ticks) -> _ => {} },
+                || {},
+            ),
+        ]
+    });
+}
+
+/// Where the tasks run that the rows join: on none of the threads whose allocations count.
+static ELSEWHERE: LazyLock<Runtime> = LazyLock::new(|| runtime(1));
+
+/// Waits by a select for the end of a task that the other side ends.
+fn joins(name: &'static str, join: impl Fn(JoinHandle<()>) + Send + 'static) -> Row {
+    let handles = many(|| ELSEWHERE.spawn(task::park));
+    // Kept until all rounds are over: a worker makes room for the memory of the tasks that it frees.
+    let parked: Vec<Task> = handles.iter().rev().map(|handle| handle.task().clone()).collect();
+    let (handle, next) = (taken(handles), Cell::new(0));
+    row(
+        name,
+        move || join(handle()),
+        move || {
+            parked[next.get()].unpark();
+            next.set(next.get() + 1);
+        },
+    )
+}
+
+#[test]
+fn selects_of_events_permits_and_tokens() {
+    in_every_place(|| {
+        let quiet = || (CountdownEvent::new(1), CancelToken::new());
+        vec![
+            shared(
+                "select of an event and of a permit",
+                (AutoResetEvent::new(false), Semaphore::new(0), quiet()),
+                |(event, semaphore, (count, token))| {
+                    semaphore.add_permits(1);
+                    select! {
+                        wait(event) => {},
+                        wait(count) => panic!("quiet"),
+                        wait(token) => panic!("quiet"),
+                    }
+                },
+                |(event, semaphore, (count, token))| {
+                    select! {
+                        wait(semaphore) -> permit => permit.forget(),
+                        wait(count) => panic!("quiet"),
+                        wait(token) => panic!("quiet"),
+                    }
+                    event.set();
+                },
+            ),
+            shared(
+                "select of what stays, and of a count",
+                ([(); 2].map(|()| ManualResetEvent::new(false)), WaitGroup::new(), quiet()),
+                |([ping, pong], group, (count, _))| {
+                    let worker = group.worker();
+                    ping.set();
+                    give_way();
+                    drop(worker);
+                    select! {
+                        wait(pong) => pong.reset(),
+                        wait(count) => panic!("quiet"),
+                    }
+                },
+                |([ping, pong], group, (count, token))| {
+                    select! {
+                        wait(ping) => ping.reset(),
+                        wait(token) => panic!("quiet"),
+                    }
+                    select! {
+                        wait(group) => pong.set(),
+                        wait(count) => panic!("quiet"),
+                    }
+                },
+            ),
+            both("select of waits, timed out", quiet(), |(count, token)| {
+                select! {
+                    wait(count) => panic!("quiet"),
+                    wait(token) => panic!("quiet"),
+                    default(us(20)) => {},
+                }
+            }),
+        ]
+    });
+}
+
+#[test]
+fn selects_of_joins() {
+    in_every_place(|| {
+        vec![
+            joins("select of a join", |mut handle| {
+                select! {
+                    join(handle) => handle.join().unwrap(),
+                    recv(never::<()>()) -> _ => panic!("never"),
+                }
+            }),
+            joins("select of a join and its result", |mut handle| {
+                select! {
+                    join(handle) -> result => result.unwrap(),
+                    recv(never::<()>()) -> _ => panic!("never"),
+                }
+            }),
+            row(
+                "select of a join, timed out",
+                lent(ELSEWHERE.spawn(task::park), |handle| {
+                    select! {
+                        join(*handle) => panic!("it is parked"),
+                        default(us(20)) => {},
+                    }
+                }),
                 || {},
             ),
         ]
