@@ -1,6 +1,6 @@
 //! Five philosophers dine: nobody eats beside an eater, and everybody gets to eat.
 //!
-//! Run `cargo run --release --example philosophers` (a number as argument: so many meals for each). You will see them dine
+//! Run `cargo run --release --example philosophers -- 10000 2`: each has ten thousand meals, on two workers. You will see them dine
 //! twice: first the box office, which says who must wait for whom, is behind a mutex, then it is one atomic word. Each
 //! time the log of the evening is replayed, and must show five well-mannered, well-fed philosophers.
 //!
@@ -8,6 +8,8 @@
 //! <https://preshing.com/20150316/semaphores-are-surprisingly-versatile>.
 
 use fibra::sync::{Mutex, Semaphore};
+use std::env;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 
 const SEATS: usize = 5;
@@ -137,10 +139,11 @@ fn evening<B: BoxOffice>(office: &str, meals: usize) {
     );
 }
 
-fn main() {
-    let meals = std::env::args().nth(1).map_or(10_000, |text| text.parse().expect("a number of meals"));
-    fibra::run(move || {
+fn main() -> io::Result<()> {
+    let mut numbers = env::args().skip(1).map(|number| number.parse().expect("a number"));
+    let (meals, workers) = (numbers.next().unwrap_or(10_000), numbers.next().unwrap_or(2));
+    fibra::Runtime::builder().workers(workers).run(move || {
         evening::<Mutex<Tickets>>("locked", meals);
         evening::<AtomicU64>("lock-free", meals);
-    });
+    })
 }

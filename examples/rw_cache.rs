@@ -1,10 +1,12 @@
 //! A cache behind a read-write lock in which a writer that waits goes before any reader that comes later.
 //!
-//! Run `cargo run --example rw_cache`. You will see 20 readers look up a price together; a writer that waits, and 20 more
+//! Run `cargo run --example rw_cache`, with the number of workers if you like. You will see 20 readers look up a price together; a writer that waits, and 20 more
 //! readers that come after it; the writer go in before those, once the last reader of before has left; and the late ones
 //! enter together when it is out, all with the new price.
 
 use std::collections::HashMap;
+use std::env;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -51,8 +53,9 @@ impl Cache {
     }
 }
 
-fn main() {
-    fibra::run(|| {
+fn main() -> io::Result<()> {
+    let workers = env::args().nth(1).map_or(2, |workers| workers.parse().expect("a number of workers"));
+    fibra::Runtime::builder().workers(workers).run(|| {
         let cache = Arc::new(Cache {
             prices: RwLock::writer_first(HashMap::from([("tea", 3)])),
             entered: AtomicUsize::new(0),

@@ -119,9 +119,14 @@ fn million_wakes_and_joins_all() {
 
 #[test]
 fn rw_cache_lets_the_writer_go_before_later_readers_and_these_enter_together() {
-    let text = prints("rw_cache", &[]);
-    assert_eq!(text.matches("20 readers were inside together").count(), 2, "{text}");
-    assert!(text.contains("early readers see 3, then the writer sets 4, then late readers see 4"), "{text}");
+    for workers in ["1", "2"] {
+        let text = prints("rw_cache", &[workers]);
+        assert_eq!(text.matches("20 readers were inside together").count(), 2, "{text}");
+        assert!(
+            text.contains("early readers see 3, then the writer sets 4, then late readers see 4"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -148,9 +153,12 @@ fn readers_writers_read_whole_triples() {
 
 #[test]
 fn philosophers_all_eat_and_nobody_beside_an_eater() {
-    let text = prints("philosophers", &["2000"]);
-    for office in ["locked", "lock-free"] {
-        assert!(text.contains(&format!("{office} box office: 5 philosophers had 2000 meals each")), "{text}");
+    for workers in ["1", "2"] {
+        let text = prints("philosophers", &["2000", workers]);
+        for office in ["locked", "lock-free"] {
+            let line = format!("{office} box office: 5 philosophers had 2000 meals each");
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }
 
