@@ -21,6 +21,7 @@ use fibra_io::net::{TcpListener, TcpStream};
 use socket2::SockRef;
 
 fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>) {
+    let _alone = at_once::alone();
     guarded(|| at_once::play(row, |builder| builder.driver(fibra_io::driver())));
 }
 

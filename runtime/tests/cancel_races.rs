@@ -22,6 +22,7 @@ use tokens::Tokens;
 const LONG: Duration = Duration::from_secs(60);
 
 fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>) {
+    let _alone = at_once::alone();
     let _guard = hang_guard();
     at_once::play(row, |builder| builder);
 }

@@ -18,6 +18,7 @@ use fibra_sync::channel::{Receiver, RecvTimeoutError, Select, SendTimeoutError, 
 use fibra_sync::{AutoResetEvent, CountdownEvent, Semaphore, broadcast, oneshot, select, watch};
 
 fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>) {
+    let _alone = at_once::alone();
     guarded(|| at_once::play(row, |builder| builder));
 }
 

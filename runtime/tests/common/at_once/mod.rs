@@ -28,7 +28,7 @@ mod threads;
 use std::fmt;
 use std::fs;
 use std::ops::AddAssign;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fibra_runtime::{Builder, Runtime};
 
@@ -145,12 +145,14 @@ fn in_use() -> (isize, usize) {
     (blocks(), descriptors)
 }
 
-/// One at a time counts.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Waits until no other test plays: one at a time counts what is in use.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-/// Plays a row, and sees to it that what it allocated is given back.
+/// Plays a row, and sees to it that what it allocated is given back. By who is [`alone`].
 pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepared: Prepared) {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let row = Arc::new(row);
     let (before, after, (in_tasks, in_threads)) = counting(|| {
         let warm_up = || {
