@@ -25,6 +25,8 @@ mod parking;
 mod primitive;
 #[path = "../src/task/signal.rs"]
 mod signal;
+#[path = "../src/task/stop.rs"]
+mod stop;
 #[path = "loom/wait.rs"]
 mod wait;
 
@@ -46,5 +48,7 @@ mod park_models;
 mod signal_models;
 #[path = "loom/sleep_models.rs"]
 mod sleep_models;
+#[path = "loom/stop_models.rs"]
+mod stop_models;
 #[path = "loom/word_models.rs"]
 mod word_models;

@@ -9,6 +9,7 @@ mod condvar;
 mod countdown;
 mod countdown_event;
 mod crowd;
+mod gate;
 mod lazy_lock;
 mod manual_reset_event;
 mod mutex;

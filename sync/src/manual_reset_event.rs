@@ -1,18 +1,17 @@
 //! An event that stays set and wakes all, until it is reset.
 //!
-//! A reader that finds the flag set takes no lock. Flag and crowd change under one lock: each set ends a round, and wakes
-//! all who came in it; who comes after a reset belongs to the next round and is not woken by a set that is still under way.
+//! The state is in `gate.rs`: each set ends a round, and wakes all who came in it; who comes after a reset belongs to the next
+//! round and is not woken by a set that is still under way.
 
 use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::channel::__private::Line;
-use crate::crowd::Crowd;
-use crate::primitive::{AtomicBool, Ordering};
+use crate::gate::Gate;
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
-use crate::wait::{self, Claim, Lock, RawWake};
+use crate::wait::{self, Claim, RawWake};
 
 /// An event that, once set, lets everybody through until it is reset.
 ///
@@ -35,38 +34,29 @@ use crate::wait::{self, Claim, Lock, RawWake};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct ManualResetEvent {
-    set: AtomicBool,
-    crowd: Lock<Crowd>,
+    gate: Gate,
 }
 
 impl ManualResetEvent {
     /// Makes an event that is set, or not.
     pub const fn new(set: bool) -> Self {
-        ManualResetEvent { set: AtomicBool::new(set), crowd: Lock::new(Crowd::new()) }
+        ManualResetEvent { gate: Gate::new(set) }
     }
 
     /// True while the event is set.
     pub fn is_set(&self) -> bool {
-        // Acquire: pairs with the Release in `set`: what was done before the set is seen after the wait.
-        self.set.load(Ordering::Acquire)
+        self.gate.is_set()
     }
 
     /// Sets the event and wakes all who wait.
     pub fn set(&self) {
-        let ended = {
-            let mut crowd = self.crowd.lock();
-            // Release: pairs with `is_set`.
-            self.set.store(true, Ordering::Release);
-            crowd.end_round()
-        };
-        wait::wake_all(&self.crowd, |crowd| crowd.next(ended));
+        let ended = self.gate.set();
+        wait::wake_all(self.gate.crowd(), |crowd| crowd.next(ended));
     }
 
     /// Takes the event back: who waits from now on waits for the next [`set`](ManualResetEvent::set).
     pub fn reset(&self) {
-        // Under the lock, so that a `set` is either before or after. Relaxed: nothing is published.
-        let _crowd = self.crowd.lock();
-        self.set.store(false, Ordering::Relaxed);
+        self.gate.reset();
     }
 
     /// Waits until the event is set.
@@ -115,18 +105,13 @@ impl Queue for ManualResetEvent {
     type Asks = Cell<u64>;
 
     unsafe fn enlist(&self, node: &Node<Cell<u64>>, wake: RawWake) -> bool {
-        let mut crowd = self.crowd.lock();
-        if self.is_set() {
-            return false;
-        }
         // SAFETY: the caller's contract.
-        unsafe { crowd.join(node, wake) };
-        true
+        unsafe { self.gate.join(node, wake) }
     }
 
     unsafe fn withdraw(&self, node: &Node<Cell<u64>>) -> bool {
         // SAFETY: the caller's contract.
-        unsafe { self.crowd.lock().leave(node) }
+        unsafe { self.gate.crowd().lock().leave(node) }
     }
 
     fn pass_on(&self, _: &Cell<u64>) {
@@ -152,13 +137,8 @@ impl Line for ManualResetEvent {
     }
 
     unsafe fn enlist_for(&self, node: &Node<Cell<u64>>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        let mut crowd = self.crowd.lock();
-        if self.is_set() {
-            return false;
-        }
         // SAFETY: the caller's contract.
-        unsafe { crowd.join_for(node, wake, claim, arm) };
-        true
+        unsafe { self.gate.join_for(node, wake, claim, arm) }
     }
 }
 

@@ -20,6 +20,8 @@ mod channel;
 mod countdown;
 #[path = "../src/crowd.rs"]
 mod crowd;
+#[path = "../src/gate.rs"]
+mod gate;
 #[path = "loom/mutex.rs"]
 mod mutex;
 #[path = "../src/once/raw.rs"]
@@ -48,6 +50,8 @@ mod channel_models;
 mod condvar_models;
 #[path = "loom/countdown_models.rs"]
 mod countdown_models;
+#[path = "loom/gate_models.rs"]
+mod gate_models;
 #[path = "loom/mutex_models.rs"]
 mod mutex_models;
 #[path = "loom/once_models.rs"]

@@ -102,6 +102,7 @@ pub(crate) mod raw;
 mod scope;
 pub(crate) mod shelf;
 mod signal;
+mod stop;
 mod switch;
 mod timeout;
 mod token;

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,9 +10,10 @@ use slab::Slab;
 
 use super::Task;
 use super::bounds::Bound;
+use super::stop::Stop;
 use crate::current;
 use crate::wait::list::{List, Node};
-use crate::wait::{self, Asleep, Claim, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// A signal to stop, that many may hold, give and wait for.
 ///
@@ -41,10 +41,9 @@ use crate::wait::{self, Asleep, Claim, Lock, RawWake, WaitStrategy, WakeHandle, 
 pub struct CancelToken(Arc<Inner>);
 
 struct Inner {
-    /// Set once, under the lock of `state`.
-    cancelled: AtomicBool,
+    /// Cancelled under the lock of `state`.
+    stop: Stop,
     state: Mutex<State>,
-    waiters: Lock<List>,
     /// With the place in its list.
     parent: Option<(Arc<Inner>, usize)>,
 }
@@ -84,9 +83,8 @@ impl CancelToken {
 
     fn with(cancelled: bool, parent: Option<(Arc<Inner>, usize)>) -> Self {
         CancelToken(Arc::new(Inner {
-            cancelled: AtomicBool::new(cancelled),
+            stop: Stop::new(cancelled),
             state: Mutex::new(State { children: Slab::new(), scopes: Slab::new() }),
-            waiters: Lock::new(List::new()),
             parent,
         }))
     }
@@ -105,8 +103,7 @@ impl CancelToken {
 
     /// True once the token, or one above it, was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        // Acquire: pairs with the Release in `fire`; what was done before the cancel is seen.
-        self.0.cancelled.load(Ordering::Acquire)
+        self.0.stop.is_cancelled()
     }
 
     /// Cancels the token and those below it: ends their scopes and wakes all who wait for them.
@@ -161,19 +158,8 @@ impl CancelToken {
     /// As for [`List::push_back`], or for [`List::push_back_for`].
     #[doc(hidden)]
     pub unsafe fn enlist_waiter(&self, node: &Node, wake: RawWake, arm: Option<(&Claim, usize)>) -> bool {
-        let mut waiters = self.0.waiters.lock();
-        // As in `UntilCancelled`.
-        if self.is_cancelled() {
-            return false;
-        }
-        // SAFETY: the caller's contract; the nodes of this list are only touched under this lock.
-        unsafe {
-            match arm {
-                Some((claim, arm)) => waiters.push_back_for(node, wake, claim, arm),
-                None => waiters.push_back(node, wake),
-            }
-        }
-        true
+        // SAFETY: the caller's contract.
+        unsafe { self.0.stop.join(node, wake, arm) }
     }
 
     /// Takes the node out of the list of those who wait. False if a cancel has done so.
@@ -183,7 +169,7 @@ impl CancelToken {
     #[doc(hidden)]
     pub unsafe fn withdraw_waiter(&self, node: &Node) -> bool {
         // SAFETY: the caller's contract.
-        unsafe { self.0.waiters.lock().remove(node) }
+        unsafe { self.0.stop.leave(node) }
     }
 
     /// Runs `f` until it returns or the token is cancelled: from then on its next cancellation point unwinds it, as
@@ -231,8 +217,7 @@ impl Inner {
     fn fire(&self) -> Vec<Arc<Inner>> {
         let (tasks, children) = {
             let state = self.lock();
-            // Release: pairs with `is_cancelled`.
-            if self.cancelled.swap(true, Ordering::Release) {
+            if !self.stop.cancel() {
                 return Vec::new();
             }
             let fired = state.scopes.iter().map(|(_, scope)| {
@@ -244,7 +229,7 @@ impl Inner {
             (tasks, state.children.iter().filter_map(|(_, child)| child.upgrade()).collect())
         };
         tasks.iter().for_each(|task| task.as_ref().fire());
-        wait::wake_all(&self.waiters, List::pop_front);
+        wait::wake_all(self.stop.waiters(), List::pop_front);
         children
     }
 }
@@ -284,16 +269,12 @@ struct UntilCancelled<'a> {
 
 impl WaitStrategy for UntilCancelled<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let mut waiters = self.token.waiters.lock();
-        // Acquire: as in `is_cancelled`. The flag is set before `fire` takes this lock, so a node that comes too late for
-        // it sees the flag.
-        if self.token.cancelled.load(Ordering::Acquire) {
-            return Asleep::Rouse;
+        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under the list's lock; its wake
+        // is taken out of it under the lock, and `before_awake` answers `Served` from then on.
+        match unsafe { self.token.stop.join(&self.node, me.raw(), None) } {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
         }
-        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake is
-        // taken out of it under the lock, and `before_awake` answers `Served` from then on.
-        unsafe { waiters.push_back(&self.node, me.raw()) };
-        Asleep::Stay
     }
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
@@ -301,7 +282,7 @@ impl WaitStrategy for UntilCancelled<'_> {
             return Withdrawal::Withdrawn;
         }
         // SAFETY: the node is in this list or in none.
-        match unsafe { self.token.waiters.lock().remove(&self.node) } {
+        match unsafe { self.token.stop.leave(&self.node) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }
