@@ -15,24 +15,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
-use common::{kind, runtime, until};
+use common::{everywhere, in_tasks, kind, runtime, until};
 use fibra_io::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use fibra_runtime::{Runtime, timeout, yield_now};
 
 const MIB: usize = 1 << 20;
-
-/// Runs `promise` in a plain thread, and in a task of one worker, of two, and of four.
-fn everywhere(promise: impl Fn() + Send + Sync) {
-    guarded(&promise);
-    in_tasks(promise);
-}
-
-/// The same, in tasks only.
-fn in_tasks(promise: impl Fn() + Send + Sync) {
-    for workers in [1, 2, 4] {
-        guarded(|| runtime(workers).run(&promise));
-    }
-}
 
 /// Does something with a child that runs that script, waited for in either way.
 fn with_shell(script: &str, mut then: impl FnMut(&mut Command)) {

@@ -1,5 +1,5 @@
-//! What the tests of the sockets share: each promise is kept in plain threads, in the tasks of one worker, and in the
-//! tasks of two, by the same code.
+//! What the tests share: each promise is kept in plain threads, in the tasks of one worker, and in the tasks of two and of
+//! four, by the same code.
 
 #[path = "../../../runtime/tests/common/beside.rs"]
 pub(crate) mod sides;
@@ -22,15 +22,15 @@ pub(crate) fn runtime(workers: usize) -> Runtime {
     Runtime::builder().driver(fibra_io::driver()).workers(workers).build().unwrap()
 }
 
-/// Runs `promise` in a plain thread, in a task of one worker, and in a task of two.
+/// Runs `promise` in a plain thread, and in a task of one worker, of two, and of four.
 pub(crate) fn everywhere(promise: impl Fn() + Send + Sync) {
     guarded(&promise);
     in_tasks(promise);
 }
 
-/// Runs `promise` in a task of one worker, and in a task of two.
+/// Runs `promise` in a task of one worker, of two, and of four.
 pub(crate) fn in_tasks(promise: impl Fn() + Send + Sync) {
-    for workers in [1, 2] {
+    for workers in [1, 2, 4] {
         guarded(|| runtime(workers).run(&promise));
     }
 }
