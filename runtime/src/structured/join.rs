@@ -16,7 +16,8 @@ use crate::wait;
 ///
 /// # Cancellation
 /// A cancellation point at its begin, and while it waits for `b`. When its task is cancelled `b` is cancelled too, unless it
-/// has not begun; it is waited for in any case. A `b` that has its own task cancelled has this one cancelled.
+/// has not begun; it is waited for in any case. A `b` that has its own task cancelled has this one cancelled. In a destructor that
+/// runs while its task unwinds, and inside of [`shield`](crate::task::shield), it is none, and the end of the runtime lets `b` run.
 ///
 /// # Panics
 /// With the panic of `a`, or else with that of `b`, after both have ended. When `a` panics and `b` has not begun, `b` is

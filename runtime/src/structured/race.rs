@@ -25,7 +25,8 @@ pub enum Either<A, B> {
 /// The loser ends at its next cancellation point; one that has none holds the race up.
 ///
 /// # Cancellation
-/// A cancellation point: both are cancelled and waited for.
+/// A cancellation point: both are cancelled and waited for. In a destructor that runs while its task unwinds, and inside of
+/// [`shield`](crate::task::shield), it is none, and the end of the runtime lets both run: there must be a winner.
 ///
 /// # Panics
 /// Off a runtime; and with the panic of a closure, be it the loser's, after both have ended. The end by a panic, too, cancels
