@@ -47,7 +47,8 @@ impl Pace {
         let fits = (count as u128 * PIECE.as_nanos() / took) as usize;
         self.grain = fits.clamp(1, 2 * count.max(1)).min(MOST);
         self.at = now;
-        if now - self.slice_began < SLICE {
+        let may_suspend = || current::task().is_none_or(|task| task.header().forbidden.get() == 0);
+        if now - self.slice_began < SLICE || !may_suspend() {
             return wait::cancellation_point();
         }
         // A turn of the worker goes by switches; in this one many would have had their place.
