@@ -3,7 +3,7 @@
 # ones have one round in ten, the first among them.
 # Usage: ci/stress.sh [count, 100 unless given] [filter on the tests' names]; a quick look: ci/stress.sh 1 park
 cd "$(dirname "$0")/.." || exit 1
-count=${1:-100} filter=${2:-} limit=300 busy=() failures=0 log=$(mktemp)
+count=${1:-100} filter=${2:-} limit=600 busy=() failures=0 log=$(mktemp)
 cleanup() { ((${#busy[@]})) && kill "${busy[@]}" 2>/dev/null; rm -f "$log"; }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
@@ -20,7 +20,7 @@ chosen() {
     done
 }
 
-is_slow() { [[ ${1##*/} =~ ^(echo_faults|balance|examples)- ]]; }
+is_slow() { [[ ${1##*/} =~ ^(echo_faults|balance|examples|cancel_races|cancel_races_channels)- ]]; }
 
 attempt() {
     local how=$1
