@@ -136,16 +136,21 @@ impl<S> Goes<S> {
     }
 }
 
+fn with_a_sender_that_goes(capacity: Option<usize>) -> (Goes<Sender<Message>>, Receiver<Message>) {
+    let (sender, receiver) = make(capacity);
+    (Goes::new(sender), receiver)
+}
+
 #[test]
 fn the_end_of_the_last_sender() {
-    for capacity in [Some(0), Some(3), None] {
-        static CAPACITY: Mutex<Option<usize>> = Mutex::new(None);
-        *CAPACITY.lock().unwrap() = capacity;
+    let channels: [fn() -> _; 3] = [
+        || with_a_sender_that_goes(Some(0)),
+        || with_a_sender_that_goes(Some(3)),
+        || with_a_sender_that_goes(None),
+    ];
+    for make in channels {
         let row = Row::new(
-            || {
-                let (sender, receiver) = make::<Message>(*CAPACITY.lock().unwrap());
-                (Goes::new(sender), receiver)
-            },
+            make,
             |(_, receiver), until| match until {
                 None => receiver.recv().is_err(),
                 Some(until) => receiver.recv_deadline(until) == Err(RecvTimeoutError::Disconnected),
