@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::{sleep_until, wait};
 
-use super::reaper;
+use super::reaper::{self, Orphan};
 use crate::descriptor::Descriptor;
 use crate::op::{self, Attempt};
 use crate::readiness::Direction;
@@ -112,13 +112,12 @@ impl Drop for Leash {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         // An error means that there is no such child: it was waited for by other means.
-        if !matches!(child.try_wait(), Ok(None)) {
-            return;
-        }
-        if self.kill_on_drop {
+        let is_running = matches!(child.try_wait(), Ok(None));
+        if is_running && self.kill_on_drop {
             // It fails for a child that has become another user's, which then goes on.
             let _ = child.kill();
         }
-        reaper::adopt(child, self.pidfd.take().map(Descriptor::into_inner));
+        let pidfd = self.pidfd.take().map(Descriptor::into_inner);
+        reaper::take_over(is_running.then_some(Orphan { child, pidfd }));
     }
 }

@@ -33,9 +33,9 @@ struct Reaper {
 }
 
 /// A child that nobody else waits for.
-struct Orphan {
-    child: Child,
-    pidfd: Option<OwnedFd>,
+pub(super) struct Orphan {
+    pub(super) child: Child,
+    pub(super) pidfd: Option<OwnedFd>,
 }
 
 impl Orphan {
@@ -45,10 +45,13 @@ impl Orphan {
     }
 }
 
-/// Takes over a child. If the thread cannot be started, it is waited for once another child comes and it can.
-pub(super) fn adopt(child: Child, pidfd: Option<OwnedFd>) {
+/// Takes over a child, if there is one. When the thread cannot be started, it is tried again whenever a child is let go.
+pub(super) fn take_over(orphan: Option<Orphan>) {
     let mut reaper = lock();
-    reaper.arrived.push(Orphan { child, pidfd });
+    reaper.arrived.extend(orphan);
+    if reaper.arrived.is_empty() {
+        return;
+    }
     match &mut reaper.bell {
         // It fails if the pipe is full, which rings as well.
         Some(bell) => drop(bell.write(&[0])),
