@@ -6,7 +6,7 @@
 //! | to | is |
 //! | --- | --- |
 //! | wait for a time | [`sleep`], [`sleep_until`] |
-//! | do something again and again | [`interval`], [`interval_at`] |
+//! | do something again and again | [`interval()`], [`interval_at`] |
 //! | bound whatever some code waits for | [`timeout`], [`timeout_at`] |
 //! | bound one operation | its own `_timeout` and `_deadline` forms; [`deadline`] makes one time of several waits |
 //!
