@@ -187,13 +187,23 @@ where
         line: &FinishLine,
     ) -> Result<Option<Self::Won>, Panic> {
         let first = first.join();
-        let rest = R::finish(rest, index + 1, line)?;
+        let rest = match R::finish(rest, index + 1, line) {
+            Ok(rest) => rest,
+            Err(panic) => {
+                drop(first);
+                return Err(panic);
+            }
+        };
         let won = line.first() == Some(index);
         match first {
             Ok(value) if won => Ok(Some(Either::Left(value))),
             Err(error) if error.is_not_started() && won => Err(Box::new(error.to_string())),
             Err(error) if error.is_panic() => Err(JoinError::into_panic(error)),
-            Ok(_) | Err(_) => Ok(rest.map(Either::Right)),
+            // Dropped before the return: a destructor that panics in it would leak what is returned.
+            loser => {
+                drop(loser);
+                Ok(rest.map(Either::Right))
+            }
         }
     }
 }
