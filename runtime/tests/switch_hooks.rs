@@ -126,10 +126,14 @@ fn destructors_run_between_in_and_out() {
             for _ in 0..100 {
                 // An unclaimed result and a task-local, then captures of one that is cancelled before it has run.
                 let body = || {
+                    task::park();
                     LOOKS.with(|_| ());
                     Looks
                 };
-                drop(task::Builder::new().on_switch(keeps(7)).spawn(body));
+                let handle = task::Builder::new().on_switch(keeps(7)).spawn(body);
+                let unclaimed = handle.task().clone();
+                drop(handle);
+                unclaimed.unpark();
                 let captured = Looks;
                 let unrun = task::Builder::new().on_switch(keeps(7)).spawn_local(move || drop(captured));
                 unrun.cancel();
