@@ -1,11 +1,12 @@
 //! A proxy: carries whatever its clients send to another server, and what that answers back to them.
 //!
 //! Run `cargo run --example echo_server 127.0.0.1:7777`, then `cargo run --example tcp_proxy 127.0.0.1:7777 127.0.0.1:8888`,
-//! and talk to it with `nc 127.0.0.1 8888`. End its input (Ctrl-D): it takes no more connections, lets those that are there
-//! end within two seconds, cuts off the others, and says how many there were.
+//! and talk to it with `nc 127.0.0.1 8888`. Press Ctrl-C: it takes no more connections, lets those that are there end within
+//! two seconds, cuts off the others, and says how many there were.
 
 use fibra::io::{self, copy_bidirectional};
 use fibra::net::{TcpListener, TcpStream};
+use fibra::signal::{SIGINT, Signal};
 use fibra::{CancelToken, TaskGroup};
 use std::time::Duration;
 
@@ -16,19 +17,20 @@ fn main() -> io::Result<()> {
     let server = arguments.next().unwrap_or_else(|| "127.0.0.1:7777".to_owned());
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8888".to_owned());
     fibra::run(|| {
+        let interrupt = Signal::new(SIGINT)?;
         let listener = TcpListener::bind(address)?;
         println!("listening on {}", listener.local_addr()?);
         let stop = CancelToken::new();
-        let input = {
+        let waiter = {
             let stop = stop.clone();
             fibra::spawn(move || {
-                _ = io::copy(&mut io::stdin(), &mut io::sink());
+                interrupt.recv();
                 stop.cancel();
             })
         };
         let (ended, cut_off) = serve(listener, &server, &stop);
         println!("{ended} connections ended by themselves, {cut_off} were cut off");
-        input.cancel();
+        waiter.cancel();
         Ok(())
     })
 }

@@ -76,7 +76,7 @@ fn udp_echo_echoes() {
 #[test]
 fn tcp_proxy_carries_both_ways_and_ends_gracefully() {
     let echo = Server::start("echo_server");
-    let mut proxy = Server::proxy(&echo);
+    let proxy = Server::proxy(&echo);
     proxy.serves();
     let idle = proxy.descriptors();
     exchange(proxy.connect(), 8 << 20);
@@ -90,7 +90,7 @@ fn tcp_proxy_carries_both_ways_and_ends_gracefully() {
     });
     let mut late = proxy.connect();
     ask(&mut late, &[1; 10]);
-    proxy.hush();
+    proxy.interrupt();
     until(|| match proxy.try_connect() {
         Some(_) => Err("it still takes connections".to_owned()),
         None => Ok(()),
@@ -103,10 +103,10 @@ fn tcp_proxy_carries_both_ways_and_ends_gracefully() {
 #[test]
 fn tcp_proxy_cuts_off_who_does_not_end_in_time() {
     let echo = Server::start("echo_server");
-    let mut proxy = Server::proxy(&echo);
+    let proxy = Server::proxy(&echo);
     let mut late = proxy.connect();
     ask(&mut late, &[1; 10]);
-    proxy.hush();
+    proxy.interrupt();
     ends(&mut late);
     assert_eq!(proxy.ends(), "0 connections ended by themselves, 1 were cut off\n");
 }

@@ -16,7 +16,7 @@ use common::sides::beside;
 use common::{everywhere, in_tasks, kind, nap, pair, pattern};
 use fibra_io::fs::{self, File};
 use fibra_io::io::{HalfClose, copy, copy_bidirectional, duplex};
-use fibra_io::net::TcpStream;
+use fibra_io::net::{TcpStream, UnixStream};
 use fibra_runtime::{spawn, timeout};
 
 /// More than sockets and their buffers hold.
@@ -134,6 +134,37 @@ fn the_kernel_sends_a_file_to_a_slow_reader() {
         assert!(!socket2::SockRef::from(&server).nonblocking().unwrap());
         drop(server);
         assert!(reader.join() == pattern(MUCH)[7..]);
+    });
+}
+
+#[test]
+fn the_kernel_sends_a_file_into_a_unix_socket() {
+    everywhere(|| {
+        let (_scratch, file) = Scratch::file(&pattern(MUCH));
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let reader = beside(move || {
+            let mut all = Vec::new();
+            there.read_to_end(&mut all).unwrap();
+            all
+        });
+        assert_eq!(file.copy_to(&here).unwrap(), MUCH as u64);
+        drop(here);
+        assert!(reader.join() == pattern(MUCH));
+    });
+}
+
+#[test]
+fn unix_streams_can_be_tied_together() {
+    everywhere(|| {
+        let ((mut client, a), (b, mut server)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        let proxy = beside(move || copy_bidirectional(&a, &b).unwrap());
+        client.write_all(b"request").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut request = String::new();
+        server.read_to_string(&mut request).unwrap();
+        drop(server);
+        assert_eq!((request.as_str(), client.read(&mut [0]).unwrap()), ("request", 0));
+        assert_eq!(proxy.join(), (7, 0));
     });
 }
 

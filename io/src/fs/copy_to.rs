@@ -4,16 +4,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
 
 use socket2::SockRef;
 
 use super::File;
-use crate::descriptor::Descriptor;
 use crate::io::copy;
-use crate::net::TcpStream;
+use crate::net::socket::{Kind, Socket};
+use crate::net::{TcpStream, UnixStream};
 use crate::op::Attempt;
-use crate::readiness::Direction;
 use crate::sys::file;
 
 /// Bytes that one way to the pool copies: some milliseconds, after which a cancel is seen.
@@ -42,22 +40,28 @@ impl sealed::Sealed for TcpStream {}
 
 impl CopyTarget for TcpStream {
     fn fill_from(&self, file: &File) -> io::Result<u64> {
-        send(file, self.io(), self.write_timeout()?, || copy(&mut &*file, &mut &*self))
+        send(file, &self.0, || copy(&mut &*file, &mut &*self))
+    }
+}
+
+impl sealed::Sealed for UnixStream {}
+
+impl CopyTarget for UnixStream {
+    fn fill_from(&self, file: &File) -> io::Result<u64> {
+        send(file, &self.0, || copy(&mut &*file, &mut &*self))
     }
 }
 
 /// Sends the file into a socket, or lets `otherwise` do it.
-fn send<S: AsFd>(
+fn send<S: Kind>(
     file: &File,
-    socket: &Descriptor<S>,
-    timeout: Option<Duration>,
+    socket: &Socket<S>,
     otherwise: impl FnOnce() -> io::Result<u64>,
 ) -> io::Result<u64> {
     let mode = NonBlocking::new(socket.fd())?;
     let (from, to) = (file.as_fd(), socket.fd());
     let call = || file.channel().at_position(|| file::send_file(from, to, PIECE)).map(Attempt::Done);
-    let piece = || socket.run(Direction::Write, || timeout, call);
-    let outcome = copy_pieces(file, piece, otherwise);
+    let outcome = copy_pieces(file, || socket.dispatch(call), otherwise);
     drop(mode);
     outcome
 }

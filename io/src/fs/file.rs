@@ -262,7 +262,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// As a read of the file and a write of the target; a write timeout of the socket holds here too.
+    /// As a read of the file and a write of the target; the write timeout and the write deadline of the socket hold here too.
     ///
     /// # Examples
     ///

@@ -12,7 +12,7 @@ use std::thread;
 use fibra_runtime::{scope, wait};
 
 use super::{DuplexStream, copy};
-use crate::net::TcpStream;
+use crate::net::{TcpStream, UnixStream};
 
 /// A stream whose two directions can be ended one by one, through a shared reference.
 ///
@@ -27,6 +27,12 @@ pub trait HalfClose {
 }
 
 impl HalfClose for TcpStream {
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.shutdown(how)
+    }
+}
+
+impl HalfClose for UnixStream {
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.shutdown(how)
     }

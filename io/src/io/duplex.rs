@@ -13,6 +13,7 @@ use fibra_runtime::wait;
 
 use crate::bell::Bell;
 use crate::net::timeouts::{Timeout, Timeouts};
+use crate::op::check_may_wait;
 use crate::readiness::Direction;
 
 /// Makes two connected streams: what is written to one is read from the other. Each direction keeps up to `capacity` bytes;
@@ -245,12 +246,7 @@ impl Pipe {
             wait::charge();
             return outcome;
         }
-        if wait::unwinds_from_cancel() {
-            return Err(io::Error::new(
-                ErrorKind::TimedOut,
-                "a cancelled task does not wait for its streams",
-            ));
-        }
+        check_may_wait()?;
         let deadline = timeout.get().and_then(|timeout| Instant::now().checked_add(timeout));
         let outcome = self.bell.wait(direction, deadline, || step(&mut self.lock()));
         outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))

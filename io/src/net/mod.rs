@@ -22,7 +22,7 @@ mod acceptor;
 mod datagram;
 mod options;
 mod resolve;
-mod socket;
+pub(crate) mod socket;
 mod tcp;
 pub(crate) mod timeouts;
 mod udp;

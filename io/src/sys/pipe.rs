@@ -4,15 +4,11 @@
 //! in non-blocking mode.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use libc::c_int;
-
-use super::{MAX_BUFFERS, transferred};
-
-/// "At the descriptor's own position", of which a pipe has none.
+use super::file;
 #[cfg(target_os = "linux")]
-const NO_OFFSET: libc::off_t = -1;
+use super::file::Place;
 
 /// By what a transfer is kept from waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,32 +39,18 @@ pub(crate) fn read_vectored(
     bufs: &mut [IoSliceMut<'_>],
     nowait: Nowait,
 ) -> io::Result<usize> {
-    let (vector, count) = (bufs.as_mut_ptr().cast::<libc::iovec>().cast_const(), count(bufs.len()));
-    // SAFETY: the descriptor is borrowed, so it is open; `IoSliceMut` is guaranteed to have the layout of `iovec`; the
-    // vector has `count` entries, each of them a buffer that is writable for its length, and all outlive the call.
-    transferred(unsafe {
-        match nowait {
-            #[cfg(target_os = "linux")]
-            Nowait::Flag => libc::preadv2(fd.as_raw_fd(), vector, count, NO_OFFSET, libc::RWF_NOWAIT),
-            Nowait::Mode => libc::readv(fd.as_raw_fd(), vector, count),
-        }
-    })
+    match nowait {
+        #[cfg(target_os = "linux")]
+        Nowait::Flag => file::read_nowait(fd, bufs, Place::Position),
+        Nowait::Mode => file::read(fd, bufs),
+    }
 }
 
 /// Writes from several buffers in turn.
 pub(crate) fn write_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>], nowait: Nowait) -> io::Result<usize> {
-    let (vector, count) = (bufs.as_ptr().cast::<libc::iovec>(), count(bufs.len()));
-    // SAFETY: as above, of `IoSlice` and buffers that are readable.
-    transferred(unsafe {
-        match nowait {
-            #[cfg(target_os = "linux")]
-            Nowait::Flag => libc::pwritev2(fd.as_raw_fd(), vector, count, NO_OFFSET, libc::RWF_NOWAIT),
-            Nowait::Mode => libc::writev(fd.as_raw_fd(), vector, count),
-        }
-    })
-}
-
-fn count(bufs: usize) -> c_int {
-    // At most a thousand and some, which fits.
-    bufs.min(MAX_BUFFERS) as c_int
+    match nowait {
+        #[cfg(target_os = "linux")]
+        Nowait::Flag => file::write_nowait(fd, bufs),
+        Nowait::Mode => file::write(fd, bufs),
+    }
 }
