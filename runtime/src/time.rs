@@ -92,6 +92,7 @@ pub fn sleep_until(deadline: Instant) {
 }
 
 /// Sleeps until `deadline`, on a plain thread too; without end where there is none.
+#[doc(hidden)]
 pub fn sleep_to(deadline: Option<Instant>) {
     let why = match wait::CAN_UNWIND {
         true => wait::sleep(&ForTheClock, deadline),
