@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawF
 
 use crate::io::{PipeReader, PipeWriter};
 use crate::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use crate::process::{ChildStderr, ChildStdin, ChildStdout};
 
 /// What stands behind a type of ours: it owns a value of std's type `S`.
 pub(crate) trait Wraps<S: AsFd> {
@@ -69,7 +70,7 @@ macro_rules! std_conversions {
         impl FromRawFd for $ours {
             unsafe fn from_raw_fd(fd: RawFd) -> $ours {
                 // SAFETY: the caller's promise is the same: the descriptor is open, and nobody else's.
-                unsafe { <$std>::from_raw_fd(fd) }.into()
+                unsafe { OwnedFd::from_raw_fd(fd) }.into()
             }
         }
 
@@ -89,6 +90,9 @@ std_conversions! {
     UnixDatagram from std::os::unix::net::UnixDatagram,
     PipeReader from std::io::PipeReader,
     PipeWriter from std::io::PipeWriter,
+    ChildStdin from std::process::ChildStdin,
+    ChildStdout from std::process::ChildStdout,
+    ChildStderr from std::process::ChildStderr,
 }
 
 /// `Read` for the type and for a shared reference to it.

@@ -31,5 +31,6 @@ pub use self::duplex::{DuplexStream, duplex};
 pub use self::output::{
     Standard, StandardLock, StandardStream, Stderr, StderrLock, Stdout, StdoutLock, stderr, stdout,
 };
+pub(crate) use self::pipe::PipeEnd;
 pub use self::pipe::{PipeReader, PipeWriter, pipe};
 pub use self::stdin::{Stdin, StdinLock, stdin};

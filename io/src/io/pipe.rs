@@ -125,20 +125,20 @@ impl<S: AsFd> PipeEnd<S> {
         Ok(PipeEnd { io: Descriptor::new(clone, self.io.is_nonblocking()), by_mode })
     }
 
-    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.read_vectored(&mut [IoSliceMut::new(buf)])
     }
 
-    fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let mut read = |fd: BorrowedFd<'_>, nowait| call::read_vectored(fd, bufs, nowait);
         self.io.run(Direction::Read, || None, || self.attempt(&mut read))
     }
 
-    fn write(&self, buf: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(buf)])
     }
 
-    fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut write = |fd: BorrowedFd<'_>, nowait| call::write_vectored(fd, bufs, nowait);
         self.io.run(Direction::Write, || None, || self.attempt(&mut write))
     }
