@@ -116,7 +116,9 @@ impl Input {
                 _ if left.is_empty() => break Next::Read,
                 Ok(Some(head)) => {
                     let (status, kind, body) = route(head.method, head.path);
-                    respond(output, status, kind, &body);
+                    // The answer to a HEAD has none, whatever it says.
+                    let body = if head.method == "HEAD" { "" } else { &body };
+                    respond(output, status, kind, body);
                     used += head.length;
                     self.skip = head.body;
                     if head.closes {

@@ -157,13 +157,15 @@ impl<S: AsFd> Channel<S> {
         place: Place,
     ) -> Option<io::Result<usize>> {
         // Relaxed: see `Busy`.
-        let is_busy = matches!(place, Place::Position) && self.shared.busy.load(Ordering::Relaxed) > 0;
-        let is_long = bufs.iter().map(|buf| buf.len()).fold(0, usize::saturating_add) > IN_PLACE_MAX;
-        if !wait::in_task() || is_busy || is_long || !self.shared.may_try() {
+        let is_busy = matches!(place, Place::Position) && self.is_busy();
+        let len = bufs.iter().map(|buf| buf.len()).fold(0, usize::saturating_add);
+        if !wait::in_task() || is_busy || len > IN_PLACE_MAX || !self.shared.may_try() {
             return None;
         }
         let outcome = file::read_nowait(self.fd(), bufs, place);
         match &outcome {
+            // Linux 5.9 and 5.10 say so of what is not in memory; the call that may block knows where the file ends.
+            Ok(0) if len > 0 && !file::is_at_end(self.fd(), place) => None,
             Ok(_) => {
                 wait::charge();
                 Some(outcome)
@@ -182,7 +184,7 @@ impl<S: AsFd> Channel<S> {
         unblock(call)
     }
 
-    /// Tells whether a call at the position would not have to wait for another one.
+    /// Tells whether a call at the position would have to wait for another one.
     pub(crate) fn is_busy(&self) -> bool {
         // Relaxed: see `Busy`.
         self.shared.busy.load(Ordering::Relaxed) > 0

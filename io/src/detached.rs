@@ -1,7 +1,8 @@
 //! Calls that block a thread for nobody knows how long, such as asking a name server or opening a FIFO.
 //!
 //! [`unblock`](fibra_runtime::unblock) borrows, and so cannot be left before its closure has ended. These own what they
-//! need: a task that is cancelled leaves, and the call goes on to an end that nobody hears of.
+//! need: a task that is cancelled leaves, and the call goes on to an end that nobody hears of but the runtime, whose own end
+//! waits for its threads.
 
 #![forbid(unsafe_code)]
 

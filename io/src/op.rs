@@ -89,7 +89,17 @@ impl<S: AsFd> Descriptor<S> {
         }
         let deadline = timeout().and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
-            self.wait(direction, deadline)?;
+            match self.wait(direction, deadline) {
+                Ok(()) => {}
+                // A last look: what came just before is not left because nobody has told of it yet.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return match call() {
+                        Err(again) if again.kind() == io::ErrorKind::WouldBlock => Err(error),
+                        outcome => outcome.map(Attempt::value),
+                    };
+                }
+                Err(error) => return Err(error),
+            }
             if let Some(outcome) = self.attempt(direction, &mut call) {
                 return outcome;
             }

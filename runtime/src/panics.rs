@@ -18,7 +18,8 @@
 //! The first raise of a credit happens on a helper thread that ends right after, when the first task of the process suspends
 //! while it unwinds, and wherever more do at once than ever before. From then on it costs a few microseconds per suspension,
 //! and only there. None is raised before it is needed: as long as no panic is under way anywhere `panicking()` is one look
-//! at a word, and each lock and unlock of a std mutex asks it. In a build with
+//! at a word, and each lock and unlock of a std mutex asks it. The price: where no thread can be had at that moment the process
+//! ends, with a message. In a build with
 //! `panic = "abort"` no task suspends so: who is counted there is about to end the process.
 
 use std::any::Any;

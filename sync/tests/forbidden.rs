@@ -11,7 +11,7 @@ use common::{guarded, runtime};
 use fibra_runtime::{spawn, task, yield_now};
 use fibra_sync::{
     Mutex, MutexGuard, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockUpgradableReadGuard,
-    RwLockWriteGuard,
+    RwLockWriteGuard, channel,
 };
 
 /// Runs `bump` where a suspension is forbidden, beside a task that waits for what `wait` locks and keeps it for a while. Then
@@ -98,5 +98,22 @@ fn a_bump_that_may_not_wait_keeps_the_hold_of_a_read_write_lock() {
                 }
             }
         });
+    });
+}
+
+#[test]
+fn a_receive_that_need_not_wait_is_no_suspension() {
+    common::in_tasks(|| {
+        let (sender, ended) = channel::unbounded::<i32>();
+        drop(sender);
+        let (offering, meeting) = channel::bounded(0);
+        let waiting = fibra_runtime::spawn_local(move || offering.send(7));
+        // The other one goes to sleep with its message.
+        common::give_way();
+        let here = task::forbid_suspend();
+        assert_eq!(ended.recv(), Err(channel::RecvError));
+        assert_eq!(meeting.recv(), Ok(7));
+        drop(here);
+        assert_eq!(waiting.join().unwrap(), Ok(()));
     });
 }

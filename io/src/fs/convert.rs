@@ -1,6 +1,7 @@
 //! To and from std's type and bare descriptors.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::process::Stdio;
 
 use super::File;
 
@@ -13,6 +14,13 @@ impl From<std::fs::File> for File {
 impl From<File> for std::fs::File {
     fn from(file: File) -> std::fs::File {
         file.into_std()
+    }
+}
+
+impl From<File> for Stdio {
+    /// For a child that reads from the file or writes to it.
+    fn from(file: File) -> Stdio {
+        std::fs::File::from(file).into()
     }
 }
 

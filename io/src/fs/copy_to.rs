@@ -58,12 +58,14 @@ fn send<S: Kind>(
     socket: &Socket<S>,
     otherwise: impl FnOnce() -> io::Result<u64>,
 ) -> io::Result<u64> {
-    let mode = NonBlocking::new(socket.fd())?;
     let (from, to) = (file.as_fd(), socket.fd());
-    let call = || file.channel().at_position(|| file::send_file(from, to, PIECE)).map(Attempt::Done);
-    let outcome = copy_pieces(file, || socket.dispatch(call), otherwise);
-    drop(mode);
-    outcome
+    let _mode = Restore { socket: to, nonblocking: socket.io().is_nonblocking() };
+    let call = || {
+        // Before each, since others who have the socket may change its mode.
+        SockRef::from(&to).set_nonblocking(true)?;
+        file.channel().at_position(|| file::send_file(from, to, PIECE)).map(Attempt::Done)
+    };
+    copy_pieces(file, || socket.dispatch(call), otherwise)
 }
 
 /// Copies piece after piece. What refuses the first one, or finds nothing at once, as the files of `/proc` may, is left to
@@ -94,23 +96,15 @@ fn is_unfit(error: &io::Error) -> bool {
     file::is_refusal(error) || matches!(error.raw_os_error(), Some(libc::EBADF | libc::ESPIPE))
 }
 
-/// A socket that does not wait in a call which has no flag for that.
-struct NonBlocking<'a> {
+/// The mode that the user of a socket has asked for, after a call that has no flag for not waiting.
+struct Restore<'a> {
     socket: BorrowedFd<'a>,
-    was: bool,
+    nonblocking: bool,
 }
 
-impl<'a> NonBlocking<'a> {
-    fn new(socket: BorrowedFd<'a>) -> io::Result<NonBlocking<'a>> {
-        let was = SockRef::from(&socket).nonblocking()?;
-        SockRef::from(&socket).set_nonblocking(true)?;
-        Ok(NonBlocking { socket, was })
-    }
-}
-
-impl Drop for NonBlocking<'_> {
+impl Drop for Restore<'_> {
     fn drop(&mut self) {
         // It fails only on what is no open descriptor.
-        let _ = SockRef::from(&self.socket).set_nonblocking(self.was);
+        let _ = SockRef::from(&self.socket).set_nonblocking(self.nonblocking);
     }
 }

@@ -50,6 +50,12 @@ impl Buffer {
         &self.bytes[self.start..]
     }
 
+    /// Gives the room of what is used up to what comes next.
+    fn forget_used(&mut self) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+    }
+
     fn consume(&mut self, n: usize) {
         self.start = self.bytes.len().min(self.start + n);
         if self.start == self.bytes.len() {
@@ -187,6 +193,7 @@ pub struct StdinLock<'a> {
 impl StdinLock<'_> {
     /// Waits for more input. False at its end, which for a terminal may not be the last word.
     fn read_more(&mut self) -> io::Result<bool> {
+        self.buffer.forget_used();
         let mut piece = [0; PIECE];
         loop {
             match self.input.channel.read(&mut [IoSliceMut::new(&mut piece)]) {

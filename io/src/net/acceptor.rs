@@ -43,6 +43,13 @@ impl<L: AsFd> Acceptor<L> {
         Ok(Acceptor::new(inner, false, false))
     }
 
+    /// Takes a new listener whose descriptor others may have, and change its mode.
+    pub(crate) fn seen(inner: L) -> io::Result<Acceptor<L>> {
+        let acceptor = Acceptor::fresh(inner)?;
+        acceptor.shared.store(true, Ordering::Relaxed);
+        Ok(acceptor)
+    }
+
     fn new(inner: L, nonblocking: bool, shared: bool) -> Acceptor<L> {
         let io = Descriptor::new(inner, nonblocking);
         Acceptor { io, shared: AtomicBool::new(shared), exhausted: AtomicU32::new(0) }

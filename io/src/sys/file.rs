@@ -93,6 +93,20 @@ pub(crate) fn write_nowait(_: BorrowedFd<'_>, _: &[IoSlice<'_>]) -> io::Result<u
     Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
 }
 
+/// True unless there are more bytes in the file than those before `place`. Waits for nothing.
+pub(crate) fn is_at_end(fd: BorrowedFd<'_>, place: Place) -> bool {
+    // SAFETY: all zeroes are a value of this struct, which has integers only.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open while it is borrowed, and the place is a whole struct of this type.
+    let told = unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } == 0;
+    let before = match place {
+        // SAFETY: as above; no memory is touched.
+        Place::Position => unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) },
+        Place::Offset(offset) => libc::off_t::try_from(offset).unwrap_or(libc::off_t::MAX),
+    };
+    told && before >= stat.st_size
+}
+
 /// True if the system, or the file system, does not have the call or the flag: asking again would be in vain.
 pub(crate) fn is_refusal(error: &io::Error) -> bool {
     matches!(

@@ -198,8 +198,12 @@ where
         match first {
             Ok(value) if won => Ok(Some(Either::Left(value))),
             Err(error) if error.is_not_started() && won => Err(Box::new(error.to_string())),
-            Err(error) if error.is_panic() => Err(JoinError::into_panic(error)),
-            // Dropped before the return: a destructor that panics in it would leak what is returned.
+            // Losers are dropped before the return: a destructor that panics in it would leak what is returned.
+            Err(error) if error.is_panic() => {
+                let panic = JoinError::into_panic(error);
+                drop(rest);
+                Err(panic)
+            }
             loser => {
                 drop(loser);
                 Ok(rest.map(Either::Right))

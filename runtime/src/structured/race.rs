@@ -29,7 +29,7 @@ pub enum Either<A, B> {
 /// [`shield`](crate::task::shield), it is none, and the end of the runtime lets both run: there must be a winner.
 ///
 /// # Panics
-/// Off a runtime; and with the panic of a closure, be it the loser's, after both have ended. The end by a panic, too, cancels
+/// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with the panic of a closure, be it the loser's, after both have ended. The end by a panic, too, cancels
 /// the other one.
 ///
 /// # Examples

@@ -67,6 +67,11 @@ pub fn check_may_suspend() {
     }
 }
 
+/// True unless [`forbid_suspend`] is in force here.
+pub fn may_suspend() -> bool {
+    current::task().is_none_or(|task| task.header().forbidden.get() == 0)
+}
+
 /// Panics if the running task, whose header this is, must not suspend.
 #[inline]
 #[track_caller]

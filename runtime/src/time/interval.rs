@@ -40,8 +40,8 @@ pub struct Interval {
 /// use fibra::time::{Duration, MissedTickBehavior, interval};
 /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
 /// let mut ticks = interval(Duration::from_millis(2));
-/// ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
 /// let first = ticks.tick();
+/// ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
 /// fibra::sleep(Duration::from_millis(5));
 /// assert_eq!(ticks.tick() - first, Duration::from_millis(2));
 /// // The one that was due meanwhile is left out.

@@ -58,7 +58,7 @@ impl<T> Receiver<T> {
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::checkpoint();
         if let Source::Senders(channel) = &self.source {
-            match channel.shared.recv_if_likely() {
+            match channel.shared.recv_unless_vacant() {
                 Ok(message) => return Ok(message),
                 Err(TryRecvError::Disconnected) => return Err(RecvError),
                 Err(TryRecvError::Empty) => {}
@@ -147,7 +147,7 @@ impl<T> Receiver<T> {
     fn recv_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
         if let Source::Senders(channel) = &self.source {
-            match channel.shared.recv_if_likely() {
+            match channel.shared.recv_unless_vacant() {
                 Ok(message) => return Ok(message),
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
                 Err(TryRecvError::Empty) => {}

@@ -14,8 +14,8 @@ use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Wakin
 /// What all senders and receivers of a channel share.
 pub(super) struct Shared<T> {
     state: Lock<State<T>>,
-    /// True if the last look found no message, and none was queued since. A hint: a receiver then need not look before it goes
-    /// to sleep, which looks again.
+    /// True if the last look found no message, and as far as is known none was queued since. A hint: a receiver then need not
+    /// look before it goes to sleep, which looks again.
     vacant: AtomicBool,
     capacity: Option<usize>,
 }
@@ -40,11 +40,12 @@ impl<T> Shared<T> {
         self.settle_put(put)
     }
 
-    /// Receives without waiting, or does not look where there is likely nothing: for a receiver that sleeps then.
+    /// Receives without waiting, or does not look where there is likely nothing: for a receiver that sleeps then. One that must
+    /// not sleep looks.
     #[inline]
-    pub(super) fn recv_if_likely(&self) -> Result<T, TryRecvError> {
+    pub(super) fn recv_unless_vacant(&self) -> Result<T, TryRecvError> {
         // Relaxed: a hint.
-        match self.vacant.load(Ordering::Relaxed) {
+        match self.vacant.load(Ordering::Relaxed) && wait::may_suspend() {
             true => Err(TryRecvError::Empty),
             false => self.try_recv(),
         }
@@ -142,7 +143,11 @@ impl<T> Shared<T> {
                 self.vacant.store(true, Ordering::Relaxed);
                 Err(TryRecvError::Empty)
             }
-            Take::Disconnected => Err(TryRecvError::Disconnected),
+            Take::Disconnected => {
+                // Relaxed: a hint; here a look never leads to a sleep.
+                self.vacant.store(false, Ordering::Relaxed);
+                Err(TryRecvError::Disconnected)
+            }
             Take::Arm => return None,
         })
     }

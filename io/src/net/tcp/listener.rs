@@ -68,13 +68,18 @@ impl TcpListener {
             let socket = TcpSocket::for_family(Domain::for_address(address))?;
             socket.set_reuse_address(true)?;
             socket.bind(address)?;
-            socket.listen(BACKLOG)
+            socket.listen_unseen(BACKLOG)
         })
     }
 
-    /// Takes a listener that is new.
+    /// Takes a listener that is new, and whose descriptor nobody else has.
     pub(super) fn fresh(inner: net::TcpListener) -> io::Result<TcpListener> {
         Acceptor::fresh(inner).map(TcpListener)
+    }
+
+    /// Takes one that is new.
+    pub(super) fn seen(inner: net::TcpListener) -> io::Result<TcpListener> {
+        Acceptor::seen(inner).map(TcpListener)
     }
 
     fn std(&self) -> &net::TcpListener {

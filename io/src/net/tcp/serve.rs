@@ -88,5 +88,5 @@ fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen_unseen(BACKLOG)
 }

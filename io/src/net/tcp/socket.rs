@@ -164,8 +164,18 @@ impl TcpSocket {
     ///
     /// What `listen(2)` says.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
-        self.0.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        self.begin_to_listen(backlog)?;
+        TcpListener::seen(self.0.into())
+    }
+
+    /// The same of one that was shown to nobody.
+    pub(super) fn listen_unseen(self, backlog: u32) -> io::Result<TcpListener> {
+        self.begin_to_listen(backlog)?;
         TcpListener::fresh(self.0.into())
+    }
+
+    fn begin_to_listen(&self, backlog: u32) -> io::Result<()> {
+        self.0.listen(i32::try_from(backlog).unwrap_or(i32::MAX))
     }
 
     /// Opens a connection.

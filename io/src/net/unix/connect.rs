@@ -35,10 +35,10 @@ fn wait_for_room(socket: &Socket, address: &SockAddr) -> io::Result<()> {
     if !wait::in_task() {
         return until_not(ErrorKind::Interrupted, || socket.connect(address));
     }
-    op::check_may_wait()?;
     socket.set_write_timeout(Some(SLICE))?;
     until_not(ErrorKind::WouldBlock, || {
         wait::cancellation_point();
+        op::check_may_wait()?;
         unblock(|| until_not(ErrorKind::Interrupted, || socket.connect(address)))
     })?;
     socket.set_write_timeout(None)
