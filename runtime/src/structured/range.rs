@@ -99,7 +99,9 @@ impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
         range.start = piece.end;
         let count = piece.len();
         let stop = Stop(&self.stopped);
-        piece.for_each(|place| (self.f)(self.begin.nth(place)));
+        // Out of what `f` may write to, as far as the compiler knows.
+        let (first, f) = (self.begin.nth(piece.start), &self.f);
+        (0..count).for_each(|place| f(first.nth(place)));
         std::mem::forget(stop);
         pace.tick(count);
     }
