@@ -1,5 +1,50 @@
 //! What crossbeam-channel and flume have, whose channels differ in name only.
 
+/// The two kinds of channel of whoever has `Sender`, `Receiver`, `bounded` and `unbounded` in scope.
+macro_rules! channel_kinds {
+    () => {
+        struct Bounded<const SLOTS: usize>;
+
+        struct Unbounded;
+
+        impl<M: Send + 'static, const SLOTS: usize> Channel<M> for Bounded<SLOTS> {
+            type Sender = Sender<M>;
+            type Receiver = Receiver<M>;
+
+            fn open() -> (Sender<M>, Receiver<M>) {
+                bounded(SLOTS)
+            }
+
+            fn send(sender: &Sender<M>, message: M) {
+                assert!(sender.send(message).is_ok(), "the receiver is there");
+            }
+
+            fn receive(receiver: &Receiver<M>) -> M {
+                receiver.recv().expect("the sender is there")
+            }
+        }
+
+        impl<M: Send + 'static> Channel<M> for Unbounded {
+            type Sender = Sender<M>;
+            type Receiver = Receiver<M>;
+
+            fn open() -> (Sender<M>, Receiver<M>) {
+                unbounded()
+            }
+
+            fn send(sender: &Sender<M>, message: M) {
+                assert!(sender.send(message).is_ok(), "the receiver is there");
+            }
+
+            fn receive(receiver: &Receiver<M>) -> M {
+                receiver.recv().expect("the sender is there")
+            }
+        }
+    };
+}
+
+pub(super) use channel_kinds;
+
 /// Asks the questions of the crate `$crate_name`, in a module of its own, as the library `$library`.
 macro_rules! channels_of {
     ($crate_name:ident as $library:ident in $module:ident) => {
@@ -15,9 +60,7 @@ macro_rules! channels_of {
             /// The library.
             pub(in super::super) struct $library;
 
-            struct Bounded<const SLOTS: usize>;
-
-            struct Unbounded;
+            super::channel_kinds!();
 
             impl Library for $library {
                 fn way<T: Tasks, P: Pair>(question: Question) -> Option<Way> {
@@ -30,40 +73,6 @@ macro_rules! channels_of {
                         Question::Unbounded(_) => |n| pairs::stream::<P, Unbounded>(n).into(),
                         _ => return None,
                     })
-                }
-            }
-
-            impl<M: Send + 'static, const SLOTS: usize> Channel<M> for Bounded<SLOTS> {
-                type Sender = Sender<M>;
-                type Receiver = Receiver<M>;
-
-                fn open() -> (Sender<M>, Receiver<M>) {
-                    bounded(SLOTS)
-                }
-
-                fn send(sender: &Sender<M>, message: M) {
-                    assert!(sender.send(message).is_ok(), "the receiver is there");
-                }
-
-                fn receive(receiver: &Receiver<M>) -> M {
-                    receiver.recv().expect("the sender is there")
-                }
-            }
-
-            impl<M: Send + 'static> Channel<M> for Unbounded {
-                type Sender = Sender<M>;
-                type Receiver = Receiver<M>;
-
-                fn open() -> (Sender<M>, Receiver<M>) {
-                    unbounded()
-                }
-
-                fn send(sender: &Sender<M>, message: M) {
-                    assert!(sender.send(message).is_ok(), "the receiver is there");
-                }
-
-                fn receive(receiver: &Receiver<M>) -> M {
-                    receiver.recv().expect("the sender is there")
                 }
             }
 

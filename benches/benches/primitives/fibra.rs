@@ -7,6 +7,7 @@ use fibra::sync::channel::{Receiver, Sender, bounded, unbounded};
 use fibra::sync::{AutoResetEvent, Condvar, Mutex, RwLock, Semaphore, oneshot};
 use fibra::{JoinHandle, Runtime};
 
+use super::channels::channel_kinds;
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::pairs::{self, Channel, Event, Oneshot, Turns};
 use super::question::{PERMITS, Question, SLOTS};
@@ -179,45 +180,9 @@ impl Turns for (Mutex<bool>, Condvar) {
     }
 }
 
-struct Bounded<const SLOTS: usize>;
-
-struct Unbounded;
+channel_kinds!();
 
 struct Once;
-
-impl<M: Send + 'static, const SLOTS: usize> Channel<M> for Bounded<SLOTS> {
-    type Sender = Sender<M>;
-    type Receiver = Receiver<M>;
-
-    fn open() -> (Sender<M>, Receiver<M>) {
-        bounded(SLOTS)
-    }
-
-    fn send(sender: &Sender<M>, message: M) {
-        assert!(sender.send(message).is_ok(), "the receiver is there");
-    }
-
-    fn receive(receiver: &Receiver<M>) -> M {
-        receiver.recv().expect("the sender is there")
-    }
-}
-
-impl<M: Send + 'static> Channel<M> for Unbounded {
-    type Sender = Sender<M>;
-    type Receiver = Receiver<M>;
-
-    fn open() -> (Sender<M>, Receiver<M>) {
-        unbounded()
-    }
-
-    fn send(sender: &Sender<M>, message: M) {
-        assert!(sender.send(message).is_ok(), "the receiver is there");
-    }
-
-    fn receive(receiver: &Receiver<M>) -> M {
-        receiver.recv().expect("the sender is there")
-    }
-}
 
 impl Oneshot for Once {
     type Sender = oneshot::Sender<u64>;
