@@ -2,7 +2,8 @@
 
 #![expect(
     private_interfaces,
-    reason = "nobody else can name the trait that has the private type in its methods"
+    private_bounds,
+    reason = "nobody else can name the trait that has the private types in it"
 )]
 
 use std::fmt;
@@ -17,6 +18,7 @@ use fibra_runtime::driver;
 use super::watch::Watch;
 use crate::descriptor::Descriptor;
 use crate::net::TcpStream;
+use crate::net::socket::{self as net, Kind};
 use crate::op::Attempt;
 use crate::reactor::Handle;
 use crate::readiness::{Direction, Edge};
@@ -28,31 +30,19 @@ pub trait Socket: Sealed {}
 /// Keeps the trait ours.
 pub trait Sealed {
     /// What std has for the same.
-    type Inner: AsFd;
-
-    /// True if a read that fills a part of its buffer has emptied the socket, unless the readiness word says otherwise.
-    #[doc(hidden)]
-    const SHORT_READ_DRAINS: bool;
+    type Inner: Kind;
 
     #[doc(hidden)]
-    fn descriptor(&self) -> &Descriptor<Self::Inner>;
-
-    #[doc(hidden)]
-    fn shut(&self, how: Shutdown) -> io::Result<()>;
+    fn inner(&self) -> &net::Socket<Self::Inner>;
 }
 
 impl Socket for TcpStream {}
 
 impl Sealed for TcpStream {
     type Inner = std::net::TcpStream;
-    const SHORT_READ_DRAINS: bool = true;
 
-    fn descriptor(&self) -> &Descriptor<Self::Inner> {
-        self.io()
-    }
-
-    fn shut(&self, how: Shutdown) -> io::Result<()> {
-        self.shutdown(how)
+    fn inner(&self) -> &net::Socket<Self::Inner> {
+        &self.0
     }
 }
 
@@ -130,7 +120,8 @@ impl<S: Socket> Async<S> {
     #[cfg(feature = "futures-io")]
     pub(super) fn poll_recv(&mut self, buf: &mut [u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let len = buf.len();
-        let mut call = |fd: BorrowedFd<'_>| sys::recv(fd, buf, 0).map(|n| received::<S>(n, len));
+        let mut call =
+            |fd: BorrowedFd<'_>| sys::recv(fd, buf, 0).map(|n| net::Socket::<S::Inner>::have_read(n, len));
         poll(&self.socket, &mut self.reads, self.origin.as_ref(), context, &mut call)
     }
 
@@ -141,7 +132,9 @@ impl<S: Socket> Async<S> {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         let len = sys::total(bufs.iter().map(|buf| buf.len()));
-        let mut call = |fd: BorrowedFd<'_>| sys::recv_vectored(fd, bufs).map(|n| received::<S>(n, len));
+        let mut call = |fd: BorrowedFd<'_>| {
+            sys::recv_vectored(fd, bufs).map(|n| net::Socket::<S::Inner>::have_read(n, len))
+        };
         poll(&self.socket, &mut self.reads, self.origin.as_ref(), context, &mut call)
     }
 
@@ -153,7 +146,9 @@ impl<S: Socket> Async<S> {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         let len = buf.len();
-        let mut call = |fd: BorrowedFd<'_>| sys::recv_uninit(fd, buf).map(|n| received::<S>(n, len));
+        let mut call = |fd: BorrowedFd<'_>| {
+            sys::recv_uninit(fd, buf).map(|n| net::Socket::<S::Inner>::have_read(n, len))
+        };
         poll(&self.socket, &mut self.reads, self.origin.as_ref(), context, &mut call)
     }
 
@@ -174,16 +169,11 @@ impl<S: Socket> Async<S> {
 
     /// Ends our direction; a connection that has ended already is no error.
     pub(super) fn shut_down(&self) -> io::Result<()> {
-        match self.socket.shut(Shutdown::Write) {
+        match self.socket.inner().option().shutdown(Shutdown::Write) {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             other => other,
         }
     }
-}
-
-/// What a read of `n` bytes into a buffer of `len` tells of the socket.
-fn received<S: Socket>(n: usize, len: usize) -> Attempt<usize> {
-    if S::SHORT_READ_DRAINS { Attempt::read(n, len) } else { Attempt::Done(n) }
 }
 
 /// Tries `call`, and leaves the waker where the reactor finds it if it would have to wait.
@@ -198,7 +188,7 @@ fn poll<S: Socket>(
         context.waker().wake_by_ref();
         return Poll::Pending;
     }
-    let io = socket.descriptor();
+    let io = socket.inner().io();
     loop {
         if let Some(outcome) = io.attempt(watch.direction(), &mut || call(io.fd())) {
             return Poll::Ready(outcome);
@@ -235,3 +225,40 @@ impl<S: fmt::Debug> fmt::Debug for Async<S> {
         f.debug_tuple("Async").field(&self.socket).finish()
     }
 }
+
+/// One world's trait of writing. They differ in what the end is called, and in whether one asks for vectored writes.
+macro_rules! polled_writes {
+    ($writes:ident, ending by $end:ident $(, $is_vectored:ident)?) => {
+        impl<S: Socket + Unpin> $writes for Async<S> {
+            fn poll_write(
+                mut self: Pin<&mut Self>,
+                context: &mut Context<'_>,
+                buf: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                self.poll_send(buf, context)
+            }
+
+            fn poll_write_vectored(
+                mut self: Pin<&mut Self>,
+                context: &mut Context<'_>,
+                bufs: &[io::IoSlice<'_>],
+            ) -> Poll<io::Result<usize>> {
+                self.poll_send_vectored(bufs, context)
+            }
+
+            $(fn $is_vectored(&self) -> bool {
+                true
+            })?
+
+            fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn $end(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(self.shut_down())
+            }
+        }
+    };
+}
+
+pub(super) use polled_writes;

@@ -1,11 +1,12 @@
 //! The traits of tokio.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::adapter::polled_writes;
 use super::{Async, Socket};
 
 impl<S: Socket + Unpin> AsyncRead for Async<S> {
@@ -24,32 +25,4 @@ impl<S: Socket + Unpin> AsyncRead for Async<S> {
     }
 }
 
-impl<S: Socket + Unpin> AsyncWrite for Async<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_send(buf, context)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_send_vectored(bufs, context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.shut_down())
-    }
-}
+polled_writes!(AsyncWrite, ending by poll_shutdown, is_write_vectored);
