@@ -6,6 +6,7 @@
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
+use crate::fs::File;
 use crate::io::{PipeReader, PipeWriter};
 use crate::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use crate::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -81,6 +82,7 @@ macro_rules! std_conversions {
         }
     )+};
 }
+
 std_conversions! {
     TcpStream from std::net::TcpStream,
     TcpListener from std::net::TcpListener,
@@ -93,6 +95,7 @@ std_conversions! {
     ChildStdin from std::process::ChildStdin,
     ChildStdout from std::process::ChildStdout,
     ChildStderr from std::process::ChildStderr,
+    File from std::fs::File,
 }
 
 /// `Read` for the type and for a shared reference to it.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs::{FileTimes, Metadata, Permissions, TryLockError};
 use std::io;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::SystemTime;
 
 use fibra_runtime::unblock;
@@ -13,6 +14,7 @@ use fibra_runtime::unblock;
 use super::lock::{EXCLUSIVE, Held, SHARED};
 use super::{CopyTarget, OpenOptions};
 use crate::channel::Channel;
+use crate::convert::Wraps;
 
 /// Is an open file: [`std::fs::File`], for tasks.
 ///
@@ -51,7 +53,10 @@ use crate::channel::Channel;
 /// # fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct File {
+pub struct File(pub(crate) Open);
+
+/// What a file of ours is made of.
+pub(crate) struct Open {
     channel: Channel<std::fs::File>,
     lock: Held,
 }
@@ -102,21 +107,12 @@ impl File {
         OpenOptions::new()
     }
 
-    /// Takes a file of whatever history. It asks once what kind of file it is.
-    pub(super) fn adopt(inner: std::fs::File) -> File {
-        File { channel: Channel::new(inner), lock: Held::default() }
-    }
-
-    pub(super) fn into_std(self) -> std::fs::File {
-        self.channel.into_inner()
-    }
-
     pub(super) fn std(&self) -> &std::fs::File {
-        self.channel.inner()
+        self.0.expose()
     }
 
     pub(super) fn channel(&self) -> &Channel<std::fs::File> {
-        &self.channel
+        &self.0.channel
     }
 
     /// Waits until all data and metadata are on the disk.
@@ -161,8 +157,8 @@ impl File {
     ///
     /// When the process has no descriptor left.
     pub fn try_clone(&self) -> io::Result<File> {
-        let channel = self.channel.with_clone(self.std().try_clone()?);
-        Ok(File { channel, lock: self.lock.clone() })
+        let channel = self.0.channel.with_clone(self.std().try_clone()?);
+        Ok(File(Open { channel, lock: self.0.lock.clone() }))
     }
 
     /// Changes who may do what with the file.
@@ -206,7 +202,7 @@ impl File {
     ///
     /// What `flock(2)` says; and when the process has no descriptor left, of which a lock that has to wait takes one.
     pub fn lock(&self) -> io::Result<()> {
-        self.lock.lock(self.std(), EXCLUSIVE)
+        self.0.lock.lock(self.std(), EXCLUSIVE)
     }
 
     /// Waits until the file can be locked beside others who lock it so, and locks it; otherwise as [`lock`](File::lock).
@@ -219,7 +215,7 @@ impl File {
     ///
     /// As for [`lock`](File::lock).
     pub fn lock_shared(&self) -> io::Result<()> {
-        self.lock.lock(self.std(), SHARED)
+        self.0.lock.lock(self.std(), SHARED)
     }
 
     /// Locks the file for this handle alone, if that can be had at once.
@@ -228,7 +224,7 @@ impl File {
     ///
     /// `WouldBlock` if somebody else has a lock, and what `flock(2)` says.
     pub fn try_lock(&self) -> Result<(), TryLockError> {
-        self.lock.try_lock(self.std(), EXCLUSIVE)
+        self.0.lock.try_lock(self.std(), EXCLUSIVE)
     }
 
     /// Locks the file beside others who lock it so, if that can be had at once.
@@ -237,7 +233,7 @@ impl File {
     ///
     /// `WouldBlock` if somebody else has a lock for himself, and what `flock(2)` says.
     pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
-        self.lock.try_lock(self.std(), SHARED)
+        self.0.lock.try_lock(self.std(), SHARED)
     }
 
     /// Gives the lock back.
@@ -246,7 +242,7 @@ impl File {
     ///
     /// What `flock(2)` says.
     pub fn unlock(&self) -> io::Result<()> {
-        self.lock.unlock(self.std())
+        self.0.lock.unlock(self.std())
     }
 
     /// Copies what is left of the file, from its position on, into another file or a socket, and gives the number of bytes.
@@ -286,8 +282,29 @@ impl File {
     }
 }
 
-impl fmt::Debug for File {
+impl Wraps<std::fs::File> for Open {
+    fn adopt(inner: std::fs::File) -> Open {
+        Open { channel: Channel::new(inner), lock: Held::default() }
+    }
+
+    fn into_std(self) -> std::fs::File {
+        self.channel.into_inner()
+    }
+
+    fn expose(&self) -> &std::fs::File {
+        self.channel.inner()
+    }
+}
+
+impl From<File> for Stdio {
+    /// For a child that reads from the file or writes to it.
+    fn from(file: File) -> Stdio {
+        std::fs::File::from(file).into()
+    }
+}
+
+impl fmt::Debug for Open {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.std().fmt(f)
+        self.expose().fmt(f)
     }
 }

@@ -22,7 +22,6 @@
 //! [`read`], cannot: they are for files that end. An open, a lookup of a name or a lock that was left goes on in its thread of the
 //! pool, and the end of the runtime waits for it.
 
-mod convert;
 mod copy_to;
 mod directory;
 mod file;
