@@ -47,8 +47,7 @@ impl Pace {
         let fits = (count as u128 * PIECE.as_nanos() / took) as usize;
         self.grain = fits.clamp(1, 2 * count.max(1)).min(MOST);
         self.at = now;
-        let may_suspend = || current::task().is_none_or(|task| task.header().forbidden.get() == 0);
-        if now - self.slice_began < SLICE || !may_suspend() {
+        if now - self.slice_began < SLICE || !wait::may_suspend() {
             return wait::cancellation_point();
         }
         // A turn of the worker goes by switches; in this one many would have had their place.
