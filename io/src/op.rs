@@ -22,6 +22,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
 use fibra_runtime::wait::{self, Waking};
 use fibra_runtime::{driver, unblock};
 
@@ -87,7 +88,7 @@ impl<S: AsFd> Descriptor<S> {
             wait::charge();
             return outcome;
         }
-        let deadline = timeout().and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = timeout().and_then(time::deadline);
         loop {
             match self.wait(direction, deadline) {
                 Ok(()) => {}

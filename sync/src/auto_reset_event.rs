@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::channel::__private::Line;
 use crate::permits::{Permits, Served};
 use crate::turn::{self, Queue, Turn};
@@ -86,8 +88,7 @@ impl AutoResetEvent {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait_to(|| Instant::now().checked_add(timeout))
+        self.wait_to(|| time::deadline(timeout))
     }
 
     /// Waits for a set of its own, but not beyond `deadline`. True if it came; if not, none was used.

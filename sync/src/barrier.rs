@@ -5,6 +5,8 @@ mod round;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
 use crate::wait::{self, Lock, RawWake};
@@ -72,8 +74,7 @@ impl Barrier {
     /// # Cancellation
     /// A cancellation point, as in [`wait`](Barrier::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> Option<BarrierWaitResult> {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait_to(|| Instant::now().checked_add(timeout))
+        self.wait_to(|| time::deadline(timeout))
     }
 
     /// Waits until all parties have come, but not beyond `deadline`; otherwise as [`wait_timeout`](Barrier::wait_timeout).

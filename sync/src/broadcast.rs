@@ -26,6 +26,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::wait::list::Node;
 use crate::wait::{self, Polled, Waking};
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
@@ -145,7 +147,7 @@ impl<T> Sender<T> {
     /// # Cancellation
     /// A cancellation point.
     pub fn closed_timeout(&self, timeout: Duration) -> bool {
-        self.closed_to(Instant::now().checked_add(timeout))
+        self.closed_to(time::deadline(timeout))
     }
 
     /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if there is no receiver.
@@ -220,7 +222,7 @@ impl<T: Clone> Receiver<T> {
     /// # Errors
     /// As for [`recv`](Receiver::recv), and if no message came in time.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        self.recv_to(Instant::now().checked_add(timeout))
+        self.recv_to(time::deadline(timeout))
     }
 
     /// Waits for the next message, but no longer than to `deadline`.

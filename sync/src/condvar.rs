@@ -6,6 +6,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crowd::{Audience, Crowd};
 use lock_api::GuardNoSend;
 
@@ -124,7 +126,7 @@ unsafe impl lock_api::RawCondvar for RawCondvar {
 // SAFETY: as for `RawCondvar`.
 unsafe impl lock_api::RawCondvarTimed for RawCondvar {
     fn checked_duration_to_instant(timeout: &Duration) -> Option<Instant> {
-        Instant::now().checked_add(*timeout)
+        time::deadline(*timeout)
     }
 
     #[track_caller]

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::countdown::{Added, Countdown, Signalled, Zero};
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
@@ -133,8 +135,7 @@ impl CountdownEvent {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait_to(|| Instant::now().checked_add(timeout))
+        self.wait_to(|| time::deadline(timeout))
     }
 
     /// Waits until the count is zero, but not beyond `deadline`. True if it is.

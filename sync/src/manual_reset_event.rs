@@ -7,6 +7,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::channel::__private::Line;
 use crate::gate::Gate;
 use crate::turn::{self, Queue, Turn};
@@ -72,8 +74,7 @@ impl ManualResetEvent {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait_to(|| Instant::now().checked_add(timeout))
+        self.wait_to(|| time::deadline(timeout))
     }
 
     /// Waits until the event is set, but not beyond `deadline`. True if it was set.

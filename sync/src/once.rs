@@ -4,6 +4,8 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -155,8 +157,7 @@ impl Once {
     /// As for [`wait`](Once::wait).
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait_to(ONCE, Role::Listener, Instant::now().checked_add(timeout))
+        self.wait_to(ONCE, Role::Listener, time::deadline(timeout))
     }
 
     /// As [`wait`](Once::wait), but no longer than to `deadline`. True if an initializer has run to its end.

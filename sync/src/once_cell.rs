@@ -7,6 +7,8 @@ use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::once::{End, Name, Once};
 
 const NAME: Name = Name("OnceCell");
@@ -89,8 +91,7 @@ impl<T> OnceCell<T> {
     /// As for [`wait`](OnceCell::wait).
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
-        // Beyond what the clock can tell there is no deadline.
-        self.once.await_completion(NAME, Instant::now().checked_add(timeout));
+        self.once.await_completion(NAME, time::deadline(timeout));
         self.get()
     }
 

@@ -21,6 +21,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::wait::{self, Waking};
 use error::{RecvError, RecvTimeoutError, TryRecvError};
 use half::Half;
@@ -105,7 +107,7 @@ impl<T> Sender<T> {
     /// # Cancellation
     /// A cancellation point.
     pub fn closed_timeout(&mut self, timeout: Duration) -> bool {
-        self.closed_to(Instant::now().checked_add(timeout))
+        self.closed_to(time::deadline(timeout))
     }
 
     /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if the receiver is dropped or closed.
@@ -164,7 +166,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// If no value came in time, or none comes any more, as after one was received.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        self.recv_to(Instant::now().checked_add(timeout))
+        self.recv_to(time::deadline(timeout))
     }
 
     /// Waits for the value, but no longer than to `deadline`.

@@ -6,6 +6,8 @@ mod permit;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::channel::__private::Line;
 use crate::permits::{Permits, Served};
 use crate::turn::{self, Queue, Turn};
@@ -157,7 +159,7 @@ impl Semaphore {
     /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn acquire_many_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
-        self.enter(count, || after(timeout)).then(|| SemaphorePermit::new(self, count))
+        self.enter(count, || time::deadline(timeout)).then(|| SemaphorePermit::new(self, count))
     }
 
     /// Takes one permit, but does not wait beyond `deadline`.
@@ -311,11 +313,6 @@ impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semaphore").field("permits", &self.available_permits()).finish_non_exhaustive()
     }
-}
-
-/// Beyond what the clock can tell there is no deadline.
-fn after(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
 }
 
 #[cold]

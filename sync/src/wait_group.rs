@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::countdown::{Added, Countdown, Signalled, Zero};
 use crate::turn::{self, Turn};
 use crate::wait;
@@ -119,8 +121,7 @@ impl WaitGroup {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait_to(|| Instant::now().checked_add(timeout))
+        self.wait_to(|| time::deadline(timeout))
     }
 
     /// Waits until no worker is busy, but not beyond `deadline`. True if there came a moment when none was.

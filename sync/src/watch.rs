@@ -21,6 +21,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use crate::wait::{self, Polled};
 use crate::{RwLock, RwLockReadGuard};
 use error::{RecvError, RecvTimeoutError, SendError};
@@ -187,7 +189,7 @@ impl<T> Sender<T> {
     /// # Cancellation
     /// A cancellation point.
     pub fn closed_timeout(&self, timeout: Duration) -> bool {
-        self.closed_to(Instant::now().checked_add(timeout))
+        self.closed_to(time::deadline(timeout))
     }
 
     /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if there is no receiver.
@@ -291,7 +293,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As for [`changed`](Receiver::changed), and if no change came in time.
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
-        self.shared.versions.await_change(&mut self.seen, Instant::now().checked_add(timeout))
+        self.shared.versions.await_change(&mut self.seen, time::deadline(timeout))
     }
 
     /// As [`changed`](Receiver::changed), but waits no longer than to `deadline`.
@@ -341,7 +343,7 @@ impl<T> Receiver<T> {
         wanted: impl FnMut(&T) -> bool,
         timeout: Duration,
     ) -> Result<Ref<'_, T>, RecvTimeoutError> {
-        self.wait_for_to(wanted, Instant::now().checked_add(timeout))
+        self.wait_for_to(wanted, time::deadline(timeout))
     }
 
     /// As [`wait_for`](Receiver::wait_for), but no longer than to `deadline`.

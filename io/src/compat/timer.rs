@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::Handle;
+use fibra_runtime::time;
 
 use super::clock::{Alarm, Clock};
 
@@ -67,7 +68,7 @@ impl Default for Timer {
 impl hyper::rt::Timer for Timer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
         // Beyond what the clock can tell it is for ever.
-        Box::pin(self.at(Instant::now().checked_add(duration)))
+        Box::pin(self.at(time::deadline(duration)))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {

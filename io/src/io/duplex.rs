@@ -7,8 +7,9 @@ use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fibra_runtime::time;
 use fibra_runtime::wait;
 
 use crate::bell::Bell;
@@ -247,7 +248,7 @@ impl Pipe {
             return outcome;
         }
         check_may_wait()?;
-        let deadline = timeout.get().and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = timeout.get().and_then(time::deadline);
         let outcome = self.bell.wait(direction, deadline, || step(&mut self.lock()));
         outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
     }

@@ -159,8 +159,9 @@ impl<S: Kind> Socket<S> {
         self.dispatch(|| sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len)))
     }
 
+    /// What a read of `n` bytes into a buffer of `len` tells of the socket.
     #[inline]
-    fn have_read(n: usize, len: usize) -> Attempt<usize> {
+    pub(crate) fn have_read(n: usize, len: usize) -> Attempt<usize> {
         match S::SHORT_READ_DRAINS {
             true => Attempt::read(n, len),
             false => Attempt::Done(n),

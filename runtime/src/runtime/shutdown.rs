@@ -13,10 +13,11 @@
 //! then look whether the end has begun, and who ends the runtime first marks the beginning and then sums.
 
 use std::sync::atomic::{AtomicU8, Ordering, fence};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Shared;
 use crate::report::say;
+use crate::time;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -105,7 +106,7 @@ impl Shared {
 
     /// Waits for the end. True if it came in time.
     pub(crate) fn wait_for_end(&self, timeout: Option<Duration>) -> bool {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = timeout.and_then(time::deadline);
         let until = UntilEnded { shared: self, node: Node::new() };
         while !self.has_ended() {
             if wait::sleep_shielded(&until, deadline) == Waking::TimedOut {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::group_error::{GroupError, StillRunning};
 use crate::ring::{Link, Ring};
 use crate::task::{Builder, JoinError, JoinHandle, Kin, Task, TaskRef};
+use crate::time;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -276,8 +277,7 @@ impl<T> TaskGroup<T> {
     /// # Errors
     /// When no task has ended in time.
     pub fn join_next_timeout(&self, timeout: Duration) -> Result<Option<Result<T, JoinError>>, StillRunning> {
-        // Beyond what the clock can tell there is no deadline.
-        let ended = self.next(Instant::now().checked_add(timeout))?;
+        let ended = self.next(time::deadline(timeout))?;
         Ok(ended.map(|(_, result)| result))
     }
 

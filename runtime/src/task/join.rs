@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::join_state::{Detaching, Join, Joiner};
 use super::{Task, TaskRef, raw};
 use crate::current;
+use crate::time;
 use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// Sleeps until the end.
@@ -136,8 +137,7 @@ impl<T> JoinHandle<T> {
     /// The handle, when the task has not ended in time.
     #[track_caller]
     pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, JoinHandle<T>> {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait(Instant::now().checked_add(timeout))
+        self.wait(time::deadline(timeout))
     }
 
     /// True once the task has ended and its result is there.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::Task;
 use super::parking::{Entered, Left, Parking, Unparked};
 use crate::current;
+use crate::time;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 struct UntilUnparked<'a> {
@@ -74,8 +75,7 @@ pub fn park() {
 /// A cancellation point.
 pub fn park_timeout(timeout: Duration) -> bool {
     match current::task() {
-        // Beyond what the clock can tell there is no deadline.
-        Some(_) => park_until(Instant::now().checked_add(timeout)),
+        Some(_) => park_until(time::deadline(timeout)),
         None => {
             std::thread::park_timeout(timeout);
             true

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::bounds::Bound;
 use crate::current;
+use crate::time;
 
 /// The time ran out that [`timeout`] or [`timeout_at`] had given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -63,9 +64,8 @@ impl From<Elapsed> for io::Error {
 /// ```
 #[track_caller]
 pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
-    match Instant::now().checked_add(duration) {
+    match time::deadline(duration) {
         Some(deadline) => timeout_at(deadline, f),
-        // Beyond what the clock can tell there is no deadline.
         None => Ok(f()),
     }
 }

@@ -12,6 +12,7 @@ use super::Task;
 use super::bounds::Bound;
 use super::stop::Stop;
 use crate::current;
+use crate::time;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -127,8 +128,7 @@ impl CancelToken {
     /// # Cancellation
     /// As for [`cancelled`](CancelToken::cancelled).
     pub fn cancelled_timeout(&self, timeout: Duration) -> bool {
-        // Beyond what the clock can tell there is no deadline.
-        self.wait(Instant::now().checked_add(timeout))
+        self.wait(time::deadline(timeout))
     }
 
     /// Waits until the token is cancelled, but not beyond `deadline`. True if it was.

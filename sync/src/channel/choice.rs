@@ -22,6 +22,7 @@ use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::task::is_cancelled;
+use fibra_runtime::time;
 
 use super::arm::{Arm, Enlisted};
 use super::timers::earlier;
@@ -41,7 +42,7 @@ pub enum Limit {
 impl Limit {
     /// For `timeout`, where the clock can tell so much.
     pub fn after(timeout: Duration) -> Self {
-        Instant::now().checked_add(timeout).map_or(Limit::Never, Limit::At)
+        time::deadline(timeout).map_or(Limit::Never, Limit::At)
     }
 
     fn deadline(self) -> Option<Instant> {

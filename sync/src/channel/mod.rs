@@ -43,6 +43,8 @@ mod wait_arm;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use counted::Counted;
 use receiver::Source;
 use timers::Timer;
@@ -126,7 +128,7 @@ fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
 /// assert!(channel::after(Duration::from_millis(5)).recv().unwrap() >= due);
 /// ```
 pub fn after(delay: Duration) -> Receiver<Instant> {
-    match Instant::now().checked_add(delay) {
+    match time::deadline(delay) {
         Some(due) => at(due),
         None => never(),
     }
@@ -151,7 +153,7 @@ pub fn at(due: Instant) -> Receiver<Instant> {
 /// assert!(second - first >= Duration::from_millis(2));
 /// ```
 pub fn tick(period: Duration) -> Receiver<Instant> {
-    match Instant::now().checked_add(period) {
+    match time::deadline(period) {
         Some(first) => Receiver { source: Source::Clock(Arc::new(Timer::periodic(first, period))) },
         None => never(),
     }

@@ -5,6 +5,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use super::counted::Counted;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::iter::{IntoIter, Iter, TryIter};
@@ -125,8 +127,7 @@ impl<T> Receiver<T> {
     /// # Cancellation
     /// As [`recv`](Receiver::recv).
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        // Beyond what the clock can tell there is no deadline.
-        self.recv_to(|| Instant::now().checked_add(timeout))
+        self.recv_to(|| time::deadline(timeout))
     }
 
     /// Receives a message, but waits no longer than until `deadline`.

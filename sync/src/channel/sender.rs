@@ -5,6 +5,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use super::counted::Counted;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::shared::Shared;
@@ -92,8 +94,7 @@ impl<T> Sender<T> {
     /// # Cancellation
     /// As [`send`](Sender::send).
     pub fn send_timeout(&self, message: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
-        // Beyond what the clock can tell there is no deadline.
-        self.send_to(message, || Instant::now().checked_add(timeout))
+        self.send_to(message, || time::deadline(timeout))
     }
 
     /// Sends a message, but waits no longer than until `deadline`.

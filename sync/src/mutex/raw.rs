@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use lock_api::GuardNoSend;
 
 use super::line::{Given, Line, Manner, Seat};
@@ -178,9 +180,8 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
         if self.line.take_free(me) {
             return Some(GuardNoSend::new());
         }
-        match Instant::now().checked_add(timeout) {
+        match time::deadline(timeout) {
             Some(deadline) => self.acquire(me, Some(deadline)).then(GuardNoSend::new),
-            // Beyond what the clock can tell there is no deadline.
             None => {
                 self.lock_slow(me);
                 Some(GuardNoSend::new())

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use lock_api::GuardNoSend;
 
 use super::raw::{Arrival, Claim, Departure, Fate, Hold, Policy, Queues, ReaderNode, Served, State};
@@ -186,11 +188,6 @@ impl RawRwLock {
     }
 }
 
-/// Beyond what the clock can tell there is no deadline.
-fn after(timeout: Duration) -> impl FnOnce() -> Option<Instant> {
-    move || Instant::now().checked_add(timeout)
-}
-
 fn at(deadline: Instant) -> impl FnOnce() -> Option<Instant> {
     move || Some(deadline)
 }
@@ -362,7 +359,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 
     #[track_caller]
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.read_to(after(timeout))
+        self.read_to(|| time::deadline(timeout))
     }
 
     #[track_caller]
@@ -372,7 +369,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 
     #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.write_to(after(timeout))
+        self.write_to(|| time::deadline(timeout))
     }
 
     #[track_caller]
@@ -451,7 +448,7 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.upgradable_to(after(timeout))
+        self.upgradable_to(|| time::deadline(timeout))
     }
 
     #[track_caller]
@@ -464,7 +461,7 @@ unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
         guard: GuardNoSend,
         timeout: Duration,
     ) -> Result<GuardNoSend, GuardNoSend> {
-        self.upgrade_to(guard, after(timeout))
+        self.upgrade_to(guard, || time::deadline(timeout))
     }
 
     unsafe fn try_upgrade_until(

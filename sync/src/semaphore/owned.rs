@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{OwnedSemaphorePermit, Semaphore, TryAcquireError, after};
+use fibra_runtime::time;
+
+use super::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use crate::turn;
 
 impl Semaphore {
@@ -65,7 +67,7 @@ impl Semaphore {
         count: usize,
         timeout: Duration,
     ) -> Option<OwnedSemaphorePermit> {
-        self.enter(count, || after(timeout)).then(|| OwnedSemaphorePermit::new(self, count))
+        self.enter(count, || time::deadline(timeout)).then(|| OwnedSemaphorePermit::new(self, count))
     }
 
     /// As [`acquire_deadline`](Semaphore::acquire_deadline), with an owned permit.

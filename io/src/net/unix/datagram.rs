@@ -8,6 +8,8 @@ use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+
 use socket2::{SockAddr, SockRef};
 
 use super::address;
@@ -232,7 +234,7 @@ impl UnixDatagram {
     /// to its owner: a socket that is hears of it, so one is made for the wait.
     #[cold]
     fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
-        let deadline = self.0.timeouts().write().left().and_then(|left| Instant::now().checked_add(left));
+        let deadline = self.0.timeouts().write().left().and_then(time::deadline);
         let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         loop {
             let outlook = wait_for_room_at(receiver, left)?;
