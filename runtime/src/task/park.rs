@@ -3,35 +3,30 @@
 //! The state and who moves it are in `parking.rs`. Nothing else uses the token: a join, a lock or a socket that the task
 //! waits for neither takes it nor is ended by it.
 
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::Task;
 use super::parking::{Entered, Left, Parking, Unparked};
+use super::{Task, TaskRef};
 use crate::current;
 use crate::time;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 struct UntilUnparked<'a> {
     parking: &'a Parking,
-    /// The token was there when the park began; no wake is behind it.
-    token_first: Cell<bool>,
 }
 
 impl WaitStrategy for UntilUnparked<'_> {
     fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
         match self.parking.enter() {
             Entered::Parked => Asleep::Stay,
-            Entered::TokenFirst => {
-                self.token_first.set(true);
-                Asleep::Rouse
-            }
+            Entered::TokenFirst => Asleep::Rouse,
         }
     }
 
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
+    fn before_awake(&self, why: Waking) -> Withdrawal {
         match self.parking.leave() {
-            Left::Token if !self.token_first.get() => Withdrawal::Served,
+            // Its wake may still be on its way.
+            Left::Token if why != Waking::Notified => Withdrawal::Served,
             _ => Withdrawal::Withdrawn,
         }
     }
@@ -60,9 +55,10 @@ impl WaitStrategy for UntilUnparked<'_> {
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[inline(always)]
 pub fn park() {
     match current::task() {
-        Some(_) => _ = park_until(None),
+        Some(task) => _ = park_until(task, None),
         None => std::thread::park(),
     }
 }
@@ -75,7 +71,7 @@ pub fn park() {
 /// A cancellation point.
 pub fn park_timeout(timeout: Duration) -> bool {
     match current::task() {
-        Some(_) => park_until(time::deadline(timeout)),
+        Some(task) => park_until(task, time::deadline(timeout)),
         None => {
             std::thread::park_timeout(timeout);
             true
@@ -83,15 +79,15 @@ pub fn park_timeout(timeout: Duration) -> bool {
     }
 }
 
-fn park_until(deadline: Option<Instant>) -> bool {
+#[inline(always)]
+fn park_until(task: TaskRef, deadline: Option<Instant>) -> bool {
     // Before the token is taken: who is unwound here leaves it to its next park.
     wait::checkpoint();
-    let task = super::current();
     let parking = &task.header().park;
     if parking.take_token() {
         return true;
     }
-    match wait::sleep(&UntilUnparked { parking, token_first: Cell::new(false) }, deadline) {
+    match wait::sleep(&UntilUnparked { parking }, deadline) {
         Waking::Notified => true,
         Waking::TimedOut => false,
         Waking::Cancelled => wait::unwind_cancelled(),
