@@ -42,7 +42,16 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
 /// The task that runs on this thread.
 #[inline]
 pub(crate) fn task() -> Option<TaskRef> {
-    with_worker(|worker| if worker.in_hook.get() { None } else { worker.running() })?
+    task_with(|_| ()).map(|(task, ())| task)
+}
+
+/// The task that runs on this thread, and something about its worker.
+#[inline]
+pub(crate) fn task_with<R>(about: impl FnOnce(&Worker) -> R) -> Option<(TaskRef, R)> {
+    with_worker(|worker| match worker.in_hook.get() {
+        true => None,
+        false => Some((worker.running()?, about(worker))),
+    })?
 }
 
 /// The task that runs on this thread, whatever it is doing; for reports, also from a signal handler.

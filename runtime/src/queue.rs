@@ -20,6 +20,7 @@ use crate::task::{Header, TaskRef};
 /// Tasks at home on this worker that are ready, first in, first out; without atomics.
 pub(crate) struct Local {
     head: Cell<Option<TaskRef>>,
+    /// The last one, while there is a first.
     tail: Cell<Option<TaskRef>>,
     len: Cell<usize>,
 }
@@ -44,20 +45,16 @@ impl Local {
     pub(crate) fn push(&self, task: TaskRef) {
         set_next(task, ptr::null_mut());
         self.len.set(self.len.get() + 1);
-        match self.tail.replace(Some(task)) {
-            Some(last) => set_next(last, task.as_ptr()),
-            None => self.head.set(Some(task)),
+        match (self.head.get(), self.tail.replace(Some(task))) {
+            (Some(_), Some(last)) => set_next(last, task.as_ptr()),
+            _ => self.head.set(Some(task)),
         }
     }
 
     #[inline]
     pub(crate) fn pop(&self) -> Option<TaskRef> {
         let task = self.head.get()?;
-        let next = next(task);
-        if next.is_none() {
-            self.tail.set(None);
-        }
-        self.head.set(next);
+        self.head.set(next(task));
         self.len.set(self.len.get() - 1);
         Some(task)
     }

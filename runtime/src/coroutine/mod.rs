@@ -18,6 +18,21 @@
 //! 6.6 to 7.8. A yield of fibra fell from 30 to 15 ns by it. What corosensei's way has in return, backtraces that go on
 //! into the worker, nobody misses.
 //!
+//! # What the processor has to guess
+//!
+//! A switch costs what is guessed wrongly around it; measured on a Zen 3, 5 to 10 ns each.
+//!
+//! * **Returns.** What a task has called and not returned from when it sleeps lies on the predictor's stack when the next task
+//!   returns. Where all tasks wait in the same places that is right by chance. Where two different ones take turns each such
+//!   return is wrong, and what is run meanwhile spoils the entries below. So the waits that tasks meet at (events, channels,
+//!   conditions, joins, parks) are inlined with the switch into the code of the user, and only calls that come back stay
+//!   calls. Two events to and fro fell from 77 to 58 ns by it, two channels of one slot from 86 to 61.
+//! * **The jump to a task.** It is guessed from the taken branches before it; how far back that goes was measured with two
+//!   targets in turn: up to 8 such branches after what tells the two apart cost nothing, more than 10 make every guess wrong.
+//!   So the worker's loop is laid out straight for the usual way, and the resume takes three branches by bits of the address
+//!   that it is about to jump to: conditional ones are guessed from a longer past, and they put the address into the near one.
+//!   Before that a yield between two tasks took 20 or 38 ns, from one build to the next.
+//!
 //! Rejected: a task that leaves its stack going straight on with the next one that is ready, past the worker's. It was built
 //! and was not faster in any row (two tasks that yield 25 ns before and 26 after, two events 90 and 96): the loop's jumps are
 //! predicted, and what it looks at between two tasks has to be looked at either way. A call that is open over such a switch
@@ -50,11 +65,34 @@ pub(crate) enum Stop {
     Asleep,
 }
 
-/// What came of a resume.
+/// What came of a resume, as it passes from the task to the worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Resumed {
-    Stopped(Stop),
-    Finished,
+pub(crate) struct Resumed(usize);
+
+impl Resumed {
+    const YIELDED: Self = Resumed(0);
+    const ASLEEP: Self = Resumed(1);
+    const FINISHED: Self = Resumed(2);
+
+    /// Why the task stopped; `None` if it has ended.
+    #[inline(always)]
+    pub(crate) fn stop(self) -> Option<Stop> {
+        match self {
+            Resumed::YIELDED => Some(Stop::Yielded),
+            Resumed::ASLEEP => Some(Stop::Asleep),
+            _ => None,
+        }
+    }
+}
+
+impl From<Stop> for Resumed {
+    #[inline(always)]
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Yielded => Resumed::YIELDED,
+            Stop::Asleep => Resumed::ASLEEP,
+        }
+    }
 }
 
 /// A task's first frame. Does not unwind.

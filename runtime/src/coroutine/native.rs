@@ -25,10 +25,42 @@ use super::{Body, Resumed, Stop};
 use crate::stack::Stack;
 use crate::task::TaskRef;
 
-/// What passes from the task to the worker at a switch.
-const YIELDED: usize = 0;
-const ASLEEP: usize = 1;
-const FINISHED: usize = 2;
+/// Saves where this stack stands in `from` and goes on with the one that stands at `to`, which gets `value`. The value that comes
+/// with the switch back. A macro, so that the worker's side may say what it does before the jump.
+///
+/// # Safety
+/// `to` was saved by this macro, or made by `Coroutine::new`, and was not switched to since. `from` is valid until the switch
+/// back.
+macro_rules! switch {
+    ($from:expr, $to:expr, $value:expr $(, $before_jump:literal)* $(,)?) => {{
+        let back: usize;
+        // Registers that are not pushed are declared as lost; what is pushed is popped on the way back, on the same stack.
+        asm!(
+            "push rbp",
+            "push rbx",
+            "lea rcx, [rip + 2f]",
+            "push rcx",
+            "mov [rdi], rsp",
+            "mov rsp, rsi",
+            "pop rcx",
+            $($before_jump,)*
+            "jmp rcx",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            inlateout("rax") $value => back,
+            inlateout("rdi") $from => _,
+            inlateout("rsi") $to => _,
+            out("rcx") _,
+            out("r12") _,
+            out("r13") _,
+            out("r14") _,
+            out("r15") _,
+            clobber_abi("sysv64"),
+        );
+        back
+    }};
+}
 
 /// Cache lines of a sleeping stack that are fetched ahead: the sleep's own frames, and those of who called it.
 const WARM_LINES: usize = 6;
@@ -70,14 +102,28 @@ impl Coroutine {
         let own = std::ptr::from_ref(ends).expose_provenance();
         // SAFETY: the task's pointer was saved by `suspend`, or made by `new`, and nobody else resumes it: a worker has
         // the coroutine for itself. `ends` stays in place.
-        match unsafe { switch(ends.worker.as_ptr(), ends.task.get(), own) } {
-            YIELDED => Resumed::Stopped(Stop::Yielded),
-            ASLEEP => Resumed::Stopped(Stop::Asleep),
-            _ => {
-                self.finished.set(true);
-                Resumed::Finished
-            }
-        }
+        let back = unsafe {
+            switch!(
+                ends.worker.as_ptr(),
+                ends.task.get(),
+                own,
+                // Three branches to where the code goes on anyway, by bits of the address to jump to: see the head of `mod.rs`.
+                "mov edx, ecx",
+                "shr edx, 4",
+                "test cl, 0xff",
+                "jp 3f",
+                "3:",
+                "test dl, 0xff",
+                "jp 4f",
+                "4:",
+                "test cl, 0x55",
+                "jp 5f",
+                "5:",
+            )
+        };
+        let resumed = Resumed(back);
+        self.finished.set(resumed == Resumed::FINISHED);
+        resumed
     }
 
     /// Fetches the frames that a resume will return through into the cache. For one that is resumed soon.
@@ -111,52 +157,10 @@ impl Suspender {
     /// Leaves the task's stack, until the worker resumes it.
     #[inline(always)]
     pub(crate) fn suspend(&self, stop: Stop) {
-        let code = match stop {
-            Stop::Yielded => YIELDED,
-            Stop::Asleep => ASLEEP,
-        };
         // SAFETY: called by the running task (its suspender is known to nobody else), so the worker's pointer was saved
         // by the `resume` that runs it.
-        unsafe { switch(self.task.as_ptr(), self.worker.get(), code) };
+        _ = unsafe { switch!(self.task.as_ptr(), self.worker.get(), Resumed::from(stop).0) };
     }
-}
-
-/// Saves where this stack stands in `from` and goes on with the one that stands at `to`, which gets `value`. Returns the
-/// value that comes with the switch back.
-///
-/// # Safety
-/// `to` was saved by this function, or made by `Coroutine::new`, and was not switched to since. `from` is valid until the
-/// switch back.
-#[inline(always)]
-unsafe fn switch(from: *mut usize, to: usize, value: usize) -> usize {
-    let back: usize;
-    // SAFETY: by the contract. Registers that are not pushed are declared as lost; what is pushed is popped on the way
-    // back, on the same stack.
-    unsafe {
-        asm!(
-            "push rbp",
-            "push rbx",
-            "lea rcx, [rip + 2f]",
-            "push rcx",
-            "mov [rdi], rsp",
-            "mov rsp, rsi",
-            "pop rcx",
-            "jmp rcx",
-            "2:",
-            "pop rbx",
-            "pop rbp",
-            inlateout("rax") value => back,
-            inlateout("rdi") from => _,
-            inlateout("rsi") to => _,
-            out("rcx") _,
-            out("r12") _,
-            out("r13") _,
-            out("r14") _,
-            out("r15") _,
-            clobber_abi("sysv64"),
-        );
-    }
-    back
 }
 
 /// Where a stack that never ran begins: the words above the stack pointer are those that `Coroutine::new` has written.
@@ -168,8 +172,9 @@ unsafe extern "C" fn start() {
         "pop rsi",
         "pop rdx",
         "xor ebp, ebp",
-        "call {first}",
-        "ud2",
+        // By a jump: a call that never returns would set the predictor of returns off by one.
+        "push 0",
+        "jmp {first}",
         first = sym first,
     )
 }
@@ -184,7 +189,7 @@ unsafe extern "C" fn first(suspender: *const Suspender, task: NonNull<crate::tas
     let suspender = unsafe { &*suspender };
     body(TaskRef::new(task), suspender);
     // SAFETY: as in `suspend`; nobody resumes a finished coroutine.
-    unsafe { switch(suspender.task.as_ptr(), suspender.worker.get(), FINISHED) };
+    _ = unsafe { switch!(suspender.task.as_ptr(), suspender.worker.get(), Resumed::FINISHED.0) };
     std::process::abort()
 }
 

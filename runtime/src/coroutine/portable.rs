@@ -47,8 +47,8 @@ impl Coroutine {
     pub(crate) fn resume(&self) -> Resumed {
         // SAFETY: only the worker that has the coroutine resumes it, and it does not while the task runs.
         match unsafe { (*self.0.get()).resume(()) } {
-            CoroutineResult::Yield(stop) => Resumed::Stopped(stop),
-            CoroutineResult::Return(()) => Resumed::Finished,
+            CoroutineResult::Yield(stop) => stop.into(),
+            CoroutineResult::Return(()) => Resumed::FINISHED,
         }
     }
 

@@ -9,7 +9,7 @@ use std::ptr;
 use std::thread;
 
 use super::header::TaskRef;
-use crate::coroutine::{self, Coroutine, Resumed, Suspender};
+use crate::coroutine::{self, Coroutine, Suspender};
 use crate::current;
 
 /// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
@@ -68,7 +68,7 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
     let (extent, suspender) = (header.extent.replace(stack.extent()), header.suspender());
     header.errand.set(ptr::from_mut(errand).cast());
     let inner = Coroutine::new(stack, task, first_frame::<F, R>);
-    while let Resumed::Stopped(stop) = inner.resume() {
+    while let Some(stop) = inner.resume().stop() {
         // SAFETY: the suspender is that of the stack that this code runs on, and it stays while the task does.
         unsafe { (*suspender).suspend(stop) };
     }

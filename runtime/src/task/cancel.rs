@@ -176,21 +176,29 @@ pub fn yield_if_due() {
 /// [`charge`](crate::wait::charge) that comes before the operation instead of after it, for the price of one.
 #[inline]
 pub fn checkpoint() {
+    checkpoint_before_spin();
+}
+
+/// The same, and whether a [`spin_until`](crate::wait::spin_until) that comes next has a chance: for the price of one way to
+/// the worker.
+#[inline]
+pub fn checkpoint_before_spin() -> bool {
     let found = current::with_worker(|worker| {
-        let overdrawn = worker.charge();
-        (overdrawn, worker.running().is_some_and(|task| may_end(task.header())))
+        let is_overdrawn = worker.charge();
+        let may_end = worker.running().is_some_and(|task| may_end(task.header()));
+        (is_overdrawn | may_end, worker.has_peers())
     });
-    if let Some((overdrawn, may_end)) = found
-        && (overdrawn || may_end)
-    {
-        checkpoint_slow(overdrawn);
+    let (is_due, has_peers) = found.unwrap_or((false, true));
+    if is_due {
+        checkpoint_slow();
     }
+    has_peers
 }
 
 #[cold]
-fn checkpoint_slow(is_overdrawn: bool) {
+fn checkpoint_slow() {
     cancellation_point();
-    if is_overdrawn {
+    if current::with_worker(|worker| worker.is_overdrawn()) == Some(true) {
         overdrawn();
     }
 }

@@ -21,7 +21,8 @@ pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle};
 
 pub use crate::task::cancel::{
-    CAN_UNWIND, cancellation_point, checkpoint, note_cancelled_here, unwind_cancelled, unwinds_from_cancel,
+    CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, note_cancelled_here,
+    unwind_cancelled, unwinds_from_cancel,
 };
 pub use crate::task::forbid::{check_may_suspend, may_suspend};
 pub use crate::time::sleep_to;

@@ -73,6 +73,7 @@ impl Block {
     }
 
     /// Hands a task that the caller was told to queue to its home.
+    #[inline(never)]
     pub(crate) fn deliver(home: *const Block, task: TaskRef) {
         // SAFETY: the task is asleep and at home there, and no worker leaves while a task of its own is asleep; so the
         // block is alive until the push, and by this count after it.

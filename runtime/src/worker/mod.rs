@@ -29,6 +29,7 @@ mod start;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::hint::cold_path;
 use std::io;
 use std::ptr;
 use std::sync::Arc;
@@ -69,6 +70,13 @@ struct Round {
     behind: usize,
 }
 
+impl Round {
+    /// True if nobody is left in it, nor behind it.
+    fn is_over(self) -> bool {
+        self.left | self.behind == 0
+    }
+}
+
 /// What only the worker's own thread touches.
 pub(crate) struct Worker {
     shared: Arc<Shared>,
@@ -85,13 +93,15 @@ pub(crate) struct Worker {
     driver_handle: Arc<dyn Any + Send + Sync>,
     ready: RefCell<Ready>,
     running: Cell<Option<TaskRef>>,
+    /// There are other workers.
+    has_peers: bool,
     /// A thread watches how long tasks run.
     watched: bool,
     /// Memory for tasks.
     pub(crate) shelf: RefCell<Shelf>,
     /// Inside a panic hook waits block the thread.
     pub(crate) in_hook: Cell<bool>,
-    budget: Cell<u32>,
+    budget: Cell<i32>,
     picks: Cell<u32>,
     /// The pick at which to look at everything.
     next_turn: Cell<u32>,
@@ -138,6 +148,7 @@ impl Worker {
             driver_handle: parts.handle,
             ready: RefCell::new(Ready::new()),
             running: Cell::new(None),
+            has_peers: shared.blocks.len() > 1,
             watched: shared.config.watch.limit.is_some(),
             shelf: RefCell::new(Shelf::new()),
             in_hook: Cell::new(false),
@@ -180,9 +191,15 @@ impl Worker {
     /// Takes one from the running task's budget. True when it is used up.
     #[inline]
     pub(crate) fn charge(&self) -> bool {
-        let left = self.budget.get().saturating_sub(1);
-        self.budget.set(left);
-        left == 0
+        // One that may go on all the same comes around after two thousand million operations, and is asked to yield once less.
+        self.budget.set(self.budget.get().wrapping_sub(1));
+        self.is_overdrawn()
+    }
+
+    /// True when the running task's budget is used up.
+    #[inline]
+    pub(crate) fn is_overdrawn(&self) -> bool {
+        self.budget.get() <= 0
     }
 
     /// Lets the next pick look at everything: the task that runs has held the worker for long.
@@ -195,9 +212,15 @@ impl Worker {
         Arc::as_ptr(&self.block).addr()
     }
 
+    /// True when there is another worker.
+    #[inline]
+    pub(crate) fn has_peers(&self) -> bool {
+        self.has_peers
+    }
+
     /// True when nothing is ready here and there is another worker.
     pub(crate) fn may_spin(&self) -> bool {
-        self.shared.blocks.len() > 1 && !self.has_work()
+        self.has_peers && !self.has_work()
     }
 
     /// The id of the next task that is spawned here.
@@ -228,7 +251,7 @@ impl Worker {
     /// Sees to it that somebody looks here, should this worker not come to it.
     #[inline]
     pub(super) fn tell_thieves(&self) {
-        if self.shared.blocks.len() > 1
+        if self.has_peers
             && let Some(index) = self.shared.idle.after_spawn()
         {
             self.shared.blocks[index].unpark();
@@ -253,12 +276,18 @@ impl Worker {
     /// Queues a task of this worker that was woken.
     #[inline]
     pub(crate) fn make_ready(&self, task: TaskRef) {
-        let header = task.header();
-        if header.timed.replace(false) {
-            // SAFETY: armed in this worker's wheel by `arm_timer`, or fired since, which has disarmed it.
-            unsafe { self.wheel.remove(&header.timer) };
+        if task.header().timed.get() {
+            self.disarm_timer(task);
         }
         self.queue(task);
+    }
+
+    #[inline(never)]
+    fn disarm_timer(&self, task: TaskRef) {
+        let header = task.header();
+        header.timed.set(false);
+        // SAFETY: armed in this worker's wheel by `arm_timer`, or fired since, which has disarmed it.
+        unsafe { self.wheel.remove(&header.timer) };
     }
 
     /// Queues a task of this worker that is ready.
@@ -266,12 +295,13 @@ impl Worker {
     fn queue(&self, task: TaskRef) {
         let header = task.header();
         if header.nature == Nature::Migratable && header.owed.get() == 0 {
-            self.push_stealable(task);
-        } else {
-            self.local.push(task);
+            cold_path();
+            return self.push_stealable(task);
         }
+        self.local.push(task);
     }
 
+    #[inline(never)]
     fn push_stealable(&self, task: TaskRef) {
         self.stealable.push(task);
         self.tell_thieves();
@@ -317,16 +347,17 @@ impl Worker {
 }
 
 /// Queues a sleeping task that the caller was told to queue.
+#[inline(always)]
 pub(crate) fn wake(task: TaskRef) {
-    let home = task.header().home();
-    let local = current::with_worker(|worker| {
-        let at_home = worker.is_home_of(home);
+    let woken_at_home = current::with_worker(|worker| {
+        let at_home = worker.is_home_of(task.header().home());
         if at_home {
             worker.make_ready(task);
         }
         at_home
     });
-    if local != Some(true) {
-        Block::deliver(home, task);
+    if woken_at_home != Some(true) {
+        cold_path();
+        Block::deliver(task.header().home(), task);
     }
 }

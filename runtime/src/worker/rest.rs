@@ -79,6 +79,7 @@ impl Worker {
 
     /// The search has an end: this worker runs something. The last searcher wakes one more where work is left, since the
     /// producers of the meantime trusted in it.
+    #[cold]
     pub(super) fn found_work(&self) {
         self.searching.set(false);
         // Left first, looked after: the pair of a producer's push and its look at the counters.

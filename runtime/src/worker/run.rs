@@ -1,11 +1,12 @@
 //! The loop: which task is next, its run, and what its stop means.
 
+use std::hint::cold_path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::budget::OPERATIONS;
 use super::{Round, Side, Worker, block};
-use crate::coroutine::{Resumed, Stop};
+use crate::coroutine::Stop;
 use crate::panics;
 use crate::report::Bomb;
 use crate::task::TaskRef;
@@ -40,13 +41,21 @@ impl Worker {
         let picks = self.picks.get().wrapping_add(1);
         self.picks.set(picks);
         if picks == self.next_turn.get() {
+            cold_path();
             self.next_turn.set(picks.wrapping_add(TURN));
             self.turn();
         }
         if !self.block.inbox.is_empty() {
+            cold_path();
             self.take_inbox();
         }
-        self.next_in_round().or_else(|| self.next_from_others())
+        match self.next_in_round() {
+            Some(task) => Some(task),
+            None => {
+                cold_path();
+                self.next_from_others()
+            }
+        }
     }
 
     /// Started and un-started tasks take turns. A turn of the un-started has all that wait when it begins; the turn of the
@@ -54,6 +63,16 @@ impl Worker {
     /// what it has spawned. So a task that yields lets all of them run that were ready or spawned before, and neither kind
     /// starves the other.
     fn next_in_round(&self) -> Option<TaskRef> {
+        // While nothing waits to start there is nobody to take turns with.
+        if self.round.get().is_over() && self.stealable.is_empty() {
+            return self.local.pop();
+        }
+        cold_path();
+        self.next_by_turns()
+    }
+
+    #[inline(never)]
+    fn next_by_turns(&self) -> Option<TaskRef> {
         for _ in 0..4 {
             let round = self.round.get();
             if round.left > 0 {
@@ -90,6 +109,7 @@ impl Worker {
     }
 
     /// What others put here or where anybody may take it.
+    #[inline(never)]
     fn next_from_others(&self) -> Option<TaskRef> {
         if self.is_starving() {
             return None;
@@ -104,6 +124,7 @@ impl Worker {
         })
     }
 
+    #[cold]
     pub(super) fn take_inbox(&self) {
         self.block.inbox.take(|task| self.make_ready(task));
     }
@@ -120,6 +141,7 @@ impl Worker {
     }
 
     /// Looks at everything that the picks do not look at.
+    #[cold]
     fn turn(&self) {
         self.take_shared();
         self.take_placed();
@@ -147,10 +169,14 @@ impl Worker {
 
     fn execute(&self, task: TaskRef) {
         if self.searching.get() {
+            cold_path();
             self.found_work();
         }
-        if !task.header().is_started() && !self.start(task) {
-            return;
+        if !task.header().is_started() {
+            cold_path();
+            if !self.start(task) {
+                return;
+            }
         }
         self.resume(task);
     }
@@ -161,12 +187,14 @@ impl Worker {
         }
         let header = task.header();
         if header.owed.get() > 0 {
+            cold_path();
             panics::put_back(header.owed.replace(0));
         }
         header.set_home(&self.block);
         self.budget.set(OPERATIONS);
         self.running.set(Some(task));
         if self.watched {
+            cold_path();
             self.block.run.begin(task);
         }
         // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one
@@ -175,12 +203,16 @@ impl Worker {
             unsafe { (*header.coroutine.get()).as_ref().expect("a started task has a coroutine").resume() };
         self.running.set(None);
         if thread::panicking() {
+            cold_path();
             header.owed.set(panics::take_out());
         }
-        match resumed {
-            Resumed::Stopped(Stop::Yielded) => self.queue(task),
-            Resumed::Stopped(Stop::Asleep) => self.settle(task),
-            Resumed::Finished => self.finish(task),
+        match resumed.stop() {
+            Some(Stop::Asleep) => self.settle(task),
+            Some(Stop::Yielded) => self.queue(task),
+            None => {
+                cold_path();
+                self.finish(task)
+            }
         }
     }
 
@@ -188,22 +220,28 @@ impl Worker {
     fn settle(&self, task: TaskRef) {
         // Whoever wakes it meanwhile sends it to this worker, so it does not run before this worker's next pick.
         match task.header().waiter.word.fall_asleep() {
-            Fallen::Roused => self.make_ready(task),
-            Fallen::Asleep => self.settle_cancel(task),
+            Fallen::Roused => {
+                cold_path();
+                self.make_ready(task)
+            }
+            Fallen::Asleep if task.header().is_marked() => {
+                cold_path();
+                self.settle_cancel(task)
+            }
+            Fallen::Asleep => {}
         }
     }
 
     /// The second look at the marks, after ASLEEP is set.
+    #[cold]
     fn settle_cancel(&self, task: TaskRef) {
         let header = task.header();
-        if header.is_marked()
-            && header.hit(Look::Marks).is_some()
-            && header.waiter.word.cancel() == Woke::Queue
-        {
+        if header.hit(Look::Marks).is_some() && header.waiter.word.cancel() == Woke::Queue {
             self.make_ready(task);
         }
     }
 
+    #[inline(never)]
     fn finish(&self, task: TaskRef) {
         let header = task.header();
         // SAFETY: the task is this worker's and has ended.

@@ -22,6 +22,7 @@ pub(super) const FEED: Duration = Duration::from_millis(2);
 
 impl Worker {
     /// Gives an un-started task its stack and its home. False if it does not run here now.
+    #[inline(never)]
     pub(super) fn start(&self, task: TaskRef) -> bool {
         if self.place_elsewhere(task) {
             return false;
