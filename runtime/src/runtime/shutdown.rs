@@ -83,7 +83,7 @@ impl Shared {
     }
 
     /// How many tasks were spawned and have not ended; may be too many while some end, never too few.
-    fn alive(&self) -> u64 {
+    pub(crate) fn alive(&self) -> u64 {
         // The store-load pair of two workers that end their last tasks at the same moment: each has counted its own
         // before, so one of them sees the other's.
         fence(Ordering::SeqCst);

@@ -80,6 +80,16 @@ pub fn describe_caller() -> String {
     }
 }
 
+/// True where all other tasks of the caller's runtime are asleep: for tests, which want what they have started to have come as
+/// far as it goes. Off a runtime there are none.
+pub fn others_are_asleep() -> bool {
+    let Some(shared) = current::runtime() else { return true };
+    let me = current::task();
+    let tasks = shared.tasks();
+    let mut others = tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
+    shared.alive() == tasks.len() as u64 && others.all(|task| task.header().waiter.word.why().is_asleep())
+}
+
 /// A worker, told from others and from plain threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Home(usize);

@@ -11,7 +11,7 @@ mod thread;
 mod waiter;
 pub(crate) mod word;
 
-pub use caller::{Home, charged_owner, describe_caller, home, owner, spin_until};
+pub use caller::{Home, charged_owner, describe_caller, home, others_are_asleep, owner, spin_until};
 pub use claim::Claim;
 pub use crowd::{wake_all, wake_each};
 pub use lock::{Lock, LockGuard};

@@ -176,7 +176,7 @@ impl Word {
         self.0.fetch_and(!(CANCELLED | ASLEEP), Ordering::Acquire);
     }
 
-    /// What woke the sleeper; by the sleeper itself.
+    /// What woke the sleeper; of use to the sleeper itself.
     pub(crate) fn why(&self) -> Snapshot {
         // Acquire: pairs with the Release of the wake.
         Snapshot::of(self.0.load(Ordering::Acquire))
@@ -199,6 +199,11 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
+    /// True for a sleeper that is off its stack and that nothing has woken.
+    pub(crate) fn is_asleep(self) -> bool {
+        self.asleep && !(self.notified || self.timed_out || self.cancelled)
+    }
+
     fn of(bits: u64) -> Self {
         Snapshot {
             epoch: bits / ONE_EPOCH,

@@ -11,11 +11,14 @@
 mod sides;
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fibra_runtime::{Runtime, wait};
 
-pub(crate) use sides::{Side, beside, guarded};
+pub(crate) use sides::{Side, beside, guarded, have_come_to_rest};
+
+/// How long [`pause`] waits for those who never rest.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 pub(crate) fn runtime(workers: usize) -> Runtime {
     Runtime::builder().workers(workers).build().expect("a runtime")
@@ -34,11 +37,26 @@ pub(crate) fn in_tasks(promise: impl Fn() + Send + Sync) {
     }
 }
 
-/// Lets others run, for a moment.
+/// Lets what was started beside the test come as far as it goes; for a while, should it not come to rest.
 pub(crate) fn pause() {
+    let begin = Instant::now();
+    loop {
+        moment();
+        // Seen twice, since a thread may also have slept on its way.
+        let at_rest = have_come_to_rest() && {
+            moment();
+            have_come_to_rest()
+        };
+        if at_rest || begin.elapsed() > PATIENCE {
+            return;
+        }
+    }
+}
+
+fn moment() {
     match wait::in_task() {
-        true => fibra_runtime::sleep(Duration::from_millis(5)),
-        false => thread::sleep(Duration::from_millis(5)),
+        true => fibra_runtime::sleep(Duration::from_millis(2)),
+        false => thread::sleep(Duration::from_millis(2)),
     }
 }
 
