@@ -79,6 +79,7 @@ impl AutoResetEvent {
     ///
     /// # Cancellation
     /// A cancellation point. Whoever unwinds has used no set.
+    #[inline(always)]
     pub fn wait(&self) {
         self.wait_to(|| None);
     }
@@ -109,17 +110,16 @@ impl AutoResetEvent {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
-        wait::checkpoint();
-        self.try_wait() || self.wait_slow(deadline())
+        self.wait_shortly() || Turn::new(self, 1).wait(deadline())
     }
 
-    #[inline(never)]
-    fn wait_slow(&self, deadline: Option<Instant>) -> bool {
+    /// True if no sleep was needed.
+    fn wait_shortly(&self) -> bool {
+        let may_spin = wait::checkpoint_before_spin();
         // Behind others there is no use in spinning.
-        let spun = self.state.is_quiet() && wait::spin_until(|| self.try_wait());
-        spun || Turn::new(self, 1).wait(deadline)
+        self.try_wait() || (may_spin && self.state.is_quiet() && wait::spin_until(|| self.try_wait()))
     }
 }
 

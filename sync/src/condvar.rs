@@ -76,6 +76,7 @@ impl RawCondvar {
     ///
     /// # Safety
     /// The caller has `mutex` locked.
+    #[inline(always)]
     #[track_caller]
     unsafe fn wait_to(&self, mutex: &RawMutex, deadline: Option<Instant>) -> bool {
         wait::cancellation_point();
@@ -106,6 +107,7 @@ unsafe impl lock_api::RawCondvar for RawCondvar {
 
     type RawMutex = RawMutex;
 
+    #[inline(always)]
     #[track_caller]
     unsafe fn wait(&self, mutex: &RawMutex, _guard: &mut GuardNoSend) {
         // SAFETY: by this function's contract.
@@ -152,6 +154,7 @@ struct Nap<'a> {
 }
 
 impl WaitStrategy for Nap<'_> {
+    #[inline(never)]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: node and mutex outlive the sleep, before whose end the node has left the crowd or its wake has landed; the
         // wake is dropped unused, or taken out under the lock of the list that it is in.

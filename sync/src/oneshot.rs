@@ -150,6 +150,7 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// If the sender is dropped, or this side was [closed](Receiver::close) before a value came.
+    #[inline(always)]
     pub fn recv(mut self) -> Result<T, RecvError> {
         match self.recv_to(None) {
             Ok(value) => Ok(value),
@@ -180,6 +181,7 @@ impl<T> Receiver<T> {
         self.recv_to(Some(deadline))
     }
 
+    #[inline(always)]
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
         if let Some(half) = &mut self.half
@@ -229,7 +231,6 @@ impl<T> Receiver<T> {
     }
 
     /// Leaves the channel, with the value if there is one.
-    #[inline]
     fn take_outcome(&mut self) -> Option<T> {
         let half = self.half.take()?;
         let value = match half.hears() {
@@ -264,6 +265,7 @@ impl<T> Future for Receiver<T> {
 }
 
 /// Waits until the other side speaks. False if the deadline came first.
+#[inline(always)]
 fn await_word<T>(half: &mut Half<T>, deadline: Option<Instant>) -> bool {
     if half.hears() {
         return true;

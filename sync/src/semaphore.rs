@@ -230,15 +230,15 @@ impl Semaphore {
     #[track_caller]
     #[inline]
     fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> bool {
-        wait::checkpoint();
+        let may_spin = wait::checkpoint_before_spin();
         // The clock is read only by those who wait.
-        self.take(count) || self.enter_slow(count, deadline())
+        self.take(count) || self.enter_slow(count, deadline(), may_spin)
     }
 
     #[inline(never)]
-    fn enter_slow(&self, count: usize, deadline: Option<Instant>) -> bool {
+    fn enter_slow(&self, count: usize, deadline: Option<Instant>, may_spin: bool) -> bool {
         // Behind others there is no use in spinning.
-        let spun = self.permits.is_quiet() && wait::spin_until(|| self.permits.take(count));
+        let spun = may_spin && self.permits.is_quiet() && wait::spin_until(|| self.permits.take(count));
         spun || Turn::new(self, count).wait(deadline)
     }
 

@@ -68,6 +68,7 @@ impl<'a, Q: Queue> Turn<'a, Q> {
     }
 
     /// Sleeps until served, and takes what is served. False if `deadline` came first; a cancellation unwinds.
+    #[inline(always)]
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> bool {
         match wait::sleep(self, deadline) {
             Waking::Notified => self.take(),

@@ -31,6 +31,7 @@ impl<'a> UntilDone<'a> {
 }
 
 impl WaitStrategy for UntilDone<'_> {
+    #[inline(never)]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: only `finish` takes the wake, by unlinking the node for good; `before_awake` then answers `Served`.
         match self.join.publish(&self.joiner, unsafe { me.raw() }) {
@@ -117,6 +118,7 @@ impl<T> JoinHandle<T> {
     /// # });
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[inline(always)]
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         match self.wait(None) {
@@ -188,6 +190,7 @@ impl<T> JoinHandle<T> {
         self.task.header().join.withdraw_for(joiner);
     }
 
+    #[inline(always)]
     #[track_caller]
     fn wait(self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         let join = &self.task.header().join;
@@ -205,6 +208,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// The result of a task that is done.
+    #[inline(never)]
     #[track_caller]
     pub(crate) fn take(self) -> Result<T, JoinError> {
         // SAFETY: the task is done.

@@ -6,9 +6,11 @@ use super::word::Epoch;
 use super::{
     Asleep, CAN_UNWIND, WaitStrategy, WakeHandle, Waking, Withdrawal, note_cancelled_here, spin_until, thread,
 };
+use crate::coroutine::Stop;
 use crate::current;
 use crate::task::bounds::Look;
-use crate::task::{TaskRef, forbid};
+use crate::task::{Header, TaskRef, forbid};
+use crate::worker::Worker;
 
 /// Puts the caller to sleep until it is notified, until `deadline`, or until its task is cancelled.
 ///
@@ -17,6 +19,7 @@ use crate::task::{TaskRef, forbid};
 ///
 /// Where nothing can be unwound no caller hears of a cancel: a sleep with a deadline of its own ends as if that had come, for
 /// its caller has a way to say that it waited in vain; any other goes on.
+#[inline(always)]
 pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match (CAN_UNWIND, deadline) {
         (true, _) => sleep_or_cancel(how, deadline),
@@ -34,51 +37,77 @@ pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
 /// As [`sleep`], for those who pass a cancellation on or report it, and so hear of it in every build.
 #[inline(always)]
 pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    match current::task() {
-        // SAFETY: the current task is alive while it runs, and this is its own thread of control.
-        Some(task) => unsafe { sleep_in(task, how, deadline, std::thread::panicking()) },
-        None => thread::sleep(how, deadline),
-    }
+    sleep_as::<false>(how, deadline)
 }
 
 /// As [`sleep`], but no cancellation and no enclosing deadline ends it: for locks, and for waits that somebody else's memory
 /// depends on.
+#[inline(always)]
 pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    match current::task() {
-        // SAFETY: as in `sleep`.
-        Some(task) => unsafe { sleep_in(task, how, deadline, true) },
-        None => thread::sleep(how, deadline),
+    sleep_as::<true>(how, deadline)
+}
+
+/// The usual sleep becomes a part of whoever calls, so that its caller and all up to the user's code can be one frame: a return
+/// that is open over a switch is predicted wrongly when another task's comes in between, which takes longer than all the rest.
+#[inline(always)]
+fn sleep_as<const SHIELDED: bool>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    match current::task_with(Worker::has_peers) {
+        Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
+            let may_spin = has_peers && how.may_spin();
+            // SAFETY: the current task is alive while it runs, and this is its own thread of control.
+            unsafe { sleep_in(task, how, None, None, SHIELDED, may_spin) }
+        }
+        here => sleep_unusual::<SHIELDED>(here.map(|(task, _)| task), how, deadline),
     }
+}
+
+/// True where nothing is around the code that runs which a sleep has to heed.
+#[inline(always)]
+fn is_usual(header: &Header) -> bool {
+    header.bounds.get().is_null() && header.forbidden.get() == 0 && !std::thread::panicking()
+}
+
+#[inline(never)]
+fn sleep_unusual<const SHIELDED: bool>(
+    task: Option<TaskRef>,
+    how: &impl WaitStrategy,
+    deadline: Option<Instant>,
+) -> Waking {
+    let Some(task) = task else { return thread::sleep(how, deadline) };
+    let header = task.header();
+    forbid::check(header);
+    let shielded = SHIELDED || std::thread::panicking();
+    let enclosing = if shielded { None } else { header.enclosing_deadline() };
+    // SAFETY: as in `sleep_as`.
+    unsafe { sleep_in(task, how, deadline, enclosing, shielded || !header.is_open(), how.may_spin()) }
 }
 
 /// # Safety
 /// `task` is the current task.
+#[inline(always)]
 unsafe fn sleep_in(
     task: TaskRef,
     how: &impl WaitStrategy,
-    deadline: Option<Instant>,
+    own: Option<Instant>,
+    enclosing: Option<Instant>,
     shielded: bool,
+    may_spin: bool,
 ) -> Waking {
-    let header = task.header();
-    forbid::check(header);
-    let enclosing = if shielded { None } else { header.enclosing_deadline() };
-    let sleep = Sleep { task, own: deadline, enclosing, until: earlier(deadline, enclosing) };
-    let epoch = header.waiter.word.begin(shielded || !header.is_open());
+    let word = &task.header().waiter.word;
+    let epoch = word.begin(shielded);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
-        Asleep::Stay if how.may_spin() && spin_until(|| header.waiter.word.why().notified) => {
-            Waking::Notified
-        }
+        Asleep::Stay if may_spin && spin_until(|| word.why().notified) => Waking::Notified,
         // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
-        Asleep::Stay if sleep.is_late() => Waking::Cancelled,
+        Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => Waking::Cancelled,
         Asleep::Stay => {
             // SAFETY: by this function's contract.
-            unsafe { leave_stack(task, sleep.until, epoch) };
-            match header.waiter.word.why().notified {
+            unsafe { leave_stack(task, earlier(own, enclosing), epoch) };
+            match word.why().notified {
                 true => Waking::Notified,
                 // SAFETY: as above.
-                false => unsafe { sleep.last(epoch) },
+                false => unsafe { last(task, own, enclosing, epoch) },
             }
         }
     };
@@ -102,6 +131,7 @@ unsafe fn await_landing(task: TaskRef, epoch: Epoch) {
     }
 }
 
+#[inline(always)]
 fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> {
     match (own, enclosing) {
         (Some(own), Some(enclosing)) => Some(own.min(enclosing)),
@@ -109,43 +139,27 @@ fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> 
     }
 }
 
-/// One sleep of a task.
-struct Sleep {
-    task: TaskRef,
-    own: Option<Instant>,
-    enclosing: Option<Instant>,
-    /// The earlier one of its own deadline and the enclosing one.
-    until: Option<Instant>,
-}
-
-impl Sleep {
-    /// True if the time of a scope around it has passed.
-    fn is_late(&self) -> bool {
-        self.enclosing.is_some_and(|deadline| deadline <= Instant::now())
-    }
-
-    /// What has ended the sleep; sleeps on while that does not concern it. For all but a notification, which is worth a shorter
-    /// way.
-    ///
-    /// # Safety
-    /// The task is the current one.
-    #[cold]
-    unsafe fn last(&self, epoch: Epoch) -> Waking {
-        let header = self.task.header();
-        loop {
-            let why = header.waiter.word.why();
-            match (why.notified, why.timed_out) {
-                (true, _) => return Waking::Notified,
-                (false, true) if self.own == self.until => return Waking::TimedOut,
-                // The time of a scope around it: that is a cancellation.
-                (false, true) => return Waking::Cancelled,
-                (false, false) if header.hit(Look::Marks).is_some() => return Waking::Cancelled,
-                // The cancel concerned code outside of a shield, or a scope that has ended.
-                (false, false) => header.waiter.word.go_on(),
-            }
-            // SAFETY: by this function's contract.
-            unsafe { leave_stack(self.task, self.until, epoch) };
+/// What has ended a sleep, if that was no notification; sleeps on while it does not concern it.
+///
+/// # Safety
+/// `task` is the current task.
+#[cold]
+unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>, epoch: Epoch) -> Waking {
+    let header = task.header();
+    let until = earlier(own, enclosing);
+    loop {
+        let why = header.waiter.word.why();
+        match (why.notified, why.timed_out) {
+            (true, _) => return Waking::Notified,
+            (false, true) if own == until => return Waking::TimedOut,
+            // The time of a scope around it: that is a cancellation.
+            (false, true) => return Waking::Cancelled,
+            (false, false) if header.hit(Look::Marks).is_some() => return Waking::Cancelled,
+            // The cancel concerned code outside of a shield, or a scope that has ended.
+            (false, false) => header.waiter.word.go_on(),
         }
+        // SAFETY: by this function's contract.
+        unsafe { leave_stack(task, until, epoch) };
     }
 }
 
@@ -159,10 +173,9 @@ unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>, epoch: Epoch) {
         arm_timer(task, deadline, epoch);
     }
     // SAFETY: by this function's contract.
-    unsafe { task.header().suspend(crate::coroutine::Stop::Asleep) };
+    unsafe { task.header().suspend(Stop::Asleep) };
 }
 
-/// Out of line, so that a sleep without a deadline, whose frame a wake returns through, is short.
 #[inline(never)]
 fn arm_timer(task: TaskRef, deadline: Instant, epoch: Epoch) {
     current::with_worker(|worker| worker.arm_timer(task, deadline, epoch));

@@ -56,7 +56,7 @@ impl<T> Receiver<T> {
     /// # Cancellation
     /// A cancellation point; a message that has come is received, whatever came at the same moment. So is one that the send
     /// arm of a [`select!`](crate::select), chosen for this receiver, is about to make.
-    #[inline]
+    #[inline(always)]
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::checkpoint();
         if let Source::Senders(channel) = &self.source {

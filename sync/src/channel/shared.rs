@@ -105,7 +105,7 @@ impl<T> Shared<T> {
     }
 
     /// Receives without waiting, except for the message of a select that was woken for this.
-    #[inline]
+    #[inline(never)]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
         loop {
             if let Some(received) = self.take() {
@@ -153,14 +153,20 @@ impl<T> Shared<T> {
     }
 
     /// Waits for a message.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        let until = UntilReceived::new(self);
+        let why = wait::sleep(&until, deadline);
+        match until.received() {
+            Some(message) => Ok(message),
+            None => self.recv_in_vain(why, deadline),
+        }
+    }
+
+    /// Waits on, after a wait that has brought no message.
+    #[cold]
+    fn recv_in_vain(&self, mut why: Waking, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         loop {
-            let until = UntilReceived::new(self);
-            let why = wait::sleep(&until, deadline);
-            if let Some(message) = until.received() {
-                return Ok(message);
-            }
             match why {
                 Waking::Notified => {}
                 Waking::TimedOut => return Err(RecvTimeoutError::Timeout),
@@ -174,6 +180,11 @@ impl<T> Shared<T> {
                 }
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
                 Err(TryRecvError::Empty) => {}
+            }
+            let until = UntilReceived::new(self);
+            why = wait::sleep(&until, deadline);
+            if let Some(message) = until.received() {
+                return Ok(message);
             }
         }
     }
@@ -346,6 +357,7 @@ impl<'a, T> UntilReceived<'a, T> {
 }
 
 impl<T> WaitStrategy for UntilReceived<'_, T> {
+    #[inline(never)]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let watched = {
             let mut state = self.channel.state.lock();

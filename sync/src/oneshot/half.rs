@@ -73,6 +73,7 @@ impl<T> Half<T> {
     }
 
     /// Sleeps until the other side speaks.
+    #[inline(always)]
     pub(super) fn sleep(&mut self, deadline: Option<Instant>) -> Waking {
         drop(self.forget_waker());
         wait::sleep(&UntilHeard { half: self }, deadline)
@@ -191,6 +192,7 @@ struct UntilHeard<'a, T> {
 }
 
 impl<T> WaitStrategy for UntilHeard<'_, T> {
+    #[inline(never)]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let half = self.half;
         if half.hears() {
