@@ -58,8 +58,11 @@ impl TaskRef {
 /// destructors run and no panic message is printed. A task that was cancelled ends by it, and its
 /// [`JoinHandle`](super::JoinHandle) answers `is_cancelled`.
 ///
+/// Ends the process, with a line that says so, in a build with `panic = "abort"`, where nothing can be unwound.
+///
 /// # Panics
-/// Always, with a private payload. Off a task, with a message: only tasks are cancelled.
+/// Off a task, with a message: only tasks are cancelled. In a task it unwinds by a private payload, which no panic hook sees;
+/// so it must not be called while the task unwinds already, which ends the process as every second panic does.
 pub fn unwind_cancelled() -> ! {
     let Some(task) = current::task() else { panic!("only a task can be unwound by a cancellation") };
     note_cancelled(task);
