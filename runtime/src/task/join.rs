@@ -163,7 +163,7 @@ impl<T> JoinHandle<T> {
     /// In the task itself.
     #[doc(hidden)]
     #[track_caller]
-    pub fn prepare_join(&self) {
+    pub fn prepare_join(&mut self) {
         self.assert_another();
         drop(self.task.header().join.withdraw_waker());
     }
@@ -192,14 +192,13 @@ impl<T> JoinHandle<T> {
 
     #[inline(always)]
     #[track_caller]
-    fn wait(self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
-        let join = &self.task.header().join;
-        if join.is_done() {
+    fn wait(mut self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        if self.is_finished() {
             wait::charge();
             return Ok(self.take());
         }
         self.prepare_join();
-        let until = UntilDone::new(join);
+        let until = UntilDone::new(&self.task.header().join);
         match wait::sleep(&until, deadline) {
             Waking::Notified => Ok(self.take()),
             Waking::TimedOut => Err(self),
