@@ -182,6 +182,27 @@ fn a_future_withdrawn_before_its_notification_says_so() {
 }
 
 #[test]
+fn a_sleep_that_is_over_keeps_no_waker() {
+    let tokens = Tokens::new();
+    let counter = Arc::new(Counter::default());
+    let is_kept = || Arc::strong_count(&counter) > 1;
+    let mut future = pin!(Polled::new(tokens.strategy()));
+    tokens.release();
+    assert!(poll_once(future.as_mut(), &counter).is_ready());
+    assert!(!is_kept(), "it never slept");
+    future.as_mut().renew();
+    assert!(poll_once(future.as_mut(), &counter).is_pending());
+    assert!(is_kept());
+    assert!(!future.as_mut().withdraw());
+    assert!(!is_kept(), "it was withdrawn");
+    future.as_mut().renew();
+    assert!(poll_once(future.as_mut(), &counter).is_pending());
+    tokens.release();
+    assert!(poll_once(future.as_mut(), &counter).is_ready());
+    assert!(!is_kept(), "it was woken");
+}
+
+#[test]
 fn a_future_tells_the_waker_of_its_last_poll() {
     let tokens = Tokens::new();
     let (old, new) = (Arc::new(Counter::default()), Arc::new(Counter::default()));

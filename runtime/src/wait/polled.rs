@@ -15,7 +15,8 @@ use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal};
 #[repr(C)]
 struct Cell {
     waiter: Waiter,
-    /// Who polls, as of the last poll. Taken by the one who wakes.
+    /// Who polls, as of the last poll. Taken by the one who wakes, or else by the end of the sleep: who keeps a wake of one
+    /// that is over keeps nobody's waker.
     waker: Mutex<Option<Waker>>,
     /// Set by the one who was to queue the future, as the last thing it does here.
     released: AtomicBool,
@@ -81,7 +82,9 @@ impl<S: WaitStrategy> Polled<S> {
         if notified {
             cell.await_landing(Landing::Queues);
         }
+        let unused = cell.lock().take();
         self.spare = Some(cell);
+        drop(unused);
         notified
     }
 }
@@ -117,7 +120,9 @@ impl<S: WaitStrategy> Polled<S> {
             if served || landing == Landing::Queues {
                 cell.await_landing(landing);
             }
+            let unused = cell.lock().take();
             self.spare = Some(cell);
+            drop(unused);
         }
         Poll::Ready(Waking::Notified)
     }
