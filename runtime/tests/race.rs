@@ -8,6 +8,7 @@ mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use common::hang_guard;
@@ -187,4 +188,23 @@ fn over_the_limit_of_tasks_it_says_so() {
         let message = result.unwrap_err().downcast::<String>().unwrap();
         assert!(message.contains("max_tasks"), "{message}");
     });
+}
+
+#[test]
+fn off_a_task_it_says_that_the_end_of_the_runtime_has_cancelled_both() {
+    let _guard = hang_guard();
+    let runtime = fibra::Runtime::builder().workers(1).build().expect("a runtime");
+    let (begun, has_begun) = channel();
+    let asked = runtime.spawn_blocking(move || {
+        begun.send(()).unwrap();
+        // What is spawned once the runtime ends is cancelled.
+        while !fibra::spawn_blocking(|| ()).join().is_err_and(|error| error.is_cancelled()) {
+            std::thread::yield_now();
+        }
+        catch_unwind(|| race(|| 1, || 2)).map_err(|panic| *panic.downcast::<&str>().expect("a text"))
+    });
+    has_begun.recv().unwrap();
+    drop(runtime);
+    let message = asked.join().expect("it ran").expect_err("nobody has won");
+    assert!(message.contains("the end of the runtime"), "{message}");
 }

@@ -29,8 +29,9 @@ pub enum Either<A, B> {
 /// [`shield`](crate::task::shield), it is none, and the end of the runtime lets both run: there must be a winner.
 ///
 /// # Panics
-/// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with the panic of a closure, be it the loser's, after both have ended. The end by a panic, too, cancels
-/// the other one.
+/// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with the panic of a closure, be it
+/// the loser's, after both have ended. The end by a panic, too, cancels the other one. Off a task, as on a thread of the
+/// blocking pool, also when both were cancelled before either had a value: so it is there once the runtime ends.
 ///
 /// # Examples
 /// ```
@@ -81,9 +82,12 @@ pub fn run<R: Field>(field: R) -> R::Won {
         Ok(Some(won)) => won,
         Ok(None) => {
             // The winner's own task was cancelled, from inside: so it goes with this one, where it would have run otherwise.
-            if let Some(task) = crate::current::task() {
-                task.header().set_cancelled();
-            }
+            let Some(task) = crate::current::task() else {
+                panic!(
+                    "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime"
+                )
+            };
+            task.header().set_cancelled();
             wait::unwind_cancelled()
         }
         Err(payload) => resume_unwind(payload),
