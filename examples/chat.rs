@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// How many messages a guest may be behind.
 const KEPT: usize = 64;
-/// How many bytes a message has at most. Longer lines are taken for several.
+/// After how many bytes a message ends, with its last character. Longer lines are taken for several.
 const LONGEST: u64 = 1024;
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -101,7 +101,16 @@ fn send_line(mut stream: &TcpStream, line: &str) -> io::Result<()> {
 }
 
 fn next_line(lines: &mut impl BufRead) -> io::Result<Option<String>> {
-    let mut line = String::new();
-    let count = lines.take(LONGEST).read_line(&mut line)?;
-    Ok((count > 0).then(|| line.trim_end().to_owned()))
+    let (mut line, mut most) = (Vec::new(), LONGEST);
+    // A character that does not fit is read to its end.
+    while lines.by_ref().take(most).read_until(b'\n', &mut line)? > 0 && is_cut(&line) {
+        most = 1;
+    }
+    let line = String::from_utf8(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok((!line.is_empty()).then(|| line.trim_end().to_owned()))
+}
+
+/// True if the text ends within a character.
+fn is_cut(line: &[u8]) -> bool {
+    str::from_utf8(line).is_err_and(|error| error.error_len().is_none())
 }

@@ -398,8 +398,24 @@ fn chat_passes_on_what_is_said_tells_who_lags_and_ends_on_ctrl_c() {
     assert_eq!(anna.hears(), "ben: hello");
     anna.says("hello, ben");
     assert_eq!(ben.hears(), "anna: hello, ben");
+    // Of two bytes each, and at every place that the limit can cut: none is cut.
+    for shift in 0..2 {
+        let (ones, umlauts) = ("x".repeat(shift), "ü".repeat(1000));
+        ben.says(&format!("{ones}{umlauts}"));
+        let mut heard = String::new();
+        while heard.len() < shift + umlauts.len() {
+            let part = anna.hears();
+            heard += part.strip_prefix("ben: ").expect("a part of what he said");
+        }
+        assert_eq!(heard, format!("{ones}{umlauts}"));
+    }
     drop(ben);
     assert_eq!(anna.hears(), "* ben goes");
+    let mut garbler = Guest::enters(address, "garbler");
+    assert_eq!(anna.hears(), "* garbler comes");
+    garbler.0.get_mut().write_all(b"\xff\n").expect("sent");
+    assert_eq!(anna.hears(), "* garbler goes");
+    drop(garbler);
 
     let mut slow = Guest::enters(address, "slow");
     assert_eq!(anna.hears(), "* slow comes");
