@@ -2,6 +2,10 @@
 //!
 //! Grown on demand to a maximum, each thread kept for a while after its last job. Two kinds of job: a task
 //! ([`spawn_blocking`](crate::spawn_blocking)), and a closure on the stack of a sleeping task ([`unblock`]).
+//!
+//! The end of the runtime waits for both, but not for a task that is a *call* ([`spawn_call`](crate::task::spawn_call)), which
+//! may never end. Such a one owns all that it uses, so it is counted out as soon as it begins, and its thread, which has a
+//! count of its own in the runtime's memory, is left behind. Whoever wants its result is a task himself, and that is waited for.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -15,7 +19,7 @@ use std::time::Duration;
 
 use crate::current;
 use crate::runtime::Shared;
-use crate::task::{JoinError, Task, TaskRef, discard_here};
+use crate::task::{JoinError, Nature, Task, TaskRef, discard_here};
 use crate::wait::{self, Asleep, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// How the pool is to be.
@@ -46,6 +50,8 @@ struct State {
     idle: usize,
     /// Idle threads that were told of a job and have not yet taken it.
     told: usize,
+    /// Threads that are in a call. None begins one once the runtime is to end.
+    calling: usize,
     running: Vec<Task>,
     ended: bool,
 }
@@ -74,12 +80,17 @@ impl Pool {
         self.lock().running.clone()
     }
 
-    /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread.
-    pub(crate) fn begin_ending(&self) {
-        for job in &self.lock().jobs {
+    /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread. If every
+    /// thread is in a call, which may never end, they get one more.
+    pub(crate) fn begin_ending(&self, shared: &Arc<Shared>) {
+        let mut state = self.lock();
+        for job in &state.jobs {
             if let Job::Task(task) = job {
                 task.header().set_cancelled();
             }
+        }
+        if !state.jobs.is_empty() && state.threads == state.calling && self.start_thread(shared).is_ok() {
+            state.threads += 1;
         }
     }
 
@@ -89,10 +100,10 @@ impl Pool {
         self.work.notify_all();
     }
 
-    /// Waits until every thread has left the pool.
+    /// Waits until every thread has left the pool that is not in a call.
     pub(crate) fn wait_until_left(&self) {
         let mut state = self.lock();
-        while state.threads > 0 {
+        while state.threads > state.calling {
             state = self.left.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
     }
@@ -109,15 +120,15 @@ impl Pool {
             self.work.notify_one();
             return Ok(());
         }
-        if state.threads < self.config.max_threads
-            && let Err(error) = self.start_thread(shared)
-        {
-            // The threads there are will come to it.
-            if state.threads == 0 {
-                return Err((error, job));
+        // At the end of the runtime nobody may have to wait for a call.
+        let threads = state.threads - if shared.is_ending() { state.calling } else { 0 };
+        if threads < self.config.max_threads {
+            match self.start_thread(shared) {
+                Ok(()) => state.threads += 1,
+                Err(error) if threads == 0 => return Err((error, job)),
+                // The threads there are will come to it.
+                Err(_) => {}
             }
-        } else if state.threads < self.config.max_threads {
-            state.threads += 1;
         }
         state.jobs.push_back(job);
         Ok(())
@@ -174,24 +185,44 @@ impl Pool {
         None
     }
 
-    fn run_task(&self, shared: &Shared, task: TaskRef) {
+    fn run_task(&self, shared: &Arc<Shared>, task: TaskRef) {
         let handle = Task::counted(task);
-        if task.header().is_cancelled() || shared.is_ending() {
+        let is_call = task.header().nature == Nature::Call;
+        if !self.begin(shared, &handle, is_call) {
             // SAFETY: taken from the queue by this thread alone, and never run; the runtime's count came with it.
             unsafe { discard_here(task, JoinError::cancelled(&handle)) };
-        } else {
-            self.lock().running.push(handle.clone());
-            current::set_pool_task(Some(task));
-            // SAFETY: as above.
-            unsafe {
-                (task.header().vtable.run)(task);
-                task.release();
-            }
-            current::set_pool_task(None);
-            self.lock().running.retain(|running| *running != handle);
+            drop(handle);
+            return shared.outside_ended();
         }
+        if is_call {
+            shared.outside_ended();
+        }
+        current::set_pool_task(Some(task));
+        // SAFETY: as above.
+        unsafe {
+            (task.header().vtable.run)(task);
+            task.release();
+        }
+        current::set_pool_task(None);
+        if is_call {
+            self.lock().calling -= 1;
+            return;
+        }
+        self.lock().running.retain(|running| *running != handle);
         drop(handle);
         shared.outside_ended();
+    }
+
+    /// Notes that a task runs. False if it is not to.
+    fn begin(&self, shared: &Shared, task: &Task, is_call: bool) -> bool {
+        let mut state = self.lock();
+        // Looked at under the lock: `begin_ending` takes it once the end has begun, and counts the calls.
+        let begins = !task.as_ref().header().is_cancelled() && !shared.is_ending();
+        match is_call {
+            true => state.calling += usize::from(begins),
+            false => state.running.extend(begins.then(|| task.clone())),
+        }
+        begins
     }
 }
 

@@ -20,7 +20,7 @@
 //! first. What may never end can be left at any time: a read or a write of a FIFO or a terminal, which waits until that is
 //! ready, [`File::lock`], and [`File::open`], which a FIFO without another end holds up. The functions for whole files, as
 //! [`read`], cannot: they are for files that end. An open, a lookup of a name or a lock that was left goes on in its thread of the
-//! pool, and the end of the runtime waits for it.
+//! pool. The end of the runtime does not wait for it, so the thread may outlive the runtime; it then ends with the call.
 
 mod copy_to;
 mod directory;

@@ -231,7 +231,8 @@ impl Runtime {
     }
 
     /// Cancels all tasks, unwinds each on its own worker, and waits until all of them and all closures on the blocking
-    /// pool have ended.
+    /// pool have ended; not for calls of the library's own that may never end, such as a lookup of a name or the opening of a
+    /// file: their threads are left behind.
     pub fn shutdown(self) {
         drop(self);
     }

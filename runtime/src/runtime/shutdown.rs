@@ -12,6 +12,7 @@
 //! most so many had been spawned. Nobody alive means that nobody spawns but from outside; those count themselves and
 //! then look whether the end has begun, and who ends the runtime first marks the beginning and then sums.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering, fence};
 use std::time::Duration;
 
@@ -55,10 +56,10 @@ impl Shared {
     }
 
     /// Starts the end: every worker cancels what is at home on it.
-    pub(crate) fn begin_ending(&self) {
+    pub(crate) fn begin_ending(self: &Arc<Self>) {
         let phase = &self.ending.phase;
         if phase.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            self.blocking.begin_ending();
+            self.blocking.begin_ending(self);
             self.unpark_all();
         }
     }

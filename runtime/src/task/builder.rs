@@ -166,31 +166,32 @@ impl Builder {
     /// # Panics
     /// Off a runtime.
     #[track_caller]
-    pub fn spawn_blocking<F, T>(self, f: F) -> JoinHandle<T>
+    pub fn spawn_blocking<F, T>(mut self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_blocking"));
-        self.spawn_on_pool(&shared, f)
+        self.inherit();
+        self.spawn_on_pool(&shared, Nature::Blocking, f)
     }
 
     /// Runs `f` on the blocking pool of the runtime of `handle`.
-    pub fn spawn_blocking_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.spawn_on_pool(handle.shared(), f)
-    }
-
-    fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, f: F) -> JoinHandle<T>
+    pub fn spawn_blocking_on<F, T>(mut self, handle: &Handle, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         self.inherit();
-        let task = self.make(None, f, (), Nature::Blocking, runtime::reserve_ids(1));
+        self.spawn_on_pool(handle.shared(), Nature::Blocking, f)
+    }
+
+    fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, nature: Nature, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = self.make(None, f, (), nature, runtime::reserve_ids(1));
         // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
         let handle = unsafe { JoinHandle::new(task) };
         // SAFETY: as above.
@@ -518,6 +519,23 @@ where
     T: Send + 'static,
 {
     Builder::new().spawn_blocking(f)
+}
+
+/// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the runtime does not wait for it:
+/// for calls of the system that may never end. For this library alone: such a call runs no code of users, which might count on
+/// being waited for, and inherits nothing of theirs.
+///
+/// # Panics
+/// Off a runtime.
+#[doc(hidden)]
+#[track_caller]
+pub fn spawn_call<F, T>(call: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_call"));
+    Builder::new().spawn_on_pool(&shared, Nature::Call, call)
 }
 
 /// Lets all other tasks run that are ready, then goes on. On a plain thread it is [`std::thread::yield_now`].

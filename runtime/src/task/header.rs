@@ -46,6 +46,8 @@ pub(crate) enum Nature {
     Migratable,
     /// On a thread of the blocking pool.
     Blocking,
+    /// There too, and the end of the runtime does not wait for it.
+    Call,
 }
 
 /// What a task was given by its builder.

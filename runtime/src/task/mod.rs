@@ -115,6 +115,8 @@ pub use big_stack::on_big_stack;
 pub use block_on::block_on;
 pub use bounds::shield;
 pub(crate) use builder::discard_here;
+#[doc(hidden)]
+pub use builder::spawn_call;
 pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};
 pub use cancel::{check_cancelled, is_cancelled, yield_if_due};
 pub use forbid::{ForbidSuspend, forbid_suspend};

@@ -1,0 +1,142 @@
+//! The end of a runtime waits for no call that may never end.
+
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod common;
+#[path = "common/folder.rs"]
+mod folder;
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::sides::guarded;
+use common::{nap, runtime, until};
+use fibra_io::fs::File;
+use fibra_runtime::{Runtime, spawn, spawn_blocking, task, unblock};
+use folder::Folder;
+
+/// A FIFO that nobody has opened.
+fn fifo(folder: &Folder) -> PathBuf {
+    let path = folder.file("fifo");
+    let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the name is a C string that outlives the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    path
+}
+
+/// Lets the thread go that waits in an open.
+fn release(path: &Path) {
+    _ = std::fs::File::options().read(true).write(true).open(path).unwrap();
+}
+
+#[test]
+fn an_open_that_was_left_does_not_hold_up_the_end() {
+    for workers in [1, 2] {
+        guarded(|| {
+            let folder = Folder::new();
+            let path = fifo(&folder);
+            let runtime = runtime(workers);
+            runtime.run(|| {
+                let path = path.clone();
+                let opener = spawn(|| File::open(path).map(drop));
+                nap(5);
+                opener.cancel();
+                assert!(opener.join().unwrap_err().is_cancelled());
+            });
+            drop(runtime);
+            release(&path);
+        });
+    }
+}
+
+#[test]
+fn an_open_is_left_by_the_end_itself() {
+    guarded(|| {
+        let folder = Folder::new();
+        let path = fifo(&folder);
+        let opened = path.clone();
+        let opener = Runtime::builder()
+            .driver(fibra_io::driver())
+            .workers(1)
+            .run(|| {
+                let opener = spawn(|| File::open(opened).map(drop));
+                nap(5);
+                opener
+            })
+            .unwrap();
+        assert!(opener.join().unwrap_err().is_cancelled());
+        release(&path);
+    });
+}
+
+#[test]
+fn nobody_is_named_who_has_left_an_open() {
+    guarded(|| {
+        let folder = Folder::new();
+        let path = fifo(&folder);
+        let runtime = runtime(1);
+        let opened = path.clone();
+        runtime.spawn(|| File::open(opened).map(drop));
+        nap(5);
+        assert!(runtime.shutdown_timeout(std::time::Duration::from_secs(60)).is_empty());
+        release(&path);
+    });
+}
+
+#[test]
+fn a_lock_that_comes_after_the_end_is_given_back() {
+    guarded(|| {
+        let folder = Folder::new();
+        let path = folder.file("file");
+        let holder = std::fs::File::create(&path).unwrap();
+        holder.lock().unwrap();
+        let runtime = runtime(1);
+        runtime.spawn(move || File::open(path).unwrap().lock());
+        nap(5);
+        drop(runtime);
+        holder.unlock().unwrap();
+        until(|| {
+            let is_mine = holder.try_lock().is_ok();
+            holder.unlock().unwrap();
+            is_mine
+        });
+    });
+}
+
+#[test]
+fn what_is_queued_behind_such_a_call_comes_to_its_end_all_the_same() {
+    /// Uses the pool while its task unwinds.
+    struct Farewell(Arc<AtomicBool>);
+    impl Drop for Farewell {
+        fn drop(&mut self) {
+            let said = &self.0;
+            unblock(|| said.store(true, Ordering::SeqCst));
+        }
+    }
+    guarded(|| {
+        let folder = Folder::new();
+        let path = fifo(&folder);
+        let runtime =
+            Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(1).build().unwrap();
+        let said = Arc::new(AtomicBool::new(false));
+        let farewell = Farewell(Arc::clone(&said));
+        let opened = path.clone();
+        let queued = runtime.run(move || {
+            _ = spawn(|| File::open(opened).map(drop));
+            nap(5);
+            _ = spawn(move || {
+                let _farewell = farewell;
+                task::park();
+            });
+            let queued = spawn_blocking(|| ());
+            nap(1);
+            queued
+        });
+        drop(runtime);
+        assert!(said.load(Ordering::SeqCst));
+        assert!(queued.join().unwrap_err().is_cancelled());
+        release(&path);
+    });
+}
