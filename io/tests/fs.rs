@@ -497,6 +497,41 @@ fn a_lock_that_is_taken_after_a_wait_was_left_stays() {
 }
 
 #[test]
+fn a_wait_that_is_left_takes_no_lock_from_a_clone() {
+    guarded(|| {
+        common::runtime(1).run(|| {
+            let scratch = Scratch::new();
+            let path = scratch.file("file", b"");
+            let (other, file) = (open(&path), Arc::new(open(&path)));
+            let clone = file.try_clone().unwrap();
+            for round in 0..300 {
+                other.lock().unwrap();
+                let waiter = {
+                    let file = Arc::clone(&file);
+                    spawn(move || file.lock())
+                };
+                common::nap(round % 3);
+                // It leaves when it runs again, which this task puts off. Its thread may serve it before or after the clone.
+                waiter.cancel();
+                other.unlock().unwrap();
+                let pause = |is_here| {
+                    if is_here {
+                        std::thread::sleep(Duration::from_micros(300));
+                    }
+                };
+                pause(round % 2 == 0);
+                clone.try_lock().unwrap();
+                pause(round % 5 > 0);
+                _ = waiter.join();
+                let outcome = other.try_lock();
+                assert!(matches!(outcome, Err(TryLockError::WouldBlock)), "{outcome:?} in round {round}");
+                clone.unlock().unwrap();
+            }
+        });
+    });
+}
+
+#[test]
 fn a_reader_of_a_fifo_that_is_cancelled_has_taken_nothing() {
     in_tasks(|| {
         let scratch = Scratch::new();

@@ -191,12 +191,13 @@ impl File {
     /// Waits until the file can be locked for this handle alone, and locks it.
     ///
     /// The lock belongs to the open file, so handles that [`try_clone`](File::try_clone) has made hold it together; it ends
-    /// with [`unlock`](File::unlock) or with the last of them. It is for those who lock as well; it stops nobody else.
+    /// with [`unlock`](File::unlock) or with the last of them. It is for those who lock as well; it stops nobody else. Of two such
+    /// handles that lock in different ways, the later one changes the lock of the other, as the system has it.
     ///
     /// # Cancellation
     ///
     /// A cancellation point all along. The file is then not locked, even if the lock comes to nobody for a moment before it
-    /// is given back.
+    /// is given back. What another handle of this open file has locked meanwhile stays locked, in the way of the later one.
     ///
     /// # Errors
     ///

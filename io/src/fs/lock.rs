@@ -4,22 +4,65 @@
 //! has a descriptor of its own there, and a lock that comes when nobody wants it any more is given back.
 //!
 //! The kernel knows one lock for all descriptors of an open file, so that must not be somebody else's. What we know of it,
-//! whether one of our users holds it, is kept beside the open file, and changes under one mutex together with the lock.
+//! how many of our users have taken it since it was given back, is kept beside the open file, and changes under one mutex
+//! together with the lock. The one that came too late is given back if nobody else has taken it.
 
 #![forbid(unsafe_code)]
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fibra_runtime::wait;
 
 use crate::detached::detached;
 
-/// Whether a user of ours holds the lock of an open file.
+/// Who of our users holds the lock of an open file.
 #[derive(Clone, Default)]
-pub(super) struct Held(Arc<Mutex<bool>>);
+pub(super) struct Held(Arc<Mutex<Users>>);
+
+#[derive(Default)]
+struct Users {
+    /// So many have taken it since it was given back last.
+    count: usize,
+    /// How often it was given back, or lost.
+    round: u64,
+}
+
+impl Users {
+    fn take(&mut self, file: &File, kind: Kind) -> Result<(), TryLockError> {
+        let outcome = (kind.try_lock)(file);
+        match &outcome {
+            Ok(()) => self.count += 1,
+            // So the file has none, and one of the other kind is lost: the system gives that up first.
+            Err(TryLockError::WouldBlock) => self.forget(),
+            Err(TryLockError::Error(_)) => {}
+        }
+        outcome
+    }
+
+    fn free(&mut self, file: &File) -> io::Result<()> {
+        file.unlock().inspect(|()| self.forget())
+    }
+
+    fn forget(&mut self) {
+        self.count = 0;
+        self.round += 1;
+    }
+
+    /// One who took it in that round does without. It is given back with the last one.
+    fn leave(&mut self, file: &File, round: u64) {
+        if self.round != round {
+            return;
+        }
+        match self.count {
+            // It fails only on what is no open descriptor.
+            1 => _ = self.free(file),
+            _ => self.count -= 1,
+        }
+    }
+}
 
 /// One of the two kinds of locks.
 #[derive(Clone, Copy)]
@@ -32,35 +75,27 @@ pub(super) const EXCLUSIVE: Kind = Kind { lock: File::lock, try_lock: File::try_
 pub(super) const SHARED: Kind = Kind { lock: File::lock_shared, try_lock: File::try_lock_shared };
 
 impl Held {
-    fn get(&self) -> MutexGuard<'_, bool> {
+    fn users(&self) -> MutexGuard<'_, Users> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn try_lock(&self, file: &File, kind: Kind) -> Result<(), TryLockError> {
-        let mut held = self.get();
-        (kind.try_lock)(file)?;
-        *held = true;
-        Ok(())
+        self.users().take(file, kind)
     }
 
     pub(super) fn unlock(&self, file: &File) -> io::Result<()> {
-        let mut held = self.get();
-        file.unlock()?;
-        *held = false;
-        Ok(())
+        self.users().free(file)
     }
 
     pub(super) fn lock(&self, file: &File, kind: Kind) -> io::Result<()> {
-        if !wait::in_task() {
-            return self.lock_for(file, kind, &Ticket::default());
-        }
         match self.try_lock(file, kind) {
             Ok(()) => {
                 wait::charge();
                 Ok(())
             }
             Err(TryLockError::Error(error)) => Err(error),
-            Err(TryLockError::WouldBlock) => self.lock_on_pool(file, kind),
+            Err(TryLockError::WouldBlock) if wait::in_task() => self.lock_on_pool(file, kind),
+            Err(TryLockError::WouldBlock) => self.lock_for(file, kind, &Ticket::default()),
         }
     }
 
@@ -77,17 +112,18 @@ impl Held {
     fn lock_for(&self, file: &File, kind: Kind, ticket: &Ticket) -> io::Result<()> {
         loop {
             (kind.lock)(file)?;
-            let mut held = self.get();
-            // Relaxed, here and below: both are reached under the mutex only.
+            let mut users = self.users();
+            // Relaxed, here and below: it is reached under the mutex only.
             if ticket.left.load(Ordering::Relaxed) {
-                return if *held { Ok(()) } else { file.unlock() };
+                return if users.count > 0 { Ok(()) } else { file.unlock() };
             }
             // Whoever gave a lock back since may have meant this one.
-            match (kind.try_lock)(file) {
+            match users.take(file, kind) {
                 Ok(()) => {
-                    *held = true;
-                    ticket.served.store(true, Ordering::Relaxed);
-                    return Ok(());
+                    return ticket
+                        .served
+                        .set(users.round)
+                        .map_err(|_| unreachable!("a ticket is served once"));
                 }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -100,7 +136,8 @@ impl Held {
 #[derive(Default)]
 struct Ticket {
     left: AtomicBool,
-    served: AtomicBool,
+    /// In which round.
+    served: OnceLock<u64>,
 }
 
 /// A wait, which is left if this is dropped with its file.
@@ -113,13 +150,11 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let Some(file) = self.file else { return };
-        let mut held = self.held.get();
-        // Relaxed, both: see `lock_for`.
+        let mut users = self.held.users();
+        // Relaxed: see `lock_for`.
         self.ticket.left.store(true, Ordering::Relaxed);
-        if self.ticket.served.load(Ordering::Relaxed) {
-            *held = false;
-            // It fails only on what is no open descriptor.
-            let _ = file.unlock();
+        if let Some(round) = self.ticket.served.get() {
+            users.leave(file, *round);
         }
     }
 }
