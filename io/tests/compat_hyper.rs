@@ -269,10 +269,26 @@ fn a_deadline_is_moved_away_and_closer() {
         assert!(poll(&mut sleep, &count).is_ready());
         timer.reset(&mut sleep, Instant::now() + Duration::from_millis(1));
         block_on(sleep);
+    });
+}
+
+#[test]
+fn a_sleep_for_ever_that_is_given_a_time_wakes_whoever_waits() {
+    in_tasks(|| {
+        let timer = Timer::new();
+        let count = Arc::new(Count::default());
         let mut never = timer.sleep(Duration::MAX);
         assert!(poll(&mut never, &count).is_pending());
-        timer.reset(&mut never, Instant::now());
+        timer.reset(&mut never, Instant::now() + Duration::from_millis(1));
+        until(|| count.0.load(Ordering::SeqCst) == 1);
         assert!(poll(&mut never, &count).is_ready());
+        let mut unpolled = timer.sleep(Duration::MAX);
+        timer.reset(&mut unpolled, Instant::now());
+        assert!(poll(&mut unpolled, &count).is_ready());
+        let mut left = timer.sleep(Duration::MAX);
+        assert!(poll(&mut left, &count).is_pending());
+        drop(left);
+        assert_eq!(Arc::strong_count(&count), 1);
     });
 }
 

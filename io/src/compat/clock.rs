@@ -36,25 +36,27 @@ struct State {
 pub(super) struct Alarm(Mutex<Wait>);
 
 struct Wait {
-    deadline: Instant,
+    /// None: never.
+    deadline: Option<Instant>,
     /// Where it is entered, if it is.
     entry: Option<(Instant, u64)>,
     waker: Option<Waker>,
 }
 
 impl Wait {
-    /// True if the keeper comes to it in time.
-    fn is_entered(&self) -> bool {
-        self.entry.is_some_and(|(at, _)| at <= self.deadline)
+    /// True if somebody waits to whom the keeper does not come in time.
+    fn is_late(&self) -> bool {
+        let is_in_time = |deadline| self.entry.is_some_and(|(at, _)| at <= deadline);
+        self.waker.is_some() && self.deadline.is_some_and(|deadline| !is_in_time(deadline))
     }
 }
 
 impl Alarm {
-    pub(super) fn new(deadline: Instant) -> Alarm {
+    pub(super) fn new(deadline: Option<Instant>) -> Alarm {
         Alarm(Mutex::new(Wait { deadline, entry: None, waker: None }))
     }
 
-    pub(super) fn deadline(&self) -> Instant {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         self.lock().deadline
     }
 
@@ -74,10 +76,10 @@ impl Clock {
         let fresh = waker.clone();
         let mut wait = alarm.lock();
         let former = wait.waker.replace(fresh);
-        let is_entered = wait.is_entered();
+        let is_late = wait.is_late();
         drop(wait);
         drop(former);
-        if !is_entered {
+        if is_late {
             self.enter(alarm);
         }
     }
@@ -85,9 +87,9 @@ impl Clock {
     /// Moves the deadline of `alarm`.
     pub(super) fn reset(self: &Arc<Self>, alarm: &Arc<Alarm>, deadline: Instant) {
         let mut wait = alarm.lock();
-        wait.deadline = deadline;
-        // Without an entry nobody waits: the next poll enters it.
-        let is_late = wait.entry.is_some() && !wait.is_entered();
+        wait.deadline = Some(deadline);
+        // If nobody waits, the next poll enters it.
+        let is_late = wait.is_late();
         drop(wait);
         if is_late {
             self.enter(alarm);
@@ -108,11 +110,12 @@ impl Clock {
     fn enter(self: &Arc<Self>, alarm: &Arc<Alarm>) {
         let mut state = self.lock();
         let mut wait = alarm.lock();
+        let Some(deadline) = wait.deadline else { return };
         if let Some(entry) = wait.entry.take() {
             state.entries.remove(&entry);
         }
         state.numbers += 1;
-        let entry = (wait.deadline, state.numbers);
+        let entry = (deadline, state.numbers);
         wait.entry = Some(entry);
         drop(wait);
         state.entries.insert(entry, Arc::clone(alarm));
@@ -147,10 +150,10 @@ impl Clock {
             }
             let alarm = state.entries.remove(&(at, number)).expect("the first is there");
             let mut wait = alarm.lock();
-            if wait.deadline > now {
+            if let Some(later) = wait.deadline.filter(|deadline| *deadline > now) {
                 // It was moved away meanwhile: it takes its place only now.
-                wait.entry = Some((wait.deadline, number));
-                state.entries.insert((wait.deadline, number), Arc::clone(&alarm));
+                wait.entry = Some((later, number));
+                state.entries.insert((later, number), Arc::clone(&alarm));
                 continue;
             }
             wait.entry = None;

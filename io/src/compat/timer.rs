@@ -54,8 +54,7 @@ impl Timer {
     }
 
     fn at(&self, deadline: Option<Instant>) -> Sleep {
-        let alarm = deadline.map(|deadline| Arc::new(Alarm::new(deadline)));
-        Sleep { clock: Arc::clone(&self.clock), alarm }
+        Sleep { clock: Arc::clone(&self.clock), alarm: Arc::new(Alarm::new(deadline)) }
     }
 }
 
@@ -77,7 +76,7 @@ impl hyper::rt::Timer for Timer {
 
     fn reset(&self, sleep: &mut Pin<Box<dyn hyper::rt::Sleep>>, deadline: Instant) {
         match sleep.as_mut().downcast_mut_pin::<Sleep>() {
-            Some(sleep) => sleep.get_mut().reset(deadline),
+            Some(sleep) => sleep.clock.reset(&sleep.alarm, deadline),
             None => *sleep = self.sleep_until(deadline),
         }
     }
@@ -92,17 +91,7 @@ impl fmt::Debug for Timer {
 /// A future that is ready at a point in time; made by a [`Timer`].
 pub struct Sleep {
     clock: Arc<Clock>,
-    /// None: never.
-    alarm: Option<Arc<Alarm>>,
-}
-
-impl Sleep {
-    fn reset(&mut self, deadline: Instant) {
-        match &self.alarm {
-            Some(alarm) => self.clock.reset(alarm, deadline),
-            None => self.alarm = Some(Arc::new(Alarm::new(deadline))),
-        }
-    }
+    alarm: Arc<Alarm>,
 }
 
 impl hyper::rt::Sleep for Sleep {}
@@ -111,26 +100,22 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Some(alarm) = &self.alarm else { return Poll::Pending };
-        if alarm.deadline() <= Instant::now() {
+        if self.alarm.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
             return Poll::Ready(());
         }
-        self.clock.arm(alarm, context.waker());
+        self.clock.arm(&self.alarm, context.waker());
         Poll::Pending
     }
 }
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        if let Some(alarm) = &self.alarm {
-            self.clock.forget(alarm);
-        }
+        self.clock.forget(&self.alarm);
     }
 }
 
 impl fmt::Debug for Sleep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deadline = self.alarm.as_ref().map(|alarm| alarm.deadline());
-        f.debug_struct("Sleep").field("deadline", &deadline).finish_non_exhaustive()
+        f.debug_struct("Sleep").field("deadline", &self.alarm.deadline()).finish_non_exhaustive()
     }
 }
