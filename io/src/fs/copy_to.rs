@@ -36,21 +36,19 @@ impl CopyTarget for File {
     }
 }
 
-impl sealed::Sealed for TcpStream {}
+macro_rules! streams {
+    ($($stream:ident)+) => {$(
+        impl sealed::Sealed for $stream {}
 
-impl CopyTarget for TcpStream {
-    fn fill_from(&self, file: &File) -> io::Result<u64> {
-        send(file, &self.0, || copy(&mut &*file, &mut &*self))
-    }
+        impl CopyTarget for $stream {
+            fn fill_from(&self, file: &File) -> io::Result<u64> {
+                send(file, &self.0, || copy(&mut &*file, &mut &*self))
+            }
+        }
+    )+};
 }
 
-impl sealed::Sealed for UnixStream {}
-
-impl CopyTarget for UnixStream {
-    fn fill_from(&self, file: &File) -> io::Result<u64> {
-        send(file, &self.0, || copy(&mut &*file, &mut &*self))
-    }
-}
+streams!(TcpStream UnixStream);
 
 /// Sends the file into a socket, or lets `otherwise` do it.
 fn send<S: Kind>(
