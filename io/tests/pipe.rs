@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use common::sides::{beside, guarded};
-use common::{everywhere, in_tasks, kind, nap, runtime};
+use common::{everywhere, in_tasks, kind, nap, pattern, runtime};
 use fibra_io::io::{PipeReader, PipeWriter, pipe};
 use fibra_runtime::{Runtime, spawn};
 use folder::Folder;
@@ -227,6 +227,56 @@ fn what_is_no_pipe_is_read_by_its_mode() {
         let (line, reader) = other.join();
         assert_eq!(line, b"typed\n");
         assert!(!SockRef::from(&OwnedFd::from(reader)).nonblocking().unwrap());
+    });
+}
+
+/// The mode is that of all clones, so whichever of them leaves restores it.
+#[test]
+fn a_clone_that_was_not_used_leaves_in_its_own_mode() {
+    everywhere(|| {
+        let (master, slave) = terminal();
+        let mut reader = PipeReader::from(slave);
+        let clone = reader.try_clone().unwrap();
+        let mut keyboard = File::from(master);
+        keyboard.write_all(b"typed\n").unwrap();
+        assert_eq!(reader.read(&mut [0; 64]).unwrap(), 6);
+        drop(reader);
+        assert!(!SockRef::from(&OwnedFd::from(clone)).nonblocking().unwrap());
+    });
+}
+
+/// Nobody can wait for one, and yet it may not be in memory.
+#[test]
+fn plain_files_pass_for_pipes_as_in_std() {
+    everywhere(|| {
+        let folder = Folder::new();
+        let path = folder.file("plain");
+        let bytes = pattern(1 << 20);
+        let mut writer = PipeWriter::from(OwnedFd::from(File::create(&path).unwrap()));
+        let other = writer.try_clone().unwrap();
+        writer.write_all(&bytes[..1000]).unwrap();
+        (&other).write_all(&bytes[1000..]).unwrap();
+        let file = File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        // SAFETY: integers go in. Out of memory with it, if the system is so kind.
+        assert_eq!(unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) }, 0);
+        let mut reader = PipeReader::from(OwnedFd::from(file));
+        let mut first = vec![0; 1000];
+        reader.read_exact(&mut first).unwrap();
+        let mut rest = Vec::new();
+        reader.try_clone().unwrap().read_to_end(&mut rest).unwrap();
+        assert!([first, rest].concat() == bytes);
+        let mut end = std::io::PipeReader::from(reader);
+        assert_eq!(end.read(&mut [0]).unwrap(), 0);
+    });
+}
+
+#[test]
+fn devices_pass_for_pipes_as_in_std() {
+    everywhere(|| {
+        let open = || OwnedFd::from(File::options().read(true).write(true).open("/dev/null").unwrap());
+        assert_eq!(PipeReader::from(open()).read(&mut [0]).unwrap(), 0);
+        assert_eq!(PipeWriter::from(open()).write(b"nothing").unwrap(), 7);
     });
 }
 

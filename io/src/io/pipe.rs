@@ -6,14 +6,17 @@ use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use socket2::SockRef;
 
+use crate::channel::Channel;
 use crate::convert::{Wraps, reads, writes};
 use crate::descriptor::Descriptor;
 use crate::op::Attempt;
 use crate::readiness::Direction;
+use crate::sys::file::is_endless;
 use crate::sys::pipe::{self as call, Nowait};
 
 /// Makes an anonymous pipe: [`std::io::pipe`], for tasks.
@@ -42,18 +45,20 @@ use crate::sys::pipe::{self as call, Nowait};
 /// ```
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
-    Ok((PipeReader(PipeEnd::new(reader, false)), PipeWriter(PipeEnd::new(writer, false))))
+    Ok((PipeReader(PipeEnd::fresh(reader)), PipeWriter(PipeEnd::fresh(writer))))
 }
 
 /// Is the end of a pipe that is read from: [`std::io::PipeReader`], for tasks.
 ///
 /// Reading puts the task to sleep, never the thread; in a plain thread it blocks it. Any number of tasks may read at once,
-/// through `&PipeReader` or a clone; they compete.
+/// through `&PipeReader` or a clone; they compete. What a descriptor has made one of that is no pipe works as in std: a terminal is
+/// waited for, a plain file read as a [`File`](crate::fs::File) is.
 ///
 /// # Differences from std
 ///
 /// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
-/// once it has been used, until it leaves for std. A process that shares it then sees `WouldBlock`.
+/// once it has been used, until it leaves for std. A process that shares it then sees `WouldBlock`; so does std, if another
+/// handle of the same end goes on here.
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
 /// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
@@ -103,26 +108,27 @@ impl From<PipeWriter> for Stdio {
     }
 }
 
-/// Either end. A read that fills a part of its buffer proves nothing, since a pipe may keep packets; the system is always
-/// asked.
-pub(crate) struct PipeEnd<S: AsFd> {
-    io: Descriptor<S>,
-    /// True once a call was refused for its flag: from then on the mode is set before each, since clones share it.
-    by_mode: AtomicBool,
+/// Either end; or the plain file that somebody has made std's type of, with which std works.
+pub(crate) enum PipeEnd<S: AsFd> {
+    Pipe(Pipe<S>),
+    /// It is always ready for what it can do, so that no reactor takes it; but it may block for as long as a disk does.
+    Plain(Channel<S>),
 }
 
 impl<S: AsFd> PipeEnd<S> {
-    fn new(inner: S, nonblocking: bool) -> PipeEnd<S> {
-        PipeEnd { io: Descriptor::new(inner, nonblocking), by_mode: AtomicBool::new(false) }
+    fn fresh(inner: S) -> PipeEnd<S> {
+        PipeEnd::Pipe(Pipe { io: Descriptor::new(inner, false), by_mode: Arc::default() })
     }
 
     fn try_clone(&self) -> io::Result<PipeEnd<S>>
     where
         S: From<OwnedFd>,
     {
-        let clone = S::from(self.io.fd().try_clone_to_owned()?);
-        let by_mode = AtomicBool::new(self.is_by_mode());
-        Ok(PipeEnd { io: Descriptor::new(clone, self.io.is_nonblocking()), by_mode })
+        let clone = S::from(self.expose().as_fd().try_clone_to_owned()?);
+        Ok(match self {
+            PipeEnd::Pipe(pipe) => PipeEnd::Pipe(pipe.with_clone(clone)),
+            PipeEnd::Plain(file) => PipeEnd::Plain(file.with_clone(clone)),
+        })
     }
 
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
@@ -130,8 +136,12 @@ impl<S: AsFd> PipeEnd<S> {
     }
 
     pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let mut read = |fd: BorrowedFd<'_>, nowait| call::read_vectored(fd, bufs, nowait);
-        self.io.run(Direction::Read, || None, || self.attempt(&mut read))
+        match self {
+            PipeEnd::Pipe(pipe) => {
+                pipe.run(Direction::Read, |fd, nowait| call::read_vectored(fd, bufs, nowait))
+            }
+            PipeEnd::Plain(file) => file.read(bufs),
+        }
     }
 
     pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
@@ -139,8 +149,67 @@ impl<S: AsFd> PipeEnd<S> {
     }
 
     pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        let mut write = |fd: BorrowedFd<'_>, nowait| call::write_vectored(fd, bufs, nowait);
-        self.io.run(Direction::Write, || None, || self.attempt(&mut write))
+        match self {
+            PipeEnd::Pipe(pipe) => {
+                pipe.run(Direction::Write, |fd, nowait| call::write_vectored(fd, bufs, nowait))
+            }
+            PipeEnd::Plain(file) => file.write(bufs),
+        }
+    }
+}
+
+impl<S: AsFd> Wraps<S> for PipeEnd<S> {
+    /// The mode that std would obey is read from it.
+    fn adopt(inner: S) -> PipeEnd<S> {
+        if !is_endless(inner.as_fd()) {
+            return PipeEnd::Plain(Channel::new(inner));
+        }
+        let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
+        PipeEnd::Pipe(Pipe { io: Descriptor::new(inner, nonblocking), by_mode: Arc::default() })
+    }
+
+    fn into_std(self) -> S {
+        match self {
+            PipeEnd::Pipe(pipe) => pipe.into_std(),
+            PipeEnd::Plain(file) => file.into_inner(),
+        }
+    }
+
+    fn expose(&self) -> &S {
+        match self {
+            PipeEnd::Pipe(pipe) => pipe.io.inner(),
+            PipeEnd::Plain(file) => file.inner(),
+        }
+    }
+}
+
+impl<S: AsFd + fmt::Debug> fmt::Debug for PipeEnd<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.expose().fmt(f)
+    }
+}
+
+/// What can be waited for. A read that fills a part of its buffer proves nothing, since a pipe may keep packets; the system is
+/// always asked.
+pub(crate) struct Pipe<S: AsFd> {
+    io: Descriptor<S>,
+    /// True once a call was refused for its flag: from then on the mode is set before each. Clones have it in common, as the
+    /// mode: whichever leaves for std restores that.
+    by_mode: Arc<AtomicBool>,
+}
+
+impl<S: AsFd> Pipe<S> {
+    fn with_clone(&self, clone: S) -> Pipe<S> {
+        Pipe { io: Descriptor::new(clone, self.io.is_nonblocking()), by_mode: Arc::clone(&self.by_mode) }
+    }
+
+    /// Runs a transfer until it moves something, and waits in between.
+    fn run(
+        &self,
+        direction: Direction,
+        mut transfer: impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        self.io.run(direction, || None, || self.attempt(&mut transfer))
     }
 
     /// One transfer that does not wait.
@@ -163,14 +232,6 @@ impl<S: AsFd> PipeEnd<S> {
         // Relaxed: who misses that it was set finds out by itself.
         Nowait::BEST == Nowait::Mode || self.by_mode.load(Ordering::Relaxed)
     }
-}
-
-impl<S: AsFd> Wraps<S> for PipeEnd<S> {
-    /// The mode that std would obey is read from it.
-    fn adopt(inner: S) -> PipeEnd<S> {
-        let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
-        PipeEnd::new(inner, nonblocking)
-    }
 
     fn into_std(self) -> S {
         if self.is_by_mode() {
@@ -178,15 +239,5 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
             let _ = SockRef::from(self.io.inner()).set_nonblocking(self.io.is_nonblocking());
         }
         self.io.into_inner()
-    }
-
-    fn expose(&self) -> &S {
-        self.io.inner()
-    }
-}
-
-impl<S: AsFd + fmt::Debug> fmt::Debug for PipeEnd<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.io.fmt(f)
     }
 }
