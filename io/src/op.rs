@@ -35,7 +35,7 @@ use crate::sys;
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
 /// How long a wait to write relies on being told, where there is something that nobody tells.
-const RECHECK: Duration = Duration::from_millis(250);
+pub(crate) const RECHECK: Duration = Duration::from_millis(250);
 
 /// What a system call achieved.
 pub(crate) enum Attempt<T> {

@@ -17,14 +17,14 @@ use fibra_runtime::driver;
 
 use super::watch::Watch;
 use crate::descriptor::Descriptor;
-use crate::net::TcpStream;
 use crate::net::socket::{self as net, Kind};
+use crate::net::{TcpStream, UnixStream};
 use crate::op::Attempt;
 use crate::reactor::Handle;
 use crate::readiness::{Direction, Edge};
 use crate::sys;
 
-/// Is a socket that [`Async`] can poll: [`TcpStream`].
+/// Is a socket that [`Async`] can poll: [`TcpStream`] or [`UnixStream`].
 pub trait Socket: Sealed {}
 
 /// Keeps the trait ours.
@@ -36,14 +36,23 @@ pub trait Sealed {
     fn inner(&self) -> &net::Socket<Self::Inner>;
 }
 
-impl Socket for TcpStream {}
+macro_rules! sockets {
+    ($($ours:ty: $std:ty,)+) => {$(
+        impl Socket for $ours {}
 
-impl Sealed for TcpStream {
-    type Inner = std::net::TcpStream;
+        impl Sealed for $ours {
+            type Inner = $std;
 
-    fn inner(&self) -> &net::Socket<Self::Inner> {
-        &self.0
-    }
+            fn inner(&self) -> &net::Socket<Self::Inner> {
+                &self.0
+            }
+        }
+    )+};
+}
+
+sockets! {
+    TcpStream: std::net::TcpStream,
+    UnixStream: std::os::unix::net::UnixStream,
 }
 
 /// A socket of ours with the traits of crates that are written for `async`: `AsyncRead` and `AsyncWrite` of tokio and of
@@ -58,6 +67,9 @@ impl Sealed for TcpStream {
 /// though. In a task it is that of the task's worker; elsewhere it is the one where the socket has waited before, or that of
 /// the worker on which the `Async` was made. If there is none, or its runtime has ended, polls that would have to wait fail
 /// with [`Unsupported`](io::ErrorKind::Unsupported).
+///
+/// The system tells no poller that a full `UnixStream` was shut down. So a poll that has to wait to write into one is woken by a
+/// timer as well, four times a second, of the runtime on which it waits, or else of the one on which the `Async` was made.
 ///
 /// # Differences from the socket
 /// Timeouts and `set_nonblocking` mean nothing here. A poll is no cancellation point; the
@@ -103,7 +115,8 @@ pub struct Async<S> {
 impl<S: Socket> Async<S> {
     /// Takes a socket.
     pub fn new(socket: S) -> Async<S> {
-        let (reads, writes) = (Watch::new(Direction::Read), Watch::new(Direction::Write));
+        let rechecks = socket.inner().io().rechecks_writes();
+        let (reads, writes) = (Watch::new(Direction::Read), Watch::new(Direction::Write).recheck(rechecks));
         Async { reads, writes, origin: driver::current::<Handle>(), socket }
     }
 
@@ -189,8 +202,10 @@ fn poll<S: Socket>(
         return Poll::Pending;
     }
     let io = socket.inner().io();
+    watch.begin(io.source());
     loop {
         if let Some(outcome) = io.attempt(watch.direction(), &mut || call(io.fd())) {
+            watch.end();
             return Poll::Ready(outcome);
         }
         if let Err(error) = attach(io, origin) {

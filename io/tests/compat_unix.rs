@@ -1,0 +1,229 @@
+//! Promises of our Unix sockets as sockets of tokio, of futures-rs and of hyper.
+
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod common;
+
+use std::convert::Infallible;
+use std::io::ErrorKind;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+
+use common::sides::{beside, guarded};
+use common::{in_tasks, kind, nap, pattern, runtime, until};
+use fibra_io::compat::Async;
+use fibra_io::net::UnixStream;
+use fibra_runtime::block_on;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+
+/// More than the sockets keep.
+const MUCH: usize = 4 << 20;
+
+#[test]
+fn the_traits_of_tokio_carry_megabytes_both_ways_at_once() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    in_tasks(|| {
+        let (client, server) = UnixStream::pair().unwrap();
+        let echo = beside(move || {
+            block_on(async {
+                let (mut reads, mut writes) = tokio::io::split(Async::new(server));
+                tokio::io::copy(&mut reads, &mut writes).await.unwrap();
+                writes.shutdown().await.unwrap();
+            });
+        });
+        let (mut reads, mut writes) = tokio::io::split(Async::new(client));
+        let sender = beside(move || {
+            block_on(async {
+                writes.write_all(&pattern(MUCH)).await.unwrap();
+                writes.shutdown().await.unwrap();
+            });
+        });
+        let mut back = Vec::new();
+        block_on(reads.read_to_end(&mut back)).unwrap();
+        assert!(back == pattern(MUCH), "{} bytes came back, or others", back.len());
+        sender.join();
+        echo.join();
+    });
+}
+
+#[test]
+fn the_traits_of_futures_carry_megabytes_both_ways_at_once() {
+    use futures_util::io::{AsyncReadExt, AsyncWriteExt};
+    in_tasks(|| {
+        let (client, server) = UnixStream::pair().unwrap();
+        let echo = beside(move || {
+            block_on(async {
+                let (reads, mut writes) = Async::new(server).split();
+                futures_util::io::copy(reads, &mut writes).await.unwrap();
+                writes.close().await.unwrap();
+            });
+        });
+        let (mut reads, mut writes) = Async::new(client).split();
+        let mut back = Vec::new();
+        block_on(async {
+            let bytes = pattern(MUCH);
+            let sending = async {
+                writes.write_all(&bytes).await.unwrap();
+                writes.close().await.unwrap();
+            };
+            let (_, read) = futures_util::future::join(sending, reads.read_to_end(&mut back)).await;
+            read.unwrap();
+        });
+        assert!(back == pattern(MUCH), "{} bytes came back, or others", back.len());
+        echo.join();
+    });
+}
+
+#[test]
+fn a_client_and_a_server_of_hyper_exchange_large_bodies() {
+    async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+        let body = request.into_body().collect().await.expect("a whole body").to_bytes();
+        Ok(Response::new(Full::new(body)))
+    }
+    in_tasks(|| {
+        let (client, server) = UnixStream::pair().unwrap();
+        let server = beside(move || {
+            let builder = hyper::server::conn::http1::Builder::new();
+            block_on(builder.serve_connection(Async::new(server), service_fn(echo))).unwrap();
+        });
+        block_on(async {
+            let (mut sender, connection) =
+                hyper::client::conn::http1::handshake(Async::new(client)).await.unwrap();
+            let driver = fibra_runtime::spawn(move || block_on(connection));
+            for _ in 0..3 {
+                sender.ready().await.unwrap();
+                let body = Full::new(Bytes::from(pattern(MUCH)));
+                let answer = sender.send_request(Request::post("/").body(body).unwrap());
+                let bytes = answer.await.unwrap().into_body().collect().await.unwrap().to_bytes();
+                assert!(bytes == pattern(MUCH));
+            }
+            drop(sender);
+            driver.await.unwrap().unwrap();
+        });
+        server.join();
+    });
+}
+
+/// Writes until somebody has ended that, and gives the error.
+async fn write_on(stream: &mut Async<UnixStream>) -> ErrorKind {
+    use futures_util::io::AsyncWriteExt;
+    kind(stream.write_all(&pattern(MUCH)).await)
+}
+
+async fn write_on_as_tokio(stream: &mut Async<UnixStream>) -> ErrorKind {
+    use tokio::io::AsyncWriteExt;
+    kind(stream.write_all(&pattern(MUCH)).await)
+}
+
+async fn write_on_as_hyper(stream: &mut Async<UnixStream>) -> ErrorKind {
+    use hyper::rt::Write;
+    kind(loop {
+        let writing =
+            std::future::poll_fn(|context| Pin::new(&mut *stream).poll_write(context, &[7; 64 * 1024]));
+        if let Err(error) = writing.await {
+            break Err::<(), _>(error);
+        }
+    })
+}
+
+/// The system tells nobody who polls.
+#[test]
+fn a_writer_into_a_full_socket_hears_that_it_was_shut_down() {
+    in_tasks(|| {
+        for world in 0..3 {
+            for is_own in [true, false] {
+                let (stream, other) = UnixStream::pair().unwrap();
+                let clone = stream.try_clone().unwrap();
+                let mut stream = Async::new(stream);
+                let writer = beside(move || match world {
+                    0 => block_on(write_on(&mut stream)),
+                    1 => block_on(write_on_as_tokio(&mut stream)),
+                    _ => block_on(write_on_as_hyper(&mut stream)),
+                });
+                nap(5);
+                match is_own {
+                    true => clone.shutdown(Shutdown::Write).unwrap(),
+                    false => other.shutdown(Shutdown::Read).unwrap(),
+                }
+                assert_eq!(writer.join(), ErrorKind::BrokenPipe);
+            }
+        }
+    });
+}
+
+#[test]
+fn so_does_one_that_is_polled_by_an_executor_of_others() {
+    guarded(|| {
+        let runtime = runtime(1);
+        let (mut stream, other) = runtime.run(|| {
+            let (stream, other) = UnixStream::pair().unwrap();
+            (Async::new(stream), other)
+        });
+        let writer = thread::spawn(move || futures_executor::block_on(write_on(&mut stream)));
+        nap(5);
+        other.shutdown(Shutdown::Read).unwrap();
+        assert_eq!(writer.join().unwrap(), ErrorKind::BrokenPipe);
+    });
+}
+
+#[test]
+fn so_does_one_whose_first_runtime_has_ended() {
+    guarded(|| {
+        let first = runtime(1);
+        let (mut stream, other) = first.run(|| {
+            let (stream, other) = UnixStream::pair().unwrap();
+            (Async::new(stream), other)
+        });
+        let waits = first.spawn(move || {
+            let waiting = fibra_runtime::timeout(std::time::Duration::from_millis(5), || {
+                block_on(write_on(&mut stream))
+            });
+            assert!(waiting.is_err());
+            stream
+        });
+        let mut stream = waits.join().unwrap();
+        drop(first);
+        let second = runtime(1);
+        let writer = second.spawn(move || block_on(write_on(&mut stream)));
+        nap(5);
+        other.shutdown(Shutdown::Read).unwrap();
+        assert_eq!(writer.join().unwrap(), ErrorKind::BrokenPipe);
+    });
+}
+
+/// A waker that counts.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_writer_is_woken_to_look_again_until_it_is_dropped() {
+    use futures_io::AsyncWrite;
+    in_tasks(|| {
+        let (stream, _other) = UnixStream::pair().unwrap();
+        let mut stream = Async::new(stream);
+        let count = Arc::new(Count::default());
+        let write = |stream: &mut Async<UnixStream>| {
+            let waker = Waker::from(Arc::clone(&count));
+            Pin::new(stream).poll_write(&mut Context::from_waker(&waker), &[7; 64 * 1024])
+        };
+        while write(&mut stream).is_ready() {}
+        for times in 1..4 {
+            until(|| count.0.load(Ordering::SeqCst) == times);
+            assert!(write(&mut stream).is_pending(), "it waits on");
+        }
+        drop(stream);
+        assert_eq!(Arc::strong_count(&count), 1);
+    });
+}
