@@ -6,7 +6,6 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
 use common::{everywhere, in_tasks, kind, runtime, until};
+use fibra_io::os::unix::process::{CommandExt, ExitStatusExt};
 use fibra_io::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use fibra_runtime::{Runtime, timeout, yield_now};
 
@@ -426,6 +426,28 @@ fn a_command_is_described_as_with_std() {
         assert!(renamed.unwrap().status.success());
         let grouped = shell("kill -0 -$$").process_group(0).status().unwrap();
         assert!(grouped.success(), "a group of its own");
+    });
+}
+
+#[test]
+fn the_trait_for_unix_describes_a_child_as_the_type_does() {
+    fn describe<C: CommandExt>(command: &mut C) {
+        command.arg0("another").process_group(0);
+        // SAFETY: a signal handler may call this.
+        unsafe {
+            command.pre_exec(|| {
+                libc::umask(0o027);
+                Ok(())
+            });
+        }
+    }
+    everywhere(|| {
+        let mut command = shell("kill -0 -$$ && umask");
+        describe(&mut command);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "a group of its own");
+        assert_eq!(output.stdout, b"0027\n");
+        assert_eq!(shell("kill -9 $$").status().unwrap().signal(), Some(libc::SIGKILL));
     });
 }
 

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use common::sides::{Side, beside, guarded};
 use common::{nap, runtime, until};
-use fibra_io::io::{stderr, stdin, stdout};
+use fibra_io::io::{IsTerminal, stderr, stdin, stdout};
+use fibra_io::process;
 use fibra_runtime::{spawn, timeout};
 
 /// What the process is to do, and with how many workers; none is a plain thread.
@@ -92,6 +93,7 @@ fn the_actor() {
         "queue" => queue,
         "talker" => talker,
         "chorus" => chorus,
+        "parent" => parent,
         _ => unreachable!("no such role"),
     };
     writeln!(stdout(), "\n{BEGIN}").unwrap();
@@ -183,6 +185,32 @@ fn chorus() {
         })
         .collect();
     singers.into_iter().for_each(Side::join);
+}
+
+/// Has children that write where it does, and says what is a terminal.
+fn parent() {
+    let child = |text: &str, output: Stdio| {
+        let mut echo = process::Command::new("sh");
+        assert!(echo.args(["-c", text]).stdout(output).status().unwrap().success());
+    };
+    child("echo into the output", stdout().into());
+    child("echo into the errors", stderr().into());
+    let terminals = (stdin().is_terminal(), IsTerminal::is_terminal(&stdin().lock()), stderr().is_terminal());
+    writeln!(stdout(), "{terminals:?}").unwrap();
+}
+
+#[test]
+fn children_write_into_the_streams_of_their_parent() {
+    guarded(|| {
+        for workers in 0..3 {
+            let (_typist, input) = terminal();
+            let (mut actor, mut output) = Actor::start("parent", workers, input);
+            assert_eq!(line(&mut output), "into the output");
+            assert_eq!(line(&mut output), "(true, true, false)");
+            assert_eq!(line(&mut actor.errors()), "into the errors");
+            actor.ends();
+        }
+    });
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{FileType, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, DirEntryExt};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -77,6 +78,10 @@ impl Iterator for ReadDir {
         self.fetched.pop_front()
     }
 }
+
+// As std's: entries are taken whole.
+impl UnwindSafe for ReadDir {}
+impl RefUnwindSafe for ReadDir {}
 
 impl fmt::Debug for ReadDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,6 +11,7 @@
 //! | [`duplex`](fn@duplex) | two ends of a connection in memory |
 //! | [`stdin`](fn@stdin), [`stdout`], [`stderr`] | the standard streams, for tasks |
 //! | [`pipe`](fn@pipe) | the two ends of an anonymous pipe |
+//! | [`IsTerminal`] | whether something is a terminal |
 
 mod bidirectional;
 mod copy;
@@ -18,11 +19,12 @@ mod duplex;
 mod output;
 mod pipe;
 mod stdin;
+mod terminal;
 
 pub use std::io::{
     BufRead, BufReader, BufWriter, Bytes, Chain, Cursor, Empty, Error, ErrorKind, IntoInnerError, IoSlice,
-    IoSliceMut, LineWriter, Lines, Read, Repeat, Result, Seek, SeekFrom, Sink, Split, Take, Write, empty,
-    prelude, read_to_string, repeat, sink,
+    IoSliceMut, LineWriter, Lines, Read, Repeat, Result, Seek, SeekFrom, Sink, Split, Take, Write,
+    WriterPanicked, empty, prelude, read_to_string, repeat, sink,
 };
 
 pub use self::bidirectional::{HalfClose, copy_bidirectional};
@@ -34,3 +36,4 @@ pub use self::output::{
 pub(crate) use self::pipe::PipeEnd;
 pub use self::pipe::{PipeReader, PipeWriter, pipe};
 pub use self::stdin::{Stdin, StdinLock, stdin};
+pub use self::terminal::IsTerminal;

@@ -8,6 +8,8 @@ use std::io::{self, IoSlice, IsTerminal, Write};
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::process::Stdio;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use fibra_runtime::wait;
@@ -277,6 +279,24 @@ impl<S: Standard> AsRawFd for StandardLock<'_, S> {
         self.as_fd().as_raw_fd()
     }
 }
+
+impl From<Stdout> for Stdio {
+    /// For a child that writes to the standard output, whichever of its streams this is.
+    fn from(_: Stdout) -> Stdio {
+        io::stdout().into()
+    }
+}
+
+impl From<Stderr> for Stdio {
+    /// For a child that writes to the standard error, whichever of its streams this is.
+    fn from(_: Stderr) -> Stdio {
+        io::stderr().into()
+    }
+}
+
+// As std's. Nothing is kept between two calls.
+impl<S: Standard> UnwindSafe for StandardLock<'_, S> {}
+impl<S: Standard> RefUnwindSafe for StandardLock<'_, S> {}
 
 impl<S> fmt::Debug for StandardStream<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::io::{self, BufRead, ErrorKind, IoSliceMut, IsTerminal, Lines, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::bell::Bell;
@@ -311,6 +312,10 @@ impl Drop for StdinLock<'_> {
         self.input.returned.ring(Direction::Read);
     }
 }
+
+// As std's: an operation that is cut short has taken nothing.
+impl UnwindSafe for StdinLock<'_> {}
+impl RefUnwindSafe for StdinLock<'_> {}
 
 impl fmt::Debug for StdinLock<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

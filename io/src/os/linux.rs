@@ -1,5 +1,8 @@
 //! What only Linux and Android have.
 
+#[cfg(target_os = "linux")]
+pub use std::os::linux::fs;
+
 /// Additions to [`net`](crate::net).
 pub mod net {
     use std::io;

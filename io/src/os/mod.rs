@@ -5,3 +5,5 @@ pub mod linux;
 
 #[cfg(unix)]
 pub mod unix;
+
+pub use std::os::fd;

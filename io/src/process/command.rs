@@ -14,7 +14,8 @@ use super::Child;
 /// # Differences from std
 ///
 /// * [`kill_on_drop`](Command::kill_on_drop) is ours.
-/// * The methods that std has in its extension trait for Unix are methods of the type.
+/// * The methods that std has in its extension trait for Unix are methods of the type; the trait is there as well
+///   ([`CommandExt`](crate::os::unix::process::CommandExt)).
 ///
 /// # Examples
 ///

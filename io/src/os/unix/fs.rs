@@ -49,3 +49,12 @@ pub fn fchown<F: AsFd>(fd: F, uid: Option<u32>, gid: Option<u32>) -> io::Result<
 pub fn lchown<P: AsRef<Path>>(dir: P, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     with_path(dir, |dir| std::os::unix::fs::lchown(dir, uid, gid))
 }
+
+/// Changes the root directory of this process, for all of its threads.
+///
+/// # Errors
+///
+/// As [`std::os::unix::fs::chroot`].
+pub fn chroot<P: AsRef<Path>>(dir: P) -> io::Result<()> {
+    with_path(dir, |dir| std::os::unix::fs::chroot(dir))
+}
