@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::sides::guarded;
-use common::{nap, runtime, until};
+use common::{nap, runtime, until, with_full_pool};
 use fibra_io::fs::File;
 use fibra_runtime::{Runtime, spawn, spawn_blocking, task, unblock};
 use folder::Folder;
@@ -138,5 +138,20 @@ fn what_is_queued_behind_such_a_call_comes_to_its_end_all_the_same() {
         assert!(said.load(Ordering::SeqCst));
         assert!(queued.join().unwrap_err().is_cancelled());
         release(&path);
+    });
+}
+
+#[test]
+fn an_open_that_was_left_before_it_began_is_not_made() {
+    with_full_pool(|free, taker| {
+        let folder = Folder::new();
+        let path = fifo(&folder);
+        let opener = spawn(|| File::open(path).map(drop));
+        fibra_runtime::yield_now();
+        opener.cancel();
+        assert!(opener.join().unwrap_err().is_cancelled());
+        drop(free);
+        taker.join().unwrap();
+        assert_eq!(unblock(|| 7), 7, "the only thread is free");
     });
 }

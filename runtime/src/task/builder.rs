@@ -523,7 +523,7 @@ where
 
 /// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the runtime does not wait for it:
 /// for calls of the system that may never end. For this library alone: such a call runs no code of users, which might count on
-/// being waited for, and inherits nothing of theirs.
+/// being waited for, and inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
 ///
 /// # Panics
 /// Off a runtime.

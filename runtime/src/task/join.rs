@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::join_state::{Detaching, Join, Joiner};
-use super::{Task, TaskRef, raw};
+use super::{Nature, Task, TaskRef, raw};
 use crate::current;
 use crate::time;
 use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -268,6 +268,10 @@ impl<T> Drop for JoinHandle<T> {
         let join = &task.header().join;
         // Dropped at last: it is code of others, which may panic.
         let _waker = join.withdraw_waker();
+        // A call that nobody wants any more need not begin.
+        if task.header().nature == Nature::Call {
+            task.header().set_cancelled();
+        }
         if join.detach() == Detaching::Done {
             // SAFETY: the task is done and nobody took its result, so it is the handle's.
             unsafe { (task.header().vtable.drop_output)(task) }
