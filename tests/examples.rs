@@ -419,6 +419,9 @@ fn chat_passes_on_what_is_said_tells_who_lags_and_ends_on_ctrl_c() {
 
     let mut slow = Guest::enters(address, "slow");
     assert_eq!(anna.hears(), "* slow comes");
+    // He listens by then: his own coming is none of what he misses.
+    anna.says("hello, slow");
+    assert_eq!(slow.hears(), "anna: hello, slow");
     let long = "x".repeat(1000);
     (0..FLOOD).for_each(|_| anna.says(&long));
     anna.says("that was it");
