@@ -350,6 +350,18 @@ fn hyper_server_answers() {
     ends(&mut again);
 }
 
+#[test]
+#[cfg(feature = "store-examples")]
+fn redis_talks_to_resp_server() {
+    let server = Server::start("resp_server");
+    let text = prints("redis", &[server.address()]);
+    assert!(
+        text.contains("GET: bulk-string('\"hello\"')\nTTL: int(60)\nINCR: Server error: `ERR: value"),
+        "{text}"
+    );
+    assert!(text.ends_with("8 tasks have counted to 8000\n"), "{text}");
+}
+
 /// One who talks in the chat room.
 struct Guest(BufReader<TcpStream>);
 

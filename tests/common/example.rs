@@ -47,8 +47,13 @@ fn build(name: &str, folder: &Path) {
         other => other,
     };
     cargo.args(["--profile", profile]);
-    if cfg!(feature = "compat-examples") {
-        cargo.args(["--features", "compat-examples"]);
+    for (feature, is_on) in [
+        ("compat-examples", cfg!(feature = "compat-examples")),
+        ("store-examples", cfg!(feature = "store-examples")),
+    ] {
+        if is_on {
+            cargo.args(["--features", feature]);
+        }
     }
     let parent = folder.parent().expect("a profile's folder lies in a target directory");
     // With `--target` the triple stands between the two; only the directory itself has this file.
