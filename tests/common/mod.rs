@@ -4,6 +4,7 @@
 pub(crate) mod client;
 pub(crate) mod example;
 pub(crate) mod http;
+pub(crate) mod resp;
 pub(crate) mod server;
 
 use std::thread;
