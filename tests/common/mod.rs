@@ -2,6 +2,7 @@
 #![expect(dead_code, reason = "each test binary uses a part of this")]
 
 pub(crate) mod client;
+pub(crate) mod corpus;
 pub(crate) mod example;
 pub(crate) mod http;
 pub(crate) mod resp;

@@ -28,6 +28,13 @@ impl Server {
         Server::launch(example::example(name).env("PATIENCE_MS", millis.to_string()))
     }
 
+    /// The same; its standard error goes to the caller.
+    pub(crate) fn with_errors(name: &str, millis: u64) -> (Server, ChildStderr) {
+        let mut program = example::example(name);
+        program.env("PATIENCE_MS", millis.to_string());
+        Server::launch_with_errors(&mut program)
+    }
+
     /// Starts `echo_server` with so many workers.
     pub(crate) fn with_workers(workers: usize) -> Server {
         Server::launch(example::example("echo_server").env("FIBRA_WORKERS", workers.to_string()))
@@ -38,9 +45,7 @@ impl Server {
         let mut shell = Command::new("sh");
         shell.args(["-c", "ulimit -n \"$0\"; exec \"$@\""]).arg(limit.to_string());
         shell.arg(example::path("echo_server")).env("FIBRA_WORKERS", workers.to_string());
-        let mut server = Server::launch(shell.stderr(Stdio::piped()));
-        let stderr = server.process.stderr.take().expect("a piped error output");
-        (server, stderr)
+        Server::launch_with_errors(&mut shell)
     }
 
     /// Starts the example `tcp_proxy` before another server.
@@ -60,6 +65,12 @@ impl Server {
         self.stdout.read_to_string(&mut text).expect("text");
         assert!(self.process.wait().expect("the server was started").success(), "{text}");
         text
+    }
+
+    fn launch_with_errors(program: &mut Command) -> (Server, ChildStderr) {
+        let mut server = Server::launch(program.stderr(Stdio::piped()));
+        let stderr = server.process.stderr.take().expect("a piped error output");
+        (server, stderr)
     }
 
     fn launch(program: &mut Command) -> Server {
