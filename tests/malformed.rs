@@ -6,7 +6,7 @@ mod parse;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::process::ChildStderr;
+use std::thread::{self, JoinHandle};
 
 use common::corpus::{File, Mutator, files};
 use common::server::Server;
@@ -123,7 +123,8 @@ fn the_parser_of_resp_survives_what_is_changed_at_random() {
 /// A server among the examples, and what it speaks.
 struct Speaker {
     server: Server,
-    stderr: ChildStderr,
+    /// Reads what it says until it ends.
+    complaints: JoinHandle<String>,
     serves: fn(&Server),
     /// Whether a text ends with a refusal.
     refuses: fn(&str) -> bool,
@@ -133,10 +134,10 @@ struct Speaker {
 
 impl Speaker {
     fn of_resp() -> Speaker {
-        let (server, stderr) = Server::with_errors("resp_server", PATIENCE);
+        let (server, complaints) = Speaker::start("resp_server");
         Speaker {
             server,
-            stderr,
+            complaints,
             serves: |server| assert_eq!(resp::ask(&mut server.connect(), &["PING"]), b"+PONG\r\n"),
             refuses: |text| text.lines().last().is_some_and(|line| line.starts_with("-ERR Protocol error: ")),
             answers: |text| text.is_empty() || text.starts_with(['+', '-', ':', '$', '*']),
@@ -144,10 +145,10 @@ impl Speaker {
     }
 
     fn of_http() -> Speaker {
-        let (server, stderr) = Server::with_errors("http_server", PATIENCE);
+        let (server, complaints) = Speaker::start("http_server");
         Speaker {
             server,
-            stderr,
+            complaints,
             serves: |server| {
                 let mut stream = server.connect();
                 stream.write_all(b"GET /plaintext HTTP/1.1\r\n\r\n").expect("sent");
@@ -160,6 +161,16 @@ impl Speaker {
             },
             answers: |text| text.is_empty() || text.starts_with("HTTP/1.1 "),
         }
+    }
+
+    fn start(name: &str) -> (Server, JoinHandle<String>) {
+        let (server, mut stderr) = Server::with_errors(name, PATIENCE);
+        let complaints = thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).expect("text");
+            text
+        });
+        (server, complaints)
     }
 
     /// A connection on which so much was sent, if it was not closed before.
@@ -208,11 +219,8 @@ impl Speaker {
 
     /// Ends it; a task of it that has panicked has said so.
     fn has_not_panicked(self) {
-        let Speaker { server, mut stderr, .. } = self;
-        drop(server);
-        let mut text = String::new();
-        stderr.read_to_string(&mut text).expect("text");
-        assert_eq!(text, "");
+        drop(self.server);
+        assert_eq!(self.complaints.join().expect("no panic here either"), "");
     }
 }
 
