@@ -1,7 +1,7 @@
 //! The requests of RESP, taken apart as their bytes come: arrays of byte strings, and lines as people type them.
 //!
-//! Each byte is looked at once, however small the pieces are that it comes in; only the line that has not ended is searched
-//! again. What is kept of a request is no more than has come of it, whatever lengths it announces.
+//! What was taken apart is not looked at again, but for one line, however small the pieces are that the bytes come in. What is
+//! kept of a request is in proportion to what has come of it, whatever lengths it announces.
 
 use std::error::Error;
 use std::fmt;
@@ -77,12 +77,9 @@ impl Input {
         Ok(Some(Request { bytes: &self.bytes[self.begin..], arguments: &self.arguments }))
     }
 
-    /// True while a part of a request is there.
+    /// True if a part of a request is there, once `next` has found no more that are complete.
     pub(crate) fn is_begun(&self) -> bool {
-        match self.missing {
-            Some(0) => self.begin + self.at < self.filled,
-            _ => self.begin < self.filled,
-        }
+        self.begin < self.filled
     }
 
     /// Moves on behind the request that was taken last.
