@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 cargo clippy -p fibra --all-targets --features store-examples -- -D warnings
 cargo test -p fibra --features store-examples --test examples redis
-cargo build --release --features store-examples --example redis --example postgres --example resp_server
+cargo build --features store-examples --example redis --example postgres --example resp_server
 
 room=$(mktemp -d) started=()
 cleanup() {
@@ -34,12 +34,12 @@ with_redis() {
     free_port
     start redis-server --port "$port" --bind 127.0.0.1 --save '' --dir "$room"
     comes redis-cli -p "$port" ping
-    target/release/examples/redis "127.0.0.1:$port"
+    target/debug/examples/redis "127.0.0.1:$port"
 
-    start target/release/examples/resp_server 127.0.0.1:0
+    start target/debug/examples/resp_server 127.0.0.1:0
     comes grep -q 'listening on' "$room/log"
     port=$(sed -n 's/^listening on .*://p' "$room/log")
-    target/release/examples/redis "127.0.0.1:$port"
+    target/debug/examples/redis "127.0.0.1:$port"
     ask() { redis-cli -p "$port" "$@"; }
     is "$(ask set n 41 ex 100)" OK
     is "$(ask incr n)" 42
@@ -64,7 +64,7 @@ with_postgres() {
     "${humbly[@]}" initdb -D "$room/data" -U fibra --pwfile="$room/password" -A scram-sha-256 --no-sync >>"$room/log"
     start "${humbly[@]}" postgres -D "$room/data" -p "$port" -k "$room" -c listen_addresses=127.0.0.1 -c fsync=off
     comes pg_isready -h 127.0.0.1 -p "$port"
-    target/release/examples/postgres "postgresql://fibra:secret@127.0.0.1:$port/postgres"
+    target/debug/examples/postgres "postgresql://fibra:secret@127.0.0.1:$port/postgres"
 }
 
 if have redis-server redis-server redis-tools; then with_redis; fi
