@@ -13,8 +13,9 @@ use common::server::Server;
 use common::{http, resp};
 use parse::{ARGUMENTS, BULK, Input, LINE, Malformed};
 
-/// How long the servers wait for the rest of a request, in milliseconds.
-const PATIENCE: u64 = 300;
+/// How long the servers wait for the rest of a request, in milliseconds: where that is looked at, and where it is not.
+const SHORT: u64 = 300;
+const LONG: u64 = 30_000;
 /// How many random changes are made, in the process and over connections.
 const MUTANTS: usize = 40_000;
 const SENT_MUTANTS: usize = 2_000;
@@ -133,8 +134,8 @@ struct Speaker {
 }
 
 impl Speaker {
-    fn of_resp() -> Speaker {
-        let (server, complaints) = Speaker::start("resp_server");
+    fn of_resp(patience: u64) -> Speaker {
+        let (server, complaints) = Speaker::start("resp_server", patience);
         Speaker {
             server,
             complaints,
@@ -144,8 +145,8 @@ impl Speaker {
         }
     }
 
-    fn of_http() -> Speaker {
-        let (server, complaints) = Speaker::start("http_server");
+    fn of_http(patience: u64) -> Speaker {
+        let (server, complaints) = Speaker::start("http_server", patience);
         Speaker {
             server,
             complaints,
@@ -163,8 +164,8 @@ impl Speaker {
         }
     }
 
-    fn start(name: &str) -> (Server, JoinHandle<String>) {
-        let (server, mut stderr) = Server::with_errors(name, PATIENCE);
+    fn start(name: &str, patience: u64) -> (Server, JoinHandle<String>) {
+        let (server, mut stderr) = Server::with_errors(name, patience);
         let complaints = thread::spawn(move || {
             let mut text = String::new();
             stderr.read_to_string(&mut text).expect("text");
@@ -235,14 +236,14 @@ fn rest(mut stream: TcpStream, name: &str) -> String {
 
 #[test]
 fn resp_server_refuses_what_is_malformed_and_then_it_serves_again() {
-    let speaker = Speaker::of_resp();
+    let speaker = Speaker::of_resp(LONG);
     files("resp", "bad_").iter().for_each(|file| speaker.refuses(file));
     speaker.has_not_panicked();
 }
 
 #[test]
 fn resp_server_answers_what_is_odd_and_then_it_serves_again() {
-    let speaker = Speaker::of_resp();
+    let speaker = Speaker::of_resp(LONG);
     files("resp", "odd_").iter().for_each(|file| speaker.survives(file));
     (speaker.serves)(&speaker.server);
     speaker.has_not_panicked();
@@ -250,28 +251,28 @@ fn resp_server_answers_what_is_odd_and_then_it_serves_again() {
 
 #[test]
 fn resp_server_ends_what_is_unfinished_and_then_it_serves_again() {
-    let speaker = Speaker::of_resp();
+    let speaker = Speaker::of_resp(SHORT);
     speaker.ends_who_is_unfinished(files("resp", "unfinished_"));
     speaker.has_not_panicked();
 }
 
 #[test]
 fn resp_server_survives_what_is_changed_at_random_and_then_it_serves_again() {
-    let speaker = Speaker::of_resp();
+    let speaker = Speaker::of_resp(LONG);
     speaker.survives_mutants("resp");
     speaker.has_not_panicked();
 }
 
 #[test]
 fn http_server_refuses_what_is_malformed_and_then_it_serves_again() {
-    let speaker = Speaker::of_http();
+    let speaker = Speaker::of_http(LONG);
     files("http", "bad_").iter().for_each(|file| speaker.refuses(file));
     speaker.has_not_panicked();
 }
 
 #[test]
 fn http_server_answers_what_is_odd_and_then_it_serves_again() {
-    let speaker = Speaker::of_http();
+    let speaker = Speaker::of_http(LONG);
     files("http", "odd_").iter().for_each(|file| speaker.survives(file));
     (speaker.serves)(&speaker.server);
     speaker.has_not_panicked();
@@ -279,14 +280,14 @@ fn http_server_answers_what_is_odd_and_then_it_serves_again() {
 
 #[test]
 fn http_server_ends_what_is_unfinished_and_then_it_serves_again() {
-    let speaker = Speaker::of_http();
+    let speaker = Speaker::of_http(SHORT);
     speaker.ends_who_is_unfinished(files("http", "unfinished_"));
     speaker.has_not_panicked();
 }
 
 #[test]
 fn http_server_survives_what_is_changed_at_random_and_then_it_serves_again() {
-    let speaker = Speaker::of_http();
+    let speaker = Speaker::of_http(LONG);
     speaker.survives_mutants("http");
     speaker.has_not_panicked();
 }
