@@ -278,6 +278,35 @@ fn ten_thousand_requests_in_one_write_are_answered_in_order() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn requests_that_come_together_are_answered_together() {
+    let server = Server::start("resp_server");
+    let mut stream = server.connect();
+    assert_eq!(ask(&mut stream, &["PING"]), b"+PONG\r\n");
+    let before = segments(&stream);
+    // They fit into one segment, and so do the answers.
+    stream.write_all(&b"PING\r\n".repeat(1000)).expect("sent");
+    (0..1000).for_each(|_| assert_eq!(reply(&mut stream), b"+PONG\r\n"));
+    assert_eq!(segments(&stream) - before, 1);
+}
+
+/// How many segments with data have come on a connection.
+#[cfg(target_os = "linux")]
+fn segments(stream: &TcpStream) -> u32 {
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsRawFd;
+
+    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    let (fd, place) = (stream.as_raw_fd(), info.as_mut_ptr().cast());
+    // SAFETY: the descriptor is open, and there is so much place for what is written there.
+    let outcome = unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, place, &mut length) };
+    assert_eq!(outcome, 0);
+    // SAFETY: all of it are numbers, for which zeroes will do where the kernel wrote nothing.
+    unsafe { info.assume_init() }.tcpi_data_segs_in
+}
+
+#[test]
 fn a_request_may_be_split_anywhere() {
     let server = Server::start("resp_server");
     let mut stream = server.connect();
