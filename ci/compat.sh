@@ -10,4 +10,4 @@ cargo clippy -p fibra-io --all-targets --features compat-tests -- -D warnings
 cargo clippy -p fibra --all-targets --features compat-examples,futures-io,tokio,tokio-io -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc -p fibra -p fibra-io --no-deps --features fibra-io/compat-tests,futures-io,hyper,tokio,tokio-io
 cargo test -p fibra-io --features compat-tests
-cargo test -p fibra --features compat-examples --test examples hyper
+cargo test -p fibra --features compat-examples --test examples --test faults hyper

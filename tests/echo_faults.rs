@@ -33,22 +33,11 @@ fn harmed_once(workers: usize, harm: impl Fn(&Server)) {
 
 fn recovers(server: &Server, harm: impl Fn(&Server)) {
     server.serves();
-    let before = settled_descriptors(server);
+    let before = server.settled_descriptors();
     harm(server);
     server.serves();
     server.comes_to(before);
     server.serves();
-}
-
-/// Its descriptors once those of connections that have ended are closed.
-fn settled_descriptors(server: &Server) -> usize {
-    let mut last = server.descriptors();
-    until(|| {
-        thread::sleep(Duration::from_millis(20));
-        let before = std::mem::replace(&mut last, server.descriptors());
-        if before == last { Ok(()) } else { Err(format!("{before} descriptors, then {last}")) }
-    });
-    last
 }
 
 #[test]
@@ -91,7 +80,7 @@ fn closes_with_unread_replies() {
 fn resets_while_the_server_cannot_write() {
     harmed(|server| {
         let mut stuck: Vec<TcpStream> = (0..3).map(|_| server.connect()).collect();
-        stuck.iter_mut().for_each(|stream| _ = write_until_stuck(stream, MOST));
+        stuck.iter_mut().for_each(|stream| _ = write_until_stuck(stream, &payload(MOST)));
         stuck.into_iter().for_each(reset);
     });
 }
@@ -152,7 +141,7 @@ fn a_client_that_writes_and_never_reads() {
         let before = server.resident();
         let mut deaf: Vec<(TcpStream, usize)> = (0..3).map(|_| (server.connect(), 0)).collect();
         for (stream, sent) in &mut deaf {
-            *sent = write_until_stuck(stream, MOST);
+            *sent = write_until_stuck(stream, &payload(MOST));
             server.serves();
         }
         let after = server.resident();
@@ -297,7 +286,7 @@ fn everything_at_once() {
             scope.spawn(|| (0..100).for_each(|_| drop(server.connect())));
             scope.spawn(|| {
                 let mut stuck = server.connect();
-                write_until_stuck(&mut stuck, MOST);
+                write_until_stuck(&mut stuck, &payload(MOST));
                 reset(stuck);
             });
             scope.spawn(|| (0..20).for_each(|_| server.serves()));

@@ -10,8 +10,9 @@ use std::time::Duration;
 use common::HANG;
 use common::client::{ask, connect, ends, exchange, payload, reset};
 use common::example::example;
+use common::http::{self, PLAINTEXT};
 use common::server::Server;
-use common::{http, until};
+use common::until;
 
 fn echoes(name: &str) {
     let server = Server::start(name);
@@ -170,21 +171,10 @@ fn graceful_shutdown_lets_requests_end_and_cuts_off_the_others() {
     assert!(text.contains("a client was cut off") && text.contains("who comes later is refused"), "{text}");
 }
 
-const PLAINTEXT: &[u8] = b"GET /plaintext HTTP/1.1\r\nhost: x\r\n\r\n";
-
-/// What a server of HTTP must still do after whatever was done to it.
-fn serves_http(server: &Server) {
-    let mut stream = server.connect();
-    for _ in 0..3 {
-        stream.write_all(PLAINTEXT).expect("sent");
-        assert_eq!(http::answer(&mut stream), (200, b"Hello, World!".to_vec()));
-    }
-}
-
 #[test]
 fn http_server_answers_and_keeps_the_connection() {
     let server = Server::start("http_server");
-    serves_http(&server);
+    http::serves(&server);
     let mut stream = server.connect();
     stream.write_all(PLAINTEXT).expect("sent");
     let head = http::head(&mut stream).to_lowercase();
@@ -224,7 +214,7 @@ fn http_server_answers_what_is_sent_without_waiting_in_order() {
             assert_eq!(http::answer(&mut reader).1.len(), length, "request {request}");
         }
     });
-    serves_http(&server);
+    http::serves(&server);
 }
 
 #[test]
@@ -249,7 +239,45 @@ fn http_server_refuses_what_is_too_large_or_no_http() {
     refused(b"POST / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n", 400);
     refused(b"POST / HTTP/1.1\r\ncontent-length: 1048577\r\n\r\n", 413);
     refused(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n", 501);
-    serves_http(&server);
+    http::serves(&server);
+}
+
+#[test]
+fn http_server_survives_all_kinds_of_nonsense() {
+    let server = Server::start("http_server");
+    let seeds: [&[u8]; 3] = [
+        PLAINTEXT,
+        b"POST /json HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello",
+        b"GET /json HTTP/1.0\r\naccept: */*\r\n\r\n",
+    ];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for _ in 0..500 {
+        let mut request = seeds[random(seeds.len())].repeat(1 + random(3));
+        for _ in 0..=random(8) {
+            let at = random(request.len() - 1);
+            match random(4) {
+                0 => request[at] = random(256) as u8,
+                1 => drop(request.remove(at)),
+                2 => request.insert(at, b"\r\n :\0\xff/9"[random(8)]),
+                _ => request.truncate(at.max(20)),
+            }
+        }
+        let mut stream = server.connect();
+        stream.write_all(&request).expect("sent");
+        // Unless the server was quicker.
+        _ = stream.shutdown(Shutdown::Write);
+        // Answers or none, and an end.
+        if let Err(error) = stream.read_to_end(&mut Vec::new()) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{:?}", String::from_utf8_lossy(&request));
+        }
+    }
+    http::serves(&server);
 }
 
 #[test]
@@ -266,7 +294,7 @@ fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
     // Others are served meanwhile.
     let slow: Vec<TcpStream> = (0..200).map(|_| server.connect()).collect();
     slow.iter().for_each(|mut stream| stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent"));
-    serves_http(&server);
+    http::serves(&server);
     for mut stream in slow {
         assert_eq!(http::answer(&mut stream).0, 408);
         ends(&mut stream);
@@ -278,7 +306,7 @@ fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
         Ok(()) => Err("the server takes requests for ever".to_owned()),
         Err(_) => Ok(()),
     });
-    serves_http(&server);
+    http::serves(&server);
 }
 
 #[test]

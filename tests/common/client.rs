@@ -62,19 +62,17 @@ pub(crate) fn exchange(stream: TcpStream, bytes: usize) {
     exchange_paced(stream, bytes, bytes.max(1), || {});
 }
 
-/// Writes what [`payload`] gives until the server, which nobody reads from, takes no more. Tells how many bytes it took,
-/// which are fewer than `most`.
-pub(crate) fn write_until_stuck(stream: &mut TcpStream, most: usize) -> usize {
-    let payload = payload(most);
+/// Writes `bytes` until the server, which nobody reads from, takes no more. Tells how many it took, which are not all.
+pub(crate) fn write_until_stuck(stream: &mut TcpStream, bytes: &[u8]) -> usize {
     stream.set_write_timeout(Some(STUCK)).expect("a time-out");
     let mut sent = 0;
     loop {
-        match stream.write(&payload[sent..]) {
+        match stream.write(&bytes[sent..]) {
             Ok(count) => sent += count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
             Err(error) => panic!("the server ends a connection that is merely slow: {error}"),
         }
-        assert!(sent < most, "the server keeps {sent} bytes or more that nobody reads");
+        assert!(sent < bytes.len(), "the server keeps {sent} bytes or more that nobody reads");
     }
     stream.set_write_timeout(Some(HANG)).expect("a time-out");
     sent

@@ -4,6 +4,24 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use super::client::payload;
+use super::server::Server;
+
+/// A request for the plain text.
+pub(crate) const PLAINTEXT: &[u8] = b"GET /plaintext HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// What `http_server` must still do after whatever was done to it.
+pub(crate) fn serves(server: &Server) {
+    let mut stream = server.connect();
+    for _ in 0..3 {
+        stream.write_all(PLAINTEXT).expect("sent");
+        plaintext(&mut stream);
+    }
+}
+
+/// Reads the answer to it.
+pub(crate) fn plaintext(stream: &mut impl Read) {
+    assert_eq!(answer(stream), (200, b"Hello, World!".to_vec()));
+}
 
 /// Sends a request with a body of so many bytes, those of [`payload`].
 pub(crate) fn post(stream: &mut TcpStream, path: &str, bytes: usize) {

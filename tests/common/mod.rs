@@ -1,9 +1,11 @@
-//! What the tests of whole programs share: the examples as processes, and clients that are std's and nothing of ours.
+//! What the tests of whole programs share: the examples as processes, clients that are std's and nothing of ours, and a
+//! proxy between them that does harm.
 #![expect(dead_code, reason = "each test binary uses a part of this")]
 
 pub(crate) mod client;
 pub(crate) mod corpus;
 pub(crate) mod example;
+pub(crate) mod faulty;
 pub(crate) mod http;
 pub(crate) mod resp;
 pub(crate) mod server;

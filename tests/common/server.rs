@@ -1,15 +1,18 @@
-//! An echo server among the examples, running.
+//! A server among the examples, running.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::mem;
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use super::client::{ask, connect};
 use super::example;
 use super::until;
 
-/// A running echo server; ended when dropped.
+/// A running server; ended when dropped.
 pub(crate) struct Server {
     process: Child,
     address: String,
@@ -73,7 +76,8 @@ impl Server {
         (server, stderr)
     }
 
-    fn launch(program: &mut Command) -> Server {
+    /// Starts a program that takes an address as its last argument, and says where it listens.
+    pub(crate) fn launch(program: &mut Command) -> Server {
         let mut process = program
             .arg("127.0.0.1:0")
             .stdout(Stdio::piped())
@@ -102,7 +106,7 @@ impl Server {
         TcpStream::connect(&self.address).ok()
     }
 
-    /// What every server must still do after whatever was done to it.
+    /// What every server that echoes must still do after whatever was done to it.
     pub(crate) fn serves(&self) {
         let mut stream = self.connect();
         (0..10_u8).for_each(|round| ask(&mut stream, &[round; 64]));
@@ -111,6 +115,17 @@ impl Server {
     /// How many descriptors it has open.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(self.proc("fd")).expect("the server runs").count()
+    }
+
+    /// The same, once those of connections that have ended are closed.
+    pub(crate) fn settled_descriptors(&self) -> usize {
+        let mut last = self.descriptors();
+        until(|| {
+            thread::sleep(Duration::from_millis(20));
+            let before = mem::replace(&mut last, self.descriptors());
+            if before == last { Ok(()) } else { Err(format!("{before} descriptors, then {last}")) }
+        });
+        last
     }
 
     /// Waits until it has `count` descriptors open.
