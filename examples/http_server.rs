@@ -3,7 +3,7 @@
 //! Run `cargo run --release --example http_server -- 127.0.0.1:8080` (that address is the default), then in another terminal
 //! `curl -i localhost:8080/plaintext` and `curl -i localhost:8080/json`; both routes are those of the TechEmpower benchmarks.
 //! The environment variable `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds a client may
-//! take to send a request, or to take its answers (10,000 unless set).
+//! take to send a request, or to take its answers (10,000 unless set); without a request it may stay for six times as long.
 
 use fibra::net::{TcpListener, TcpStream};
 use httparse::{Request, Status};
@@ -21,8 +21,8 @@ const HEADERS: usize = 64;
 const BODY: usize = 1 << 20;
 /// Answers are sent when there are so many bytes of them, also while more requests are there.
 const ENOUGH: usize = 64 * 1024;
-/// How long a connection may stay without a request.
-const IDLE: Duration = Duration::from_secs(60);
+/// How many times as long as a request may take a connection may stay without one.
+const IDLE: u32 = 6;
 
 fn main() -> io::Result<()> {
     fibra::run(serve)
@@ -72,7 +72,7 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
         }
         let is_idle = input.filled == 0 && input.skip == 0;
         let time = match is_idle {
-            true => IDLE,
+            true => patience * IDLE,
             false => patience.saturating_sub(begun.get_or_insert_with(Instant::now).elapsed()),
         };
         match fibra::timeout(time, || stream.read(&mut input.bytes[input.filled..])) {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::client::{ask, ends, exchange, exchange_paced, payload, reset, write_until_stuck};
 use common::server::Server;
-use common::until;
+use common::{allow_descriptors, until};
 
 /// How much a server's resident memory may vary for reasons that are nobody's fault, in KiB.
 const NOISE: usize = 4 << 10;
@@ -169,39 +169,6 @@ fn a_slow_reader_of_ten_megabytes() {
             }
         });
     });
-}
-
-/// Opened in lots that fit into the backlog, all open at once, then closed: one half in order, the other by reset.
-#[test]
-fn nine_thousand_connections() {
-    let most = allow_descriptors().saturating_sub(4000).min(9000);
-    harmed(|server| {
-        let before = server.descriptors();
-        let mut streams = Vec::with_capacity(most);
-        while streams.len() < most {
-            let lot = (most - streams.len()).min(1000);
-            streams.extend((0..lot).map(|_| server.connect()));
-            until(|| match server.descriptors() - before {
-                now if now >= streams.len() => Ok(()),
-                now => Err(format!("{now} of {} connections accepted", streams.len())),
-            });
-        }
-        streams.iter_mut().step_by(100).for_each(|stream| ask(stream, b"still here"));
-        for (index, stream) in streams.into_iter().enumerate() {
-            if index % 2 == 0 { drop(stream) } else { reset(stream) }
-        }
-    });
-}
-
-/// Raises the limit of open descriptors, which children inherit, as far as it goes. Tells how far that is.
-fn allow_descriptors() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is writable and outlives the call.
-    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the structure is valid and outlives the call.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
-    usize::try_from(limit.rlim_max).unwrap_or(usize::MAX)
 }
 
 /// So many descriptors has a server that is to run out of them.

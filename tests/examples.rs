@@ -282,7 +282,7 @@ fn http_server_survives_all_kinds_of_nonsense() {
 
 #[test]
 fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
-    let server = Server::with_patience("http_server", 300);
+    let server = Server::with_patience(300);
     // One after the other: bytes that come in time one by one do not buy more time for the whole.
     let mut drip = server.connect();
     let mut sent = 0;

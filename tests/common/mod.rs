@@ -24,3 +24,14 @@ pub(crate) fn until(mut reached: impl FnMut() -> Result<(), String>) {
         thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Raises the limit of open descriptors, which children inherit, as far as it goes. Tells how far that is.
+pub(crate) fn allow_descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is writable and outlives the call.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the structure is valid and outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    usize::try_from(limit.rlim_max).unwrap_or(usize::MAX)
+}

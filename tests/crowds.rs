@@ -1,0 +1,165 @@
+//! Many clients at once that do little or nothing, and a healthy one among them, who is served all along.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use common::client::{ask, reset};
+use common::http::{self, PLAINTEXT};
+use common::server::Server;
+use common::{HANG, allow_descriptors, until};
+
+/// How many clients are slow at once.
+const SLOW: usize = 500;
+
+/// How many connections are idle at once.
+const IDLE: usize = 10_000;
+
+/// Descriptors that are needed for other things than idle connections.
+const OTHERS: usize = 500;
+
+/// The time from one byte of a slow client to the next.
+const NOW_AND_THEN: Duration = Duration::from_millis(50);
+
+/// Has the test that asks run alone, for want of descriptors.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends a beginning, then a byte now and then, until the server ends the connection.
+fn drips(mut stream: fibra::net::TcpStream, begin: &[u8], byte: &[u8]) {
+    let mut drip = stream.try_clone().expect("a second handle");
+    stream.write_all(begin).expect("sent");
+    // Whatever it is sent before the end, and whichever of the two sees the end.
+    fibra::race(
+        || _ = stream.read_to_end(&mut Vec::new()),
+        || {
+            while drip.write_all(byte).is_ok() {
+                fibra::sleep(NOW_AND_THEN);
+            }
+        },
+    );
+}
+
+/// Clients of all slow kinds, to the end of the last one.
+fn slow_clients(address: &str) {
+    let runtime = fibra::Runtime::builder().workers(1).build().expect("a runtime");
+    runtime.run(|| {
+        let all_end = || {
+            fibra::scope(|scope| {
+                for number in 0..SLOW {
+                    let mut stream = fibra::net::TcpStream::connect(address).expect("a connection");
+                    scope.spawn(move || match number % 3 {
+                        0 => drips(stream, b"GET /plaintext HTTP/1.1\r\nx: ", b"y"),
+                        1 => drips(stream, b"POST / HTTP/1.1\r\ncontent-length: 100000\r\n\r\n", b"z"),
+                        _ => assert_eq!(stream.read(&mut [0]).expect("an orderly end"), 0),
+                    });
+                }
+            });
+        };
+        fibra::timeout(HANG, all_end).expect("the server ends all that are slow");
+    });
+}
+
+/// Serves a healthy client, again and again, while others do what they do.
+fn meanwhile(others: impl FnOnce() + Send, mut healthy: impl FnMut()) {
+    let mut served = 0;
+    thread::scope(|scope| {
+        let others = scope.spawn(others);
+        while !others.is_finished() {
+            healthy();
+            served += 1;
+        }
+    });
+    assert!(served > 0, "nobody was served beside the others");
+}
+
+#[test]
+fn slow_clients_are_ended_and_others_are_served_meanwhile() {
+    let _alone = alone();
+    allow_descriptors();
+    let server = Server::with_patience(500);
+    http::serves(&server);
+    let before = server.settled_descriptors();
+    let healthy = || {
+        http::serves(&server);
+        // Not so often that the ports run out.
+        thread::sleep(Duration::from_millis(1));
+    };
+    meanwhile(|| slow_clients(server.address()), healthy);
+    server.comes_to(before);
+    http::serves(&server);
+}
+
+/// What a client asks, and how it sees that the answer is right.
+type Asks = fn(&mut TcpStream);
+
+fn asks_echo(stream: &mut TcpStream) {
+    ask(stream, b"still here");
+}
+
+fn asks_http(stream: &mut TcpStream) {
+    stream.write_all(PLAINTEXT).expect("sent");
+    http::plaintext(stream);
+}
+
+/// Opens as many connections as there may be, all at once, of which each asks once and stays; then they go, one half in order,
+/// the other by reset.
+fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) {
+    let _alone = alone();
+    let most = allow_descriptors().saturating_sub(OTHERS).min(IDLE);
+    if most < IDLE {
+        println!("the limit of descriptors allows for {most} connections only, not {IDLE}");
+    }
+    let server = launch();
+    asks(&mut server.connect());
+    let (before, memory) = (server.settled_descriptors(), server.resident());
+    let mut streams = Vec::with_capacity(most);
+    let mut busy = server.connect();
+    asks(&mut busy);
+    let others = || {
+        fill(&server, &mut streams, most);
+        let opened = server.resident();
+        streams.iter_mut().for_each(asks);
+        let asked = server.resident();
+        let each = |now: usize| (now.saturating_sub(memory) << 10) / most;
+        println!("{most} idle connections: {} bytes each, {} after a request", each(opened), each(asked));
+        streams.iter_mut().step_by(100).for_each(asks);
+    };
+    meanwhile(others, || asks(&mut busy));
+    drop(busy);
+    for (index, stream) in streams.into_iter().enumerate() {
+        if index % 2 == 0 { drop(stream) } else { reset(stream) }
+    }
+    server.comes_to(before);
+    asks(&mut server.connect());
+}
+
+/// Opens connections in lots that fit into the backlog.
+fn fill(server: &Server, streams: &mut Vec<TcpStream>, most: usize) {
+    let before = server.descriptors();
+    while streams.len() < most {
+        let lot = (most - streams.len()).min(1000);
+        streams.extend((0..lot).map(|_| server.connect()));
+        until(|| match server.descriptors() - before {
+            now if now >= streams.len() => Ok(()),
+            now => Err(format!("{now} of {} connections accepted", streams.len())),
+        });
+    }
+}
+
+#[test]
+fn ten_thousand_idle_connections_of_echo_server() {
+    [1, 2].into_iter().for_each(|workers| idle_crowd(|| Server::with_workers(workers), asks_echo));
+}
+
+#[test]
+fn ten_thousand_idle_connections_of_http_server() {
+    idle_crowd(|| Server::with_patience(60_000), asks_http);
+}
