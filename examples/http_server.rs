@@ -17,6 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 /// The largest head of a request, and how many headers it has at the most.
 const HEAD: usize = 16 * 1024;
 const HEADERS: usize = 64;
+/// What most requests have room in.
+const SMALL: usize = 2 * 1024;
 /// The longest body, which is read and thrown away.
 const BODY: usize = 1 << 20;
 /// Answers are sent when there are so many bytes of them, also while more requests are there.
@@ -25,7 +27,8 @@ const ENOUGH: usize = 64 * 1024;
 const IDLE: u32 = 6;
 
 fn main() -> io::Result<()> {
-    fibra::run(serve)
+    // With many clients a worker that sleeps finds several requests when it wakes, which costs less than to poll for each.
+    fibra::Runtime::builder().polling(false).run(serve)?
 }
 
 fn serve() -> io::Result<()> {
@@ -51,7 +54,10 @@ fn serve() -> io::Result<()> {
 /// Serves one connection to its end.
 fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut input = Input { bytes: vec![0; HEAD].into(), filled: 0, skip: 0 };
+    // The clock is read for these only if a call must wait.
+    stream.set_read_timeout(Some(patience * IDLE))?;
+    stream.set_write_timeout(Some(patience))?;
+    let mut input = Input { bytes: vec![0; SMALL], filled: 0, skip: 0 };
     let mut output = Vec::new();
     // When the first byte of a request came that is not complete.
     let mut begun = None;
@@ -62,7 +68,7 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
             begun = None;
         }
         if !output.is_empty() {
-            fibra::timeout(patience, || stream.write_all(&output))??;
+            send(&mut stream, &output, patience)?;
             output.clear();
         }
         match next {
@@ -71,26 +77,36 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
             Next::Read => {}
         }
         let is_idle = input.filled == 0 && input.skip == 0;
-        let time = match is_idle {
-            true => patience * IDLE,
-            false => patience.saturating_sub(begun.get_or_insert_with(Instant::now).elapsed()),
+        let read = match is_idle {
+            true => Ok(stream.read(&mut input.bytes[input.filled..])),
+            false => {
+                let left = patience.saturating_sub(begun.get_or_insert_with(Instant::now).elapsed());
+                fibra::timeout(left, || stream.read(&mut input.bytes[input.filled..]))
+            }
         };
-        match fibra::timeout(time, || stream.read(&mut input.bytes[input.filled..])) {
+        match read {
             Ok(Ok(0)) => return Ok(()),
-            Ok(Ok(count)) => input.filled += count,
+            Ok(Ok(count)) => input.came(count),
             Ok(Err(error)) => return Err(error),
-            Err(_) if is_idle => return Ok(()),
             Err(_) => {
                 respond(&mut output, "408 Request Timeout", "text/plain", "too slow");
-                return fibra::timeout(patience, || stream.write_all(&output))?;
+                return send(&mut stream, &output, patience);
             }
         }
     }
 }
 
+/// Sends answers to a client that takes them in time.
+fn send(stream: &mut TcpStream, answers: &[u8], patience: Duration) -> io::Result<()> {
+    match stream.write(answers)? {
+        all if all == answers.len() => Ok(()),
+        some => fibra::timeout(patience, || stream.write_all(&answers[some..]))?,
+    }
+}
+
 /// What has come of requests that were not answered.
 struct Input {
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
     filled: usize,
     /// How many bytes of a body are to be thrown away first.
     skip: usize,
@@ -104,6 +120,14 @@ enum Next {
 }
 
 impl Input {
+    /// Takes note of what has come. Who fills the place has a larger one from then on.
+    fn came(&mut self, count: usize) {
+        self.filled += count;
+        if self.filled == self.bytes.len() {
+            self.bytes.resize(HEAD.min(2 * self.filled), 0);
+        }
+    }
+
     /// Answers every request that is complete.
     fn answer(&mut self, output: &mut Vec<u8>) -> Next {
         let mut used = 0;
@@ -112,20 +136,23 @@ impl Input {
             self.skip -= skipped;
             used += skipped;
             let left = &self.bytes[used..self.filled];
+            if left.is_empty() {
+                break Next::Read;
+            }
             match head(left) {
-                _ if left.is_empty() => break Next::Read,
                 Ok(Some(head)) => {
                     let (status, kind, body) = route(head.method, head.path);
-                    // The answer to a HEAD has none, whatever it says.
-                    let body = if head.method == "HEAD" { "" } else { &body };
-                    respond(output, status, kind, body);
+                    respond(output, status, kind, &body);
+                    if head.method == "HEAD" {
+                        output.truncate(output.len() - body.len());
+                    }
                     used += head.length;
                     self.skip = head.body;
                     if head.closes {
                         break Next::Close;
                     }
                 }
-                Ok(None) if left.len() < self.bytes.len() => break Next::Read,
+                Ok(None) if left.len() < HEAD => break Next::Read,
                 Ok(None) => {
                     respond(output, "431 Request Header Fields Too Large", "text/plain", "too large");
                     break Next::Close;
@@ -190,8 +217,8 @@ fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, &'static str> {
 /// The status, the type and the body of an answer.
 fn route(method: &str, path: &str) -> (&'static str, &'static str, Cow<'static, str>) {
     match (method, path) {
-        ("GET", "/plaintext") => ("200 OK", "text/plain", "Hello, World!".into()),
-        ("GET", "/json") => ("200 OK", "application/json", json("message", "Hello, World!").into()),
+        ("GET" | "HEAD", "/plaintext") => ("200 OK", "text/plain", "Hello, World!".into()),
+        ("GET" | "HEAD", "/json") => ("200 OK", "application/json", json("message", "Hello, World!").into()),
         (_, "/plaintext" | "/json") => ("405 Method Not Allowed", "text/plain", "GET, please".into()),
         _ => ("404 Not Found", "text/plain", "not found".into()),
     }
@@ -212,25 +239,33 @@ fn json(name: &str, text: &str) -> String {
 }
 
 fn respond(output: &mut Vec<u8>, status: &str, kind: &str, body: &str) {
-    for part in ["HTTP/1.1 ", status, "\r\nServer: fibra\r\nDate: "] {
+    let mut digits = itoa::Buffer::new();
+    let length = digits.format(body.len());
+    for part in ["HTTP/1.1 ", status, "\r\nContent-Type: ", kind, "\r\nContent-Length: ", length] {
         output.extend_from_slice(part.as_bytes());
     }
+    output.extend_from_slice(b"\r\nServer: fibra\r\nDate: ");
     add_date(output);
-    let length = body.len();
-    _ = write!(output, "\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
+    output.extend_from_slice(b"\r\n\r\n");
     output.extend_from_slice(body.as_bytes());
 }
 
-/// Adds the date, which is made once a second on each worker: a task stays on its thread.
+/// Adds the date. It is made where it is asked for first, and forgotten at the end of its second, by each worker: a task
+/// stays on its thread.
 fn add_date(output: &mut Vec<u8>) {
     thread_local! {
-        static DATE: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
+        static DATE: RefCell<String> = const { RefCell::new(String::new()) };
     }
-    let now = SystemTime::now();
-    let second = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    DATE.with_borrow_mut(|(of, date)| {
-        if *of != second || date.is_empty() {
-            (*of, *date) = (second, httpdate::fmt_http_date(now));
+    DATE.with_borrow_mut(|date| {
+        if date.is_empty() {
+            let now = SystemTime::now();
+            let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let left = Duration::from_secs(since.as_secs() + 1) - since;
+            *date = httpdate::fmt_http_date(now);
+            fibra::spawn_local(move || {
+                fibra::sleep(left);
+                DATE.with_borrow_mut(String::clear);
+            });
         }
         output.extend_from_slice(date.as_bytes());
     });

@@ -184,6 +184,9 @@ fn http_server_answers_and_keeps_the_connection() {
     stream.read_exact(&mut [0; 13]).expect("the body");
     stream.write_all(b"GET /json HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
     assert_eq!(http::answer(&mut stream), (200, b"{\"message\":\"Hello, World!\"}".to_vec()));
+    // The head of what a GET is answered with.
+    stream.write_all(b"HEAD /plaintext HTTP/1.1\r\n\r\n").expect("sent");
+    assert!(http::head(&mut stream).contains("\r\nContent-Length: 13\r\n"));
     stream.write_all(b"GET /none HTTP/1.1\r\n\r\nPUT /json HTTP/1.1\r\n\r\n").expect("sent");
     assert_eq!([http::answer(&mut stream).0, http::answer(&mut stream).0], [404, 405]);
     // A body is passed over, however it comes.
