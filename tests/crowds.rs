@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use common::client::{ask, reset};
+use common::client::{ask, leave, reset};
 use common::http::{self, PLAINTEXT};
 use common::server::Server;
 use common::{HANG, allow_descriptors, until};
@@ -118,7 +118,9 @@ fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) {
         println!("the limit of descriptors allows for {most} connections only, not {IDLE}");
     }
     let server = launch();
-    asks(&mut server.connect());
+    let mut first = server.connect();
+    asks(&mut first);
+    leave(first);
     let (before, memory) = (server.settled_descriptors(), server.resident());
     let mut streams = Vec::with_capacity(most);
     let mut busy = server.connect();
@@ -133,7 +135,7 @@ fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) {
         streams.iter_mut().step_by(100).for_each(asks);
     };
     meanwhile(others, || asks(&mut busy));
-    drop(busy);
+    leave(busy);
     for (index, stream) in streams.into_iter().enumerate() {
         if index % 2 == 0 { drop(stream) } else { reset(stream) }
     }

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use common::client::{connect, payload, write_until_stuck};
+use common::client::{connect, leave, payload, write_until_stuck};
 use common::example::example;
 use common::faulty::{Cuts, Delays, Direction, Fault, Glues, Proxy, Resets, Slices, StopsReading, Throttles};
 use common::http::{self, PLAINTEXT};
@@ -102,7 +102,9 @@ impl Victim {
 
     /// Serves a healthy client.
     fn serves(&self) {
-        self.asks(&mut self.server.connect(), 3);
+        let mut stream = self.server.connect();
+        self.asks(&mut stream, 3);
+        leave(stream);
     }
 
     /// Sends so many requests at once, and reads the answers to them.

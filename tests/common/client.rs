@@ -83,6 +83,12 @@ pub(crate) fn reset(stream: TcpStream) {
     SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a linger of zero");
 }
 
+/// Ends a connection, and waits until the server has closed its side.
+pub(crate) fn leave(mut stream: TcpStream) {
+    stream.shutdown(Shutdown::Write).expect("half-closed");
+    stream.read_to_end(&mut Vec::new()).expect("the server's end");
+}
+
 /// Sees the orderly end of what the server sends.
 pub(crate) fn ends(stream: &mut TcpStream) {
     assert_eq!(stream.read(&mut [0]).expect("an end"), 0, "a byte, where the end was due");

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use super::client::payload;
+use super::client::{leave, payload};
 use super::server::Server;
 
 /// A request for the plain text.
@@ -16,6 +16,7 @@ pub(crate) fn serves(server: &Server) {
         stream.write_all(PLAINTEXT).expect("sent");
         plaintext(&mut stream);
     }
+    leave(stream);
 }
 
 /// Reads the answer to it.
