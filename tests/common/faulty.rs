@@ -148,6 +148,9 @@ impl Way<'_> {
 
 /// A harm that a proxy does.
 pub(crate) trait Fault: Send + Sync + 'static {
+    /// Whether connections end by a reset.
+    const RESETS: bool = false;
+
     /// Carries one direction of one connection to its end.
     fn carry(&self, way: &Way<'_>) -> io::Result<End>;
 }
@@ -181,6 +184,8 @@ impl Fault for Cuts {
 pub(crate) struct Resets(pub(crate) Direction, pub(crate) usize);
 
 impl Fault for Resets {
+    const RESETS: bool = true;
+
     fn carry(&self, way: &Way<'_>) -> io::Result<End> {
         break_off(way, self.0, self.1, End::Reset)
     }
