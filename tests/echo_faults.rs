@@ -14,13 +14,10 @@ use std::time::Duration;
 
 use common::client::{ask, ends, exchange, exchange_paced, payload, reset, write_until_stuck};
 use common::server::Server;
-use common::{allow_descriptors, until};
+use common::{MOST, allow_descriptors, until};
 
 /// How much a server's resident memory may vary for reasons that are nobody's fault, in KiB.
 const NOISE: usize = 4 << 10;
-
-/// More than the socket buffers at both ends of a connection hold, in bytes.
-const MOST: usize = 64 << 20;
 
 /// Does `harm` to a server with one worker, then to one with two. It must serve afterwards, and have closed everything.
 fn harmed(harm: impl Fn(&Server)) {
@@ -31,13 +28,8 @@ fn harmed_once(workers: usize, harm: impl Fn(&Server)) {
     recovers(&Server::with_workers(workers), harm);
 }
 
-fn recovers(server: &Server, harm: impl Fn(&Server)) {
-    server.serves();
-    let before = server.settled_descriptors();
-    harm(server);
-    server.serves();
-    server.comes_to(before);
-    server.serves();
+fn recovers(server: &Server, harm: impl FnOnce(&Server)) {
+    server.recovers(|| server.serves(), || harm(server));
 }
 
 #[test]

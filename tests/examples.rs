@@ -8,9 +8,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use common::HANG;
-use common::client::{ask, connect, ends, exchange, payload, reset};
+use common::client::{ask, connect, ends, exchange, payload, reset, sees_an_end};
 use common::example::example;
 use common::http::{self, PLAINTEXT};
+use common::fuzz::Random;
 use common::server::Server;
 use common::until;
 
@@ -253,32 +254,12 @@ fn http_server_survives_all_kinds_of_nonsense() {
         b"POST /json HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello",
         b"GET /json HTTP/1.0\r\naccept: */*\r\n\r\n",
     ];
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut random = Random::new();
     for _ in 0..500 {
-        let mut request = seeds[random(seeds.len())].repeat(1 + random(3));
-        for _ in 0..=random(8) {
-            let at = random(request.len() - 1);
-            match random(4) {
-                0 => request[at] = random(256) as u8,
-                1 => drop(request.remove(at)),
-                2 => request.insert(at, b"\r\n :\0\xff/9"[random(8)]),
-                _ => request.truncate(at.max(20)),
-            }
-        }
-        let mut stream = server.connect();
-        stream.write_all(&request).expect("sent");
-        // Unless the server was quicker.
-        _ = stream.shutdown(Shutdown::Write);
+        let mut request = seeds[random.below(seeds.len())].repeat(1 + random.below(3));
+        random.garble(&mut request, b"\r\n :\0\xff/9");
         // Answers or none, and an end.
-        if let Err(error) = stream.read_to_end(&mut Vec::new()) {
-            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{:?}", String::from_utf8_lossy(&request));
-        }
+        sees_an_end(server.connect(), &request);
     }
     http::serves(&server);
 }

@@ -15,16 +15,13 @@ use common::example::example;
 use common::faulty::{Cuts, Delays, Direction, Fault, Glues, Proxy, Resets, Slices, StopsReading, Throttles};
 use common::http::{self, PLAINTEXT};
 use common::server::Server;
-use common::until;
+use common::{MOST, until};
 
 /// How many clients suffer at once.
 const CLIENTS: usize = 4;
 
 /// How many requests are sent at once, none of them waiting for an answer, unless a test says otherwise.
 const REQUESTS: usize = 20;
-
-/// More than the sockets on the way from a client over the proxy to a server keep, in bytes.
-const MOST: usize = 64 << 20;
 
 /// How long `http_server` waits for who is slow, in milliseconds. In most tests nobody is.
 const PATIENCE: &str = "60000";

@@ -7,14 +7,20 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use super::HANG;
-
-/// After so long without a byte taken, a peer is said to take no more.
-const STUCK: Duration = Duration::from_millis(200);
+use super::{HANG, STUCK};
 
 /// A connection whose reads and writes do not wait for ever.
 pub(crate) fn connect(address: &str) -> TcpStream {
     let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(HANG)).expect("a time-out");
+    stream.set_write_timeout(Some(HANG)).expect("a time-out");
+    stream.set_nodelay(true).expect("no delay");
+    stream
+}
+
+/// The same, for tasks.
+pub(crate) fn connect_task(address: &str) -> fibra::net::TcpStream {
+    let stream = fibra::net::TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(HANG)).expect("a time-out");
     stream.set_write_timeout(Some(HANG)).expect("a time-out");
     stream.set_nodelay(true).expect("no delay");
@@ -65,17 +71,22 @@ pub(crate) fn exchange(stream: TcpStream, bytes: usize) {
 /// Writes `bytes` until the server, which nobody reads from, takes no more. Tells how many it took, which are not all.
 pub(crate) fn write_until_stuck(stream: &mut TcpStream, bytes: &[u8]) -> usize {
     stream.set_write_timeout(Some(STUCK)).expect("a time-out");
+    let sent = write_until_timeout(stream, bytes);
+    stream.set_write_timeout(Some(HANG)).expect("a time-out");
+    sent
+}
+
+/// The same, by whatever has a time-out already.
+pub(crate) fn write_until_timeout(stream: &mut impl Write, bytes: &[u8]) -> usize {
     let mut sent = 0;
     loop {
         match stream.write(&bytes[sent..]) {
             Ok(count) => sent += count,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return sent,
             Err(error) => panic!("the server ends a connection that is merely slow: {error}"),
         }
         assert!(sent < bytes.len(), "the server keeps {sent} bytes or more that nobody reads");
     }
-    stream.set_write_timeout(Some(HANG)).expect("a time-out");
-    sent
 }
 
 /// Closes with a reset instead of an orderly end.
@@ -92,4 +103,17 @@ pub(crate) fn leave(mut stream: TcpStream) {
 /// Sees the orderly end of what the server sends.
 pub(crate) fn ends(stream: &mut TcpStream) {
     assert_eq!(stream.read(&mut [0]).expect("an end"), 0, "a byte, where the end was due");
+}
+
+/// Sends `request`, says that there is no more, and gives whatever is answered until the server has made an end of it,
+/// orderly or not.
+pub(crate) fn sees_an_end(mut stream: TcpStream, request: &[u8]) -> Vec<u8> {
+    // The server may be quicker with its end.
+    _ = stream.write_all(request);
+    _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut answer) {
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{:?}", String::from_utf8_lossy(request));
+    }
+    answer
 }

@@ -7,6 +7,8 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use super::fuzz::Random;
+
 /// A file: its name and what is in it.
 pub(crate) type File = (String, Vec<u8>);
 
@@ -30,8 +32,7 @@ pub(crate) fn files(kind: &str, begin: &str) -> Vec<File> {
 /// Changes files at random, each time in the same way.
 pub(crate) struct Mutator {
     files: Vec<File>,
-    /// Of a generator that shifts and xors.
-    state: u64,
+    random: Random,
 }
 
 /// What parsers have their rules for.
@@ -81,15 +82,12 @@ const NUMBERS: [&str; 12] = [
 impl Mutator {
     /// Of the files about `kind`.
     pub(crate) fn new(kind: &str) -> Mutator {
-        Mutator { files: files(kind, ""), state: 0x9e37_79b9_7f4a_7c15 }
+        Mutator { files: files(kind, ""), random: Random::new() }
     }
 
     /// A number below `end`, or 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        (self.state >> 11) as usize % end.max(1)
+        self.random.below(end.max(1))
     }
 
     /// Gives some file after one to six changes, not much longer than it was.

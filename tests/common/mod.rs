@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod corpus;
 pub(crate) mod example;
 pub(crate) mod faulty;
+pub(crate) mod fuzz;
 pub(crate) mod http;
 pub(crate) mod resp;
 pub(crate) mod server;
@@ -15,6 +16,12 @@ use std::time::{Duration, Instant};
 
 /// What takes longer than this hangs. Far above what anything here needs on a busy machine.
 pub(crate) const HANG: Duration = Duration::from_secs(60);
+
+/// The longest payload, in bytes; more than sockets hold.
+pub(crate) const MOST: usize = 64 << 20;
+
+/// After so long without a byte taken, a peer is said to take no more.
+pub(crate) const STUCK: Duration = Duration::from_millis(200);
 
 /// Waits until `reached` says nothing more; panics with what it said last if that takes too long.
 pub(crate) fn until(mut reached: impl FnMut() -> Result<(), String>) {
@@ -34,4 +41,9 @@ pub(crate) fn allow_descriptors() -> usize {
     // SAFETY: the structure is valid and outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
     usize::try_from(limit.rlim_max).unwrap_or(usize::MAX)
+}
+
+/// Runs a task on so many workers.
+pub(crate) fn on<T: Send>(workers: usize, task: impl FnOnce() -> T + Send) -> T {
+    fibra::Runtime::builder().workers(workers).build().expect("a runtime").run(task)
 }

@@ -113,6 +113,16 @@ impl Server {
         leave(stream);
     }
 
+    /// Sees that the server still serves after `harm`, and holds no descriptor more than before.
+    pub(crate) fn recovers(&self, serves: impl Fn(), harm: impl FnOnce()) {
+        serves();
+        let before = self.settled_descriptors();
+        harm();
+        serves();
+        self.comes_to(before);
+        serves();
+    }
+
     /// How many descriptors it has open.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(self.proc("fd")).expect("the server runs").count()
