@@ -10,6 +10,10 @@ pub(crate) mod fuzz;
 pub(crate) mod http;
 pub(crate) mod resp;
 pub(crate) mod server;
+#[cfg(feature = "tls-examples")]
+pub(crate) mod tls;
+#[cfg(feature = "websocket-examples")]
+pub(crate) mod websocket;
 
 use std::thread;
 use std::time::{Duration, Instant};
