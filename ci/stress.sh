@@ -20,7 +20,7 @@ chosen() {
     done
 }
 
-is_slow() { [[ ${1##*/} =~ ^(echo_faults|balance|examples|malformed|resp_server|cancel_races|cancel_races_channels|faults|crowds|leaks)- ]]; }
+is_slow() { [[ ${1##*/} =~ ^(echo_faults|balance|examples|malformed|resp_server|cancel_races|cancel_races_channels|faults|crowds|leaks|tls|tls_faults|websocket|websocket_faults)- ]]; }
 
 attempt() {
     local how=$1
@@ -35,7 +35,10 @@ attempt() {
 # The tests that need the features for async crates.
 compat() { binaries -p fibra-io --features compat-tests --test 'compat_*' "$@"; }
 
-mapfile -t tests < <({ binaries; binaries --release; compat; compat --release; } | chosen)
+# Those that need TLS and websockets.
+tls() { binaries -p fibra --features tls-examples,websocket-examples --test https_get --test 'tls*' --test 'websocket*' "$@"; }
+
+mapfile -t tests < <({ binaries; binaries --release; compat; compat --release; tls; tls --release; } | chosen)
 ((${#tests[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
 # One loop for each processor; they end by themselves should the trap be missed.
 for _ in $(seq "$(nproc)"); do
