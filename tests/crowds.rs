@@ -84,7 +84,7 @@ fn meanwhile(others: impl FnOnce() + Send, mut healthy: impl FnMut()) {
 fn slow_clients_are_ended_and_others_are_served_meanwhile() {
     let _alone = alone();
     allow_descriptors();
-    let server = Server::with_patience(500);
+    let server = Server::with_patience("http_server", 500);
     http::serves(&server);
     let before = server.settled_descriptors();
     let healthy = || {
@@ -163,5 +163,5 @@ fn ten_thousand_idle_connections_of_echo_server() {
 
 #[test]
 fn ten_thousand_idle_connections_of_http_server() {
-    idle_crowd(|| Server::with_patience(60_000), asks_http);
+    idle_crowd(|| Server::with_patience("http_server", 60_000), asks_http);
 }

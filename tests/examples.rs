@@ -10,8 +10,8 @@ use std::time::Duration;
 use common::HANG;
 use common::client::{ask, connect, ends, exchange, payload, reset, sees_an_end};
 use common::example::example;
-use common::http::{self, PLAINTEXT};
 use common::fuzz::Random;
+use common::http::{self, PLAINTEXT};
 use common::server::Server;
 use common::until;
 
@@ -266,7 +266,7 @@ fn http_server_survives_all_kinds_of_nonsense() {
 
 #[test]
 fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
-    let server = Server::with_patience(300);
+    let server = Server::with_patience("http_server", 300);
     // One after the other: bytes that come in time one by one do not buy more time for the whole.
     let mut drip = server.connect();
     let mut sent = 0;

@@ -26,9 +26,9 @@ impl Server {
         Server::launch(&mut example::example(name))
     }
 
-    /// Starts `http_server` with so many milliseconds of patience for a slow client.
-    pub(crate) fn with_patience(millis: u64) -> Server {
-        Server::launch(example::example("http_server").env("PATIENCE_MS", millis.to_string()))
+    /// The same, with so many milliseconds of patience for a slow client.
+    pub(crate) fn with_patience(name: &str, millis: u64) -> Server {
+        Server::launch(example::example(name).env("PATIENCE_MS", millis.to_string()))
     }
 
     /// The same; its standard error goes to the caller.
