@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Do the key paths take as many instructions as benches/counts.txt says? More than 5 % more is an error: make the path
+# shorter again, or write the file anew with `ci/counts.sh --write` and say in the commit what the growth has bought.
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$(dirname "$0")/.."
+
+file=benches/counts.txt times=32768
+counts=${CARGO_TARGET_DIR:-target}/release/counts
+compiler="$(rustc --version) for $(rustc --print host-tuple)"
+
+if ! command -v valgrind >/dev/null; then
+    { apt-get update && apt-get install -y valgrind; } >/dev/null || { echo "valgrind is needed, and could not be installed"; exit 1; }
+fi
+cargo build --release -p fibra-bench --bin counts
+
+# The instructions of the program that goes so many times along a path.
+instructions() {
+    local log
+    log=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null "$counts" "$1" "$2" 2>&1) || { echo "$log" >&2; return 1; }
+    sed -n 's/.*Collected : //p' <<<"$log"
+}
+
+# A row for each path: what twice as many times take more, so that the start and the end cancel out.
+measure() {
+    local path about once twice
+    "$counts" | while IFS=: read -r path about; do
+        once=$(instructions "$path" $times)
+        twice=$(instructions "$path" $((2 * times)))
+        awk -v path="$path" -v more=$((twice - once)) -v times=$times -v about="$about" \
+            'BEGIN { printf "%-8s %8.1f %s\n", path, more / times, about }'
+    done
+}
+
+rows=$(measure)
+if [[ ${1:-} == --write ]]; then
+    {
+        echo "# Instructions of the key paths as callgrind counts them: ci/counts.sh compares with this file and can write it."
+        echo "# User code alone, one worker, release profile. They repeat to 0.1 %, those of echo to 2 %: how many requests"
+        echo "# one look at the kernel finds is a matter of time."
+        echo "# $compiler"
+        echo "$rows"
+    } >$file
+    cat $file
+    exit
+fi
+
+same=0
+grep -qxF "# $compiler" $file && same=1
+awk -v same=$same '
+    BEGIN { printf "%-8s %8s %8s\n", "path", "now", "filed" }
+    /^#/ { next }
+    NR == FNR { filed[$1] = $2; next }
+    !($1 in filed) { print $1, $2, "is not in the file"; bad = 1; next }
+    {
+        word = $2 > 1.05 * filed[$1] ? "has grown" : $2 < 0.95 * filed[$1] ? "has shrunk" : "as filed"
+        printf "%-8s %8.1f %8.1f  %s\n", $1, $2, filed[$1], word
+        if (word == "has grown") bad = 1
+        if (word == "has shrunk") shrunk = 1
+        delete filed[$1]
+    }
+    END {
+        for (path in filed) { print path, "is in the file alone"; bad = 1 }
+        if (!same) print "another compiler wrote the file: what was found is not judged"
+        else if (bad) print "benches/counts.txt says otherwise: ci/counts.sh --write writes it anew"
+        else if (shrunk) print "some paths have become shorter: ci/counts.sh --write keeps them so"
+        exit same && bad
+    }' $file - <<<"$rows"
