@@ -1,4 +1,4 @@
-//! Makes modules of the three example servers, so that `load` carries them and needs no second build.
+//! Makes modules of the example servers, so that `load` carries them and needs no second build.
 //!
 //! The `main` of an example is private to its file, as it should be. Each copy gets a door at its end, `linked_main`,
 //! which is the only change; `src/bin/load.rs` includes the list of modules that is written here.
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// The examples of the root package that are servers.
-const SERVERS: [&str; 3] = ["echo_threads", "echo_callbacks", "echo_server"];
+const SERVERS: [&str; 5] = ["echo_threads", "echo_callbacks", "echo_server", "udp_echo", "http_server"];
 
 /// What is added to each copy.
 const DOOR: &str = "

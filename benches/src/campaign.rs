@@ -2,15 +2,16 @@
 
 use crate::generator;
 use crate::interrupt::{self, Interrupt};
-use crate::options::Options;
+use crate::log;
+use crate::options::{Instead, Line, Options, Outputs};
 use crate::process::Machine;
 use crate::progress::Show;
-use crate::report::{self, CrossCheck, Report, Row};
-use crate::role::{Places, Role};
+use crate::report::{self, CrossCheck, Report, Row, Source, units};
+use crate::role::{self, Places, Role};
 use crate::run::{self, Finished};
-use crate::servers::{Running, Server};
+use crate::servers::{Running, Server, Target};
 use crate::sys;
-use crate::wire::{Client, Order};
+use crate::wire::{Client, Order, Protocol};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use std::io;
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ pub fn main(servers: &[Server]) -> ExitCode {
 pub(crate) fn play(servers: &[Server], as_user: impl FnOnce() -> ExitCode) -> ExitCode {
     match Role::assume() {
         Some(Role::Generator) => generator::main(),
+        Some(Role::Command(line)) => role::become_command(&line),
         Some(Role::Server(name)) => match servers.iter().find(|server| server.name == name) {
             Some(server) => (server.main)(),
             None => ExitCode::FAILURE,
@@ -44,25 +46,41 @@ pub(crate) fn play(servers: &[Server], as_user: impl FnOnce() -> ExitCode) -> Ex
 }
 
 fn orchestrate(servers: &[Server]) -> ExitCode {
-    let options = Options::parse();
-    let known: Vec<_> = servers.iter().map(|server| server.name).collect();
-    if let Err(why) = options.check(&known) {
-        Options::command().error(ErrorKind::ValueValidation, why).exit();
+    let Line { options, instead } = Line::parse();
+    if let Err(why) = options.check(servers) {
+        Line::command().error(ErrorKind::ValueValidation, why).exit();
     }
-    let conduct = || {
-        check_open_files(options.connections)?;
-        let report = Campaign::new(options.clone())?.conduct(servers);
-        let written = report::publish(&report, &options);
-        Ok::<_, io::Error>(match (report.interrupted, report.is_clean() && written) {
-            (true, _) => ExitCode::from(interrupt::STATUS),
-            (false, true) => ExitCode::SUCCESS,
-            (false, false) => ExitCode::FAILURE,
-        })
+    let outcome = match instead {
+        Some(Instead::Merge(merge)) => log::merge(&merge.files).map(|report| (report, merge.outputs)),
+        None => conduct(options, servers),
     };
-    conduct().unwrap_or_else(|error| {
-        eprintln!("load: {error}");
-        ExitCode::FAILURE
-    })
+    match outcome {
+        Ok((report, outputs)) => {
+            let written = report::publish(&report, &outputs);
+            match (report.interrupted, report.is_clean() && written) {
+                (true, _) => ExitCode::from(interrupt::STATUS),
+                (false, true) => ExitCode::SUCCESS,
+                (false, false) => ExitCode::FAILURE,
+            }
+        }
+        Err(error) => {
+            eprintln!("load: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Loads the servers, and keeps the log.
+fn conduct(options: Options, servers: &[Server]) -> io::Result<(Report, Outputs)> {
+    check_open_files(options.connections + options.idle)?;
+    let (outputs, log) = (options.outputs.clone(), options.log.clone());
+    let protocol = options.protocol(servers);
+    let report = Campaign::new(options, protocol)?.conduct(servers);
+    if let Some(file) = log {
+        log::write(&report, &file)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+    }
+    Ok((report, outputs))
 }
 
 pub(crate) fn check_open_files(connections: u32) -> io::Result<()> {
@@ -77,149 +95,148 @@ pub(crate) fn check_open_files(connections: u32) -> io::Result<()> {
     )))
 }
 
-/// A server to be loaded.
-pub(crate) enum Target<'a> {
-    Ours(&'a Server),
-    Outside(&'a str),
-}
-
-impl Target<'_> {
-    fn name(&self) -> &str {
-        match self {
-            Self::Ours(server) => server.name,
-            Self::Outside(address) => address,
-        }
-    }
-
-    fn about(&self) -> &str {
-        match self {
-            Self::Ours(server) => server.about,
-            Self::Outside(_) => "given by address",
-        }
-    }
-
-    fn start(&self, cpu: Option<usize>) -> io::Result<Running> {
-        match self {
-            Self::Ours(server) => Running::start(server.name, cpu),
-            Self::Outside(address) => Running::outside(address),
-        }
-    }
-}
-
 /// A machine and a load, under which servers are put one by one.
 pub(crate) struct Campaign {
     pub(crate) options: Options,
+    pub(crate) protocol: Protocol,
     pub(crate) places: Places,
     pub(crate) interrupt: Interrupt,
 }
 
+/// What a run has of its own, besides the options.
+#[derive(Clone, Copy)]
+struct Leg<'a> {
+    title: &'a str,
+    client: Client,
+    rate: Option<f64>,
+    warmup: Duration,
+    duration: Duration,
+}
+
 impl Campaign {
-    pub(crate) fn new(options: Options) -> io::Result<Self> {
-        let mut places = Places::choose();
-        // A server outside is wherever it is.
-        places.server = places.server.filter(|_| options.address.is_none());
-        Ok(Self { options, places, interrupt: Interrupt::listen()? })
+    pub(crate) fn new(options: Options, protocol: Protocol) -> io::Result<Self> {
+        let places = Places::choose(options.core);
+        Ok(Self { options, protocol, places, interrupt: Interrupt::listen()? })
     }
 
     fn conduct(&self, servers: &[Server]) -> Report {
         let started = SystemTime::now();
         let mut rows = Vec::new();
         let targets = self.targets(servers);
-        for target in &targets {
-            if !self.interrupt.is_set() {
-                rows.push(self.load(target));
+        for (place, target) in targets.iter().enumerate() {
+            for rate in self.options.rates() {
+                if !self.interrupt.is_set() {
+                    rows.push(Row { place, ..self.load(target, rate) });
+                }
             }
         }
         let cross_check = self.cross_check(&targets, &rows);
+        // A server outside is wherever it is.
+        let ours = targets.iter().any(|target| !matches!(target, Target::Outside(_)));
         Report {
             started,
-            options: self.options.clone(),
+            source: Source::Run { options: Box::new(self.options.clone()), protocol: self.protocol },
             machine: Machine::describe(),
-            places: (self.places.server, self.places.generator),
+            places: (self.places.server.filter(|_| ours), self.places.generator),
             rows,
             cross_check,
             interrupted: self.interrupt.is_set(),
         }
     }
 
+    /// What the user has named; if nothing, those of ours that speak the protocol.
     fn targets<'a>(&'a self, servers: &'a [Server]) -> Vec<Target<'a>> {
-        if let Some(address) = &self.options.address {
-            return vec![Target::Outside(address)];
-        }
-        let chosen = &self.options.server;
-        let wanted = |server: &&Server| chosen.is_empty() || chosen.iter().any(|name| name == server.name);
-        servers.iter().filter(wanted).map(Target::Ours).collect()
+        let Options { server: names, command, address, .. } = &self.options;
+        let none_named = names.is_empty() && command.is_empty() && address.is_empty();
+        let wanted = |server: &&Server| match none_named {
+            true => server.protocol == self.protocol,
+            false => names.iter().any(|name| name == server.name),
+        };
+        let ours = servers.iter().filter(wanted).map(Target::Ours);
+        ours.chain(command.iter().map(Target::Command)).chain(address.iter().map(Target::Outside)).collect()
     }
 
-    /// Loads one server as the options say.
-    pub(crate) fn load(&self, target: &Target<'_>) -> Row {
-        let options = &self.options;
-        let finished = self.run(target, target.name(), Client::Fibra, options.warmup, options.duration);
-        Row::new(target.name(), target.about(), options, finished, self.interrupt.is_set())
+    /// Loads one server as the options say, at one rate of those that they name.
+    pub(crate) fn load(&self, target: &Target<'_>, rate: Option<f64>) -> Row {
+        let Options { warmup, duration, .. } = self.options;
+        let title = match rate {
+            Some(rate) => format!("{} {}/s", target.name(), units::count(rate.round() as u64)),
+            None => target.name().to_owned(),
+        };
+        self.run(target, Leg { title: &title, client: Client::Fibra, rate, warmup, duration })
     }
 
     /// Starts the server, runs one client on it, and ends it.
-    fn run(
-        &self,
-        target: &Target<'_>,
-        title: &str,
-        client: Client,
-        warmup: Duration,
-        duration: Duration,
-    ) -> Finished {
-        let server = target.start(self.places.server);
-        let finished =
-            server.and_then(|mut server| self.run_on(&mut server, title, client, warmup, duration));
-        finished.unwrap_or_else(|error| Finished {
+    fn run(&self, target: &Target<'_>, leg: Leg<'_>) -> Row {
+        let server = target.start(self.protocol, self.places.server);
+        let finished = server.and_then(|mut server| self.run_on(&mut server, leg));
+        let finished = finished.unwrap_or_else(|error| Finished {
             errors: vec![format!("it could not be loaded: {error}")],
             ..Finished::default()
-        })
+        });
+        Row::new(target.name(), target.about(), &self.options, leg.rate, finished, self.interrupt.is_set())
     }
 
-    /// Runs one client on a server that listens.
-    pub(crate) fn run_on(
+    /// Runs the fibra client for so long on a server that listens.
+    pub(crate) fn watch(
         &self,
         server: &mut Running,
         title: &str,
-        client: Client,
-        warmup: Duration,
         duration: Duration,
     ) -> io::Result<Finished> {
-        let order = self.order(server, client, warmup, duration);
-        let mut show = Show::new(title, &order);
+        self.run_on(
+            server,
+            Leg { title, client: Client::Fibra, rate: None, warmup: Duration::ZERO, duration },
+        )
+    }
+
+    fn run_on(&self, server: &mut Running, leg: Leg<'_>) -> io::Result<Finished> {
+        let order = self.order(server, leg);
+        let mut show = Show::new(leg.title, &order);
         let finished = run::run(&order, server, self.places.generator, &mut show, &self.interrupt);
         let word = finished.as_ref().map_or_else(ToString::to_string, Row::summary);
         show.finish(&word);
         finished
     }
 
-    fn order(&self, server: &Running, client: Client, warmup: Duration, duration: Duration) -> Order {
+    fn order(&self, server: &Running, leg: Leg<'_>) -> Order {
         let options = &self.options;
         Order {
             address: server.address,
-            client,
+            client: leg.client,
+            protocol: self.protocol,
+            path: options.path.clone(),
             connections: options.connections as usize,
-            size: options.size as usize,
+            idle: options.idle as usize,
+            churn: options.churn,
+            sizes: options.size.clone(),
             pipeline: options.pipeline as usize,
-            rate: options.rate,
-            warmup,
-            duration,
+            rate: leg.rate,
+            warmup: leg.warmup,
+            duration: leg.duration,
             timeout: options.timeout,
             server: server.id(),
         }
     }
 
-    /// Repeats the last row for a moment with the client that is not written with fibra.
+    /// Repeats the last row for a moment with the client that is not written with fibra, which speaks echo over streams.
     fn cross_check(&self, targets: &[Target<'_>], rows: &[Row]) -> Option<CrossCheck> {
         let (target, row) = targets.last().zip(rows.last())?;
-        if self.options.no_cross_check || self.interrupt.is_set() || !row.errors.is_empty() {
+        let Options { no_cross_check, churn, warmup, duration, .. } = self.options;
+        let can = self.protocol == Protocol::Tcp && !churn;
+        if no_cross_check || !can || self.interrupt.is_set() || !row.errors.is_empty() {
             return None;
         }
-        let duration = self.options.duration.min(CROSS_CHECK);
-        let warmup = self.options.warmup.min(CROSS_WARMUP);
-        let finished = self.run(target, "cross-check", Client::Plain, warmup, duration);
-        let second =
-            Row::new(target.name(), target.about(), &self.options, finished, self.interrupt.is_set());
+        let second = self.run(
+            target,
+            Leg {
+                title: "cross-check",
+                client: Client::Plain,
+                rate: row.asked,
+                warmup: warmup.min(CROSS_WARMUP),
+                duration: duration.min(CROSS_CHECK),
+            },
+        );
         (!self.interrupt.is_set()).then(|| CrossCheck::new(row, second))
     }
 }

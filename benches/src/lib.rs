@@ -2,7 +2,7 @@
 //!
 //! | module | is |
 //! | --- | --- |
-//! | [`options`] | the command line |
+//! | [`options`], `rates`, `sizes` | the command line |
 //! | `campaign` | the order of events: every server, the cross-check, the report |
 //! | [`figures`] | what fibra means to reach on the network: the program of that name |
 //! | `run` | one server under load, watched |
@@ -18,18 +18,21 @@ mod child;
 pub mod figures;
 mod generator;
 mod interrupt;
+mod log;
 pub mod options;
 pub mod preshing;
 pub mod process;
 mod progress;
+mod rates;
 pub mod report;
 mod role;
 mod run;
 mod servers;
+mod sizes;
 #[expect(unsafe_code, reason = "the one room for calls that std does not offer")]
 mod sys;
 mod wire;
 
 pub use campaign::main;
 pub use servers::Server;
-pub use wire::Faults;
+pub use wire::{Faults, Protocol};

@@ -1,58 +1,55 @@
 //! The command line.
 
-use clap::Parser;
-use serde::Serialize;
+use crate::rates::Rates;
+use crate::servers::Server;
+use crate::sizes::Sizes;
+use crate::wire::Protocol;
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Loads echo servers and compares them.
-///
-/// Without arguments: starts the three example servers, one after the other, each in a process of its own, drives them
-/// with the same load, prints a table and writes a page with the latency curves.
-#[derive(Clone, Debug, Parser, Serialize)]
-#[command(name = "load", version, max_term_width = 100, args_override_self = true)]
-pub struct Options {
-    /// A server that runs already, instead of the three: it must send every byte back
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "server")]
-    pub address: Option<String>,
+/// What a user asks for.
+#[derive(Debug, Parser)]
+#[command(
+    name = "load",
+    version,
+    max_term_width = 100,
+    args_override_self = true,
+    args_conflicts_with_subcommands = true
+)]
+pub(crate) struct Line {
+    #[command(flatten)]
+    pub(crate) options: Options,
 
-    /// Only this one of echo_threads, echo_callbacks and echo_server; may be given more than once
-    #[arg(long, value_name = "NAME")]
-    pub server: Vec<String>,
+    #[command(subcommand)]
+    pub(crate) instead: Option<Instead>,
+}
 
-    /// Connections, all of them open from the beginning to the end
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    pub connections: u32,
+/// What `load` does besides loading.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Instead {
+    /// Makes one report of the logs that several generators have written with --log
+    ///
+    /// Rows of the same server and the same load are put together: replies and rates are summed, and percentiles are
+    /// those of all the latencies.
+    Merge(Merge),
+}
 
-    /// Measured time for each server, such as 5, 500ms or 2m
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
-    pub duration: Duration,
+/// Which logs to merge, and where to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Merge {
+    /// Logs in the interval format of HdrHistogram, version 2
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
 
-    /// Bytes of a request, and of its reply, such as 64 or 16k
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = bytes)]
-    pub size: u32,
+    #[command(flatten)]
+    pub(crate) outputs: Outputs,
+}
 
-    /// Requests that each connection keeps on their way
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub pipeline: u32,
-
-    /// Requests per second over all connections, sent when they are due whatever the server does; latency then counts
-    /// from that time. Without it every connection asks again as soon as it has its reply
-    #[arg(long, value_name = "N", value_parser = rate)]
-    pub rate: Option<f64>,
-
-    /// Time before the measurement in which the load runs already
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time_or_none)]
-    pub warmup: Duration,
-
-    /// How long a server may be silent before a connection counts as timed out
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
-    pub timeout: Duration,
-
-    /// Does without the second look by a client that is not written with fibra
-    #[arg(long)]
-    pub no_cross_check: bool,
-
+/// Where the report goes besides the terminal.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Report")]
+pub struct Outputs {
     /// Writes everything that was found to this file, for machines
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -62,17 +59,149 @@ pub struct Options {
     pub html: Option<PathBuf>,
 }
 
+/// Loads servers and compares them.
+///
+/// Without arguments: starts the three example servers that echo, one after the other, each in a process of its own,
+/// drives them with the same load, prints a table and writes a page with the latency curves.
+#[derive(Clone, Debug, Parser)]
+pub struct Options {
+    /// Only this one of the servers that are carried; may be given more than once, like the two that follow. The others
+    /// than those three are udp_echo and http_server
+    #[arg(long, value_name = "NAME", help_heading = "Servers")]
+    pub server: Vec<String>,
+
+    /// A server that runs already
+    #[arg(long, value_name = "[NAME=]HOST:PORT", value_parser = address, help_heading = "Servers")]
+    pub address: Vec<Address>,
+
+    /// A server to be started, by a shell. What reads {address} in the command is replaced by a free address on which it is
+    /// to listen; without that, the server's first line must be "listening on ADDRESS"
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = command, help_heading = "Servers")]
+    pub command: Vec<Command>,
+
+    /// What is spoken: echo over tcp or udp, where every byte must come back; or http [default: as --server does, or tcp]
+    #[arg(long, value_name = "PROTOCOL", help_heading = "Load")]
+    pub protocol: Option<Protocol>,
+
+    /// What HTTP asks for
+    #[arg(long, value_name = "PATH", default_value = "/plaintext", value_parser = path, help_heading = "Load")]
+    pub path: String,
+
+    /// Connections, all of them open from the beginning to the end; with --churn, how many there are at a time
+    #[arg(
+        long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=20_000),
+        help_heading = "Load"
+    )]
+    pub connections: u32,
+
+    /// More connections, which are open as well and on which nothing is ever said
+    #[arg(
+        long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000),
+        help_heading = "Load"
+    )]
+    pub idle: u32,
+
+    /// A connection for each request: connect, ask, take the reply, close. Latency is all of that but the last
+    #[arg(long, conflicts_with = "pipeline", help_heading = "Load")]
+    pub churn: bool,
+
+    /// Bytes of a request, and of its reply, such as 64 or 16k; or a mixture with weights, such as 64:9,16k:1
+    #[arg(long, value_name = "BYTES", default_value = "64", help_heading = "Load")]
+    pub size: Sizes,
+
+    /// Requests that each connection sends at a time, before it waits for the replies to all of them
+    #[arg(
+        long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024),
+        help_heading = "Load"
+    )]
+    pub pipeline: u32,
+
+    /// Requests per second over all connections, sent when they are due whatever the server does; latency then counts
+    /// from that time. Several are a ladder, climbed with each server: 10k,20k,50k, or 10k..80k, which doubles. Without it
+    /// every connection asks again as soon as it has its reply
+    #[arg(long, value_name = "N[,N...]", help_heading = "Load")]
+    pub rate: Option<Rates>,
+
+    /// Measured time for each server (and each rate), such as 5, 500ms or 2m
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, help_heading = "Load")]
+    pub duration: Duration,
+
+    /// Time before the measurement in which the load runs already
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time_or_none, help_heading = "Load")]
+    pub warmup: Duration,
+
+    /// How long a server may be silent before a connection, or a datagram, counts as timed out
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, help_heading = "Load")]
+    pub timeout: Duration,
+
+    /// The processor of the generator [default: the second of those that are allowed, if any]
+    #[arg(long, value_name = "CPU", help_heading = "Load")]
+    pub core: Option<usize>,
+
+    /// Does without the second look by a client that is not written with fibra; there is none for udp, http and --churn
+    #[arg(long, help_heading = "Report")]
+    pub no_cross_check: bool,
+
+    /// Writes the latencies to this file, as HdrHistogram does; `load merge` makes one report of several such logs
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    pub log: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) outputs: Outputs,
+}
+
+/// A server that runs already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub(crate) name: String,
+    /// HOST:PORT.
+    pub(crate) place: String,
+}
+
+/// A server to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub(crate) name: String,
+    /// For a shell.
+    pub(crate) line: String,
+}
+
 impl Options {
+    /// What is spoken.
+    pub(crate) fn protocol(&self, known: &[Server]) -> Protocol {
+        let named = self.server.first().and_then(|name| known.iter().find(|server| server.name == name));
+        self.protocol.or(named.map(|server| server.protocol)).unwrap_or(Protocol::Tcp)
+    }
+
+    /// The rates at which each server is loaded; one that is `None` is a closed loop.
+    pub(crate) fn rates(&self) -> Vec<Option<f64>> {
+        match &self.rate {
+            Some(rates) => rates.rungs().iter().copied().map(Some).collect(),
+            None => vec![None],
+        }
+    }
+
     /// What clap cannot see: values that do not go together.
     ///
     /// # Errors
     ///
     /// One sentence that says which.
-    pub fn check(&self, known: &[&str]) -> Result<(), String> {
-        if let Some(name) = self.server.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(format!("there is no server '{name}'; there are {}", known.join(", ")));
+    pub fn check(&self, known: &[Server]) -> Result<(), String> {
+        let protocol = self.protocol(known);
+        for name in &self.server {
+            match known.iter().find(|server| server.name == name) {
+                Some(server) if server.protocol == protocol => {}
+                Some(server) => return Err(format!("'{name}' speaks {}, not {protocol}", server.protocol)),
+                None => {
+                    let names: Vec<_> = known.iter().map(|server| server.name).collect();
+                    return Err(format!("there is no server '{name}'; there are {}", names.join(", ")));
+                }
+            }
         }
-        let bytes = u64::from(self.size) * u64::from(self.pipeline) * u64::from(self.connections);
+        if protocol == Protocol::Udp {
+            self.check_datagrams()?;
+        }
+        let bytes = self.size.largest() as u64 * u64::from(self.pipeline) * u64::from(self.connections);
         if bytes > MOST_BYTES {
             let needed = crate::report::units::bytes(bytes);
             return Err(format!(
@@ -81,10 +210,47 @@ impl Options {
         }
         Ok(())
     }
+
+    fn check_datagrams(&self) -> Result<(), String> {
+        if self.churn || self.idle > 0 {
+            return Err("udp has no connections: --churn and --idle do not go with it".into());
+        }
+        match (DATAGRAM.contains(&self.size.smallest()), DATAGRAM.contains(&self.size.largest())) {
+            (true, true) => Ok(()),
+            _ => Err(format!("a datagram has from {} to {} bytes here", DATAGRAM.start(), DATAGRAM.end())),
+        }
+    }
 }
 
 /// Requests held at one time, and as much again for their replies.
 const MOST_BYTES: u64 = 1 << 30;
+
+/// Bytes of a datagram: its name, by which its reply is known, at the least; what IPv4 can carry at the most.
+const DATAGRAM: std::ops::RangeInclusive<usize> = 8..=65_507;
+
+fn address(text: &str) -> Result<Address, String> {
+    let (name, place) = text.split_once('=').unwrap_or((text, text));
+    match place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+        true if !name.is_empty() => Ok(Address { name: name.into(), place: place.into() }),
+        _ => Err("HOST:PORT was expected, or NAME=HOST:PORT".into()),
+    }
+}
+
+fn command(text: &str) -> Result<Command, String> {
+    match text.split_once('=') {
+        Some((name, line)) if !name.is_empty() && !name.contains(' ') && !line.trim().is_empty() => {
+            Ok(Command { name: name.into(), line: line.into() })
+        }
+        _ => Err("NAME=COMMAND was expected".into()),
+    }
+}
+
+fn path(text: &str) -> Result<String, String> {
+    match text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(text.into()),
+        false => Err("a path begins with / and has no spaces".into()),
+    }
+}
 
 fn time(text: &str) -> Result<Duration, String> {
     let time = time_or_none(text)?;
@@ -107,24 +273,6 @@ fn time_or_none(text: &str) -> Result<Duration, String> {
 
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-fn bytes(text: &str) -> Result<u32, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale = match &text[digits.len()..] {
-        "" => 1,
-        "k" | "K" | "KiB" => 1 << 10,
-        "M" | "MiB" => 1 << 20,
-        unit => return Err(format!("'{unit}' is no unit of size; k and M are")),
-    };
-    let number: u32 = digits.trim().parse().map_err(|_| "a whole number was expected, such as 64 or 16k")?;
-    let size = number.checked_mul(scale).filter(|size| (1..=16 << 20).contains(size));
-    size.ok_or_else(|| "from 1 byte to 16M".into())
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "a number was expected")?;
-    if (0.1..=100e6).contains(&number) { Ok(number) } else { Err("from 0.1 to 100000000".into()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Options::command().debug_assert();
+        Line::command().debug_assert();
     }
 
     #[test]
@@ -147,20 +295,50 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_units() {
-        assert_eq!(bytes("64"), Ok(64));
-        assert_eq!(bytes("16k"), Ok(16 << 10));
-        for wrong in ["0", "17M", "4G", "99999999999", "-1", ""] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
+    fn servers_have_names() {
+        let named = |name: &str, place: &str| Ok(Address { name: name.into(), place: place.into() });
+        assert_eq!(address("localhost:80"), named("localhost:80", "localhost:80"));
+        assert_eq!(address("nginx=[::1]:80"), named("nginx", "[::1]:80"));
+        for wrong in ["", "localhost", ":80", "a=b", "=a:1", "a:99999"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(command("a=./b --c=d"), Ok(Command { name: "a".into(), line: "./b --c=d".into() }));
+        for wrong in ["", "a", "a=", "=b", "./b --c=d"] {
+            assert!(command(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn what_does_not_go_together_is_named() {
-        let options = Options::parse_from(["load", "--server", "nobody"]);
-        assert!(options.check(&["somebody"]).is_err_and(|why| why.contains("somebody")));
-        let options = Options::parse_from(["load", "--size", "16M", "--connections", "1000"]);
-        assert!(options.check(&[]).is_err_and(|why| why.contains("1 GiB")));
-        assert!(Options::try_parse_from(["load", "--server", "a", "--address", "b:1"]).is_err());
+        let known =
+            |name, protocol| Server { name, about: "", protocol, main: || std::process::ExitCode::SUCCESS };
+        let known = [known("somebody", Protocol::Tcp), known("website", Protocol::Http)];
+        for (line, word) in [
+            ("--server nobody", "somebody"),
+            ("--server website --protocol tcp", "speaks http"),
+            ("--server somebody --server website", "speaks http"),
+            ("--size 16M --connections 1000", "1 GiB"),
+            ("--protocol udp --size 4", "datagram"),
+            ("--protocol udp --size 64,64k", "datagram"),
+            ("--protocol udp --churn", "--churn"),
+        ] {
+            let options = Options::parse_from(["load"].into_iter().chain(line.split(' ')));
+            assert!(options.check(&known).is_err_and(|why| why.contains(word)), "{line}");
+        }
+        assert!(Options::try_parse_from(["load", "--churn", "--pipeline", "2"]).is_err());
+    }
+
+    #[test]
+    fn a_named_server_tells_the_protocol() {
+        let known = [Server {
+            name: "website",
+            about: "",
+            protocol: Protocol::Http,
+            main: || std::process::ExitCode::SUCCESS,
+        }];
+        let options = Options::parse_from(["load", "--server", "website"]);
+        assert_eq!(options.protocol(&known), Protocol::Http);
+        assert_eq!(options.check(&known), Ok(()));
+        assert_eq!(Options::parse_from(["load"]).protocol(&known), Protocol::Tcp);
     }
 }

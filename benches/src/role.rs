@@ -12,6 +12,7 @@ const ROLE: &str = "FIBRA_LOAD_ROLE";
 const CPU: &str = "FIBRA_LOAD_CPU";
 const PARENT: &str = "FIBRA_LOAD_PARENT";
 const GENERATOR: &str = "generator";
+const COMMAND: &str = "command";
 
 /// A part to be played in a process of its own.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) enum Role {
     Server(String),
     /// The client.
     Generator,
+    /// What a user wants to be loaded: a line for a shell, which takes our place.
+    Command(String),
 }
 
 impl Role {
@@ -29,6 +32,10 @@ impl Role {
         let (name, stdin) = match self {
             Self::Server(name) => (name.as_str(), Stdio::null()),
             Self::Generator => (GENERATOR, Stdio::piped()),
+            Self::Command(line) => {
+                command.arg(line);
+                (COMMAND, Stdio::null())
+            }
         };
         command.env(ROLE, name).env(PARENT, process::id().to_string()).env_remove(CPU);
         if let Some(cpu) = cpu {
@@ -54,8 +61,21 @@ impl Role {
         }
         // Each connection is a descriptor or two.
         let _ = sys::raise_open_files();
-        Some(if role == GENERATOR { Self::Generator } else { Self::Server(role) })
+        Some(match role.as_str() {
+            GENERATOR => Self::Generator,
+            COMMAND => Self::Command(env::args().nth(1)?),
+            _ => Self::Server(role),
+        })
     }
+}
+
+/// Becomes the command of a user. The shell is to become it in its turn, so that this process is the server's own: its
+/// place, its tie to the parent and its meters are.
+pub(crate) fn become_command(line: &str) -> process::ExitCode {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &format!("exec {line}")]).env_remove(ROLE).env_remove(CPU).env_remove(PARENT);
+    eprintln!("/bin/sh: {}", shell.exec());
+    process::ExitCode::FAILURE
 }
 
 /// Where the two processes run: apart from each other where there are two processors.
@@ -66,10 +86,12 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn choose() -> Self {
-        match sys::allowed_cpus()[..] {
+    /// The first two that are allowed; the generator's may be somebody's choice.
+    pub(crate) fn choose(generator: Option<usize>) -> Self {
+        let places = match sys::allowed_cpus()[..] {
             [server, generator, ..] => Self { server: Some(server), generator: Some(generator) },
             _ => Self::default(),
-        }
+        };
+        Self { generator: generator.or(places.generator), ..places }
     }
 }

@@ -1,19 +1,30 @@
 //! The servers under load: ours, started here, or somebody's.
 
 use crate::child::Child;
+use crate::options::{Address, Command};
 use crate::role::Role;
+use crate::wire::Protocol;
 use std::io::{self, BufRead, BufReader};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::process::{ChildStdout, ExitCode};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a server's first line begins with; its address follows.
 const GREETING: &str = "listening on ";
+
+/// What stands for the address in a user's command.
+const ADDRESS: &str = "{address}";
+
+/// Time between two knocks at a server that does not say when it listens.
+const KNOCK: Duration = Duration::from_millis(20);
+
+/// Bytes that an echo server over datagrams is asked for until it answers.
+const HELLO: [u8; 8] = *b"are you ";
 
 /// A server that this executable carries: an example with its `main`.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +33,47 @@ pub struct Server {
     pub name: &'static str,
     /// Its architecture, in a few words.
     pub about: &'static str,
+    /// What it speaks.
+    pub protocol: Protocol,
     /// Its `main`: listens at the address in the first argument and says where.
     pub main: fn() -> ExitCode,
+}
+
+/// A server to be loaded.
+pub(crate) enum Target<'a> {
+    /// One that this executable carries.
+    Ours(&'a Server),
+    /// One that runs already.
+    Outside(&'a Address),
+    /// One that a user's command starts.
+    Command(&'a Command),
+}
+
+impl Target<'_> {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Ours(server) => server.name,
+            Self::Outside(address) => &address.name,
+            Self::Command(command) => &command.name,
+        }
+    }
+
+    pub(crate) fn about(&self) -> &str {
+        match self {
+            Self::Ours(server) => server.about,
+            Self::Outside(address) if address.name == address.place => "given by address",
+            Self::Outside(address) => &address.place,
+            Self::Command(command) => &command.line,
+        }
+    }
+
+    pub(crate) fn start(&self, protocol: Protocol, cpu: Option<usize>) -> io::Result<Running> {
+        match self {
+            Self::Ours(server) => Running::start(server.name, cpu),
+            Self::Outside(address) => Running::outside(&address.place),
+            Self::Command(command) => Running::command(&command.line, protocol, cpu),
+        }
+    }
 }
 
 /// A server that listens.
@@ -36,14 +86,40 @@ impl Running {
     /// Starts a server of ours in a process of its own, at a free port.
     pub(crate) fn start(name: &str, cpu: Option<usize>) -> io::Result<Self> {
         let mut command = Role::Server(name.to_owned()).command(cpu)?;
-        let mut child = Child::start(command.arg("127.0.0.1:0"))?;
+        Self::greeted(Child::start(command.arg("127.0.0.1:0"))?)
+    }
+
+    /// Starts a user's command, which says where it listens or is told.
+    fn command(line: &str, protocol: Protocol, cpu: Option<usize>) -> io::Result<Self> {
+        if !line.contains(ADDRESS) {
+            return Self::greeted(Child::start(&mut Role::Command(line.to_owned()).command(cpu)?)?);
+        }
+        let address = free_address(protocol)?;
+        let line = line.replace(ADDRESS, &address.to_string());
+        let mut child = Child::start(&mut Role::Command(line).command(cpu)?)?;
+        drain(child.take_stdout()?)?;
+        let deadline = Instant::now() + PATIENCE;
+        while !answers(address, protocol) {
+            if let Some(how) = child.obituary() {
+                return Err(io::Error::other(format!("it ended before it listened ({how})")));
+            }
+            if Instant::now() >= deadline {
+                return Err(silent());
+            }
+            thread::sleep(KNOCK);
+        }
+        Ok(Self { address, child: Some(child) })
+    }
+
+    /// Waits until the child says where it listens.
+    fn greeted(mut child: Child) -> io::Result<Self> {
         let stdout = child.take_stdout()?;
         match first_line(stdout)? {
             Some(line) => Ok(Self { address: parse_greeting(&line)?, child: Some(child) }),
-            None => Err(io::Error::other(match child.obituary() {
-                Some(how) => format!("it ended before it listened ({how})"),
-                None => format!("it did not listen within {} seconds", PATIENCE.as_secs()),
-            })),
+            None => Err(match child.obituary() {
+                Some(how) => io::Error::other(format!("it ended before it listened ({how})")),
+                None => silent(),
+            }),
         }
     }
 
@@ -62,6 +138,40 @@ impl Running {
     pub(crate) fn obituary(&mut self) -> Option<String> {
         self.child.as_mut().and_then(Child::obituary)
     }
+}
+
+fn silent() -> io::Error {
+    io::Error::other(format!("it did not listen within {} seconds", PATIENCE.as_secs()))
+}
+
+/// An address at which nobody listens at this moment.
+fn free_address(protocol: Protocol) -> io::Result<SocketAddr> {
+    let any = (Ipv4Addr::LOCALHOST, 0);
+    match protocol {
+        Protocol::Udp => UdpSocket::bind(any)?.local_addr(),
+        Protocol::Tcp | Protocol::Http => TcpListener::bind(any)?.local_addr(),
+    }
+}
+
+/// True once somebody listens there.
+fn answers(address: SocketAddr, protocol: Protocol) -> bool {
+    let echoes = || -> io::Result<bool> {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        socket.connect(address)?;
+        socket.set_read_timeout(Some(KNOCK))?;
+        socket.send(&HELLO)?;
+        Ok(socket.recv(&mut [0; HELLO.len()])? == HELLO.len())
+    };
+    match protocol {
+        Protocol::Udp => echoes().unwrap_or(false),
+        Protocol::Tcp | Protocol::Http => TcpStream::connect(address).is_ok(),
+    }
+}
+
+/// Reads what nobody wants to know, so that the server never waits for us.
+fn drain(mut stdout: ChildStdout) -> io::Result<()> {
+    let drain = move || io::copy(&mut stdout, &mut io::sink());
+    thread::Builder::new().name("stdout".into()).spawn(drain).map(drop)
 }
 
 /// Waits for the first line; a thread goes on to read what follows, so that the server never waits for us.

@@ -1,6 +1,8 @@
 //! What the orchestrator and the generator say to each other: one order down, many events up, a JSON value a line.
 
 use crate::process::Usage;
+use crate::sizes::Sizes;
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,14 +20,42 @@ pub(crate) enum Client {
     Plain,
 }
 
+/// What client and server speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+pub enum Protocol {
+    /// Over a stream, every byte comes back.
+    Tcp,
+    /// Every datagram comes back, unless it is lost.
+    Udp,
+    /// Each request is a GET, in HTTP/1.1.
+    Http,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Http => "http",
+        })
+    }
+}
+
 /// What a generator has to do; the first line it reads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) address: SocketAddr,
     pub(crate) client: Client,
+    pub(crate) protocol: Protocol,
+    /// What HTTP asks for.
+    pub(crate) path: String,
     pub(crate) connections: usize,
-    /// Bytes of a request, and of its reply.
-    pub(crate) size: usize,
+    /// More connections, on which nothing is said.
+    pub(crate) idle: usize,
+    /// Every request has a connection of its own.
+    pub(crate) churn: bool,
+    /// Bytes of the requests, and of their replies.
+    pub(crate) sizes: Sizes,
     /// Requests that one connection keeps on their way.
     pub(crate) pipeline: usize,
     /// Requests per second over all connections, sent when due whatever the server does; `None`: the next one
@@ -42,7 +72,7 @@ pub(crate) struct Order {
 impl Order {
     /// The bytes that one connection has on their way at the most.
     pub(crate) fn batch_bytes(&self) -> usize {
-        self.size * self.pipeline
+        self.sizes.largest() * self.pipeline
     }
 }
 
@@ -79,6 +109,10 @@ pub(crate) struct Outcome {
     /// Requests that were due in the interval and never left, because their connection waited for a reply to the
     /// end. Their latencies are in the histogram as far as they had grown.
     pub(crate) unsent: u64,
+    /// Datagrams of the interval to which no reply came, in the histogram with the time that was waited for it.
+    pub(crate) unanswered: u64,
+    /// When the measured interval began, since 1970.
+    pub(crate) begun: Duration,
     /// The length of the measured interval.
     pub(crate) elapsed: Duration,
     /// The histogram: latency in nanoseconds, and how many replies had it.
@@ -101,6 +135,8 @@ pub struct Faults {
     pub lost: u64,
     /// Replies that were not the request, byte for byte.
     pub wrong_bytes: u64,
+    /// Replies whose status was not 200.
+    pub wrong_status: u64,
     /// Connections that were given up because nothing came for too long.
     pub timed_out: u64,
     /// Any other error of the system.
@@ -113,7 +149,20 @@ impl Faults {
     /// How many there were of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.refused + self.lost + self.wrong_bytes + self.timed_out + self.other
+        self.refused + self.lost + self.wrong_bytes + self.wrong_status + self.timed_out + self.other
+    }
+
+    /// Adds what somebody else has counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.refused += other.refused;
+        self.lost += other.lost;
+        self.wrong_bytes += other.wrong_bytes;
+        self.wrong_status += other.wrong_status;
+        self.timed_out += other.timed_out;
+        self.other += other.other;
+        if self.example.is_none() {
+            self.example.clone_from(&other.example);
+        }
     }
 }
 
@@ -123,6 +172,7 @@ impl fmt::Display for Faults {
             (self.refused, "refused"),
             (self.lost, "cut off by the server"),
             (self.wrong_bytes, "wrong bytes"),
+            (self.wrong_status, "wrong status"),
             (self.timed_out, "timed out"),
             (self.other, "other errors"),
         ];

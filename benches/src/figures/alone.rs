@@ -4,7 +4,6 @@ use super::pairs::median;
 use crate::campaign::Campaign;
 use crate::process::Usage;
 use crate::servers::Running;
-use crate::wire::Client;
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -62,7 +61,7 @@ pub(super) fn calls_per_request(campaign: &mut Campaign) -> io::Result<f64> {
     strace.args(["-f", "-c", "-p", &id]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let strace = strace.spawn().map_err(|error| io::Error::new(error.kind(), format!("strace: {error}")))?;
     thread::sleep(SETTLE);
-    let finished = campaign.run_on(&mut server, "strace", Client::Fibra, Duration::ZERO, TRACED);
+    let finished = campaign.watch(&mut server, "strace", TRACED);
     // Whose end is the tracer's as well.
     drop(server);
     let summary = strace.wait_with_output()?.stderr;

@@ -11,6 +11,7 @@ mod pairs;
 use crate::campaign::{self, Campaign};
 use crate::options::Options;
 use crate::servers::Server;
+use crate::wire::Protocol;
 use clap::Parser;
 use pairs::Medians;
 use std::io;
@@ -48,7 +49,7 @@ pub fn main(servers: &[Server]) -> ExitCode {
 }
 
 fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
-    let mut campaign = Campaign::new(Options::parse_from(["figures"]))?;
+    let mut campaign = Campaign::new(Options::parse_from(["figures"]), Protocol::Tcp)?;
     campaign.options.warmup = WARMUP;
     campaign.options.duration = Duration::from_secs(plan.seconds.into());
     campaign.options.connections = alone::IDLE;

@@ -1,8 +1,8 @@
 //! fibra's server and the event loop by hand, under the same load in turn.
 
-use crate::campaign::{Campaign, Target};
+use crate::campaign::Campaign;
 use crate::report::Row;
-use crate::servers::Server;
+use crate::servers::{Server, Target};
 use std::io;
 
 /// fibra's server in proportion to the event loop by hand, but for the last.
@@ -35,7 +35,7 @@ pub(super) fn compare(
 fn load(campaign: &Campaign, servers: &[Server], name: &str) -> io::Result<Row> {
     let server = servers.iter().find(|server| server.name == name);
     let server = server.ok_or_else(|| io::Error::other(format!("there is no {name}")))?;
-    let row = campaign.load(&Target::Ours(server));
+    let row = campaign.load(&Target::Ours(server), None);
     match row.errors.first() {
         _ if campaign.interrupt.is_set() => Err(io::ErrorKind::Interrupted.into()),
         Some(error) => Err(io::Error::other(format!("{name}: {error}"))),

@@ -51,6 +51,7 @@ struct Tally {
     reported: Instant,
     replies: u64,
     unsent: u64,
+    unanswered: u64,
     faults: Faults,
 }
 
@@ -69,6 +70,7 @@ impl Board {
                 reported: now,
                 replies: 0,
                 unsent: 0,
+                unanswered: 0,
                 faults: Faults::default(),
             }),
         }
@@ -137,6 +139,15 @@ impl Board {
         }
     }
 
+    /// Takes down a datagram that was due at `due` and to which no reply came until `now`.
+    pub(crate) fn record_unanswered(&self, due: Instant, now: Instant) {
+        let mut tally = self.tally();
+        if self.covers(self.nanos(due)) {
+            tally.unanswered += 1;
+            self.record_latency(&mut tally, due, now);
+        }
+    }
+
     fn record_latency(&self, tally: &mut Tally, due: Instant, now: Instant) {
         let latency = as_nanos(now.saturating_duration_since(due)).max(1);
         tally.recent.saturating_record(latency);
@@ -147,6 +158,10 @@ impl Board {
 
     pub(crate) fn count_wrong_bytes(&self) {
         self.tally().faults.wrong_bytes += 1;
+    }
+
+    pub(crate) fn count_wrong_status(&self) {
+        self.tally().faults.wrong_status += 1;
     }
 
     pub(crate) fn count_timed_out(&self, connections: usize) {
@@ -198,6 +213,7 @@ impl Board {
         Outcome {
             replies: tally.replies,
             unsent: tally.unsent,
+            unanswered: tally.unanswered,
             elapsed: if begin < end { Duration::from_nanos(end - begin) } else { Duration::ZERO },
             latencies: tally
                 .latencies

@@ -2,14 +2,15 @@
 
 use super::board::{Board, Fault};
 use super::link::Link;
+use super::survive;
 use std::time::Instant;
 
 /// Keeps `pipeline` requests on their way until the run is over.
-pub(crate) fn drive(link: &mut Link<'_>, pipeline: usize, board: &Board) -> Result<(), Fault> {
+pub(crate) fn drive(link: &mut dyn Link, pipeline: usize, churn: bool, board: &Board) -> Result<(), Fault> {
     let mut dues = vec![Instant::now(); pipeline];
     while !board.is_over() {
         dues.fill(Instant::now());
-        link.exchange(&dues)?;
+        survive(link.exchange(&dues), churn, board)?;
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! The conductor: says when the measured interval begins and ends, reads the meters at both, and reports.
 
 use super::board::Board;
-use super::say;
+use super::{connect, say};
 use crate::process::Usage;
 use crate::sys;
 use crate::wire::{Event, Order, Outcome};
-use std::time::{Duration, Instant};
+use std::net::TcpStream;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time between two looks at the connections.
 const LOOK: Duration = Duration::from_millis(20);
@@ -49,14 +50,28 @@ impl Meters {
     }
 }
 
+/// The connections of a run.
+pub(crate) struct Connections {
+    /// How many of those stand on which requests are made.
+    pub(crate) busy: usize,
+    pub(crate) idle: Vec<TcpStream>,
+}
+
 /// Conducts a run to its end and says all that there is to say. `sleep` puts the caller to sleep, a task or a thread.
-pub(crate) fn conduct(order: &Order, plan: Plan, board: &Board, connected: usize, sleep: impl Fn(Duration)) {
+pub(crate) fn conduct(
+    order: &Order,
+    plan: Plan,
+    board: &Board,
+    connections: &Connections,
+    sleep: impl Fn(Duration),
+) {
     sleep(plan.start.saturating_duration_since(Instant::now()));
     // Progress counts from here: what went before was connecting.
     board.progress(Duration::ZERO);
     let watch = |until: Instant| watch(plan, until, board, &sleep);
     let mut early = watch(plan.begin);
     let mut meters = None;
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     if early.is_none() {
         let before = Meters::read(order);
         board.begin();
@@ -65,8 +80,9 @@ pub(crate) fn conduct(order: &Order, plan: Plan, board: &Board, connected: usize
         board.end();
         meters = Some((before, Meters::read(order)));
     }
+    connect::look_after(&connections.idle, board);
     drain(order, board, &sleep);
-    let mut outcome = Outcome { connected, ended_early: early, ..board.outcome() };
+    let mut outcome = Outcome { connected: connections.busy, begun, ended_early: early, ..board.outcome() };
     if let Some((before, after)) = meters {
         outcome.own_cpu = after.own.saturating_sub(before.own);
         outcome.server = before

@@ -2,10 +2,11 @@
 
 use super::board::{Board, Fault};
 use crate::wire::Order;
-use fibra::net::TcpStream;
+use fibra::net::{TcpStream, UdpSocket};
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How many connections are being made at once: few enough for any server's backlog.
@@ -14,13 +15,59 @@ const AT_ONCE: usize = 32;
 /// How long it may take until all connections stand.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Makes the connections of `order`. What cannot be had is counted, and tried once only.
-pub(crate) fn connect_all(order: &Order, board: &Board) -> Vec<TcpStream> {
-    let streams = Mutex::new(Vec::with_capacity(order.connections));
+/// The connection of a lane: the same for all its requests, or with churn another for each.
+pub(crate) struct Line {
+    order: Arc<Order>,
+    stream: Option<TcpStream>,
+}
+
+impl Line {
+    pub(crate) fn new(order: &Arc<Order>, stream: Option<TcpStream>) -> Self {
+        Self { order: Arc::clone(order), stream }
+    }
+
+    /// The connection for the next exchange; one is made if there is none.
+    pub(crate) fn take(&mut self) -> io::Result<TcpStream> {
+        match self.stream.take() {
+            Some(stream) => Ok(stream),
+            None => {
+                let stream = TcpStream::connect_timeout(&self.order.address, self.order.timeout)?;
+                prepare(&stream, &self.order)?;
+                Ok(stream)
+            }
+        }
+    }
+
+    /// Gives a connection back after an exchange.
+    pub(crate) fn keep(&mut self, stream: TcpStream) {
+        self.stream = (!self.order.churn).then_some(stream);
+    }
+}
+
+fn prepare(stream: &TcpStream, order: &Order) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(order.timeout))?;
+    stream.set_write_timeout(Some(order.timeout))
+}
+
+/// A socket for datagrams to `address` and from there.
+pub(crate) fn datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(address)?;
+    Ok(socket)
+}
+
+/// Makes `count` connections. What cannot be had is counted, and tried once only.
+pub(crate) fn connect_all(order: &Order, count: usize, board: &Board) -> Vec<TcpStream> {
+    let streams = Mutex::new(Vec::with_capacity(count));
     let tried = AtomicUsize::new(0);
     let deadline = Instant::now() + PATIENCE;
     // Relaxed: a ticket counter, which publishes nothing.
-    let next = || tried.fetch_add(1, Relaxed) < order.connections && !board.is_stopped();
+    let next = || tried.fetch_add(1, Relaxed) < count && !board.is_stopped();
     let connect = || {
         while next() {
             match connect_one(order, deadline) {
@@ -30,7 +77,7 @@ pub(crate) fn connect_all(order: &Order, board: &Board) -> Vec<TcpStream> {
         }
     };
     fibra::scope(|scope| {
-        for _ in 0..AT_ONCE.min(order.connections) {
+        for _ in 0..AT_ONCE.min(count) {
             scope.spawn(connect);
         }
     });
@@ -38,17 +85,28 @@ pub(crate) fn connect_all(order: &Order, board: &Board) -> Vec<TcpStream> {
 }
 
 fn connect_one(order: &Order, deadline: Instant) -> io::Result<TcpStream> {
-    TcpStream::connect_timeout(&order.address, time_left(order, deadline)?)
+    let stream = TcpStream::connect_timeout(&order.address, time_left(order, deadline)?)?;
+    prepare(&stream, order)?;
+    Ok(stream)
 }
 
 /// The same for the plain client: one after the other, with the sockets of std.
-pub(crate) fn connect_plainly(order: &Order, board: &Board) -> Vec<std::net::TcpStream> {
+pub(crate) fn connect_plainly(order: &Order, count: usize, board: &Board) -> Vec<std::net::TcpStream> {
     let deadline = Instant::now() + PATIENCE;
     let connect = |_| -> io::Result<_> {
         std::net::TcpStream::connect_timeout(&order.address, time_left(order, deadline)?)
     };
-    let tries = (0..order.connections).take_while(|_| !board.is_stopped()).map(connect);
+    let tries = (0..count).take_while(|_| !board.is_stopped()).map(connect);
     tries.filter_map(|stream| stream.map_err(|error| board.count(&Fault::System(error))).ok()).collect()
+}
+
+/// Counts those of the silent connections that the server did not leave open.
+pub(crate) fn look_after(idle: &[std::net::TcpStream], board: &Board) {
+    let is_open = |stream: &&std::net::TcpStream| {
+        let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+        peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    };
+    idle.iter().filter(|stream| !is_open(stream)).for_each(|_| board.count(&Fault::Closed));
 }
 
 fn time_left(order: &Order, deadline: Instant) -> io::Result<Duration> {

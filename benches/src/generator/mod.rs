@@ -1,29 +1,41 @@
 //! The load itself, in a process of its own: reads an order, makes the load, says what it saw.
 //!
-//! Two clients share the payload, the pacing, the conductor and the board: `fibra`, a task per connection (`link`,
-//! `closed`, `open`), and `plain`, one epoll loop, which has nothing of fibra in it and so does not share its faults.
+//! Two clients share the payload, the pacing, the conductor and the board: `fibra`, a task per connection (`closed` and
+//! `open` loops over a `link`, which is an echo over a stream, over `datagram`s, or `http`), and `plain`, one epoll loop,
+//! which has nothing of fibra in it and so does not share its faults.
 
+mod batch;
 mod board;
 mod closed;
 mod conductor;
 mod connect;
+mod datagram;
+mod http;
 mod link;
 mod open;
 mod pace;
 mod payload;
 mod plain;
+mod reply;
 
 use crate::sys;
-use crate::wire::{Client, Event, Order, STOP};
+use crate::wire::{Client, Event, Order, Protocol, STOP};
 use board::{Board, Fault};
-use conductor::Plan;
+use conductor::{Connections, Plan};
+use connect::Line;
+use datagram::Datagrams;
 use fibra::net::TcpStream;
-use link::Link;
+use http::Http;
+use link::{Echo, Link};
 use pace::Pace;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
+
+/// What passes between a connection that could not be used and the next, where every request has its own.
+const PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) use board::new_histogram;
 pub(crate) use connect::PATIENCE;
@@ -68,29 +80,61 @@ fn listen_for_stop(board: Arc<Board>) -> io::Result<()> {
 
 /// The fibra client: connects, starts a task for every connection, and conducts.
 fn run(order: &Arc<Order>, board: &Arc<Board>) {
-    let streams = connect::connect_all(order, board);
-    let connected = streams.len();
-    say(&Event::Connected(connected));
+    let idle = connect::connect_all(order, order.idle, board).into_iter().map(Into::into).collect();
+    let streams: Vec<Option<TcpStream>> = match order.protocol {
+        Protocol::Tcp | Protocol::Http if !order.churn => {
+            connect::connect_all(order, order.connections, board).into_iter().map(Some).collect()
+        }
+        _ => (0..order.connections).map(|_| None).collect(),
+    };
+    let connections = Connections { busy: streams.len(), idle };
+    say(&Event::Connected(connections.busy));
     let plan = Plan::new(order);
     for (id, stream) in streams.into_iter().enumerate() {
         board.connection_starts();
         let (order, board) = (Arc::clone(order), Arc::clone(board));
         fibra::spawn(move || board.connection_ends(drive(stream, id, &order, plan, &board)));
     }
-    conductor::conduct(order, plan, board, connected, fibra::sleep);
+    conductor::conduct(order, plan, board, &connections, fibra::sleep);
     // All is said. Connections that a silent server keeps waiting need not be unwound one by one.
     std::process::exit(0);
 }
 
-fn drive(stream: TcpStream, id: usize, order: &Order, plan: Plan, board: &Board) -> Result<(), Fault> {
-    let mut link = Link::new(stream, id, order, board)?;
+fn drive(
+    stream: Option<TcpStream>,
+    id: usize,
+    order: &Arc<Order>,
+    plan: Plan,
+    board: &Board,
+) -> Result<(), Fault> {
+    let line = Line::new(order, stream);
+    match order.protocol {
+        Protocol::Tcp => pursue(&mut Echo::new(line, id as u32, order, board), id, order, plan, board),
+        Protocol::Udp => pursue(&mut Datagrams::new(id as u32, order, board)?, id, order, plan, board),
+        Protocol::Http => pursue(&mut Http::new(line, order, board), id, order, plan, board),
+    }
+}
+
+fn pursue(link: &mut dyn Link, id: usize, order: &Order, plan: Plan, board: &Board) -> Result<(), Fault> {
     fibra::sleep_until(plan.start);
     match order.rate {
-        None => closed::drive(&mut link, order.pipeline, board),
+        None => closed::drive(link, order.pipeline, order.churn, board),
         Some(rate) => {
             let pace = Pace::new(rate, id, order.connections, plan.start, plan.end);
-            open::drive(&mut link, pace, order.pipeline, board)
+            open::drive(link, pace, order.pipeline, order.churn, board)
         }
+    }
+}
+
+/// A fault is the end of a lane, but where every request has a connection of its own it is that of one request.
+fn survive(outcome: Result<(), Fault>, churn: bool, board: &Board) -> Result<(), Fault> {
+    match outcome {
+        Err(fault) if churn && !board.is_over() => {
+            board.count(&fault);
+            fibra::sleep(PAUSE);
+            Ok(())
+        }
+        outcome => outcome,
     }
 }
 

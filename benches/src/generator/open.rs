@@ -3,6 +3,7 @@
 use super::board::{Board, Fault};
 use super::link::Link;
 use super::pace::Pace;
+use super::survive;
 use std::time::{Duration, Instant};
 
 /// Time between two looks whether the run is over, once nothing more is due.
@@ -10,16 +11,17 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Sends what is due, at most `pipeline` requests at a time, until the run is over; what is late is not skipped.
 pub(crate) fn drive(
-    link: &mut Link<'_>,
+    link: &mut dyn Link,
     mut pace: Pace,
     pipeline: usize,
+    churn: bool,
     board: &Board,
 ) -> Result<(), Fault> {
     let mut dues = Vec::with_capacity(pipeline);
     while !board.is_over() {
         pace.take_due(Instant::now(), pipeline, &mut dues);
         if !dues.is_empty() {
-            link.exchange(&dues)?;
+            survive(link.exchange(&dues), churn, board)?;
             continue;
         }
         fibra::sleep_until(pace.next_due().unwrap_or_else(|| Instant::now() + LOOK));

@@ -18,6 +18,12 @@ pub(crate) fn fill(request: &mut [u8], connection: u32, number: u32) {
     }
 }
 
+/// The connection and the number of the request that begins so, if it has eight bytes.
+pub(crate) fn name(request: &[u8]) -> Option<(u32, u32)> {
+    let word = u64::from_le_bytes(*request.first_chunk()?);
+    Some(((word >> 32) as u32, word as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +45,13 @@ mod tests {
     fn every_word_differs_between_requests() {
         let (one, two) = (request(64, 3, 8), request(64, 3, 9));
         assert!(one.chunks(8).zip(two.chunks(8)).all(|(a, b)| a != b));
+    }
+
+    #[test]
+    fn a_request_tells_its_name() {
+        assert_eq!(name(&request(8, 3, 9)), Some((3, 9)));
+        assert_eq!(name(&request(64, u32::MAX, 0)), Some((u32::MAX, 0)));
+        assert_eq!(name(&request(7, 1, 1)), None);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! It exists to contradict the fibra client where that one errs. Under a fixed rate it waits on the epoll descriptor
 //! with a timeout in nanoseconds, since an epoll wait is a whole millisecond coarse and lateness counts as latency.
 
+use super::batch::Batch;
 use super::board::{Board, Fault};
-use super::conductor::{self, Plan};
-use super::link::compare;
+use super::conductor::{self, Connections, Plan};
 use super::open::give_up_on;
 use super::pace::Pace;
-use super::{connect, payload, say};
+use super::{connect, say};
 use crate::sys;
 use crate::wire::{Event, Order};
 use mio::net::TcpStream;
@@ -26,14 +26,15 @@ const SEARCH: Duration = Duration::from_millis(50);
 
 /// Runs `order` to its end.
 pub(super) fn run(order: &Order, board: &Arc<Board>) -> io::Result<()> {
-    let streams = connect::connect_plainly(order, board);
-    let connected = streams.len();
-    say(&Event::Connected(connected));
+    let idle = connect::connect_plainly(order, order.idle, board);
+    let streams = connect::connect_plainly(order, order.connections, board);
+    let connections = Connections { busy: streams.len(), idle };
+    say(&Event::Connected(connections.busy));
     let plan = Plan::new(order);
     let mut client = Plain::new(order, plan, board, streams)?;
     let watched = Arc::clone(board);
     let worker = thread::Builder::new().name("plain".into()).spawn(move || client.drive())?;
-    conductor::conduct(order, plan, &watched, connected, thread::sleep);
+    conductor::conduct(order, plan, &watched, &connections, thread::sleep);
     match worker.is_finished().then(|| worker.join()) {
         Some(Ok(outcome)) => outcome,
         _ => Ok(()),
@@ -165,11 +166,9 @@ enum Step {
 /// A connection between two events: a batch on its way while `dues` is not empty.
 struct Conn {
     stream: TcpStream,
-    id: u32,
-    made: u32,
     pace: Option<Pace>,
     dues: Vec<Instant>,
-    requests: Vec<u8>,
+    batch: Batch,
     written: usize,
     replies: Vec<u8>,
     read: usize,
@@ -185,16 +184,13 @@ impl Conn {
     fn new(stream: std::net::TcpStream, id: usize, order: &Order, plan: Plan) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
-        let bytes = order.batch_bytes();
         Ok(Self {
             stream: TcpStream::from_std(stream),
-            id: id as u32,
-            made: 0,
             pace: order.rate.map(|rate| Pace::new(rate, id, order.connections, plan.start, plan.end)),
             dues: Vec::with_capacity(order.pipeline),
-            requests: vec![0; bytes],
+            batch: Batch::new(id as u32, order),
             written: 0,
-            replies: vec![0; bytes],
+            replies: vec![0; order.batch_bytes()],
             read: 0,
             done: 0,
             moved: Instant::now(),
@@ -219,11 +215,11 @@ impl Conn {
                 }
                 // The replies raise an event; to look for them now would be a system call for nothing.
                 if self.begin_batch(order) {
-                    while self.write(order.size)? {}
+                    while self.write()? {}
                 }
                 return Ok(Step::Waits);
             }
-            let (wrote, read) = (self.write(order.size)?, self.read(order.size, board)?);
+            let (wrote, read) = (self.write()?, self.read(board)?);
             if !wrote && !read {
                 return Ok(Step::Waits);
             }
@@ -237,28 +233,25 @@ impl Conn {
             Some(pace) => pace.take_due(self.moved, order.pipeline, &mut self.dues),
             None => self.dues.resize(order.pipeline, self.moved),
         }
-        for request in self.requests.chunks_exact_mut(order.size).take(self.dues.len()) {
-            payload::fill(request, self.id, self.made);
-            self.made = self.made.wrapping_add(1);
-        }
+        self.batch.make(self.dues.len());
         (self.written, self.read, self.done) = (0, 0, 0);
         !self.dues.is_empty()
     }
 
     /// Writes once; true if something went out and there is more.
-    fn write(&mut self, size: usize) -> io::Result<bool> {
-        let end = size * self.dues.len();
+    fn write(&mut self) -> io::Result<bool> {
+        let end = self.batch.length();
         if self.written == end {
             return Ok(false);
         }
-        let count = unless_blocked(self.stream.write(&self.requests[self.written..end]))?;
+        let count = unless_blocked(self.stream.write(&self.batch.bytes()[self.written..]))?;
         self.written += count.unwrap_or(0);
         Ok(count.is_some() && self.written < end)
     }
 
     /// Reads once and takes down what is whole; true if something came.
-    fn read(&mut self, size: usize, board: &Board) -> Result<bool, Fault> {
-        let end = size * self.dues.len();
+    fn read(&mut self, board: &Board) -> Result<bool, Fault> {
+        let end = self.batch.length();
         let Some(count) = unless_blocked(self.stream.read(&mut self.replies[self.read..end]))? else {
             return Ok(false);
         };
@@ -267,15 +260,8 @@ impl Conn {
         }
         self.read += count;
         self.moved = Instant::now();
-        let whole = self.read / size;
-        let bytes = self.done * size..whole * size;
-        compare(
-            &self.replies[bytes.clone()],
-            &self.requests[bytes],
-            size,
-            &self.dues[self.done..whole],
-            board,
-        );
+        let whole = self.batch.whole(self.done, self.read);
+        self.batch.compare(&self.replies, self.done..whole, &self.dues, board);
         self.done = whole;
         if whole == self.dues.len() {
             self.dues.clear();

@@ -1,7 +1,8 @@
 //! The page: one file, no network, nothing but what is written here.
 
 use super::svg::{Axis, Chart, Frame, Line, Log, Tick, linear_ticks};
-use super::{Report, Row, table, units};
+use super::{Report, Row, Source, ladder, table, units};
+use crate::wire::Protocol;
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page's drawings exist twice, for a wide and for a narrow window; the style sheet shows one.
-const WIDE: Frame = Frame {
+pub(super) const WIDE: Frame = Frame {
     width: 960.0,
     height: 440.0,
     left: 70.0,
@@ -19,7 +20,7 @@ const WIDE: Frame = Frame {
     names: true,
     thin: 1,
 };
-const NARROW: Frame = Frame {
+pub(super) const NARROW: Frame = Frame {
     width: 400.0,
     height: 360.0,
     left: 58.0,
@@ -55,16 +56,27 @@ pub(crate) fn render(report: &Report) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>Echo servers under load</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
+        title(report)
     );
     header(report, &mut page);
     cards(report, &mut page);
+    if report.is_ladder() {
+        ladder::draw(report, &mut page);
+    }
     latency_figure(report, &mut page);
     table_section(report, &mut page);
     rate_figure(report, &mut page);
     facts(report, &mut page);
     let _ = write!(page, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     page
+}
+
+fn title(report: &Report) -> &'static str {
+    match report.source {
+        Source::Run { protocol: Protocol::Tcp | Protocol::Udp, .. } => "Echo servers under load",
+        _ => "Servers under load",
+    }
 }
 
 /// Makes a text safe between tags and in quoted attributes.
@@ -86,13 +98,13 @@ pub(crate) fn escape(text: &str) -> String {
 fn header(report: &Report, page: &mut String) {
     let (load, date) = (escape(&report.load()), escape(&units::date(report.started)));
     let _ = writeln!(page, "<header>\n<p class=\"kicker\">fibra · load · {date}</p>");
-    let _ = writeln!(page, "<h1>Echo servers under load</h1>\n<p class=\"lead\">{load}.</p>");
+    let _ = writeln!(page, "<h1>{}</h1>\n<p class=\"lead\">{load}.</p>", title(report));
     if report.interrupted {
         page.push_str("<p class=\"alarm\">Interrupted: this is the report so far.</p>\n");
     }
     for row in &report.rows {
         for error in &row.errors {
-            let (name, error) = (escape(&row.name), escape(error));
+            let (name, error) = (escape(&row.title()), escape(error));
             let _ = writeln!(page, "<p class=\"alarm\"><b>{name}</b>: {error}</p>");
         }
     }
@@ -101,9 +113,11 @@ fn header(report: &Report, page: &mut String) {
 
 /// A card for every server: the figures one looks for first.
 fn cards(report: &Report, page: &mut String) {
-    let best = report.rows.iter().map(Row::rate).fold(0.0, f64::max);
+    let faces = report.faces();
+    let best = faces.iter().map(|row| row.rate()).fold(0.0, f64::max);
     page.push_str("<section class=\"cards\" aria-label=\"Requests per second\">\n");
-    for (number, row) in report.rows.iter().enumerate() {
+    for row in faces {
+        let number = row.hue();
         let (name, about) = (escape(&row.name), escape(&row.about));
         let rate = units::count(row.rate().round() as u64);
         let share = if best > 0.0 { row.rate() / best * 100.0 } else { 0.0 };
@@ -128,7 +142,7 @@ fn fact(name: &str, value: &str, page: &mut String) {
 }
 
 fn latency_figure(report: &Report, page: &mut String) {
-    let seen: Vec<_> = report.rows.iter().enumerate().filter(|(_, row)| !row.latencies.is_empty()).collect();
+    let seen: Vec<_> = report.faces().into_iter().filter(|row| !row.latencies.is_empty()).collect();
     if seen.is_empty() {
         return;
     }
@@ -143,9 +157,10 @@ fn latency_figure(report: &Report, page: &mut String) {
     page.push_str("<div class=\"tip\" role=\"status\" hidden></div>\n</div>\n</figure>\n");
 }
 
-fn legend(rows: &[(usize, &Row)], page: &mut String) {
+pub(super) fn legend(rows: &[&Row], page: &mut String) {
     page.push_str("<ul class=\"legend\">");
-    for (number, row) in rows {
+    for row in rows {
+        let number = row.hue();
         let _ = write!(
             page,
             "<li><svg viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"line s{number}\" d=\"M1 4H29\"/></svg>{}</li>",
@@ -156,14 +171,14 @@ fn legend(rows: &[(usize, &Row)], page: &mut String) {
 }
 
 /// The curves, and the same as data for whoever points at them.
-fn latency_chart(rows: &[(usize, &Row)]) -> (Chart, String) {
+fn latency_chart(rows: &[&Row]) -> (Chart, String) {
     // As far to the right as the largest count bears: with a thousand requests, 99.9.
-    let most = rows.iter().map(|(_, row)| row.latencies.len()).max().unwrap_or(1);
+    let most = rows.iter().map(|row| row.latencies.len()).max().unwrap_or(1);
     let reach = decades(most).clamp(1.0, 5.0);
     let shares: Vec<f64> = (0..=STEPS).map(|step| to_share(reach * step as f64 / STEPS as f64)).collect();
     // The luckiest few are left out, or they would take half the height.
-    let low = rows.iter().filter_map(|(_, row)| row.latency(LUCKY)).min().unwrap_or(1);
-    let high = rows.iter().filter_map(|(_, row)| row.latency(to_share(reach))).max().unwrap_or(1);
+    let low = rows.iter().filter_map(|row| row.latency(LUCKY)).min().unwrap_or(1);
+    let high = rows.iter().filter_map(|row| row.latency(to_share(reach))).max().unwrap_or(1);
     let scale = Log::covering(low as f64, high as f64);
     let ticks = MARKS.iter().map(|&(share, label)| (decades_of(share) / reach, label));
     let ticks = ticks.filter(|(at, _)| *at <= 1.0 + 1e-9).map(|(at, label)| Tick { at, label: label.into() });
@@ -174,29 +189,33 @@ fn latency_chart(rows: &[(usize, &Row)]) -> (Chart, String) {
             title: "latency (from µs to s, as marked)".into(),
             ticks: scale.ticks(|value| short_time(value as u64)),
         },
-        lines: rows.iter().map(|&(number, row)| curve(number, row, reach, &shares, scale)).collect(),
+        lines: rows.iter().map(|row| curve(row, reach, &shares, scale)).collect(),
     };
     (chart, curve_data(rows, reach, &shares))
 }
 
-fn curve(number: usize, row: &Row, reach: f64, shares: &[f64], scale: Log) -> Line {
+fn curve(row: &Row, reach: f64, shares: &[f64], scale: Log) -> Line {
     let own_reach = decades(row.latencies.len());
     let point = |(step, &share): (usize, &f64)| {
         let at = step as f64 / STEPS as f64;
         (at * reach <= own_reach + 1e-9).then(|| (at, scale.share(row.latency(share).unwrap_or(1) as f64)))
     };
-    Line { name: row.name.clone(), number, points: shares.iter().enumerate().filter_map(point).collect() }
+    Line {
+        name: row.name.clone(),
+        number: row.hue(),
+        points: shares.iter().enumerate().filter_map(point).collect(),
+    }
 }
 
-fn curve_data(rows: &[(usize, &Row)], reach: f64, shares: &[f64]) -> String {
+fn curve_data(rows: &[&Row], reach: f64, shares: &[f64]) -> String {
     let names: Vec<_> = shares.iter().map(|&share| percentile_name(share)).collect();
-    let curves = rows.iter().map(|&(number, row)| {
+    let curves = rows.iter().map(|row| {
         let own_reach = decades(row.latencies.len());
         let text = |(step, &share): (usize, &f64)| {
             let within = reach * step as f64 / STEPS as f64 <= own_reach + 1e-9;
             row.latency(share).filter(|_| within).map_or_else(|| "–".into(), units::nanos)
         };
-        json!({ "name": row.name, "number": number, "text": shares.iter().enumerate().map(text).collect::<Vec<_>>() })
+        json!({ "name": row.name, "number": row.hue(), "text": shares.iter().enumerate().map(text).collect::<Vec<_>>() })
     });
     json!({ "names": names, "curves": curves.collect::<Vec<_>>() }).to_string()
 }
@@ -224,7 +243,7 @@ fn percentile_name(share: f64) -> String {
 }
 
 /// A round time without its zeros.
-fn short_time(nanos: u64) -> String {
+pub(super) fn short_time(nanos: u64) -> String {
     match nanos {
         n if n < 1_000 => format!("{n} ns"),
         n if n < 1_000_000 => format!("{} µs", n / 1_000),
@@ -233,9 +252,9 @@ fn short_time(nanos: u64) -> String {
     }
 }
 
-fn describe(rows: &[(usize, &Row)]) -> String {
+fn describe(rows: &[&Row]) -> String {
     let latency = |row: &Row, share| row.latency(share).map_or_else(|| "none".into(), units::nanos);
-    let parts = rows.iter().map(|(_, row)| {
+    let parts = rows.iter().map(|row| {
         format!("{}: median {}, 99th percentile {}", row.name, latency(row, 0.5), latency(row, 0.99))
     });
     format!("Latency by percentile. {}.", parts.collect::<Vec<_>>().join("; "))
@@ -243,12 +262,12 @@ fn describe(rows: &[(usize, &Row)]) -> String {
 
 fn table_section(report: &Report, page: &mut String) {
     page.push_str("<section>\n<h2>All figures</h2>\n<div class=\"scroll\"><table>\n<thead><tr>");
-    for heading in table::headings() {
+    for heading in table::headings(report) {
         let _ = write!(page, "<th scope=\"col\">{}</th>", escape(heading));
     }
     page.push_str("</tr></thead>\n<tbody>\n");
-    for (number, row) in report.rows.iter().enumerate() {
-        let cells = table::cells(row);
+    for row in &report.rows {
+        let (number, cells) = (row.hue(), table::cells(report, row));
         let _ = write!(
             page,
             "<tr><th scope=\"row\"><i class=\"swatch s{number}\"></i>{}</th>",
@@ -265,8 +284,10 @@ fn table_section(report: &Report, page: &mut String) {
 }
 
 fn notes(report: &Report, page: &mut String) {
-    let own =
-        report.rows.iter().flat_map(|row| row.notes.iter().map(move |note| format!("{}: {note}", row.name)));
+    let own = report
+        .rows
+        .iter()
+        .flat_map(|row| row.notes.iter().map(move |note| format!("{}: {note}", row.title())));
     let check = report.cross_check.iter().flat_map(|check| {
         std::iter::once(check.sentence()).chain(check.row.errors.iter().map(|e| format!("cross-check: {e}")))
     });
@@ -282,17 +303,17 @@ fn notes(report: &Report, page: &mut String) {
 
 /// Replies per second as time goes by: a server that stands still now and then shows here.
 fn rate_figure(report: &Report, page: &mut String) {
-    let seen: Vec<_> = report.rows.iter().enumerate().filter(|(_, row)| row.timeline.len() > 1).collect();
-    let points = || seen.iter().flat_map(|(_, row)| &row.timeline);
+    let seen: Vec<_> = report.faces().into_iter().filter(|row| row.timeline.len() > 1).collect();
+    let points = || seen.iter().flat_map(|row| &row.timeline);
     let length = points().map(|point| point.elapsed.as_secs_f64()).fold(0.0, f64::max);
     let highest = points().map(|point| point.rate).fold(0.0, f64::max);
     if length <= 0.0 {
         return;
     }
     let (high, y_ticks) = linear_ticks(highest, |value| units::count(value as u64));
-    let lines = seen.iter().map(|(number, row)| {
+    let lines = seen.iter().map(|row| {
         let point = |point: &crate::wire::Progress| (point.elapsed.as_secs_f64() / length, point.rate / high);
-        Line { name: row.name.clone(), number: *number, points: row.timeline.iter().map(point).collect() }
+        Line { name: row.name.clone(), number: row.hue(), points: row.timeline.iter().map(point).collect() }
     });
     let chart = Chart {
         description: "Requests per second as time goes by".into(),

@@ -1,6 +1,8 @@
 //! Everything that was found, for machines. Times are in nanoseconds, sizes in bytes.
 
-use super::{CrossCheck, Report, Row};
+use super::{CrossCheck, Report, Row, Source};
+use crate::options::Options;
+use crate::wire::Protocol;
 use serde_json::{Value, json};
 use std::time::UNIX_EPOCH;
 
@@ -14,7 +16,14 @@ pub(crate) fn render(report: &Report) -> String {
         "tool": "fibra load",
         "version": env!("CARGO_PKG_VERSION"),
         "started_unix": started,
-        "settings": settings(report),
+        "settings": match &report.source {
+            Source::Run { options, protocol } => settings(options, *protocol),
+            Source::Logs(_) => Value::Null,
+        },
+        "logs": match &report.source {
+            Source::Run { .. } => Value::Null,
+            Source::Logs(origins) => json!(origins),
+        },
         "machine": &report.machine,
         "pinned": { "server": report.places.0, "generator": report.places.1 },
         "servers": report.rows.iter().map(server).collect::<Vec<_>>(),
@@ -25,15 +34,18 @@ pub(crate) fn render(report: &Report) -> String {
     format!("{value}\n")
 }
 
-fn settings(report: &Report) -> Value {
-    let options = &report.options;
+fn settings(options: &Options, protocol: Protocol) -> Value {
+    let sizes =
+        options.size.parts().iter().map(|(bytes, weight)| json!({ "bytes": bytes, "weight": weight }));
     json!({
-        "address": options.address,
-        "servers": options.server,
+        "protocol": protocol,
+        "path": options.path,
         "connections": options.connections,
-        "size": options.size,
+        "idle": options.idle,
+        "churn": options.churn,
+        "sizes": sizes.collect::<Vec<_>>(),
         "pipeline": options.pipeline,
-        "rate": options.rate,
+        "rates": options.rates().into_iter().flatten().collect::<Vec<_>>(),
         "duration_ns": options.duration.as_nanos() as u64,
         "warmup_ns": options.warmup.as_nanos() as u64,
         "timeout_ns": options.timeout.as_nanos() as u64,
@@ -44,6 +56,8 @@ fn server(row: &Row) -> Value {
     json!({
         "name": row.name,
         "about": row.about,
+        "scenario": row.scenario,
+        "asked_per_second": row.asked,
         "connected": row.connected,
         "replies": row.replies,
         "elapsed_ns": row.elapsed.as_nanos() as u64,
@@ -56,6 +70,7 @@ fn server(row: &Row) -> Value {
         "peak_resident_bytes": row.server.map(|usage| usage.peak),
         "generator_busy": row.generator_busy(),
         "unsent": row.unsent,
+        "unanswered": row.unanswered,
         "faults": row.faults,
         "errors": row.errors,
         "notes": row.notes,

@@ -2,15 +2,17 @@
 
 mod html;
 mod json;
+mod ladder;
 mod svg;
 mod table;
 pub mod units;
 
 use crate::generator::new_histogram;
-use crate::options::Options;
+use crate::log::Origin;
+use crate::options::{Options, Outputs};
 use crate::process::{Machine, Usage};
 use crate::run::Finished;
-use crate::wire::{Faults, Outcome, Progress};
+use crate::wire::{Faults, Outcome, Progress, Protocol};
 use hdrhistogram::Histogram;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,10 +32,21 @@ const CROWD: u32 = 16;
 /// A server that left more than this share of the requests unasked did not keep up; a few wait at any moment.
 const LATE: f64 = 0.01;
 
+/// How many colours the page has for servers; then it begins again.
+const HUES: usize = 5;
+
+/// Where the figures come from.
+pub(crate) enum Source {
+    /// A campaign of our own.
+    Run { options: Box<Options>, protocol: Protocol },
+    /// The logs of others.
+    Logs(Vec<Origin>),
+}
+
 /// All that a campaign found.
 pub struct Report {
     pub(crate) started: SystemTime,
-    pub(crate) options: Options,
+    pub(crate) source: Source,
     pub(crate) machine: Machine,
     /// The processors of the servers and of the generator, where they were pinned.
     pub(crate) places: (Option<usize>, Option<usize>),
@@ -52,25 +65,23 @@ impl Report {
 
     /// The load in one line.
     pub(crate) fn load(&self) -> String {
-        let Options { connections, size, pipeline, rate, duration, warmup, .. } = &self.options;
-        let loop_kind = match rate {
-            Some(rate) => {
-                format!("{} requests per second, each sent when due", units::count(rate.round() as u64))
+        match &self.source {
+            Source::Run { options, protocol } => describe_load(options, *protocol),
+            Source::Logs(origins) => {
+                let mut loads: Vec<&str> = origins.iter().map(|origin| origin.load.as_str()).collect();
+                loads.dedup();
+                format!("{} logs merged: {}", origins.len(), loads.join(" / "))
             }
-            None if *pipeline == 1 => "each asks again as soon as it is answered".into(),
-            None => format!("{pipeline} requests on their way on each"),
-        };
-        format!(
-            "{} connections, {} per request, {loop_kind}; {} measured after {} of warm-up",
-            units::count(u64::from(*connections)),
-            units::bytes(u64::from(*size)),
-            units::time(*duration),
-            units::time(*warmup),
-        )
+        }
     }
 
     /// The machine in one line.
     pub(crate) fn machine(&self) -> String {
+        if let Source::Logs(origins) = &self.source {
+            let mut machines: Vec<&str> = origins.iter().map(|origin| origin.machine.as_str()).collect();
+            machines.dedup();
+            return machines.join(" / ");
+        }
         let Machine { processor, cores, memory, kernel } = &self.machine;
         let places = match self.places {
             (Some(server), Some(generator)) => {
@@ -81,12 +92,73 @@ impl Report {
         };
         format!("{processor}, {cores} cores, {}, {kernel}{places}", units::bytes(*memory))
     }
+
+    /// True where each server was loaded at several rates.
+    pub(crate) fn is_ladder(&self) -> bool {
+        let first = self.rows.first().map(|row| row.place);
+        self.rows.iter().filter(|row| Some(row.place) == first).count() > 1
+    }
+
+    /// True where every request had a connection of its own, so that one is as good as the other.
+    pub(crate) fn is_churn(&self) -> bool {
+        matches!(&self.source, Source::Run { options, .. } if options.churn)
+    }
+
+    /// A row for each server: the only one, or that of the highest rate with which it kept up, else of the lowest.
+    pub(crate) fn faces(&self) -> Vec<&Row> {
+        let mut faces: Vec<&Row> = Vec::new();
+        for row in &self.rows {
+            match faces.iter_mut().find(|face| face.place == row.place) {
+                Some(face) if row.keeps_up() && (!face.keeps_up() || row.asked > face.asked) => *face = row,
+                Some(_) => {}
+                None => faces.push(row),
+            }
+        }
+        faces
+    }
+}
+
+fn describe_load(options: &Options, protocol: Protocol) -> String {
+    let Options { connections, idle, size, pipeline, rate, duration, warmup, churn, path, .. } = options;
+    let connections = units::count(u64::from(*connections));
+    let lanes = match (protocol, churn) {
+        (Protocol::Udp, _) => format!("{connections} sockets for datagrams"),
+        (_, true) => format!("{connections} connections at a time, each for one request"),
+        _ => format!("{connections} connections"),
+    };
+    let idle = match idle {
+        0 => String::new(),
+        idle => format!(" beside {} silent ones", units::count(u64::from(*idle))),
+    };
+    let request = match protocol {
+        Protocol::Http => format!("GET {path}"),
+        Protocol::Tcp | Protocol::Udp => format!("{size} per request"),
+    };
+    let batch =
+        if *pipeline == 1 { String::new() } else { format!("{pipeline} requests at a time on each, ") };
+    let loop_kind = match rate.as_ref().map(|rates| rates.rungs()) {
+        Some([rate]) => {
+            format!("{} requests per second, each sent when due", units::count(rate.round() as u64))
+        }
+        Some(rungs) => format!("a ladder of {} rates, each request sent when due", rungs.len()),
+        None => "each asks again as soon as it is answered".into(),
+    };
+    let (duration, warmup) = (units::time(*duration), units::time(*warmup));
+    format!("{lanes}{idle}, {request}, {batch}{loop_kind}; {duration} measured after {warmup} of warm-up")
 }
 
 /// One server under load.
 pub struct Row {
+    /// Which of the servers it is.
+    pub(crate) place: usize,
     pub(crate) name: String,
     pub(crate) about: String,
+    /// What it was asked, and how, in a word without spaces: rows of the same server and scenario can be put together.
+    pub(crate) scenario: String,
+    /// Requests per second that were asked for.
+    pub(crate) asked: Option<f64>,
+    /// When the measured interval began, since 1970.
+    pub(crate) begun: Duration,
     pub(crate) connected: usize,
     pub(crate) replies: u64,
     pub(crate) elapsed: Duration,
@@ -95,6 +167,8 @@ pub struct Row {
     pub(crate) server: Option<Usage>,
     pub(crate) own_cpu: Duration,
     pub(crate) unsent: u64,
+    /// Datagrams without a reply.
+    pub(crate) unanswered: u64,
     pub(crate) faults: Faults,
     pub(crate) timeline: Vec<Progress>,
     /// What went wrong.
@@ -108,6 +182,7 @@ impl Row {
         name: &str,
         about: &str,
         options: &Options,
+        asked: Option<f64>,
         finished: Finished,
         interrupted: bool,
     ) -> Self {
@@ -115,8 +190,12 @@ impl Row {
         let mut errors = finished.errors;
         find_errors(&outcome, options, interrupted, &mut errors);
         let mut row = Self {
+            place: 0,
             name: name.into(),
             about: about.into(),
+            scenario: scenario(options, asked),
+            asked,
+            begun: outcome.begun,
             connected: outcome.connected,
             replies: outcome.replies,
             elapsed: outcome.elapsed,
@@ -124,6 +203,7 @@ impl Row {
             server: outcome.server,
             own_cpu: outcome.own_cpu,
             unsent: outcome.unsent,
+            unanswered: outcome.unanswered,
             faults: outcome.faults,
             timeline: finished.timeline,
             errors,
@@ -131,6 +211,24 @@ impl Row {
         };
         row.notes = row.find_notes(options, interrupted);
         row
+    }
+
+    /// The server, and the rate at which it was asked if it was.
+    pub(crate) fn title(&self) -> String {
+        match self.asked {
+            Some(rate) => format!("{} at {}/s", self.name, units::count(rate.round() as u64)),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The colour of its server on the page.
+    pub(crate) fn hue(&self) -> usize {
+        self.place % HUES
+    }
+
+    /// True unless more of the requests than a few had to wait to the end.
+    pub(crate) fn keeps_up(&self) -> bool {
+        self.replies > 0 && self.unsent as f64 <= LATE * self.replies as f64
     }
 
     /// Requests answered per second.
@@ -184,7 +282,7 @@ impl Row {
         let mut notes = Vec::new();
         let late = self.unsent as f64 > LATE * self.replies as f64;
         // A generator with little to do polls before it sleeps, and looks busy.
-        let crowded = late || options.rate.is_none() && options.connections * options.pipeline >= CROWD;
+        let crowded = late || self.asked.is_none() && options.connections * options.pipeline >= CROWD;
         if interrupted && !self.elapsed.is_zero() {
             notes.push(format!("interrupted: measured for {}", units::time(self.elapsed)));
         }
@@ -195,6 +293,12 @@ impl Row {
                  the latency they had reached"
             ));
         }
+        if self.unanswered > 0 {
+            let (unanswered, patience) = (units::count(self.unanswered), units::time(options.timeout));
+            notes.push(format!(
+                "no reply came to {unanswered} datagrams within {patience}; they count with that latency"
+            ));
+        }
         if self.generator_busy() > BUSY && crowded && self.server_busy().is_none_or(|busy| busy < BUSY) {
             let busy = units::percent(self.generator_busy());
             notes.push(format!(
@@ -203,6 +307,23 @@ impl Row {
         }
         notes
     }
+}
+
+/// What tells one load from another, but for the server.
+fn scenario(options: &Options, asked: Option<f64>) -> String {
+    let Options { connections, idle, size, pipeline, churn, .. } = options;
+    let sizes: Vec<_> = size.parts().iter().map(|(size, weight)| format!("{size}:{weight}")).collect();
+    let mut word = format!("connections={connections}/size={}/pipeline={pipeline}", sizes.join("+"));
+    if *idle > 0 {
+        word += &format!("/idle={idle}");
+    }
+    if *churn {
+        word += "/churn";
+    }
+    if let Some(rate) = asked {
+        word += &format!("/rate={rate}");
+    }
+    word
 }
 
 fn find_errors(outcome: &Outcome, options: &Options, interrupted: bool, errors: &mut Vec<String>) {
@@ -259,11 +380,11 @@ impl CrossCheck {
 }
 
 /// Prints the table, writes the page and, if asked, the file; says where. False if something could not be written.
-pub(crate) fn publish(report: &Report, options: &Options) -> bool {
+pub(crate) fn publish(report: &Report, outputs: &Outputs) -> bool {
     print!("{}", table::render(report));
-    let page = options.html.clone().unwrap_or_else(default_page);
+    let page = outputs.html.clone().unwrap_or_else(default_page);
     let mut written = write("page", &page, &html::render(report));
-    if let Some(file) = &options.json {
+    if let Some(file) = &outputs.json {
         written &= write("figures", file, &json::render(report));
     }
     written
@@ -283,7 +404,7 @@ fn write(what: &str, path: &Path, text: &str) -> bool {
     }
 }
 
-fn write_with_folders(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_with_folders(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }

@@ -1,9 +1,11 @@
-// Shows the figures of all curves at the percentile that is pointed at, or reached with the arrow keys.
+// Shows the figures of all curves at the percentile or the rate that is pointed at, or reached with the arrow keys.
 "use strict";
 for (const stage of document.querySelectorAll("[data-curves]")) {
   const data = JSON.parse(stage.dataset.curves);
   const tip = stage.querySelector(".tip");
   const last = data.names.length - 1;
+  // Where on the axis each name stands: evenly, unless it is said.
+  const places = data.places || data.names.map((_, step) => step / last);
   let at = Math.round(last / 2);
 
   const shown = () => [...stage.querySelectorAll("svg.chart")].find((svg) => svg.clientWidth > 0);
@@ -13,7 +15,7 @@ for (const stage of document.querySelectorAll("[data-curves]")) {
     if (!svg) return;
     at = Math.max(0, Math.min(last, step));
     const left = Number(svg.dataset.left), right = Number(svg.dataset.right);
-    const x = left + (right - left) * at / last;
+    const x = left + (right - left) * places[at];
     const cross = svg.querySelector(".cross");
     cross.setAttribute("x1", x);
     cross.setAttribute("x2", x);
@@ -52,7 +54,9 @@ for (const stage of document.querySelectorAll("[data-curves]")) {
     const box = svg.getBoundingClientRect();
     const x = (event.clientX - box.left) * svg.viewBox.baseVal.width / box.width;
     const left = Number(svg.dataset.left), right = Number(svg.dataset.right);
-    show(Math.round((x - left) / (right - left) * last));
+    const share = (x - left) / (right - left);
+    const distance = (step) => Math.abs(places[step] - share);
+    show(places.reduce((best, _, step) => distance(step) < distance(best) ? step : best, 0));
   });
   stage.addEventListener("pointerleave", hide);
   stage.addEventListener("blur", hide);

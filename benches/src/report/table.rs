@@ -7,34 +7,53 @@ use std::fmt::Write as _;
 const NOTHING: &str = "-";
 
 /// The headings of the columns; the page uses them too.
-pub(crate) fn headings() -> Vec<&'static str> {
-    let mut headings = vec!["server", "req/s"];
+pub(crate) fn headings(report: &Report) -> Vec<&'static str> {
+    let mut headings = vec!["server"];
+    if report.is_ladder() {
+        headings.push("asked/s");
+    }
+    headings.push(if report.is_churn() { "conn/s" } else { "req/s" });
     headings.extend(PERCENTILES.map(|(name, _)| name));
-    headings.extend(["max", "CPU/req", "memory", "errors"]);
+    headings.extend(["max", "CPU/req", "memory"]);
+    if has_losses(report) {
+        headings.push("lost");
+    }
+    headings.push("errors");
     headings
 }
 
 /// The cells of a row, one for each heading.
-pub(crate) fn cells(row: &Row) -> Vec<String> {
+pub(crate) fn cells(report: &Report, row: &Row) -> Vec<String> {
     let time = |nanos: Option<u64>| nanos.map_or_else(|| NOTHING.into(), units::nanos);
-    let mut cells = vec![row.name.clone(), units::count(row.rate().round() as u64)];
+    let mut cells = vec![row.name.clone()];
+    if report.is_ladder() {
+        cells.push(row.asked.map_or_else(|| NOTHING.into(), |rate| units::count(rate.round() as u64)));
+    }
+    cells.push(units::count(row.rate().round() as u64));
     cells.extend(PERCENTILES.map(|(_, share)| time(row.latency(share))));
     cells.push(time(row.longest()));
     cells.push(time(row.cpu_per_request()));
     cells.push(row.server.map_or_else(|| NOTHING.into(), |usage| units::bytes(usage.resident)));
+    if has_losses(report) {
+        cells.push(units::count(row.unanswered));
+    }
     cells.push(units::count(row.faults.total().max(row.errors.len() as u64)));
     cells
 }
 
+fn has_losses(report: &Report) -> bool {
+    report.rows.iter().any(|row| row.unanswered > 0)
+}
+
 /// The whole report as text.
 pub(crate) fn render(report: &Report) -> String {
-    let mut lines = vec![headings().into_iter().map(String::from).collect()];
-    lines.extend(report.rows.iter().map(cells));
+    let mut lines = vec![headings(report).into_iter().map(String::from).collect()];
+    lines.extend(report.rows.iter().map(|row| cells(report, row)));
     let mut text = format!("\n{}\n{}\n\n", report.load(), report.machine());
     align(&lines, &mut text);
     text.push('\n');
     for row in &report.rows {
-        remark(row, &row.name, &mut text);
+        remark(row, &row.title(), &mut text);
     }
     if let Some(check) = &report.cross_check {
         let _ = writeln!(text, "{}", check.sentence());

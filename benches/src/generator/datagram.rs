@@ -1,0 +1,81 @@
+//! Echo over datagrams, of which some may be lost, late, or in another order.
+
+use super::batch::Batch;
+use super::board::{Board, Fault};
+use super::connect;
+use super::link::Link;
+use crate::wire::Order;
+use fibra::net::UdpSocket;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+/// By these first bytes a reply is known: they name the connection and the request (see `payload`).
+const NAME: usize = 8;
+
+/// A socket of its own, connected to the server's.
+pub(crate) struct Datagrams<'a> {
+    socket: UdpSocket,
+    board: &'a Board,
+    batch: Batch,
+    timeout: Duration,
+    /// Whose replies are still to come, by place.
+    open: Vec<bool>,
+    reply: Vec<u8>,
+}
+
+impl<'a> Datagrams<'a> {
+    pub(crate) fn new(id: u32, order: &Order, board: &'a Board) -> Result<Self, Fault> {
+        // A byte more than the longest, so that a reply that is too long is seen.
+        let reply = vec![0; order.sizes.largest() + 1];
+        let socket = connect::datagrams(order.address)?;
+        Ok(Self {
+            socket,
+            board,
+            batch: Batch::new(id, order),
+            timeout: order.timeout,
+            open: Vec::new(),
+            reply,
+        })
+    }
+
+    /// Takes down a reply; what answers an earlier batch is too late to count.
+    fn take_down(&mut self, length: usize, dues: &[Instant]) {
+        let reply = &self.reply[..length];
+        let is_named_so = |&place: &usize| reply.starts_with(&self.batch.request(place)[..NAME]);
+        match (0..dues.len()).find(is_named_so) {
+            Some(place) if !self.open[place] => self.board.count_wrong_bytes(),
+            Some(place) => {
+                self.open[place] = false;
+                match reply == self.batch.request(place) {
+                    true => self.board.record(&dues[place..=place], Instant::now()),
+                    false => self.board.count_wrong_bytes(),
+                }
+            }
+            None if self.batch.may_be_earlier(reply) => {}
+            None => self.board.count_wrong_bytes(),
+        }
+    }
+}
+
+impl Link for Datagrams<'_> {
+    fn exchange(&mut self, dues: &[Instant]) -> Result<(), Fault> {
+        self.batch.make(dues.len());
+        self.open.clear();
+        self.open.resize(dues.len(), true);
+        for place in 0..dues.len() {
+            self.socket.send(self.batch.request(place))?;
+        }
+        self.socket.set_read_deadline(Some(Instant::now() + self.timeout));
+        while self.open.contains(&true) {
+            match self.socket.recv(&mut self.reply) {
+                Ok(length) => self.take_down(length, dues),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let now = Instant::now();
+        let lost = self.open.iter().zip(dues).filter(|(open, _)| **open);
+        lost.for_each(|(_, &due)| self.board.record_unanswered(due, now));
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! The latencies of a report as a log of HdrHistogram's, and several such logs as one report.
+//!
+//! A log has an interval for each row, tagged `SERVER/SCENARIO`. What a histogram does not tell stands in comments, which
+//! other readers of such logs pass over; where a log has none of ours, the histograms have to do.
+
+mod read;
+mod write;
+
+pub(crate) use read::merge;
+pub(crate) use write::write;
+
+use crate::wire::Faults;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What a comment of ours begins with.
+const HEAD: &str = "[fibra-load origin] ";
+const ROW: &str = "[fibra-load row] ";
+
+/// The run of which a log is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The log.
+    #[serde(default)]
+    pub(crate) file: String,
+    /// The load, in one line.
+    pub(crate) load: String,
+    /// The generator's machine, in one line.
+    pub(crate) machine: String,
+    pub(crate) interrupted: bool,
+}
+
+/// What the histogram of a row does not tell.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Rest {
+    tag: String,
+    about: String,
+    asked: Option<f64>,
+    connected: usize,
+    replies: u64,
+    /// The whole of the interval, of which the log has milliseconds.
+    elapsed: Duration,
+    own_cpu: Duration,
+    unsent: u64,
+    unanswered: u64,
+    faults: Faults,
+    errors: Vec<String>,
+    notes: Vec<String>,
+}
