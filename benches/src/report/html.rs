@@ -37,6 +37,15 @@ const STEPS: usize = 200;
 /// The share of requests that may lie below the latency axis.
 const LUCKY: f64 = 0.1;
 
+/// How the figures came about.
+const LATENCY: &str = "from the moment a request is due (without a fixed rate: is sent, or begins to connect) until its last byte is back";
+const CPU: &str = "processor time of the server's process, user and system, in the measured time, by replies";
+const MEMORY: &str = "resident in the server's process at the end of the measured time, all connections open";
+const ECHO_CHECK: &str =
+    "every request is different, and every reply is compared with its request byte for byte";
+const HTTP_CHECK: &str = "every reply must be whole, as its head says, and have the status 200";
+const LOGS_CHECK: &str = "as each generator has made it";
+
 /// The marks of the percentile axis.
 const MARKS: [(f64, &str); 7] = [
     (0.0, "0"),
@@ -120,11 +129,16 @@ fn cards(report: &Report, page: &mut String) {
         let number = row.hue();
         let (name, about) = (escape(&row.name), escape(&row.about));
         let rate = units::count(row.rate().round() as u64);
+        let unit = match (report.is_ladder(), row.keeps_up()) {
+            (true, true) => format!("{}, the highest rate kept up with", report.unit()),
+            (true, false) => format!("{}: no rate kept up with", report.unit()),
+            (false, _) => report.unit().into(),
+        };
         let share = if best > 0.0 { row.rate() / best * 100.0 } else { 0.0 };
         let _ = write!(
             page,
             "<article class=\"s{number}\">\n<h2><i class=\"swatch\"></i>{name}</h2>\n<p class=\"about\">{about}</p>\n\
-             <p class=\"rate\">{rate}<span> req/s</span></p>\n\
+             <p class=\"rate\">{rate}<span> {unit}</span></p>\n\
              <div class=\"bar\"><i style=\"width:{share:.1}%\"></i></div>\n<dl>"
         );
         let time = |nanos: Option<u64>| nanos.map_or_else(|| "–".into(), units::nanos);
@@ -149,7 +163,11 @@ fn latency_figure(report: &Report, page: &mut String) {
     let (chart, data) = latency_chart(&seen);
     page.push_str("<figure>\n<figcaption><h2>Latency by percentile</h2><p>How long the slowest requests took, ever \
                    fewer of them to the right: at 99.9, one in a thousand took longer. Both axes are logarithmic; \
-                   lower is better. Point at the chart for the figures.</p></figcaption>\n");
+                   lower is better. Point at the chart for the figures.");
+    if report.is_ladder() {
+        page.push_str(" Of each server it is the highest rate that it kept up with.");
+    }
+    page.push_str("</p></figcaption>\n");
     legend(&seen, page);
     let _ = writeln!(page, "<div class=\"stage\" tabindex=\"0\" data-curves=\"{}\">", escape(&data));
     page.push_str(&chart.draw(WIDE, "wide"));
@@ -349,26 +367,15 @@ fn facts(report: &Report, page: &mut String) {
     page.push_str("<section class=\"facts\">\n<h2>How it was measured</h2>\n<dl>");
     fact("load", &report.load(), page);
     fact("machine", &report.machine(), page);
-    fact(
-        "latency",
-        "from the moment a request is due (without a fixed rate: is sent) until its last byte is back",
-        page,
-    );
-    fact(
-        "CPU per request",
-        "processor time of the server's process, user and system, in the measured time, by replies",
-        page,
-    );
-    fact(
-        "memory",
-        "resident in the server's process at the end of the measured time, all connections open",
-        page,
-    );
-    fact(
-        "check",
-        "every request is different, and every reply is compared with its request byte for byte",
-        page,
-    );
+    fact("latency", LATENCY, page);
+    fact("CPU per request", CPU, page);
+    fact("memory", MEMORY, page);
+    let check = match report.source {
+        Source::Run { protocol: Protocol::Tcp | Protocol::Udp, .. } => ECHO_CHECK,
+        Source::Run { protocol: Protocol::Http, .. } => HTTP_CHECK,
+        Source::Logs(_) => LOGS_CHECK,
+    };
+    fact("check", check, page);
     page.push_str("</dl>\n</section>\n");
 }
 

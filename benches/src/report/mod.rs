@@ -100,8 +100,13 @@ impl Report {
     }
 
     /// True where every request had a connection of its own, so that one is as good as the other.
-    pub(crate) fn is_churn(&self) -> bool {
+    fn is_churn(&self) -> bool {
         matches!(&self.source, Source::Run { options, .. } if options.churn)
+    }
+
+    /// What the rates count.
+    pub(crate) fn unit(&self) -> &'static str {
+        if self.is_churn() { "conn/s" } else { "req/s" }
     }
 
     /// A row for each server: the only one, or that of the highest rate with which it kept up, else of the lowest.

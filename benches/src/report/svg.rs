@@ -119,7 +119,7 @@ impl Chart {
             });
             let path: String = points.collect();
             let _ = writeln!(svg, "<path class=\"line s{}\" d=\"{path}\"/>", line.number);
-            if let Some(&(x, y)) = line.points.last() {
+            for &(x, y) in marked(&line.points) {
                 let (x, y) = (frame.x(x), frame.y(y));
                 let _ = writeln!(
                     svg,
@@ -149,6 +149,15 @@ impl Chart {
                 line.number
             );
         }
+    }
+}
+
+/// The points that are drawn as such: where there are few of them all, for each was measured by itself; else the last.
+fn marked(points: &[(f64, f64)]) -> &[(f64, f64)] {
+    const FEW: usize = 16;
+    match points.len() {
+        0..=FEW => points,
+        count => &points[count - 1..],
     }
 }
 

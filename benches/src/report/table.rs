@@ -12,7 +12,7 @@ pub(crate) fn headings(report: &Report) -> Vec<&'static str> {
     if report.is_ladder() {
         headings.push("asked/s");
     }
-    headings.push(if report.is_churn() { "conn/s" } else { "req/s" });
+    headings.push(report.unit());
     headings.extend(PERCENTILES.map(|(name, _)| name));
     headings.extend(["max", "CPU/req", "memory"]);
     if has_losses(report) {

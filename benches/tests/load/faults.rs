@@ -1,125 +1,13 @@
-//! What `load` promises when servers misbehave, and when they do not: exit status, counts, and that it never hangs.
+//! Servers that err: exit status, counts, and that `load` never hangs.
 
-use serde_json::Value;
+use super::{Folder, HANG, command, echo, load, number, percentile, run, serve, status, text};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, fs, process};
-
-/// Longer than this no run here may take: all of them are planned for a second or two.
-const HANG: Duration = Duration::from_secs(30);
-
-/// The tests take turns: every load has the same two processors.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// A folder of its own for each test, and its turn.
-struct Folder {
-    path: PathBuf,
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = env::temp_dir().join(format!("fibra-load-{test}-{}", process::id()));
-        fs::create_dir_all(&path).expect("the temporary folder can be written");
-        Self { path, _turn }
-    }
-
-    fn page(&self) -> String {
-        fs::read_to_string(self.path.join("page.html")).expect("the page was written")
-    }
-
-    fn figures(&self) -> Value {
-        let text = fs::read_to_string(self.path.join("figures.json")).expect("the figures were written");
-        serde_json::from_str(&text).expect("the figures are JSON")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-/// A short load: what the test says comes last, and so counts.
-fn command(folder: &Folder, options: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_load"));
-    command.args(["--connections", "4", "--duration", "600ms", "--warmup", "100ms", "--timeout", "500ms"]);
-    command
-        .arg("--html")
-        .arg(folder.path.join("page.html"))
-        .arg("--json")
-        .arg(folder.path.join("figures.json"));
-    command.args(options).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-/// Runs `load` against a server of the test's own.
-fn load(folder: &Folder, address: SocketAddr, options: &[&str]) -> Output {
-    let address = address.to_string();
-    let mut all = vec!["--address", &address, "--no-cross-check"];
-    all.extend(options);
-    run(command(folder, &all))
-}
-
-/// Waits for the command, but not for ever.
-fn run(mut command: Command) -> Output {
-    let begun = Instant::now();
-    let output = command.output().expect("load can be started");
-    assert!(begun.elapsed() < HANG, "{output:?}");
-    output
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().unwrap_or_else(|| panic!("{output:?}"))
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-/// Serves every connection with `serve`, each on a thread of its own, until the test process ends.
-fn serve(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = listener.local_addr().expect("a listener has an address");
-    let serve = Arc::new(serve);
-    thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let serve = Arc::clone(&serve);
-            thread::spawn(move || serve(stream));
-        }
-    });
-    address
-}
-
-/// Sends everything back, changed by `change`, which also counts the pieces.
-fn echo(mut stream: TcpStream, mut change: impl FnMut(&mut [u8])) {
-    let _ = stream.set_nodelay(true);
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(count @ 1..) = stream.read(&mut buffer) {
-        change(&mut buffer[..count]);
-        if stream.write_all(&buffer[..count]).is_err() {
-            return;
-        }
-    }
-}
-
-fn number(value: &Value, pointer: &str) -> u64 {
-    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} in {value}"))
-}
-
-fn percentile(figures: &Value, share: f64) -> Duration {
-    let all =
-        figures.pointer("/servers/0/latency/percentiles").and_then(Value::as_array).expect("percentiles");
-    let wanted = all.iter().find(|entry| entry["share"] == share).expect("this share is among them");
-    Duration::from_nanos(wanted["ns"].as_u64().expect("a time"))
-}
+use std::{fs, thread};
 
 #[test]
 fn a_good_server_passes_and_is_reported() {
