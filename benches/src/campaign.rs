@@ -174,7 +174,8 @@ impl Campaign {
             errors: vec![format!("it could not be loaded: {error}")],
             ..Finished::default()
         });
-        Row::new(target.name(), target.about(), &self.options, leg.rate, finished, self.interrupt.is_set())
+        let interrupted = self.interrupt.is_set();
+        Row::new(target.name(), target.about(), &self.options, self.protocol, leg.rate, finished, interrupted)
     }
 
     /// Runs the fibra client for so long on a server that listens.
@@ -203,6 +204,7 @@ impl Campaign {
         let options = &self.options;
         Order {
             address: server.address,
+            host: server.host.clone(),
             client: leg.client,
             protocol: self.protocol,
             path: options.path.clone(),

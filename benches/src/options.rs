@@ -8,14 +8,18 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a user asks for.
+/// Loads servers and compares them.
+///
+/// Without arguments: starts the three example servers that echo over TCP, one after the other, each in a process of its own,
+/// drives them with the same load, prints a table and writes a page with the latency curves.
 #[derive(Debug, Parser)]
 #[command(
     name = "load",
     version,
     max_term_width = 100,
     args_override_self = true,
-    args_conflicts_with_subcommands = true
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
 )]
 pub(crate) struct Line {
     #[command(flatten)]
@@ -59,14 +63,11 @@ pub struct Outputs {
     pub html: Option<PathBuf>,
 }
 
-/// Loads servers and compares them.
-///
-/// Without arguments: starts the three example servers that echo, one after the other, each in a process of its own,
-/// drives them with the same load, prints a table and writes a page with the latency curves.
+/// Which servers are loaded, and how.
 #[derive(Clone, Debug, Parser)]
 pub struct Options {
-    /// Only this one of the servers that are carried; may be given more than once, like the two that follow. The others
-    /// than those three are udp_echo and http_server
+    /// One of the servers that are carried: echo_threads, echo_callbacks, echo_server, udp_echo, http_server. May be given
+    /// more than once, like the two that follow [default: all that speak the protocol]
     #[arg(long, value_name = "NAME", help_heading = "Servers")]
     pub server: Vec<String>,
 
@@ -105,7 +106,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "pipeline", help_heading = "Load")]
     pub churn: bool,
 
-    /// Bytes of a request, and of its reply, such as 64 or 16k; or a mixture with weights, such as 64:9,16k:1
+    /// Bytes of what is echoed, such as 64 or 16k; or a mixture with weights, such as 64:9,16k:1
     #[arg(long, value_name = "BYTES", default_value = "64", help_heading = "Load")]
     pub size: Sizes,
 
@@ -231,14 +232,16 @@ const DATAGRAM: std::ops::RangeInclusive<usize> = 8..=65_507;
 fn address(text: &str) -> Result<Address, String> {
     let (name, place) = text.split_once('=').unwrap_or((text, text));
     match place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
-        true if !name.is_empty() => Ok(Address { name: name.into(), place: place.into() }),
+        true if !name.is_empty() && !name.contains('/') => {
+            Ok(Address { name: name.into(), place: place.into() })
+        }
         _ => Err("HOST:PORT was expected, or NAME=HOST:PORT".into()),
     }
 }
 
 fn command(text: &str) -> Result<Command, String> {
     match text.split_once('=') {
-        Some((name, line)) if !name.is_empty() && !name.contains(' ') && !line.trim().is_empty() => {
+        Some((name, line)) if !name.is_empty() && !name.contains([' ', '/']) && !line.trim().is_empty() => {
             Ok(Command { name: name.into(), line: line.into() })
         }
         _ => Err("NAME=COMMAND was expected".into()),
@@ -299,7 +302,7 @@ mod tests {
         let named = |name: &str, place: &str| Ok(Address { name: name.into(), place: place.into() });
         assert_eq!(address("localhost:80"), named("localhost:80", "localhost:80"));
         assert_eq!(address("nginx=[::1]:80"), named("nginx", "[::1]:80"));
-        for wrong in ["", "localhost", ":80", "a=b", "=a:1", "a:99999"] {
+        for wrong in ["", "localhost", ":80", "a=b", "=a:1", "a:99999", "http://a:80"] {
             assert!(address(wrong).is_err(), "{wrong}");
         }
         assert_eq!(command("a=./b --c=d"), Ok(Command { name: "a".into(), line: "./b --c=d".into() }));

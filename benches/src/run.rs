@@ -77,7 +77,8 @@ pub(crate) fn run(
     show: &mut Show,
     interrupt: &Interrupt,
 ) -> io::Result<Finished> {
-    let patience = PATIENCE + order.warmup + order.duration + order.timeout + SLACK;
+    // The silent connections have theirs before the others.
+    let patience = 2 * PATIENCE + order.warmup + order.duration + order.timeout + SLACK;
     let generator = Generator::start(order, cpu)?;
     let deadline = Instant::now() + patience;
     let mut watch =

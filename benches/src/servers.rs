@@ -79,6 +79,8 @@ impl Target<'_> {
 /// A server that listens.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
+    /// The same as HTTP has it: by name where there is one.
+    pub(crate) host: String,
     child: Option<Child>,
 }
 
@@ -108,14 +110,17 @@ impl Running {
             }
             thread::sleep(KNOCK);
         }
-        Ok(Self { address, child: Some(child) })
+        Ok(Self { address, host: address.to_string(), child: Some(child) })
     }
 
     /// Waits until the child says where it listens.
     fn greeted(mut child: Child) -> io::Result<Self> {
         let stdout = child.take_stdout()?;
         match first_line(stdout)? {
-            Some(line) => Ok(Self { address: parse_greeting(&line)?, child: Some(child) }),
+            Some(line) => {
+                let address = parse_greeting(&line)?;
+                Ok(Self { address, host: address.to_string(), child: Some(child) })
+            }
             None => Err(match child.obituary() {
                 Some(how) => io::Error::other(format!("it ended before it listened ({how})")),
                 None => silent(),
@@ -124,9 +129,9 @@ impl Running {
     }
 
     /// Takes a server that runs already, elsewhere or here.
-    pub(crate) fn outside(address: &str) -> io::Result<Self> {
-        let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Self { address, child: None })
+    pub(crate) fn outside(host: &str) -> io::Result<Self> {
+        let address = host.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Self { address, host: host.into(), child: None })
     }
 
     /// Its process, if it is ours.

@@ -45,6 +45,8 @@ impl fmt::Display for Protocol {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) address: SocketAddr,
+    /// The address as HTTP has it.
+    pub(crate) host: String,
     pub(crate) client: Client,
     pub(crate) protocol: Protocol,
     /// What HTTP asks for.

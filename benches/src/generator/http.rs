@@ -101,7 +101,7 @@ impl Link for Http<'_> {
 }
 
 fn request(order: &Order) -> Vec<u8> {
-    let Order { path, address, churn, .. } = order;
+    let Order { path, host, churn, .. } = order;
     let close = if *churn { "Connection: close\r\n" } else { "" };
-    format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: */*\r\n{close}\r\n").into_bytes()
+    format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n{close}\r\n").into_bytes()
 }

@@ -37,7 +37,7 @@ pub(super) fn draw(report: &Report, page: &mut String) {
         let _ = writeln!(page, "<h3>{name}</h3>");
         let _ = writeln!(page, "<div class=\"stage\" tabindex=\"0\" data-curves=\"{}\">", escape(&data));
         page.push_str(&chart.draw(Frame { height: 300.0, ..WIDE }, "wide"));
-        page.push_str(&chart.draw(Frame { height: 280.0, thin: 2, ..NARROW }, "narrow"));
+        page.push_str(&chart.draw(Frame { height: 280.0, right: 30.0, thin: 2, ..NARROW }, "narrow"));
         page.push_str("<div class=\"tip\" role=\"status\" hidden></div>\n</div>\n");
     }
     page.push_str("</figure>\n");

@@ -70,7 +70,7 @@ impl Report {
             Source::Logs(origins) => {
                 let mut loads: Vec<&str> = origins.iter().map(|origin| origin.load.as_str()).collect();
                 loads.dedup();
-                format!("{} logs merged: {}", origins.len(), loads.join(" / "))
+                format!("{} logs merged, each of {}", origins.len(), loads.join(" / or of "))
             }
         }
     }
@@ -187,6 +187,7 @@ impl Row {
         name: &str,
         about: &str,
         options: &Options,
+        protocol: Protocol,
         asked: Option<f64>,
         finished: Finished,
         interrupted: bool,
@@ -198,7 +199,7 @@ impl Row {
             place: 0,
             name: name.into(),
             about: about.into(),
-            scenario: scenario(options, asked),
+            scenario: scenario(options, protocol, asked),
             asked,
             begun: outcome.begun,
             connected: outcome.connected,
@@ -315,10 +316,17 @@ impl Row {
 }
 
 /// What tells one load from another, but for the server.
-fn scenario(options: &Options, asked: Option<f64>) -> String {
-    let Options { connections, idle, size, pipeline, churn, .. } = options;
-    let sizes: Vec<_> = size.parts().iter().map(|(size, weight)| format!("{size}:{weight}")).collect();
-    let mut word = format!("connections={connections}/size={}/pipeline={pipeline}", sizes.join("+"));
+fn scenario(options: &Options, protocol: Protocol, asked: Option<f64>) -> String {
+    let Options { connections, idle, size, pipeline, churn, path, .. } = options;
+    let request = match protocol {
+        Protocol::Http => format!("path={path}"),
+        Protocol::Tcp | Protocol::Udp => {
+            let sizes: Vec<_> =
+                size.parts().iter().map(|(size, weight)| format!("{size}:{weight}")).collect();
+            format!("size={}", sizes.join("+"))
+        }
+    };
+    let mut word = format!("{protocol}/connections={connections}/{request}/pipeline={pipeline}");
     if *idle > 0 {
         word += &format!("/idle={idle}");
     }
