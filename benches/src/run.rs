@@ -1,7 +1,7 @@
 //! One run: a generator at work on one server, watched until it has said all.
 
 use crate::child::Child;
-use crate::generator::PATIENCE;
+use crate::generator;
 use crate::interrupt::Interrupt;
 use crate::progress::Show;
 use crate::role::Role;
@@ -78,7 +78,8 @@ pub(crate) fn run(
     interrupt: &Interrupt,
 ) -> io::Result<Finished> {
     // The silent connections have theirs before the others.
-    let patience = 2 * PATIENCE + order.warmup + order.duration + order.timeout + SLACK;
+    let connecting = generator::patience(order.idle) + generator::patience(order.connections);
+    let patience = connecting + order.warmup + order.duration + order.timeout + SLACK;
     let generator = Generator::start(order, cpu)?;
     let deadline = Instant::now() + patience;
     let mut watch =

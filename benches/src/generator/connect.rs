@@ -12,8 +12,12 @@ use std::time::{Duration, Instant};
 /// How many connections are being made at once: few enough for any server's backlog.
 const AT_ONCE: usize = 32;
 
-/// How long it may take until all connections stand.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take until so many connections stand.
+pub(crate) fn patience(count: usize) -> Duration {
+    const FOR_ALL: Duration = Duration::from_secs(10);
+    const FOR_EACH: Duration = Duration::from_millis(2);
+    FOR_ALL + FOR_EACH * u32::try_from(count).unwrap_or(u32::MAX)
+}
 
 /// The connection of a lane: the same for all its requests, or with churn another for each.
 pub(crate) struct Line {
@@ -65,7 +69,7 @@ pub(crate) fn datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
 pub(crate) fn connect_all(order: &Order, count: usize, board: &Board) -> Vec<TcpStream> {
     let streams = Mutex::new(Vec::with_capacity(count));
     let tried = AtomicUsize::new(0);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience(count);
     // Relaxed: a ticket counter, which publishes nothing.
     let next = || tried.fetch_add(1, Relaxed) < count && !board.is_stopped();
     let connect = || {
@@ -92,7 +96,7 @@ fn connect_one(order: &Order, deadline: Instant) -> io::Result<TcpStream> {
 
 /// The same for the plain client: one after the other, with the sockets of std.
 pub(crate) fn connect_plainly(order: &Order, count: usize, board: &Board) -> Vec<std::net::TcpStream> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience(count);
     let connect = |_| -> io::Result<_> {
         std::net::TcpStream::connect_timeout(&order.address, time_left(order, deadline)?)
     };

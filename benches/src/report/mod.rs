@@ -70,7 +70,12 @@ impl Report {
             Source::Logs(origins) => {
                 let mut loads: Vec<&str> = origins.iter().map(|origin| origin.load.as_str()).collect();
                 loads.dedup();
-                format!("{} logs merged, each of {}", origins.len(), loads.join(" / or of "))
+                let logs = if origins.len() == 1 {
+                    "one log"
+                } else {
+                    &format!("{} logs merged, each", origins.len())
+                };
+                format!("{logs} of {}", loads.join(" / or of "))
             }
         }
     }

@@ -7,6 +7,7 @@ use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
+use std::time::Duration;
 
 /// Runs a very short `load` against a server of the test's own. It is patient: what is slow here is the machine.
 fn load(folder: &Folder, address: SocketAddr, options: &[&str]) -> Output {
@@ -269,6 +270,16 @@ fn a_ladder_is_climbed_with_each_server() {
     let page = folder.page();
     assert!(page.contains("Latency by rate") && page.contains("99.9th percentile"), "the charts");
     assert!(text(&output).contains("asked/s"), "{output:?}");
+}
+
+#[test]
+fn a_rung_with_which_a_server_does_not_keep_up_is_said() {
+    let folder = Folder::new("rung");
+    let slow = serve(|stream| echo(stream, |_| thread::sleep(Duration::from_millis(10))));
+    let output = load(&folder, slow, &["--rate", "20,5000"]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert!(text(&output).contains("at 5,000/s: did not keep up"), "{output:?}");
+    assert!(number(&folder.figures(), "/servers/1/unsent") > 0);
 }
 
 #[test]
