@@ -3,7 +3,7 @@
 use crate::generator;
 use crate::interrupt::{self, Interrupt};
 use crate::log;
-use crate::options::{Instead, Line, Options, Outputs};
+use crate::options::{Instead, Line, Options};
 use crate::process::Machine;
 use crate::progress::Show;
 use crate::report::{self, CrossCheck, Report, Row, Source, units};
@@ -50,13 +50,16 @@ fn orchestrate(servers: &[Server]) -> ExitCode {
     if let Err(why) = options.check(servers) {
         Line::command().error(ErrorKind::ValueValidation, why).exit();
     }
-    let outcome = match instead {
-        Some(Instead::Merge(merge)) => log::merge(&merge.files).map(|report| (report, merge.outputs)),
-        None => conduct(options, servers),
+    let (outcome, outputs, log) = match instead {
+        Some(Instead::Merge(merge)) => (log::merge(&merge.files), merge.outputs, None),
+        None => {
+            let (outputs, log) = (options.outputs.clone(), options.log.clone());
+            (conduct(options, servers), outputs, log)
+        }
     };
     match outcome {
-        Ok((report, outputs)) => {
-            let written = report::publish(&report, &outputs);
+        Ok(report) => {
+            let written = report::publish(&report, &outputs, log.as_deref());
             match (report.interrupted, report.is_clean() && written) {
                 (true, _) => ExitCode::from(interrupt::STATUS),
                 (false, true) => ExitCode::SUCCESS,
@@ -70,17 +73,10 @@ fn orchestrate(servers: &[Server]) -> ExitCode {
     }
 }
 
-/// Loads the servers, and keeps the log.
-fn conduct(options: Options, servers: &[Server]) -> io::Result<(Report, Outputs)> {
+fn conduct(options: Options, servers: &[Server]) -> io::Result<Report> {
     check_open_files(options.connections + options.idle)?;
-    let (outputs, log) = (options.outputs.clone(), options.log.clone());
     let protocol = options.protocol(servers);
-    let report = Campaign::new(options, protocol)?.conduct(servers);
-    if let Some(file) = log {
-        log::write(&report, &file)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
-    }
-    Ok((report, outputs))
+    Ok(Campaign::new(options, protocol)?.conduct(servers))
 }
 
 pub(crate) fn check_open_files(connections: u32) -> io::Result<()> {

@@ -7,7 +7,7 @@ mod read;
 mod write;
 
 pub(crate) use read::merge;
-pub(crate) use write::write;
+pub(crate) use write::render;
 
 use crate::wire::Faults;
 use serde::{Deserialize, Serialize};

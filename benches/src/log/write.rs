@@ -1,17 +1,16 @@
 //! Writes a log.
 
 use super::{HEAD, Origin, ROW, Rest};
-use crate::report::{Report, Row, write_with_folders};
+use crate::report::{Report, Row};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::io;
-use std::path::Path;
 
 /// The log has nanoseconds; the greatest latency of each line is there for people, in milliseconds.
 const MAX_DIVISOR: f64 = 1e6;
 
-/// Writes the latencies of all rows to `file`.
-pub(crate) fn write(report: &Report, file: &Path) -> io::Result<()> {
+/// The latencies of all rows as the text of a log.
+pub(crate) fn render(report: &Report) -> io::Result<String> {
     let (mut text, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
     let origin = Origin {
         file: String::new(),
@@ -31,7 +30,7 @@ pub(crate) fn write(report: &Report, file: &Path) -> io::Result<()> {
         log.write_histogram(&row.latencies, row.begun, row.elapsed, Tag::new(&tag))
             .map_err(io::Error::other)?;
     }
-    write_with_folders(file, &String::from_utf8(text).map_err(io::Error::other)?)
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 /// The server and the scenario, without what a tag may not have.

@@ -8,7 +8,7 @@ mod table;
 pub mod units;
 
 use crate::generator::new_histogram;
-use crate::log::Origin;
+use crate::log::{self, Origin};
 use crate::options::{Options, Outputs};
 use crate::process::{Machine, Usage};
 use crate::run::Finished;
@@ -397,19 +397,22 @@ impl CrossCheck {
     }
 }
 
-/// Prints the table, writes the page and, if asked, the file; says where. False if something could not be written.
-pub(crate) fn publish(report: &Report, outputs: &Outputs) -> bool {
+/// Prints the table, writes the page and, if asked, the files; says where. False if something could not be written.
+pub(crate) fn publish(report: &Report, outputs: &Outputs, log: Option<&Path>) -> bool {
     print!("{}", table::render(report));
     let page = outputs.html.clone().unwrap_or_else(default_page);
-    let mut written = write("page", &page, &html::render(report));
+    let mut written = write("page", &page, Ok(html::render(report)));
     if let Some(file) = &outputs.json {
-        written &= write("figures", file, &json::render(report));
+        written &= write("figures", file, Ok(json::render(report)));
+    }
+    if let Some(file) = log {
+        written &= write("log", file, log::render(report));
     }
     written
 }
 
-fn write(what: &str, path: &Path, text: &str) -> bool {
-    match write_with_folders(path, text) {
+fn write(what: &str, path: &Path, text: io::Result<String>) -> bool {
+    match text.and_then(|text| write_with_folders(path, &text)) {
         Ok(()) => {
             let shown = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             println!("{what}: {}", shown.display());
@@ -422,7 +425,7 @@ fn write(what: &str, path: &Path, text: &str) -> bool {
     }
 }
 
-pub(crate) fn write_with_folders(path: &Path, text: &str) -> io::Result<()> {
+fn write_with_folders(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
