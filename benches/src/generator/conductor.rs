@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     pub(crate) start: Instant,
     /// The end of the warm-up.
     pub(crate) begin: Instant,
-    /// The last request.
+    /// The last request, unless the measured time begins late.
     pub(crate) end: Instant,
 }
 

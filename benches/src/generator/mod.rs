@@ -120,8 +120,8 @@ fn pursue(link: &mut dyn Link, id: usize, order: &Order, plan: Plan, board: &Boa
     match order.rate {
         None => closed::drive(link, order.pipeline, order.churn, board),
         Some(rate) => {
-            let pace = Pace::new(rate, id, order.connections, plan.start, plan.end);
-            open::drive(link, pace, order.pipeline, order.churn, board)
+            let pace = Pace::new(rate, id, order.connections, plan.start);
+            open::drive(link, pace, order.pipeline, order.churn, plan.end, board)
         }
     }
 }

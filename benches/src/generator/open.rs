@@ -6,15 +6,17 @@ use super::pace::Pace;
 use super::survive;
 use std::time::{Duration, Instant};
 
-/// Time between two looks whether the run is over, once nothing more is due.
+/// Time between two looks whether the run is over, once the planned end has come.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Sends what is due, at most `pipeline` requests at a time, until the run is over; what is late is not skipped.
+/// Sends what is due, at most `pipeline` requests at a time, until the run is over, which is planned for `end`;
+/// what is late is not skipped.
 pub(crate) fn drive(
     link: &mut dyn Link,
     mut pace: Pace,
     pipeline: usize,
     churn: bool,
+    end: Instant,
     board: &Board,
 ) -> Result<(), Fault> {
     let mut dues = Vec::with_capacity(pipeline);
@@ -24,14 +26,14 @@ pub(crate) fn drive(
             survive(link.exchange(&dues), churn, board)?;
             continue;
         }
-        fibra::sleep_until(pace.next_due().unwrap_or_else(|| Instant::now() + LOOK));
+        fibra::sleep_until(pace.next_due().min(end.max(Instant::now()) + LOOK));
     }
     give_up_on(pace, board);
     Ok(())
 }
 
 /// Takes down what was due and did not leave: it is as late as it has become by now.
-pub(crate) fn give_up_on(pace: Pace, board: &Board) {
+pub(crate) fn give_up_on(mut pace: Pace, board: &Board) {
     let now = Instant::now();
     pace.rest(now).for_each(|due| board.record_unsent(due, now));
 }

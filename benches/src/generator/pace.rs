@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 /// stands still ("coordinated omission" is Gil Tene's name for the mistake).
 pub(crate) struct Pace {
     start: Instant,
-    end: Instant,
     /// Seconds from the start to the first request.
     phase: f64,
     /// Seconds between two requests.
@@ -18,36 +17,31 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The share of connection `id` of `connections` in `rate` requests per second from `start` to `end`.
-    pub(crate) fn new(rate: f64, id: usize, connections: usize, start: Instant, end: Instant) -> Self {
-        Self { start, end, phase: id as f64 / rate, interval: connections as f64 / rate, taken: 0 }
+    /// The share of connection `id` of `connections` in `rate` requests per second from `start` on.
+    pub(crate) fn new(rate: f64, id: usize, connections: usize, start: Instant) -> Self {
+        Self { start, phase: id as f64 / rate, interval: connections as f64 / rate, taken: 0 }
     }
 
-    /// When the next request is due; `None` after the last.
-    pub(crate) fn next_due(&self) -> Option<Instant> {
+    /// When the next request is due.
+    pub(crate) fn next_due(&self) -> Instant {
         // From the count each time, so that no rounding adds up.
-        let offset = self.phase + self.interval * self.taken as f64;
-        let due = self.start.checked_add(Duration::try_from_secs_f64(offset).ok()?)?;
-        (due < self.end).then_some(due)
+        self.start + Duration::from_secs_f64(self.phase + self.interval * self.taken as f64)
     }
 
     /// Moves up to `most` of the requests that are due at `now` to `dues`, which is emptied first.
     pub(crate) fn take_due(&mut self, now: Instant, most: usize, dues: &mut Vec<Instant>) {
         dues.clear();
-        while dues.len() < most
-            && let Some(due) = self.next_due().filter(|&due| due <= now)
-        {
-            dues.push(due);
-            self.taken += 1;
-        }
+        dues.extend(self.rest(now).take(most));
     }
 
-    /// The requests due by `now` that nobody took.
-    pub(crate) fn rest(mut self, now: Instant) -> impl Iterator<Item = Instant> {
+    /// The requests due by `now` that nobody took yet.
+    pub(crate) fn rest(&mut self, now: Instant) -> impl Iterator<Item = Instant> {
         std::iter::from_fn(move || {
-            let due = self.next_due().filter(|&due| due <= now)?;
-            self.taken += 1;
-            Some(due)
+            let due = self.next_due();
+            (due <= now).then(|| {
+                self.taken += 1;
+                due
+            })
         })
     }
 }
@@ -57,15 +51,15 @@ mod tests {
     use super::*;
 
     fn pace(id: usize, start: Instant) -> Pace {
-        Pace::new(100.0, id, 2, start, start + Duration::from_millis(100))
+        Pace::new(100.0, id, 2, start)
     }
 
     #[test]
     fn connections_take_turns() {
         let start = Instant::now();
-        let due = |id| pace(id, start).next_due().map(|due| due - start);
-        assert_eq!(due(0), Some(Duration::ZERO));
-        assert_eq!(due(1), Some(Duration::from_millis(10)));
+        let due = |id| pace(id, start).next_due() - start;
+        assert_eq!(due(0), Duration::ZERO);
+        assert_eq!(due(1), Duration::from_millis(10));
     }
 
     #[test]
@@ -74,13 +68,15 @@ mod tests {
         let (mut pace, mut dues) = (pace(0, start), Vec::new());
         pace.take_due(start + Duration::from_millis(50), 2, &mut dues);
         assert_eq!(dues, [start, start + Duration::from_millis(20)]);
-        assert_eq!(pace.next_due(), Some(start + Duration::from_millis(40)));
+        assert_eq!(pace.next_due(), start + Duration::from_millis(40));
     }
 
     #[test]
-    fn nothing_is_due_after_the_end() {
+    fn the_rest_is_what_is_due_and_was_not_taken() {
         let start = Instant::now();
-        let later = start + Duration::from_secs(9);
-        assert_eq!(pace(0, start).rest(later).count(), 5);
+        let (mut pace, mut dues) = (pace(0, start), Vec::new());
+        pace.take_due(start, 10, &mut dues);
+        assert_eq!(pace.rest(start + Duration::from_millis(90)).count(), 4);
+        assert_eq!(pace.rest(start + Duration::from_millis(90)).count(), 0);
     }
 }

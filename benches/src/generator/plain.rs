@@ -186,7 +186,7 @@ impl Conn {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream: TcpStream::from_std(stream),
-            pace: order.rate.map(|rate| Pace::new(rate, id, order.connections, plan.start, plan.end)),
+            pace: order.rate.map(|rate| Pace::new(rate, id, order.connections, plan.start)),
             dues: Vec::with_capacity(order.pipeline),
             batch: Batch::new(id as u32, order),
             written: 0,
@@ -203,7 +203,7 @@ impl Conn {
         if !self.dues.is_empty() || self.listed.is_some() {
             return None;
         }
-        self.listed = self.pace.as_ref().and_then(Pace::next_due);
+        self.listed = self.pace.as_ref().map(Pace::next_due);
         self.listed
     }
 

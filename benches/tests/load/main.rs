@@ -123,3 +123,9 @@ fn percentile(figures: &Value, share: f64) -> Duration {
     let wanted = all.iter().find(|entry| entry["share"] == share).expect("this share is among them");
     Duration::from_nanos(wanted["ns"].as_u64().expect("a time"))
 }
+
+/// How many requests were due in the measured time of a row, and how many should have been at its rate.
+fn due(row: &Value, rate: f64) -> (u64, u64) {
+    let seconds = number(row, "/elapsed_ns") as f64 / 1e9;
+    (number(row, "/latency/count"), (rate * seconds) as u64)
+}

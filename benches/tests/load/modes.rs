@@ -1,6 +1,6 @@
 //! The loads besides the default one, and servers of all kinds.
 
-use super::{Folder, command, echo, number, run, serve, status, text};
+use super::{Folder, command, due, echo, number, run, serve, status, text};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::Output;
@@ -116,9 +116,8 @@ fn churn_has_a_rate_as_well() {
     let folder = Folder::new("churn-rate");
     let output = load(&folder, serve(|stream| echo(stream, |_| {})), &["--churn", "--rate", "200"]);
     assert_eq!(status(&output), 0, "{output:?}");
-    // What was due, answered or not. Without a rate there were some thousands.
-    let due = number(&folder.figures(), "/servers/0/latency/count");
-    assert!((20..=70).contains(&due), "{due}");
+    let (due, planned) = due(&folder.figures()["servers"][0], 200.0);
+    assert!(due.abs_diff(planned) <= 4, "{due} of {planned}");
 }
 
 #[test]
@@ -263,9 +262,9 @@ fn a_ladder_is_climbed_with_each_server() {
         ["one", "other"].into_iter().flat_map(|name| [200, 400, 800].map(|rate| (name, rate))).enumerate()
     {
         let row = &figures["servers"][place];
-        assert_eq!((&row["name"], row["asked_per_second"].as_f64()), (&name.into(), Some(rate as f64)));
-        let (due, planned) = (number(row, "/latency/count"), rate * 6 / 10);
-        assert!((planned / 3..=planned * 12 / 10).contains(&due), "{due} of {planned}");
+        assert_eq!((&row["name"], row["asked_per_second"].as_f64()), (&name.into(), Some(f64::from(rate))));
+        let (due, planned) = due(row, f64::from(rate));
+        assert!(due.abs_diff(planned) <= 4, "{due} of {planned}");
     }
     let page = folder.page();
     assert!(page.contains("Latency by rate") && page.contains("99.9th percentile"), "the charts");
