@@ -10,7 +10,8 @@ counts=${CARGO_TARGET_DIR:-target}/release/counts
 compiler="$(rustc --version) for $(rustc --print host-tuple)"
 
 if ! command -v valgrind >/dev/null; then
-    { apt-get update && apt-get install -y valgrind; } >/dev/null || { echo "valgrind is needed, and could not be installed"; exit 1; }
+    { apt-get update && apt-get install -y valgrind; } >/dev/null ||
+        { echo "valgrind is needed, and could not be installed"; exit 1; }
 fi
 cargo build --release -p fibra-bench --bin counts
 

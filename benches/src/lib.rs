@@ -11,6 +11,7 @@
 //! | [`preshing`] | primitives against the semaphores of the system: the program of that name |
 //! | [`process`], `sys` | what the system tells of a process and the machine; the only `unsafe` |
 //! | `progress`, [`report`] | what a user sees: a bar, a table, a page, a file |
+//! | `log` | latencies as HdrHistogram logs them, and one report of several such logs |
 #![deny(unsafe_code)]
 
 mod campaign;

@@ -3,6 +3,7 @@
 mod html;
 mod json;
 mod ladder;
+mod scenario;
 mod svg;
 mod table;
 pub mod units;
@@ -66,7 +67,7 @@ impl Report {
     /// The load in one line.
     pub(crate) fn load(&self) -> String {
         match &self.source {
-            Source::Run { options, protocol } => describe_load(options, *protocol),
+            Source::Run { options, protocol } => scenario::describe(options, *protocol),
             Source::Logs(origins) => {
                 let mut loads: Vec<&str> = origins.iter().map(|origin| origin.load.as_str()).collect();
                 loads.dedup();
@@ -128,35 +129,6 @@ impl Report {
     }
 }
 
-fn describe_load(options: &Options, protocol: Protocol) -> String {
-    let Options { connections, idle, size, pipeline, rate, duration, warmup, churn, path, .. } = options;
-    let connections = units::count(u64::from(*connections));
-    let lanes = match (protocol, churn) {
-        (Protocol::Udp, _) => format!("{connections} sockets for datagrams"),
-        (_, true) => format!("{connections} connections at a time, each for one request"),
-        _ => format!("{connections} connections"),
-    };
-    let idle = match idle {
-        0 => String::new(),
-        idle => format!(" beside {} silent ones", units::count(u64::from(*idle))),
-    };
-    let request = match protocol {
-        Protocol::Http => format!("GET {path}"),
-        Protocol::Tcp | Protocol::Udp => format!("{size} per request"),
-    };
-    let batch =
-        if *pipeline == 1 { String::new() } else { format!("{pipeline} requests at a time on each, ") };
-    let loop_kind = match rate.as_ref().map(|rates| rates.rungs()) {
-        Some([rate]) => {
-            format!("{} requests per second, each sent when due", units::count(rate.round() as u64))
-        }
-        Some(rungs) => format!("a ladder of {} rates, each request sent when due", rungs.len()),
-        None => "each asks again as soon as it is answered".into(),
-    };
-    let (duration, warmup) = (units::time(*duration), units::time(*warmup));
-    format!("{lanes}{idle}, {request}, {batch}{loop_kind}; {duration} measured after {warmup} of warm-up")
-}
-
 /// One server under load.
 pub struct Row {
     /// Which of the servers it is.
@@ -204,7 +176,7 @@ impl Row {
             place: 0,
             name: name.into(),
             about: about.into(),
-            scenario: scenario(options, protocol, asked),
+            scenario: scenario::word(options, protocol, asked),
             asked,
             begun: outcome.begun,
             connected: outcome.connected,
@@ -318,30 +290,6 @@ impl Row {
         }
         notes
     }
-}
-
-/// What tells one load from another, but for the server.
-fn scenario(options: &Options, protocol: Protocol, asked: Option<f64>) -> String {
-    let Options { connections, idle, size, pipeline, churn, path, .. } = options;
-    let request = match protocol {
-        Protocol::Http => format!("path={path}"),
-        Protocol::Tcp | Protocol::Udp => {
-            let sizes: Vec<_> =
-                size.parts().iter().map(|(size, weight)| format!("{size}:{weight}")).collect();
-            format!("size={}", sizes.join("+"))
-        }
-    };
-    let mut word = format!("{protocol}/connections={connections}/{request}/pipeline={pipeline}");
-    if *idle > 0 {
-        word += &format!("/idle={idle}");
-    }
-    if *churn {
-        word += "/churn";
-    }
-    if let Some(rate) = asked {
-        word += &format!("/rate={rate}");
-    }
-    word
 }
 
 fn find_errors(outcome: &Outcome, options: &Options, interrupted: bool, errors: &mut Vec<String>) {
