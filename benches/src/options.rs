@@ -75,8 +75,9 @@ pub struct Options {
     #[arg(long, value_name = "[NAME=]HOST:PORT", value_parser = address, help_heading = "Servers")]
     pub address: Vec<Address>,
 
-    /// A server to be started, by a shell, as in `exec COMMAND`. What reads {address} in the command is replaced by a free
-    /// address on which it is to listen; without that, the server's first line must be "listening on ADDRESS"
+    /// A server to be started, by a shell, as in `exec COMMAND`. What reads {address} in the command, or {port}, is
+    /// replaced by a free address of 127.0.0.1 on which it is to listen; without that, the server's first line must be
+    /// "listening on ADDRESS"
     #[arg(long, value_name = "NAME=COMMAND", value_parser = command, help_heading = "Servers")]
     pub command: Vec<Command>,
 

@@ -17,8 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a server's first line begins with; its address follows.
 const GREETING: &str = "listening on ";
 
-/// What stands for the address in a user's command.
+/// What stands for the address, or for its port alone, in a user's command.
 const ADDRESS: &str = "{address}";
+const PORT: &str = "{port}";
 
 /// Time between two knocks at a server that does not say when it listens.
 const KNOCK: Duration = Duration::from_millis(20);
@@ -93,11 +94,11 @@ impl Running {
 
     /// Starts a user's command, which says where it listens or is told.
     fn command(line: &str, protocol: Protocol, cpu: Option<usize>) -> io::Result<Self> {
-        if !line.contains(ADDRESS) {
+        if !line.contains(ADDRESS) && !line.contains(PORT) {
             return Self::greeted(Child::start(&mut Role::Command(line.to_owned()).command(cpu)?)?);
         }
         let address = free_address(protocol)?;
-        let line = line.replace(ADDRESS, &address.to_string());
+        let line = line.replace(ADDRESS, &address.to_string()).replace(PORT, &address.port().to_string());
         let mut child = Child::start(&mut Role::Command(line).command(cpu)?)?;
         drain(child.take_stdout()?)?;
         let deadline = Instant::now() + PATIENCE;

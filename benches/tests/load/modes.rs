@@ -289,6 +289,7 @@ fn servers_are_given_by_name_by_address_and_by_command() {
     // One of ours, as a stranger would be started: told where to listen, or telling it.
     let start = format!("FIBRA_LOAD_ROLE=echo_threads FIBRA_LOAD_PARENT=$PPID {load}");
     let told = format!("told=env {start} {{address}}");
+    let port = format!("port=env {start} 127.0.0.1:{{port}}");
     let telling = format!("telling=env {start} 127.0.0.1:0");
     let output = run(command(
         &folder,
@@ -300,6 +301,8 @@ fn servers_are_given_by_name_by_address_and_by_command() {
             "--command",
             &told,
             "--command",
+            &port,
+            "--command",
             &telling,
             "--timeout",
             "5s",
@@ -307,7 +310,7 @@ fn servers_are_given_by_name_by_address_and_by_command() {
     ));
     assert_eq!(status(&output), 0, "{output:?}");
     let figures = folder.figures();
-    for (place, name) in ["echo_server", "told", "telling", "mine"].into_iter().enumerate() {
+    for (place, name) in ["echo_server", "told", "port", "telling", "mine"].into_iter().enumerate() {
         let row = &figures["servers"][place];
         assert_eq!(row["name"], name);
         assert!(number(row, "/replies") > 0, "{row}");
