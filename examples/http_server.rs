@@ -208,7 +208,9 @@ fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, &'static str> {
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             return Err("501 Not Implemented");
         } else if header.name.eq_ignore_ascii_case("connection") {
-            head.closes |= value.eq_ignore_ascii_case(b"close");
+            head.closes |= value
+                .split(|byte| *byte == b',')
+                .any(|word| word.trim_ascii().eq_ignore_ascii_case(b"close"));
         }
     }
     if head.body > BODY { Err("413 Content Too Large") } else { Ok(Some(head)) }

@@ -169,7 +169,7 @@ fn visit_late<S: Stream>(net: &Net<S>) {
 /// Servers, and clients who come so many times in all.
 fn come_and_go<S: Stream>(net: impl Fn() -> Net<S>, connections: usize) {
     let (served, late) = (net(), net());
-    let each = connections / (CLIENTS + 1);
+    let each = connections.div_ceil(CLIENTS + 1);
     let clients = || {
         fibra::scope(|scope| {
             for client in 0..CLIENTS {
@@ -178,7 +178,7 @@ fn come_and_go<S: Stream>(net: impl Fn() -> Net<S>, connections: usize) {
                     move || (0..each).for_each(|i| visit((served.connect)().expect("served"), client + i));
                 scope.spawn(visits);
             }
-            scope.spawn(|| (0..each / LATE).for_each(|_| visit_late(&late)));
+            scope.spawn(|| (0..each.div_ceil(LATE)).for_each(|_| visit_late(&late)));
         });
     };
     fibra::race(|| serve(&served), clients);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  a stack that is not running            a stack that never ran
-//!  ┌ rbp                                  ┌ 0, 0            (the end of all frames)
+//!  ┌ rbp                                  ┌ 0, 0            (for the alignment)
 //!  │ rbx                                  │ body
 //!  │ where to go on  ◀── saved pointer    │ task
 //!  └                                      └ `start`         ◀── saved pointer
@@ -167,12 +167,12 @@ impl Suspender {
 #[unsafe(naked)]
 unsafe extern "C" fn start() {
     naked_asm!(
-        // A frame without a caller: backtraces end here.
         "mov rdi, rax",
         "pop rsi",
         "pop rdx",
+        // A frame without a caller: backtraces end here. Entered by a jump, since a call that never returns would set the
+        // predictor of returns off by one.
         "xor ebp, ebp",
-        // By a jump: a call that never returns would set the predictor of returns off by one.
         "push 0",
         "jmp {first}",
         first = sym first,

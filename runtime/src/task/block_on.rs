@@ -1,6 +1,5 @@
 //! Futures from blocking code: a task or a thread that polls one until it is ready.
 
-use std::cell::Cell;
 use std::future::IntoFuture;
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,8 +25,6 @@ impl Wake for Signal {
 /// Sleeps until the waker was called.
 struct UntilRaised<'a> {
     signal: &'a Signal,
-    /// The flag was up when the sleep began; no wake is behind it.
-    was_up: Cell<bool>,
 }
 
 impl WaitStrategy for UntilRaised<'_> {
@@ -36,15 +33,13 @@ impl WaitStrategy for UntilRaised<'_> {
         // answers `Served`. Otherwise the wake is dropped unused.
         match self.signal.enter(unsafe { me.raw() }) {
             true => Asleep::Stay,
-            false => {
-                self.was_up.set(true);
-                Asleep::Rouse
-            }
+            false => Asleep::Rouse,
         }
     }
 
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        match self.signal.leave() && !self.was_up.get() {
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // A wake that has not ended the sleep may still be on its way.
+        match self.signal.leave() && why != Waking::Notified {
             true => Withdrawal::Served,
             false => Withdrawal::Withdrawn,
         }
@@ -111,7 +106,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 
 #[track_caller]
 fn sleep_until_raised(signal: &Signal) {
-    let until = UntilRaised { signal, was_up: Cell::new(false) };
+    let until = UntilRaised { signal };
     if wait::sleep(&until, None) == Waking::Cancelled {
         wait::unwind_cancelled();
     }

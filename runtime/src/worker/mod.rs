@@ -191,8 +191,7 @@ impl Worker {
     /// Takes one from the running task's budget. True when it is used up.
     #[inline]
     pub(crate) fn charge(&self) -> bool {
-        // One that may go on all the same comes around after two thousand million operations, and is asked to yield once less.
-        self.budget.set(self.budget.get().wrapping_sub(1));
+        self.budget.set(self.budget.get().saturating_sub(1));
         self.is_overdrawn()
     }
 

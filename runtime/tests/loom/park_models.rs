@@ -56,7 +56,7 @@ impl Parker {
             }
         });
         let why = waking(word.why());
-        if self.parking.leave() == Left::Unserved {
+        if self.parking.leave() == Left::Unserved || why == Waking::Notified {
             return why;
         }
         self.sleeper.await_landing();
