@@ -1,0 +1,54 @@
+//! What others may reach of a simulated worker: as much of a block as `looks.rs` asks for, and as the model needs.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::park_state::ParkState;
+use crate::queue;
+
+pub(crate) struct Block {
+    pub(crate) index: usize,
+    pub(crate) placed: queue::Shared,
+    pub(crate) thief: queue::Thief,
+    pub(crate) offers: Offers,
+    pub(crate) taken: AtomicU32,
+    pub(crate) spawned: AtomicU64,
+    /// The started tasks that are at home here.
+    pub(crate) load: AtomicUsize,
+    pub(crate) state: ParkState,
+}
+
+/// Nobody offers closures here.
+pub(crate) struct Offers;
+
+impl Offers {
+    pub(crate) fn first(&self) -> u64 {
+        0
+    }
+
+    pub(crate) fn published(&self) -> u64 {
+        0
+    }
+}
+
+impl Block {
+    pub(crate) fn new(index: usize, thief: queue::Thief) -> Block {
+        Block {
+            index,
+            placed: queue::Shared::new(),
+            thief,
+            offers: Offers,
+            taken: AtomicU32::new(0),
+            spawned: AtomicU64::new(0),
+            load: AtomicUsize::new(0),
+            state: ParkState::new(),
+        }
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.thief.len() + self.placed.len()
+    }
+
+    pub(crate) fn load(&self) -> usize {
+        self.load.load(Ordering::Relaxed)
+    }
+}

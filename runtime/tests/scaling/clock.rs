@@ -1,0 +1,119 @@
+//! Virtual time: who acts next, and when.
+//!
+//! Every actor is a task of fibra on one real worker. It acts alone, at one moment of virtual time, until it lets time
+//! pass; then the actor goes on whose time comes first, and of two with the same time the one that asked first. So a run
+//! is the same each time, and the actors read as the code that they stand for, with the costs written in between.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use fibra_runtime::task::{self, Task};
+
+pub(crate) struct Clock {
+    now: Cell<u64>,
+    asked: Cell<u64>,
+    /// When, which request, who.
+    due: RefCell<BinaryHeap<Reverse<(u64, u64, usize)>>>,
+    actors: Vec<Actor>,
+    /// Who waits until nobody has anything to do any more.
+    audience: OnceCell<Task>,
+}
+
+#[derive(Default)]
+struct Actor {
+    task: OnceCell<Task>,
+    /// The request that counts, 0 where there is none. The others of this actor were overtaken.
+    request: Cell<u64>,
+}
+
+impl Clock {
+    pub(crate) fn new(actors: usize) -> Clock {
+        Clock {
+            now: Cell::new(0),
+            asked: Cell::new(0),
+            due: RefCell::default(),
+            actors: (0..actors).map(|_| Actor::default()).collect(),
+            audience: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// Runs the actors, which begin by [`enter`](Clock::enter), from time 0 until none of them has anything to do.
+    pub(crate) fn run(&self, actors: impl Iterator<Item = Task>) {
+        for (who, task) in actors.enumerate() {
+            assert!(self.actors[who].task.set(task).is_ok(), "a clock runs once");
+            self.ask(who, 0);
+        }
+        assert!(self.audience.set(task::current()).is_ok());
+        self.hand_over();
+        task::park();
+    }
+
+    /// By an actor: waits for the beginning.
+    pub(crate) fn enter(&self) {
+        task::park();
+    }
+
+    /// By an actor: acts for so long.
+    pub(crate) fn spend(&self, who: usize, time: u64) {
+        self.sleep(who, Some(self.now() + time));
+    }
+
+    /// By an actor: does nothing until that time, or until it is roused.
+    pub(crate) fn sleep(&self, who: usize, until: Option<u64>) {
+        if let Some(until) = until {
+            let next = self.due.borrow().peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
+            if until < next {
+                return self.now.set(until);
+            }
+            self.ask(who, until);
+        }
+        // Where it is itself the next, the token is there already, and this returns at once.
+        self.hand_over();
+        task::park();
+    }
+
+    /// Ends another one's sleep at that time, whatever it asked for.
+    pub(crate) fn rouse(&self, who: usize, at: u64) {
+        self.ask(who, at);
+    }
+
+    /// By an actor: has nothing to do any more. It is cancelled with its runtime.
+    pub(crate) fn leave(&self) -> ! {
+        self.hand_over();
+        loop {
+            task::park();
+        }
+    }
+
+    fn ask(&self, who: usize, at: u64) {
+        let request = self.asked.get() + 1;
+        self.asked.set(request);
+        self.actors[who].request.set(request);
+        self.due.borrow_mut().push(Reverse((at, request, who)));
+    }
+
+    /// Lets the next one act, or in the end the audience.
+    fn hand_over(&self) {
+        let task = match self.next() {
+            Some(who) => &self.actors[who].task,
+            None => &self.audience,
+        };
+        task.get().expect("set before the run").unpark();
+    }
+
+    fn next(&self) -> Option<usize> {
+        loop {
+            let Reverse((at, request, who)) = self.due.borrow_mut().pop()?;
+            if self.actors[who].request.get() == request {
+                self.actors[who].request.set(0);
+                self.now.set(at);
+                return Some(who);
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! A simulated worker: the decisions of `worker/run.rs` and `worker/start.rs`, function by function, with what they cost.
+//!
+//! Left out are adaptive polling, offers, a lack of stacks, and the end.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::block::Block;
+use crate::costs::{MARGIN_DETACHED, MARGIN_HELD, MOVE, PICK, SPAWN, TURN, duration};
+use crate::looks::Looks;
+use crate::model::Model;
+use crate::queue::{Local, Stealable};
+use crate::task::{Job, TaskRef};
+
+/// What a worker's driver will find ready, and when.
+pub(crate) type Events = BinaryHeap<Reverse<(u64, usize)>>;
+
+pub(crate) struct Worker {
+    pub(crate) model: Rc<Model>,
+    pub(crate) index: usize,
+    pub(crate) local: Local,
+    pub(crate) stealable: Stealable,
+    /// Events of this worker, by the place of their task in `known`.
+    pub(crate) events: RefCell<Events>,
+    pub(crate) known: RefCell<Vec<TaskRef>>,
+    pub(crate) looks: RefCell<Looks>,
+    pub(crate) searching: Cell<bool>,
+    picks: Cell<u32>,
+    next_turn: Cell<u32>,
+    /// How many un-started tasks are left in their turn, and how many started ones in the one that follows.
+    unstarted: Cell<usize>,
+    started: Cell<usize>,
+    /// What the simulation calls time 0.
+    epoch: Instant,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        model: Rc<Model>,
+        index: usize,
+        stealable: Stealable,
+        events: Vec<(u64, TaskRef)>,
+    ) -> Worker {
+        let times = events.iter().enumerate().map(|(place, (at, _))| Reverse((*at, place)));
+        Worker {
+            index,
+            local: Local::new(),
+            stealable,
+            events: RefCell::new(times.collect()),
+            known: RefCell::new(events.into_iter().map(|(_, task)| task).collect()),
+            looks: RefCell::new(Looks::new(model.workers())),
+            searching: Cell::new(false),
+            picks: Cell::new(0),
+            next_turn: Cell::new(TURN),
+            unstarted: Cell::new(0),
+            started: Cell::new(0),
+            epoch: Instant::now(),
+            model,
+        }
+    }
+
+    pub(crate) fn run(&self) -> ! {
+        loop {
+            match self.next() {
+                Some(task) => self.execute(task),
+                None => self.rest(),
+            }
+        }
+    }
+
+    fn next(&self) -> Option<TaskRef> {
+        self.spend(PICK);
+        let picks = self.picks.get().wrapping_add(1);
+        self.picks.set(picks);
+        if picks == self.next_turn.get() {
+            self.next_turn.set(picks.wrapping_add(TURN));
+            self.take_shared();
+            self.take_placed();
+            self.poll_driver();
+        }
+        self.next_in_round().or_else(|| self.next_from_others())
+    }
+
+    fn next_in_round(&self) -> Option<TaskRef> {
+        for _ in 0..4 {
+            if self.unstarted.get() > 0 {
+                self.unstarted.set(self.unstarted.get() - 1);
+                if let Some(task) = self.pop_stealable() {
+                    return Some(task);
+                }
+                self.unstarted.set(0);
+            } else if self.started.get() > 0 {
+                self.started.set(self.started.get() - 1);
+                if let Some(task) = self.local.pop() {
+                    return Some(task);
+                }
+                self.started.set(0);
+            }
+            if self.unstarted.get() == 0 && self.started.get() == 0 {
+                self.unstarted.set(self.stealable.len());
+                self.started.set(self.local.len());
+            }
+        }
+        None
+    }
+
+    fn next_from_others(&self) -> Option<TaskRef> {
+        if !self.block().placed.is_empty() {
+            self.model.write_block(self.index, self.index);
+            if let Some(task) = self.block().placed.pop() {
+                self.count_taken();
+                return Some(task);
+            }
+        }
+        self.take_shared();
+        self.pop_stealable()
+    }
+
+    fn pop_stealable(&self) -> Option<TaskRef> {
+        if self.stealable.is_empty() {
+            return None;
+        }
+        self.model.write_block(self.index, self.index);
+        let task = self.stealable.pop()?;
+        self.count_taken();
+        Some(task)
+    }
+
+    fn count_taken(&self) {
+        self.block().taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_shared(&self) -> bool {
+        if self.model.is_injector_empty(self.index) {
+            return false;
+        }
+        self.model.write_injector(self.index);
+        let before = self.stealable.len();
+        let came = self.model.injector.steal_batch(&self.stealable);
+        if came {
+            self.model.tally.note(|counts| counts.batches += 1);
+            self.model.tally.helps(self.now());
+            self.spend(MOVE * (self.stealable.len() - before) as u64);
+            self.model.write_block(self.index, self.index);
+        }
+        came
+    }
+
+    fn take_placed(&self) {
+        if !self.block().placed.is_empty() {
+            self.model.write_block(self.index, self.index);
+            self.block().placed.steal_batch(&self.stealable);
+        }
+    }
+
+    fn execute(&self, task: TaskRef) {
+        if self.searching.get() {
+            self.found_work();
+        }
+        if !task.header().started.get() {
+            if self.place_elsewhere(task) {
+                return;
+            }
+            self.model.tally.starts(task, self.now());
+            self.block().load.fetch_add(1, Ordering::Relaxed);
+        }
+        self.resume(task);
+    }
+
+    fn resume(&self, task: TaskRef) {
+        let job = task.header().job.replace(Job::Compute(0));
+        match job {
+            Job::Compute(length) => self.compute(length),
+            Job::Spawn { children, waits } => {
+                children.into_iter().for_each(|child| self.spawn(child));
+                if waits {
+                    // Its own part is over, but it stays at home here.
+                    return self.model.tally.ends(task, self.now());
+                }
+            }
+            Job::Serve { length, mut times } => {
+                if let Some(at) = times.pop() {
+                    *task.header().job.borrow_mut() = Job::Serve { length, times };
+                    let place = self.known.borrow().len();
+                    self.known.borrow_mut().push(task);
+                    self.events.borrow_mut().push(Reverse((at.max(self.now()), place)));
+                    return self.compute(length);
+                }
+                // A connection that is done stays open.
+                return self.model.tally.ends(task, self.now());
+            }
+        }
+        self.block().load.fetch_sub(1, Ordering::Relaxed);
+        self.model.tally.ends(task, self.now());
+    }
+
+    fn compute(&self, length: u64) {
+        self.spend(length);
+        self.model.tally.note(|counts| counts.useful += length);
+    }
+
+    fn spawn(&self, task: TaskRef) {
+        self.spend(SPAWN);
+        self.model.write_block(self.index, self.index);
+        self.block().spawned.fetch_add(1, Ordering::Relaxed);
+        task.header().born.set(self.now());
+        self.stealable.push(task);
+        self.model.tell_thieves(self.index);
+    }
+
+    fn place_elsewhere(&self, task: TaskRef) -> bool {
+        let workers = self.model.workers();
+        if workers == 1 || task.header().placed.get() {
+            return false;
+        }
+        let step = 1 + task.header().id % (workers - 1);
+        let other = &self.model.blocks[(self.index + step) % workers];
+        self.spend(self.model.reading(self.index, other.index));
+        let margin = if task.header().held { MARGIN_HELD } else { MARGIN_DETACHED };
+        if self.block().load() < other.load() + other.waiting() + margin {
+            return false;
+        }
+        task.header().placed.set(true);
+        self.model.write_block(self.index, other.index);
+        other.placed.push(task);
+        self.model.unpark_if_parked(self.index, other.index);
+        self.model.tell_thieves(self.index);
+        true
+    }
+
+    pub(crate) fn block(&self) -> &Block {
+        &self.model.blocks[self.index]
+    }
+
+    pub(crate) fn spend(&self, time: u64) {
+        self.model.clock.spend(self.index, time);
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.model.now()
+    }
+
+    pub(crate) fn instant(&self) -> Instant {
+        self.epoch + duration(self.now())
+    }
+}

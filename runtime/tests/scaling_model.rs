@@ -1,0 +1,203 @@
+//! The idle and steal protocol on more workers than a test has processors: a simulation in virtual time.
+//!
+//! Queues, counters, park states and what a thief saw are the library's own files. What a worker does with them stands in
+//! `scaling/worker.rs` and `scaling/rest.rs` once more, function by function, with the cost of each step in between
+//! (`scaling/costs.rs`). So the protocol is the real one and the time is made up: what is promised here are relations and
+//! bounds, no speed. SCALING.md quotes the table:
+//!
+//! `cargo test --release -p fibra-runtime --test scaling_model -- --ignored --nocapture figures`
+
+#![expect(dead_code, reason = "the model uses what it needs of the files that it includes")]
+
+#[path = "scaling/block.rs"]
+mod block;
+#[path = "scaling/clock.rs"]
+mod clock;
+mod common;
+#[path = "scaling/costs.rs"]
+mod costs;
+#[path = "../src/idle/mod.rs"]
+mod idle;
+#[path = "scaling/line.rs"]
+mod line;
+#[path = "scaling/load.rs"]
+mod load;
+#[path = "../src/worker/looks.rs"]
+mod looks;
+#[path = "scaling/model.rs"]
+mod model;
+#[path = "../src/worker/park_state.rs"]
+mod park_state;
+#[path = "scaling/primitive.rs"]
+mod primitive;
+#[path = "../src/queue.rs"]
+mod queue;
+#[path = "scaling/rest.rs"]
+mod rest;
+#[path = "scaling/tally.rs"]
+mod tally;
+#[path = "scaling/task.rs"]
+mod task;
+#[path = "scaling/worker.rs"]
+mod worker;
+
+use std::sync::LazyLock;
+
+use common::hang_guard;
+use costs::{MICRO, MILLI, RISE, SLACK, WATCH_MOST};
+use load::{Lengths, Load};
+use model::{Outcome, simulate};
+
+const SHORT: Lengths = Lengths::Around(100 * MICRO);
+const LONG: Lengths = Lengths::Around(MILLI);
+
+const BORN_HELD: Load = Load::BornOnOne { each: 50, lengths: SHORT, held: true };
+const BORN_HELD_LONG: Load = Load::BornOnOne { each: 50, lengths: LONG, held: true };
+const BORN_DETACHED: Load = Load::BornOnOne { each: 50, lengths: SHORT, held: false };
+const AT_ONCE: Load = Load::AllAtOnce { each: 50, lengths: SHORT };
+const BURSTS: Load = Load::Bursts { each: 2, bursts: 5, every: MILLI, lengths: SHORT };
+const HALF_BUSY: Load = Load::Events { each: 15, every: 100 * MICRO, lengths: Lengths::Around(50 * MICRO) };
+const BUSY: Load = Load::Events { each: 15, every: 100 * MICRO, lengths: Lengths::Around(85 * MICRO) };
+const STUCK: Load = Load::Events {
+    each: 15,
+    every: 100 * MICRO,
+    lengths: Lengths::Mixed { short: 20 * MICRO, long: 2 * MILLI, one_in: 50 },
+};
+const CONNECTIONS: Load = Load::Connections { each: 10, every: 20 * MICRO };
+
+const LOADS: [(&str, Load); 9] = [
+    ("born on one worker, joined", BORN_HELD),
+    ("the same, of 1 ms each", BORN_HELD_LONG),
+    ("the same, detached", BORN_DETACHED),
+    ("all at once from outside", AT_ONCE),
+    ("bursts from outside", BURSTS),
+    ("events on each, half busy", HALF_BUSY),
+    ("events on each, 85 % busy", BUSY),
+    ("events, one in 50 is long", STUCK),
+    ("connections at one worker", CONNECTIONS),
+];
+
+/// Every load on some numbers of workers.
+static RUNS: LazyLock<Vec<(&str, Outcome)>> = LazyLock::new(|| {
+    let runs = LOADS.iter().flat_map(|(name, load)| [1, 2, 3, 8, 64].map(|workers| (*name, workers, load)));
+    runs.map(|(name, workers, load)| (name, simulate(workers, load))).collect()
+});
+
+fn for_all_runs(promise: impl Fn(&Outcome) -> bool) {
+    let _guard = hang_guard();
+    for (name, run) in RUNS.iter() {
+        assert!(promise(run), "{name}, {} workers: {:?}", run.workers, run.counts);
+    }
+}
+
+#[test]
+fn every_task_runs_once() {
+    for_all_runs(|run| run.counts.ended == run.counts.tasks && run.counts.twice == 0);
+}
+
+#[test]
+fn in_the_end_all_workers_sleep_and_nobody_is_counted_as_awake() {
+    for_all_runs(|run| run.at_rest);
+}
+
+#[test]
+fn no_task_waits_while_a_worker_sleeps_and_none_comes_to_help() {
+    // Who came too late to see it at one look sees it at the next, and takes it at the one after.
+    let two_watches = 2 * (WATCH_MOST + SLACK + RISE);
+    for_all_runs(|run| run.counts.neglected <= two_watches);
+}
+
+#[test]
+fn at_most_half_of_the_workers_search_or_one() {
+    for_all_runs(|run| run.counts.most_searching <= (run.workers as u64).div_ceil(2));
+}
+
+#[test]
+fn a_load_that_spreads_wakes_each_worker_a_few_times() {
+    let _guard = hang_guard();
+    for load in [BORN_HELD, BORN_HELD_LONG, BORN_DETACHED, AT_ONCE] {
+        let run = simulate(64, &load);
+        assert!(run.counts.wakes <= 3 * 64, "{:?}", run.counts);
+    }
+}
+
+#[test]
+fn work_born_on_one_of_eight_workers_is_done_in_a_fifth_more_than_the_ideal_time() {
+    let _guard = hang_guard();
+    for load in [BORN_HELD, BORN_HELD_LONG, BORN_DETACHED, AT_ONCE] {
+        let run = simulate(8, &load);
+        assert!(run.stretch() <= 1.2, "{}: {:?}", run.stretch(), run.counts);
+    }
+}
+
+#[test]
+fn workers_come_to_work_born_on_one_in_time_in_proportion_to_their_number() {
+    let _guard = hang_guard();
+    for workers in [16, 64, 128] {
+        let run = simulate(workers, &BORN_HELD_LONG);
+        let ideal = run.counts.useful / workers as u64;
+        let ramp = workers as u64 * (WATCH_MOST / 2 + SLACK);
+        assert!(run.counts.last <= ideal + ideal / 10 + ramp, "{:?}", run.counts);
+    }
+}
+
+#[test]
+fn a_worker_that_has_what_it_needs_is_left_alone() {
+    let _guard = hang_guard();
+    for workers in [8, 64] {
+        let Outcome { counts, .. } = simulate(workers, &HALF_BUSY);
+        assert!(counts.wakes * 50 <= counts.tasks, "{counts:?}");
+        assert!(counts.stolen * 10 <= counts.tasks, "{counts:?}");
+    }
+}
+
+#[test]
+fn what_waits_behind_a_long_task_is_taken_within_two_watches() {
+    let _guard = hang_guard();
+    for workers in [8, 64] {
+        let Outcome { counts, .. } = simulate(workers, &STUCK);
+        assert!(counts.longest <= 2 * (WATCH_MOST + SLACK + RISE), "{counts:?}");
+    }
+}
+
+#[test]
+fn connections_that_come_in_at_one_worker_are_spread_evenly() {
+    let _guard = hang_guard();
+    for workers in [2, 8, 64] {
+        let run = simulate(workers, &CONNECTIONS);
+        assert!(run.homes.iter().all(|home| home.abs_diff(10) <= 1), "{:?}", run.homes);
+    }
+}
+
+#[test]
+fn a_run_is_the_same_each_time() {
+    let _guard = hang_guard();
+    assert_eq!(simulate(8, &BUSY).counts, simulate(8, &BUSY).counts);
+}
+
+/// Prints what SCALING.md quotes.
+#[test]
+#[ignore = "prints a table, and takes half a minute without the optimizer"]
+fn figures() {
+    println!(
+        "| load | workers | busy | time / ideal | stolen / task | thefts / task | wakes / task | wait, mean | longest |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for (name, load) in &LOADS {
+        for workers in [1, 2, 8, 64, 256] {
+            let run = simulate(workers, load);
+            let Outcome { counts, .. } = &run;
+            let each = |count: u64| count as f64 / counts.tasks as f64;
+            println!(
+                "| {name} | {workers} | {:.0} % | {:.2} | {:.2} | {:.3} | {:.3} | {:.0} µs | {:.0} µs |",
+                100.0 / run.stretch(),
+                run.stretch(),
+                each(counts.stolen),
+                each(counts.thefts),
+                each(counts.wakes),
+                each(counts.waited) / 1e3,
+                counts.longest as f64 / 1e3,
+            );
+        }
+    }
+}
