@@ -10,8 +10,24 @@ use std::collections::BinaryHeap;
 
 use fibra_runtime::task::{self, Task};
 
+use crate::random::Random;
+
+/// Whether what is done takes the time that it takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Even,
+    /// Now and then an actor is held up for a while, as an interrupt does: so that every step meets every other.
+    Interrupted,
+}
+
+/// An interrupted actor is held up at one step of so many, for so long at the most.
+const ONE_IN: u64 = 8;
+pub(crate) const HOLD_UP: u64 = 10_000;
+
 pub(crate) struct Clock {
     now: Cell<u64>,
+    pace: Pace,
+    random: RefCell<Random>,
     asked: Cell<u64>,
     /// When, which request, who.
     due: RefCell<BinaryHeap<Reverse<(u64, u64, usize)>>>,
@@ -28,9 +44,11 @@ struct Actor {
 }
 
 impl Clock {
-    pub(crate) fn new(actors: usize) -> Clock {
+    pub(crate) fn new(actors: usize, pace: Pace) -> Clock {
         Clock {
             now: Cell::new(0),
+            pace,
+            random: RefCell::new(Random::new()),
             asked: Cell::new(0),
             due: RefCell::default(),
             actors: (0..actors).map(|_| Actor::default()).collect(),
@@ -60,7 +78,15 @@ impl Clock {
 
     /// By an actor: acts for so long.
     pub(crate) fn spend(&self, who: usize, time: u64) {
-        self.sleep(who, Some(self.now() + time));
+        self.sleep(who, Some(self.now() + time + self.hold_up()));
+    }
+
+    fn hold_up(&self) -> u64 {
+        if self.pace == Pace::Even {
+            return 0;
+        }
+        let mut random = self.random.borrow_mut();
+        if random.below(ONE_IN) == 0 { random.below(HOLD_UP) } else { 0 }
     }
 
     /// By an actor: does nothing until that time, or until it is roused.

@@ -3,6 +3,7 @@
 use std::iter;
 
 use crate::costs::MICRO;
+use crate::random::Random;
 use crate::task::{Job, TaskRef};
 
 /// How long tasks compute.
@@ -28,6 +29,8 @@ pub(crate) enum Load {
     AllAtOnce { each: usize, lengths: Lengths },
     /// A thread from outside spawns them in bursts of so many for each worker.
     Bursts { each: usize, bursts: usize, every: u64, lengths: Lengths },
+    /// The same, a few at a time, each at some moment of a short span: while workers park and rise for those before.
+    Groups { groups: usize, of: usize, within: u64, every: u64, lengths: Lengths },
     /// Each worker hears of events at random times, so many on the average, and spawns a task for each.
     Events { each: usize, every: u64, lengths: Lengths },
     /// Connections that come in at one worker, each a task that stays.
@@ -46,12 +49,12 @@ pub(crate) struct Plan {
 /// Makes tasks, and draws what is random, the same each time.
 struct Maker {
     made: usize,
-    seed: u64,
+    random: Random,
 }
 
 impl Load {
     pub(crate) fn plan(&self, workers: usize) -> Plan {
-        let mut maker = Maker { made: 0, seed: 1 };
+        let mut maker = Maker { made: 0, random: Random::new() };
         let mut events = vec![Vec::new(); workers];
         let mut injected = Vec::new();
         match *self {
@@ -68,12 +71,20 @@ impl Load {
                     injected.extend(tasks.into_iter().map(|task| (burst as u64 * every, task)));
                 }
             }
+            Load::Groups { groups, of, within, every, lengths } => {
+                for group in 0..groups {
+                    let mut times: Vec<_> = (0..of).map(|_| maker.random.below(within)).collect();
+                    times.sort_unstable();
+                    let times = times.into_iter().map(|time| group as u64 * every + time);
+                    injected.extend(times.zip(maker.tasks(of, true, lengths)));
+                }
+            }
             Load::Events { each, every, lengths } => {
                 for heard in &mut events {
                     let mut at = 0;
                     heard.extend(
                         iter::repeat_with(|| {
-                            at += maker.exponential(every);
+                            at += maker.random.exponential(every);
                             let children = maker.tasks(1, false, lengths);
                             (at, maker.make(false, Job::Spawn { children, waits: false }))
                         })
@@ -112,24 +123,11 @@ impl Maker {
     fn length(&mut self, lengths: Lengths) -> u64 {
         match lengths {
             Lengths::All(length) => length,
-            Lengths::Around(mean) => self.exponential(mean),
-            Lengths::Mixed { short, long, one_in } => match self.random() % one_in {
+            Lengths::Around(mean) => self.random.exponential(mean),
+            Lengths::Mixed { short, long, one_in } => match self.random.below(one_in) {
                 0 => long,
                 _ => short,
             },
         }
-    }
-
-    fn exponential(&mut self, mean: u64) -> u64 {
-        let even = (self.random() >> 11) as f64 / (1_u64 << 53) as f64;
-        (-(1.0 - even).ln() * mean as f64) as u64
-    }
-
-    /// SplitMix64, of G. L. Steele, D. Lea and C. H. Flood.
-    fn random(&mut self) -> u64 {
-        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.seed ^ (self.seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fibra_runtime::{self as fibra, Runtime};
 
 use crate::block::Block;
-use crate::clock::Clock;
+use crate::clock::{Clock, Pace};
 use crate::costs::{ENTRY, RISE, SPAWN, WAKE};
 use crate::idle::Idle;
 use crate::line::Line;
@@ -43,7 +43,7 @@ struct Driver {
 }
 
 impl Model {
-    fn new(queues: &[queue::Stealable]) -> Model {
+    fn new(queues: &[queue::Stealable], pace: Pace) -> Model {
         let (workers, actors) = (queues.len(), queues.len() + 1);
         let line = || Line::new(actors);
         #[expect(
@@ -52,7 +52,7 @@ impl Model {
         )]
         let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));
         Model {
-            clock: Clock::new(actors),
+            clock: Clock::new(actors, pace),
             tally: Tally::default(),
             blocks: queues.iter().enumerate().map(block).collect(),
             injector: queue::Shared::new(),
@@ -232,10 +232,10 @@ impl Outcome {
 }
 
 /// Runs a load on so many simulated workers until nobody has anything to do.
-pub(crate) fn simulate(workers: usize, load: &Load) -> Outcome {
+pub(crate) fn simulate(workers: usize, pace: Pace, load: &Load) -> Outcome {
     let simulation = || {
         let queues: Vec<_> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
-        let model = Rc::new(Model::new(&queues));
+        let model = Rc::new(Model::new(&queues, pace));
         let Plan { tasks, events, injected } = load.plan(workers);
         let mut actors: Vec<_> = iter::zip(queues, events)
             .enumerate()
