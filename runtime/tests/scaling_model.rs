@@ -50,6 +50,7 @@ use common::hang_guard;
 use costs::{MICRO, MILLI, RISE, SLACK, WATCH_MOST};
 use load::{Lengths, Load};
 use model::{Outcome, simulate};
+use tally::Counts;
 
 const SHORT: Lengths = Lengths::Around(100 * MICRO);
 const LONG: Lengths = Lengths::Around(MILLI);
@@ -66,9 +67,10 @@ const STUCK: Load = Load::Events {
     every: 100 * MICRO,
     lengths: Lengths::Mixed { short: 20 * MICRO, long: 2 * MILLI, one_in: 50 },
 };
+const LONE: Load = Load::Lone { spawns: 500, every: 20 * MICRO, lengths: Lengths::All(5 * MICRO) };
 const CONNECTIONS: Load = Load::Connections { each: 10, every: 20 * MICRO };
 
-const LOADS: [(&str, Load); 9] = [
+const LOADS: [(&str, Load); 10] = [
     ("born on one worker, joined", BORN_HELD),
     ("the same, of 1 ms each", BORN_HELD_LONG),
     ("the same, detached", BORN_DETACHED),
@@ -78,6 +80,7 @@ const LOADS: [(&str, Load); 9] = [
     ("events on each, 85 % busy", BUSY),
     ("events, one in 50 is long", STUCK),
     ("connections at one worker", CONNECTIONS),
+    ("one spawns, the others have nothing", LONE),
 ];
 
 /// Those that hunt for wake-ups that are lost: something comes while workers park and rise, and then nothing for long.
@@ -201,27 +204,33 @@ fn a_run_is_the_same_each_time() {
 
 /// Prints what SCALING.md quotes.
 #[test]
-#[ignore = "prints a table, and takes half a minute without the optimizer"]
+#[ignore = "prints tables, and takes half a minute without the optimizer"]
 fn figures() {
+    println!("| load | workers | busy | time / ideal | stolen / task | thefts / task | wakes / task |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for_figures(&LOADS[..4], |run, each| {
+        let Counts { stolen, thefts, wakes, .. } = run.counts;
+        let (busy, stretch) = (100.0 / run.stretch(), run.stretch());
+        format!("{busy:.0} % | {stretch:.2} | {:.2} | {:.3} | {:.3}", each(stolen), each(thefts), each(wakes))
+    });
     println!(
-        "| load | workers | busy | time / ideal | stolen / task | thefts / task | wakes / task | wait, mean | longest |"
+        "| load | workers | wait, mean | longest | stolen / task | wakes / task | watches / worker and ms |"
     );
-    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for (name, load) in &LOADS {
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for_figures(&LOADS[4..], |run, each| {
+        let Counts { waited, longest, stolen, wakes, ticks, last, .. } = run.counts;
+        let watches = ticks as f64 * 1e6 / (run.workers as u64 * last) as f64;
+        let (mean, longest) = (each(waited) / 1e3, longest as f64 / 1e3);
+        format!("{mean:.0} µs | {longest:.0} µs | {:.2} | {:.3} | {watches:.1}", each(stolen), each(wakes))
+    });
+}
+
+fn for_figures(loads: &[(&str, Load)], row: impl Fn(&Outcome, &dyn Fn(u64) -> f64) -> String) {
+    for (name, load) in loads {
         for workers in [1, 2, 8, 64, 256] {
             let run = simulate(workers, Pace::Even, load);
-            let Outcome { counts, .. } = &run;
-            let each = |count: u64| count as f64 / counts.tasks as f64;
-            println!(
-                "| {name} | {workers} | {:.0} % | {:.2} | {:.2} | {:.3} | {:.3} | {:.0} µs | {:.0} µs |",
-                100.0 / run.stretch(),
-                run.stretch(),
-                each(counts.stolen),
-                each(counts.thefts),
-                each(counts.wakes),
-                each(counts.waited) / 1e3,
-                counts.longest as f64 / 1e3,
-            );
+            let each = |count: u64| count as f64 / run.counts.tasks as f64;
+            println!("| {name} | {workers} | {} |", row(&run, &each));
         }
     }
 }

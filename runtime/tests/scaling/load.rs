@@ -1,7 +1,5 @@
 //! What the simulated runtimes are given to do.
 
-use std::iter;
-
 use crate::costs::MICRO;
 use crate::random::Random;
 use crate::task::{Job, TaskRef};
@@ -33,6 +31,8 @@ pub(crate) enum Load {
     Groups { groups: usize, of: usize, within: u64, every: u64, lengths: Lengths },
     /// Each worker hears of events at random times, so many on the average, and spawns a task for each.
     Events { each: usize, every: u64, lengths: Lengths },
+    /// All workers hear of one event, and then one of them of all that come, and spawns a task for each.
+    Lone { spawns: usize, every: u64, lengths: Lengths },
     /// Connections that come in at one worker, each a task that stays.
     Connections { each: usize, every: u64 },
 }
@@ -82,15 +82,15 @@ impl Load {
             Load::Events { each, every, lengths } => {
                 for heard in &mut events {
                     let mut at = 0;
-                    heard.extend(
-                        iter::repeat_with(|| {
-                            at += maker.random.exponential(every);
-                            let children = maker.tasks(1, false, lengths);
-                            (at, maker.make(false, Job::Spawn { children, waits: false }))
-                        })
-                        .take(each),
-                    );
+                    heard.extend((0..each).map(|_| {
+                        at += maker.random.exponential(every);
+                        (at, maker.spawner(lengths))
+                    }));
                 }
+            }
+            Load::Lone { spawns, every, lengths } => {
+                events.iter_mut().for_each(|heard| heard.push((0, maker.spawner(lengths))));
+                events[0].extend((1..=spawns as u64).map(|spawn| (spawn * every, maker.spawner(lengths))));
             }
             Load::Connections { each, every } => {
                 for connection in 0..each * workers {
@@ -118,6 +118,12 @@ impl Maker {
                 self.make(held, Job::Compute(length))
             })
             .collect()
+    }
+
+    /// A task that spawns one that nobody waits for, and ends.
+    fn spawner(&mut self, lengths: Lengths) -> TaskRef {
+        let children = self.tasks(1, false, lengths);
+        self.make(false, Job::Spawn { children, waits: false })
     }
 
     fn length(&mut self, lengths: Lengths) -> u64 {
