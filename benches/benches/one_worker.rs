@@ -1,8 +1,8 @@
-//! The comparison with rivals, every runtime with one worker: `cargo bench -p fibra-bench --bench one_worker`.
+//! The comparison with rivals by criterion, every runtime with one worker: `cargo bench -p fibra-bench --features rivals
+//! --bench one_worker`.
 
-mod comparison;
-mod rivals;
+mod criterion_driver;
 
 fn main() {
-    rivals::compare(1);
+    criterion_driver::run(1);
 }

@@ -1,10 +1,10 @@
-//! The comparison with rivals, every runtime with two workers: `cargo bench -p fibra-bench --bench two_workers`.
+//! The comparison with rivals by criterion, every runtime with two workers: `cargo bench -p fibra-bench --features rivals
+//! --bench two_workers`.
 //!
 //! A program of its own, since may takes its number of workers once for a process.
 
-mod comparison;
-mod rivals;
+mod criterion_driver;
 
 fn main() {
-    rivals::compare(2);
+    criterion_driver::run(2);
 }

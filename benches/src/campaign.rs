@@ -41,6 +41,8 @@ pub(crate) fn play(servers: &[Server], as_user: impl FnOnce() -> ExitCode) -> Ex
             Some(server) => (server.main)(),
             None => ExitCode::FAILURE,
         },
+        #[cfg(feature = "rivals")]
+        Some(Role::Comparer) => ExitCode::FAILURE,
         None => as_user(),
     }
 }

@@ -41,10 +41,24 @@ impl Child {
     /// How the child ended and what it said last, if it has ended.
     pub(crate) fn obituary(&mut self) -> Option<String> {
         let status = self.process.try_wait().ok().flatten()?;
+        Some(self.describe_end(status))
+    }
+
+    /// Waits until the child has ended; the error says how and what it said last, if that was not well.
+    #[cfg(feature = "rivals")]
+    pub(crate) fn wait(&mut self) -> Result<(), String> {
+        match self.process.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(self.describe_end(status)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn describe_end(&self, status: ExitStatus) -> String {
         let kept = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         let words = kept.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
         let colon = if words.is_empty() { "" } else { ": " };
-        Some(format!("{}{colon}{words}", describe(status)))
+        format!("{}{colon}{words}", describe(status))
     }
 }
 

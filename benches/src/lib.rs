@@ -8,6 +8,7 @@
 //! | `run` | one server under load, watched |
 //! | `servers`, `child`, `role` | processes: what they are, how they start, that they end |
 //! | `generator` | the load, in a process of its own; speaks `wire` with the orchestrator |
+//! | `compare` | fibra beside its rivals: the program of that name, with the feature `rivals` |
 //! | [`preshing`] | primitives against the semaphores of the system: the program of that name |
 //! | [`process`], `sys` | what the system tells of a process and the machine; the only `unsafe` |
 //! | `progress`, [`report`] | what a user sees: a bar, a table, a page, a file |
@@ -16,6 +17,8 @@
 
 mod campaign;
 mod child;
+#[cfg(feature = "rivals")]
+pub mod compare;
 pub mod figures;
 mod generator;
 mod interrupt;

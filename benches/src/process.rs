@@ -1,5 +1,6 @@
 //! What the system says about a process and about the machine.
 
+use crate::report::units;
 use crate::sys;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -73,6 +74,13 @@ impl Machine {
                 _ => std::env::consts::OS.into(),
             },
         }
+    }
+
+    /// The machine in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Self { processor, cores, memory, kernel } = self;
+        format!("{processor}, {cores} cores, {}, {kernel}", units::bytes(*memory))
     }
 }
 

@@ -13,6 +13,8 @@ const CPU: &str = "FIBRA_LOAD_CPU";
 const PARENT: &str = "FIBRA_LOAD_PARENT";
 const GENERATOR: &str = "generator";
 const COMMAND: &str = "command";
+#[cfg(feature = "rivals")]
+const COMPARER: &str = "comparer";
 
 /// A part to be played in a process of its own.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +25,9 @@ pub(crate) enum Role {
     Generator,
     /// What a user wants to be loaded: a line for a shell, which takes our place.
     Command(String),
+    /// Who measures fibra and its rivals.
+    #[cfg(feature = "rivals")]
+    Comparer,
 }
 
 impl Role {
@@ -36,6 +41,8 @@ impl Role {
                 command.arg(line);
                 (COMMAND, Stdio::null())
             }
+            #[cfg(feature = "rivals")]
+            Self::Comparer => (COMPARER, Stdio::piped()),
         };
         command.env(ROLE, name).env(PARENT, process::id().to_string()).env_remove(CPU);
         if let Some(cpu) = cpu {
@@ -64,6 +71,8 @@ impl Role {
         Some(match role.as_str() {
             GENERATOR => Self::Generator,
             COMMAND => Self::Command(env::args().nth(1)?),
+            #[cfg(feature = "rivals")]
+            COMPARER => Self::Comparer,
             _ => Self::Server(role),
         })
     }

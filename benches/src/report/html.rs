@@ -1,12 +1,12 @@
 //! The page: one file, no network, nothing but what is written here.
 
+use super::document::{self, escape, fact};
 use super::svg::{Axis, Chart, Frame, Line, Log, Tick, linear_ticks};
 use super::{Report, Row, Source, ladder, table, units};
 use crate::wire::Protocol;
 use serde_json::json;
 use std::fmt::Write as _;
 
-const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page's drawings exist twice, for a wide and for a narrow window; the style sheet shows one.
@@ -60,14 +60,7 @@ const MARKS: [(f64, &str); 7] = [
 /// The report as a page.
 pub(crate) fn render(report: &Report) -> String {
     let mut page = String::with_capacity(64 * 1024);
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
-        title(report)
-    );
+    document::open(title(report), "", &mut page);
     header(report, &mut page);
     cards(report, &mut page);
     if report.is_ladder() {
@@ -77,7 +70,7 @@ pub(crate) fn render(report: &Report) -> String {
     table_section(report, &mut page);
     rate_figure(report, &mut page);
     facts(report, &mut page);
-    let _ = write!(page, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    document::close(SCRIPT, &mut page);
     page
 }
 
@@ -86,22 +79,6 @@ fn title(report: &Report) -> &'static str {
         Source::Run { protocol: Protocol::Tcp | Protocol::Udp, .. } => "Echo servers under load",
         _ => "Servers under load",
     }
-}
-
-/// Makes a text safe between tags and in quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 fn header(report: &Report, page: &mut String) {
@@ -149,10 +126,6 @@ fn cards(report: &Report, page: &mut String) {
         page.push_str("</dl>\n</article>\n");
     }
     page.push_str("</section>\n");
-}
-
-fn fact(name: &str, value: &str, page: &mut String) {
-    let _ = write!(page, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
 }
 
 fn latency_figure(report: &Report, page: &mut String) {
@@ -382,11 +355,6 @@ fn facts(report: &Report, page: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_could_be_markup_is_escaped() {
-        assert_eq!(escape("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
-    }
 
     #[test]
     fn the_percentile_axis_counts_nines() {

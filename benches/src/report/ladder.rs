@@ -1,6 +1,7 @@
 //! What becomes of the latency when more and more is asked: a chart for each percentile, a line for each server.
 
-use super::html::{self, NARROW, WIDE, escape};
+use super::document::escape;
+use super::html::{self, NARROW, WIDE};
 use super::svg::{Axis, Chart, Frame, Line, Log, Tick, linear_ticks};
 use super::{Report, Row, units};
 use serde_json::json;

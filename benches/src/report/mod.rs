@@ -1,10 +1,11 @@
 //! What was found, and its three faces: a table for the terminal, a page for the browser, a file for machines.
 
+pub(crate) mod document;
 mod html;
 mod json;
 mod ladder;
 mod scenario;
-mod svg;
+pub(crate) mod svg;
 mod table;
 pub mod units;
 
@@ -88,7 +89,6 @@ impl Report {
             machines.dedup();
             return machines.join(" / ");
         }
-        let Machine { processor, cores, memory, kernel } = &self.machine;
         let places = match self.places {
             (Some(server), Some(generator)) => {
                 format!("; server on core {server}, generator on core {generator}")
@@ -96,7 +96,7 @@ impl Report {
             (None, Some(generator)) => format!("; generator on core {generator}"),
             _ => "; server and generator share the cores".into(),
         };
-        format!("{processor}, {cores} cores, {}, {kernel}{places}", units::bytes(*memory))
+        format!("{}{places}", self.machine.line())
     }
 
     /// True where each server was loaded at several rates.
@@ -348,18 +348,19 @@ impl CrossCheck {
 /// Prints the table, writes the page and, if asked, the files; says where. False if something could not be written.
 pub(crate) fn publish(report: &Report, outputs: &Outputs, log: Option<&Path>) -> bool {
     print!("{}", table::render(report));
-    let page = outputs.html.clone().unwrap_or_else(default_page);
-    let mut written = write("page", &page, Ok(html::render(report)));
+    let page = outputs.html.clone().unwrap_or_else(|| default_page("fibra-load"));
+    let mut written = write("load", "page", &page, Ok(html::render(report)));
     if let Some(file) = &outputs.json {
-        written &= write("figures", file, Ok(json::render(report)));
+        written &= write("load", "figures", file, Ok(json::render(report)));
     }
     if let Some(file) = log {
-        written &= write("log", file, log::render(report));
+        written &= write("load", "log", file, log::render(report));
     }
     written
 }
 
-fn write(what: &str, path: &Path, text: io::Result<String>) -> bool {
+/// Writes a file for `program` and says where it is. False if it could not be written.
+pub(crate) fn write(program: &str, what: &str, path: &Path, text: io::Result<String>) -> bool {
     match text.and_then(|text| write_with_folders(path, &text)) {
         Ok(()) => {
             let shown = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -367,7 +368,7 @@ fn write(what: &str, path: &Path, text: io::Result<String>) -> bool {
             true
         }
         Err(error) => {
-            eprintln!("load: the {what} could not be written to {}: {error}", path.display());
+            eprintln!("{program}: the {what} could not be written to {}: {error}", path.display());
             false
         }
     }
@@ -380,8 +381,9 @@ fn write_with_folders(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text)
 }
 
-fn default_page() -> PathBuf {
+/// Where a page is written unless somebody said.
+pub(crate) fn default_page(folder: &str) -> PathBuf {
     let target = PathBuf::from("target");
-    let folder = if target.is_dir() { target } else { env::temp_dir() };
-    folder.join("fibra-load").join("report.html")
+    let parent = if target.is_dir() { target } else { env::temp_dir() };
+    parent.join(folder).join("report.html")
 }

@@ -1,6 +1,6 @@
 //! Line charts, drawn by hand: everything a browser needs is in the text.
 
-use super::html::escape;
+use super::document::escape;
 use std::fmt::Write as _;
 
 /// The drawing's measures, in its own units.

@@ -1,0 +1,7 @@
+//! Sets fibra beside those whom its users would take instead; `compare --help` tells how.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fibra_bench::compare::main()
+}

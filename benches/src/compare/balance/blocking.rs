@@ -1,0 +1,69 @@
+//! The questions for tasks that block.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::question::{PIECES, Question, TASKS};
+use super::work::{Hold, Work};
+use crate::compare::entrant::Rival;
+use crate::compare::question::Answer;
+use crate::compare::worlds::{Blocking, Blocks, Enter};
+
+impl<T: Blocking, E: Enter> Rival<Question> for Blocks<T, E> {
+    fn answer(&self, question: Question, _: u64) -> Answer {
+        let workers = self.workers;
+        let elapsed = self.door.ask(move || match question {
+            Question::Born => do_born::<T>(|_| ()),
+            Question::Stuck => do_born::<T>(Work::outlast),
+            Question::Started => do_started::<T>(workers as u64),
+        });
+        elapsed.into()
+    }
+}
+
+fn do_born<T: Blocking>(meanwhile: impl FnOnce(&Work)) -> Duration {
+    let work = Arc::new(Work::of(PIECES));
+    let task = || {
+        let work = Arc::clone(&work);
+        move || work.work()
+    };
+    let begin = Instant::now();
+    // SAFETY: it does not suspend itself.
+    let handles: Vec<_> = (0..PIECES).map(|_| unsafe { T::spawn(task()) }).collect();
+    meanwhile(&work);
+    handles.into_iter().for_each(T::join);
+    work.elapsed_since(begin)
+}
+
+/// Other workers are held until all tasks have started on this one.
+fn do_started<T: Blocking>(workers: u64) -> Duration {
+    let (work, hold) = (Arc::new(Work::of(PIECES)), Arc::new(Hold::default()));
+    let holder = || {
+        let hold = Arc::clone(&hold);
+        move || hold.hold(TASKS)
+    };
+    let task = || {
+        let (work, hold) = (Arc::clone(&work), Arc::clone(&hold));
+        move || {
+            hold.start();
+            while !hold.have_started(TASKS) {
+                T::yield_now();
+            }
+            for _ in 0..PIECES / TASKS {
+                work.work();
+                T::yield_now();
+            }
+        }
+    };
+    // SAFETY: what lives over a yield are counts and `Arc`s, which are `Send`.
+    let mut handles: Vec<_> = (1..workers).map(|_| unsafe { T::spawn(holder()) }).collect();
+    hold.wait_for(workers - 1);
+    // SAFETY: as above.
+    handles.extend((0..TASKS).map(|_| unsafe { T::spawn(task()) }));
+    while !hold.have_started(TASKS) {
+        T::yield_now();
+    }
+    let begin = Instant::now();
+    handles.into_iter().for_each(T::join);
+    work.elapsed_since(begin)
+}

@@ -1,0 +1,57 @@
+//! What is asked, and what fibra means to reach.
+
+use crate::compare::question::{self, Bound, Measure, Size, Target};
+
+/// How many pieces of work there are.
+pub(super) const PIECES: u64 = 1_000;
+
+/// Among how many tasks they are, where they have started.
+pub(super) const TASKS: u64 = 100;
+
+/// Where the work is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Question {
+    /// A piece for each of many tasks, all spawned by one; none has started.
+    Born,
+    /// Several pieces for each of some tasks, which yield after each; all have started on one worker.
+    Started,
+    /// As `Born`, but the task that spawned them goes on computing until they are done, and keeps its worker to itself.
+    Stuck,
+}
+
+const ALL: [Question; 3] = [Question::Born, Question::Started, Question::Stuck];
+
+impl question::Question for Question {
+    /// One worker has nobody to share with.
+    fn all(workers: usize) -> Vec<Self> {
+        match workers {
+            1 => Vec::new(),
+            _ => ALL.to_vec(),
+        }
+    }
+
+    fn subject(self) -> &'static str {
+        "skewed load"
+    }
+
+    fn name(self) -> String {
+        match self {
+            Question::Born => "tasks born on one worker",
+            Question::Started => "tasks started on one worker",
+            Question::Stuck => "tasks behind a long computation",
+        }
+        .to_owned()
+    }
+
+    fn size(self) -> Size {
+        Size::Fixed(PIECES)
+    }
+
+    fn targets(self, _: usize) -> Vec<Target> {
+        let even = |who, most| Target { measure: Measure::Time, who, most, of: Bound::Named("even shares") };
+        match self {
+            Question::Born | Question::Stuck => vec![even("fibra", 1.2)],
+            Question::Started => vec![even("fibra migr.", 1.3)],
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! How one question is asked of all who enter for it: in rounds, each of which asks everybody once, so that whatever the
+//! machine does meanwhile it does to all.
+//!
+//! This runs in a process of its own, which takes one [`Order`] and says [`Event`]s.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::contests;
+use super::entrant::{Contest, Contestant, Started};
+use super::question::{Answer, Measure, Size};
+
+/// How many times as many operations the next trial has, at most, while it is sought how many fill a sample.
+const GROWTH: f64 = 50.0;
+
+/// A trial that took this share of the time that a sample shall take says how many operations it needs.
+const TELLING: f64 = 0.2;
+
+/// What is to be measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) workers: usize,
+    pub(super) rounds: u32,
+    pub(super) sample: Duration,
+    pub(super) wanted: Vec<Wanted>,
+}
+
+/// A question, and of whom.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Wanted {
+    pub(super) title: String,
+    pub(super) entrants: Vec<String>,
+}
+
+/// What a measuring process says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Event {
+    /// A sample begins.
+    Asking { title: String, entrant: String },
+    /// A question is answered.
+    Answered { title: String, series: Vec<Series> },
+}
+
+/// The samples of one entrant in one measure, in the order of the rounds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Series {
+    pub(super) entrant: String,
+    pub(super) measure: Measure,
+    pub(super) samples: Vec<f64>,
+}
+
+/// Who is being asked.
+struct Candidate<'a> {
+    contestant: &'a Contestant,
+    started: Started,
+    operations: u64,
+}
+
+/// Measures as the line on the standard input says.
+pub(super) fn main() -> ExitCode {
+    match obey() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey() -> io::Result<()> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let order: Order = serde_json::from_str(&line)?;
+    let contests = contests(order.workers);
+    for wanted in &order.wanted {
+        let contest = contests.iter().find(|contest| contest.title() == wanted.title);
+        let contest = contest.ok_or_else(|| io::Error::other(format!("no question '{}'", wanted.title)))?;
+        let series = ask(contest, wanted, &order)?;
+        say(&Event::Answered { title: wanted.title.clone(), series })?;
+        if contest.is_alone {
+            // What it left behind needs no tidying up.
+            std::process::exit(0);
+        }
+    }
+    Ok(())
+}
+
+fn say(event: &Event) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(event)?)?;
+    out.flush()
+}
+
+fn ask(contest: &Contest, wanted: &Wanted, order: &Order) -> io::Result<Vec<Series>> {
+    let asked = |contestant: &&Contestant| wanted.entrants.iter().any(|name| name == contestant.name);
+    let asking = |contestant: &Contestant| {
+        say(&Event::Asking { title: wanted.title.clone(), entrant: contestant.name.to_owned() })
+    };
+    let mut candidates = Vec::new();
+    for contestant in contest.entrants.iter().filter(asked) {
+        asking(contestant)?;
+        let started = contestant.start();
+        let operations = calibrate(&started, contest, order.sample);
+        candidates.push(Candidate { contestant, started, operations });
+    }
+    let mut series = Vec::new();
+    for round in 0..order.rounds as usize {
+        // Nobody always comes after the same one.
+        let first = round % candidates.len().max(1);
+        let (later, earlier) = candidates.split_at(first);
+        for candidate in earlier.iter().chain(later) {
+            asking(candidate.contestant)?;
+            let answer = (candidate.started)(candidate.operations);
+            note(&mut series, candidate, &answer);
+        }
+    }
+    Ok(series)
+}
+
+/// How many operations fill a sample. Warms up whoever is asked, too.
+fn calibrate(started: &Started, contest: &Contest, sample: Duration) -> u64 {
+    let (at_least, mut operations) = match contest.size {
+        Size::Filling { at_least, operations } => (at_least, operations),
+        Size::Fixed(operations) => {
+            if !contest.is_alone {
+                started(operations);
+            }
+            return operations;
+        }
+    };
+    let (least, sample) = (operations, sample.max(at_least).as_secs_f64());
+    loop {
+        let elapsed = started(operations).elapsed.as_secs_f64().max(1e-9);
+        let wanted = operations as f64 * (sample / elapsed).min(GROWTH);
+        operations = (wanted as u64).max(least);
+        if elapsed >= TELLING * sample {
+            return operations;
+        }
+    }
+}
+
+fn note(series: &mut Vec<Series>, candidate: &Candidate<'_>, answer: &Answer) {
+    let name = candidate.contestant.name;
+    for (measure, figure) in answer.measures(candidate.operations) {
+        let known = series.iter_mut().find(|series| series.entrant == name && series.measure == measure);
+        match known {
+            Some(series) => series.samples.push(figure),
+            None => series.push(Series { entrant: name.to_owned(), measure, samples: vec![figure] }),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Who is asked.
+
+use super::question::{Answer, Question, Size, Target};
+
+/// A library that was started with some number of workers.
+pub(super) trait Rival<Q> {
+    /// Does `operations` of the kind that `question` asks about.
+    fn answer(&self, question: Q, operations: u64) -> Answer;
+}
+
+/// A library before its start.
+pub(super) struct Entrant<Q: 'static> {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) start: fn(workers: usize) -> Box<dyn Rival<Q>>,
+    pub(super) enters: fn(Q, workers: usize) -> bool,
+}
+
+/// Which side an entrant is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// fibra, in some manner.
+    Ours,
+    /// One of those whom its users would take instead.
+    Theirs,
+    /// What the machine itself needs, or what cannot be bettered.
+    Floor,
+}
+
+/// A question, and all who enter for it, whatever it is about.
+pub struct Contest {
+    /// The table in which it stands.
+    pub subject: &'static str,
+    /// What is asked.
+    pub name: String,
+    /// How many workers each runtime has.
+    pub workers: usize,
+    /// Who is asked, in the order of the columns.
+    pub entrants: Vec<Contestant>,
+    pub(super) size: Size,
+    pub(super) targets: Vec<Target>,
+    pub(super) is_alone: bool,
+}
+
+/// One who is asked a certain question.
+pub struct Contestant {
+    /// The head of its column.
+    pub name: &'static str,
+    pub(super) kind: Kind,
+    start: Box<dyn Fn() -> Started>,
+}
+
+/// Does so many operations.
+pub type Started = Box<dyn Fn(u64) -> Answer>;
+
+impl Contestant {
+    /// Starts the library, which ends when what this returns is dropped.
+    #[must_use]
+    pub fn start(&self) -> Started {
+        (self.start)()
+    }
+}
+
+impl Contest {
+    /// How the command line and the records name it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{}: {}", self.subject, self.name)
+    }
+
+    /// Whether it is the time that is asked for, of as many operations as fill it.
+    #[must_use]
+    pub fn is_about_time(&self) -> bool {
+        matches!(self.size, Size::Filling { .. })
+    }
+
+    /// All questions of one kind with so many workers.
+    pub(super) fn all<Q: Question>(entrants: &'static [Entrant<Q>], workers: usize) -> Vec<Self> {
+        Q::all(workers).into_iter().map(|question| Contest::new(question, entrants, workers)).collect()
+    }
+
+    fn new<Q: Question>(question: Q, entrants: &'static [Entrant<Q>], workers: usize) -> Self {
+        let entering = entrants.iter().filter(|entrant| (entrant.enters)(question, workers));
+        let contestant = |entrant: &'static Entrant<Q>| Contestant {
+            name: entrant.name,
+            kind: entrant.kind,
+            start: Box::new(move || {
+                let rival = (entrant.start)(workers);
+                Box::new(move |operations| rival.answer(question, operations))
+            }),
+        };
+        Contest {
+            subject: question.subject(),
+            name: question.name(),
+            workers,
+            entrants: entering.map(contestant).collect(),
+            size: question.size(),
+            targets: question.targets(workers),
+            is_alone: question.is_alone(),
+        }
+    }
+}

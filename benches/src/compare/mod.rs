@@ -1,0 +1,170 @@
+//! The comparison with rivals: `cargo run --release -p fibra-bench --features rivals --bin compare`.
+//!
+//! | module | is |
+//! | --- | --- |
+//! | `options` | the command line |
+//! | `question`, `entrant` | what can be asked, and who is asked |
+//! | `worlds` | where tasks run: fibra, may, threads; tokio, smol |
+//! | `tasks`, `structured`, `primitives`, `timers`, `memory`, `balance` | the questions, by subject |
+//! | `driver` | how one question is asked of all who enter for it, in rounds |
+//! | `half` | the processes in which that happens |
+//! | `figures` | what the samples say |
+//! | `table`, `page`, `record` | a table, a page, a file |
+#![expect(unsafe_code, reason = "what other libraries call safe or unsafe to spawn goes by one trait")]
+
+mod balance;
+mod driver;
+mod entrant;
+mod figures;
+mod half;
+mod memory;
+mod options;
+mod page;
+mod primitives;
+mod question;
+mod record;
+mod structured;
+mod table;
+mod tasks;
+mod timers;
+mod worlds;
+
+use std::io;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::Parser;
+
+pub use entrant::{Contest, Contestant, Started};
+use figures::{OneWorker, Row};
+use half::Half;
+use options::Options;
+pub use question::{Answer, Measure};
+
+use crate::interrupt::{self, Interrupt};
+use crate::process::Machine;
+use crate::report;
+use crate::role::Role;
+
+/// All that was found.
+struct Findings {
+    started: SystemTime,
+    machine: Machine,
+    rounds: u32,
+    sample: std::time::Duration,
+    rows: Vec<Row>,
+    faults: Vec<String>,
+    interrupted: bool,
+}
+
+/// Every question with so many workers, and who enters for it.
+#[must_use]
+pub fn contests(workers: usize) -> Vec<Contest> {
+    let subjects = [
+        tasks::contests,
+        structured::contests,
+        primitives::contests,
+        timers::contests,
+        balance::contests,
+        memory::contests,
+    ];
+    subjects.into_iter().flat_map(|contests| contests(workers)).collect()
+}
+
+/// Plays the part this process was started for: by a user it prints and writes, by itself it measures.
+///
+/// Returns the exit status: 0; 1 if an entrant died or hung or something could not be written; 2 for a wrong command line;
+/// 130 after Ctrl-C.
+pub fn main() -> ExitCode {
+    match Role::assume() {
+        Some(Role::Comparer) => driver::main(),
+        Some(_) => ExitCode::FAILURE,
+        None => as_user(&Options::parse()).unwrap_or_else(|error| {
+            eprintln!("compare: {error}");
+            ExitCode::FAILURE
+        }),
+    }
+}
+
+fn as_user(options: &Options) -> io::Result<ExitCode> {
+    let halves: Vec<Vec<Contest>> = options.workers.iter().map(|&workers| wanted(options, workers)).collect();
+    if halves.iter().all(Vec::is_empty) {
+        return Err(io::Error::other("there is no such question; `--list` prints all"));
+    }
+    if options.list {
+        halves.iter().flatten().for_each(list);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let findings = compare(options, &halves)?;
+    let page = options.html.clone().unwrap_or_else(|| report::default_page("fibra-compare"));
+    let mut is_well = report::write("compare", "page", &page, Ok(page::render(&findings)));
+    if let Some(file) = &options.json {
+        is_well &= report::write("compare", "figures", file, Ok(record::render(&findings)));
+    }
+    findings.faults.iter().for_each(|fault| eprintln!("compare: {fault}"));
+    Ok(match (findings.interrupted, is_well && findings.faults.is_empty()) {
+        (true, _) => ExitCode::from(interrupt::STATUS),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::FAILURE,
+    })
+}
+
+fn wanted(options: &Options, workers: u16) -> Vec<Contest> {
+    let mut contests = contests(workers.into());
+    for contest in &mut contests {
+        contest.entrants.retain(|entrant| options.wants_entrant(entrant.name));
+    }
+    contests.retain(|contest| options.wants_question(&contest.title()) && !contest.entrants.is_empty());
+    contests
+}
+
+fn list(contest: &Contest) {
+    let s = if contest.workers == 1 { "" } else { "s" };
+    let names: Vec<_> = contest.entrants.iter().map(|entrant| entrant.name).collect();
+    println!("{} [{} worker{s}]: {}", contest.title(), contest.workers, names.join(", "));
+}
+
+/// Measures all halves, and prints the table of each subject as soon as it is complete.
+fn compare(options: &Options, halves: &[Vec<Contest>]) -> io::Result<Findings> {
+    let interrupt = Interrupt::listen()?;
+    let machine = Machine::describe();
+    println!("{}\n{}\n", machine.line(), versions().join(", "));
+    let mut findings = Findings {
+        started: SystemTime::now(),
+        machine,
+        rounds: options.rounds,
+        sample: options.sample(),
+        rows: Vec::new(),
+        faults: Vec::new(),
+        interrupted: false,
+    };
+    let mut one_worker = OneWorker::default();
+    for contests in halves {
+        let mut half = Half::new(contests, options, &interrupt);
+        half.measure(|found| {
+            let of = |found: &half::Found| figures::rows(&contests[found.contest], found, &mut one_worker);
+            let rows: Vec<Row> = found.iter().flat_map(of).collect();
+            println!("{}", table::render(&rows));
+            findings.rows.extend(rows);
+        })?;
+        findings.faults.extend(half.faults);
+    }
+    findings.interrupted = interrupt.is_set();
+    Ok(findings)
+}
+
+/// What was compared: the compiler, this repository, and the rivals.
+fn versions() -> Vec<String> {
+    let mut versions = vec![env!("FIBRA_RUSTC").to_owned()];
+    versions.extend(commit().map(|commit| format!("fibra {commit}")));
+    versions.extend(env!("FIBRA_RIVALS").split(',').map(str::to_owned));
+    versions
+}
+
+/// The commit of this repository, where there is one.
+fn commit() -> Option<String> {
+    let git = ["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"];
+    let output = std::process::Command::new("git").args(git).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}

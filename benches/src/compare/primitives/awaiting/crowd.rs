@@ -1,0 +1,200 @@
+//! Many tasks that want the same thing.
+
+use std::hint::black_box;
+use std::ops::DerefMut;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::super::crowd::{READS, shared};
+use super::{Asked, task};
+use crate::compare::question::Answer;
+use crate::compare::worlds::Awaiting;
+
+/// A mutex around a count.
+pub(super) trait Lock: Send + Sync + 'static {
+    type Guard<'a>: DerefMut<Target = u64> + Send
+    where
+        Self: 'a;
+
+    fn new() -> Self;
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send;
+}
+
+/// A read-write lock around a count.
+pub(super) trait ReadLock: Send + Sync + 'static {
+    type Read<'a>: Send
+    where
+        Self: 'a;
+    type Write<'a>: DerefMut<Target = u64> + Send
+    where
+        Self: 'a;
+
+    fn new() -> Self;
+    fn read(&self) -> impl Future<Output = Self::Read<'_>> + Send;
+    fn write(&self) -> impl Future<Output = Self::Write<'_>> + Send;
+}
+
+/// A semaphore.
+pub(super) trait Permits: Send + Sync + 'static {
+    type Permit<'a>: Send
+    where
+        Self: 'a;
+
+    fn new(permits: usize) -> Self;
+    fn acquire(&self) -> impl Future<Output = Self::Permit<'_>> + Send;
+}
+
+pub(super) fn lock_freely<L: Lock>(operations: u64) -> Asked {
+    task(async move {
+        let lock = L::new();
+        let begin = Instant::now();
+        for _ in 0..operations {
+            *black_box(&lock).lock().await += 1;
+        }
+        begin.elapsed()
+    })
+}
+
+pub(super) fn read_freely<L: ReadLock>(operations: u64) -> Asked {
+    task(async move {
+        let lock = L::new();
+        let begin = Instant::now();
+        for _ in 0..operations {
+            black_box(black_box(&lock).read().await);
+        }
+        begin.elapsed()
+    })
+}
+
+pub(super) fn write_freely<L: ReadLock>(operations: u64) -> Asked {
+    task(async move {
+        let lock = L::new();
+        let begin = Instant::now();
+        for _ in 0..operations {
+            *black_box(&lock).write().await += 1;
+        }
+        begin.elapsed()
+    })
+}
+
+pub(super) fn acquire_freely<P: Permits>(operations: u64) -> Asked {
+    task(async move {
+        let semaphore = P::new(1);
+        let begin = Instant::now();
+        for _ in 0..operations {
+            drop(black_box(&semaphore).acquire().await);
+        }
+        begin.elapsed()
+    })
+}
+
+pub(super) fn lock_over_yields<T: Awaiting, L: Lock>(tasks: u64, operations: u64) -> Asked {
+    let lock = Arc::new(L::new());
+    let asking = move || {
+        let lock = Arc::clone(&lock);
+        async move {
+            for share in 0.. {
+                let mut count = lock.lock().await;
+                *count += 1;
+                T::yield_now().await;
+                if *count > operations {
+                    return share;
+                }
+            }
+            unreachable!("one of these is the last")
+        }
+    };
+    task(serve::<T, _>(tasks, operations, asking))
+}
+
+pub(super) fn lock_briefly<T: Awaiting, L: Lock>(tasks: u64, operations: u64) -> Asked {
+    let lock = Arc::new(L::new());
+    let asking = move || {
+        let lock = Arc::clone(&lock);
+        async move {
+            for share in 0.. {
+                let mut count = lock.lock().await;
+                *count += 1;
+                if *count > operations {
+                    return share;
+                }
+            }
+            unreachable!("one of these is the last")
+        }
+    };
+    task(serve::<T, _>(tasks, operations, asking))
+}
+
+pub(super) fn share_over_yields<T: Awaiting, L: ReadLock>(tasks: u64, operations: u64) -> Asked {
+    let shared = Arc::new((L::new(), AtomicU64::new(0)));
+    let asking = move || {
+        let shared = Arc::clone(&shared);
+        async move {
+            let (lock, count) = &*shared;
+            for share in 0.. {
+                let number = count.fetch_add(1, Relaxed);
+                if number % READS == 0 {
+                    let mut count = lock.write().await;
+                    *count += 1;
+                    T::yield_now().await;
+                } else {
+                    let _count = lock.read().await;
+                    T::yield_now().await;
+                }
+                if number >= operations {
+                    return share;
+                }
+            }
+            unreachable!("one of these is the last")
+        }
+    };
+    task(serve::<T, _>(tasks, operations, asking))
+}
+
+pub(super) fn acquire_over_yields<T: Awaiting, P: Permits>(
+    permits: usize,
+    tasks: u64,
+    operations: u64,
+) -> Asked {
+    let shared = Arc::new((P::new(permits), AtomicU64::new(0)));
+    let asking = move || {
+        let shared = Arc::clone(&shared);
+        async move {
+            let (semaphore, count) = &*shared;
+            for share in 0.. {
+                let _permit = semaphore.acquire().await;
+                T::yield_now().await;
+                if count.fetch_add(1, Relaxed) >= operations {
+                    return share;
+                }
+            }
+            unreachable!("one of these is the last")
+        }
+    };
+    task(serve::<T, _>(tasks, operations, asking))
+}
+
+/// Starts so many tasks, and has each ask to be served until it ends with its share.
+async fn serve<T: Awaiting, F: Future<Output = u64> + Send + 'static>(
+    tasks: u64,
+    operations: u64,
+    asking: impl Fn() -> F + Send,
+) -> Answer {
+    let shares: Arc<[AtomicU64]> = (0..tasks).map(|_| AtomicU64::new(0)).collect();
+    let task = |number: usize| {
+        let (shares, asking) = (Arc::clone(&shares), asking());
+        async move { shares[number].store(asking.await, Relaxed) }
+    };
+    let handles: Vec<_> = (0..tasks as usize).map(|number| T::spawn(task(number))).collect();
+    let elapsed = join_all::<T>(handles).await;
+    shared(elapsed, &shares, operations)
+}
+
+async fn join_all<T: Awaiting>(handles: Vec<T::Handle<()>>) -> Duration {
+    let begin = Instant::now();
+    for handle in handles {
+        T::join(handle).await;
+    }
+    begin.elapsed()
+}

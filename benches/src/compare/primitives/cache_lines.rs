@@ -1,0 +1,57 @@
+//! What the machine itself needs: two cache lines that go to and fro between two processors, twice.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::time::Instant;
+
+use super::question::{Place, Question};
+use crate::compare::entrant::Rival;
+use crate::compare::question::Answer;
+use crate::compare::worlds::threads;
+
+/// How many round trips are one operation: a message there and back passes two things from one processor to the other.
+const TRIPS: u64 = 2;
+
+struct CacheLines;
+
+/// A count that has its line for itself, and the one that is fetched beside it.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+pub(super) fn start(_workers: usize) -> Box<dyn Rival<Question>> {
+    Box::new(CacheLines)
+}
+
+pub(super) fn enters(question: Question, _workers: usize) -> bool {
+    question.place() == Place::Apart
+}
+
+impl Rival<Question> for CacheLines {
+    fn answer(&self, _: Question, operations: u64) -> Answer {
+        let (there, back) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
+        let trips = || 1..=TRIPS * operations;
+        let asking = || {
+            let begin = Instant::now();
+            trips().for_each(|trip| {
+                there.0.store(trip, Release);
+                back.spin_until(trip);
+            });
+            begin.elapsed()
+        };
+        let answering = || {
+            trips().for_each(|trip| {
+                there.spin_until(trip);
+                back.0.store(trip, Release);
+            });
+        };
+        threads::apart(asking, answering).into()
+    }
+}
+
+impl Line {
+    fn spin_until(&self, trip: u64) {
+        while self.0.load(Acquire) != trip {
+            spin_loop();
+        }
+    }
+}

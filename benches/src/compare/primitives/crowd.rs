@@ -1,0 +1,164 @@
+//! Many tasks that want the same thing.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use crate::compare::question::Answer;
+use crate::compare::worlds::Blocking;
+
+/// How often each task has to be served, in the mean, and how long all of it has to take, until the shares of all tell
+/// anything. Threads take turns by time slices.
+const TELLING: (u64, Duration) = (50, Duration::from_millis(40));
+
+/// One of so many times the lock that most read is locked for writing.
+pub(super) const READS: u64 = 8;
+
+/// A mutex around a count.
+pub(super) trait Lock: Send + Sync + 'static {
+    fn new() -> Self;
+    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R;
+}
+
+/// A read-write lock around a count.
+pub(super) trait ReadLock: Send + Sync + 'static {
+    fn new() -> Self;
+    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R;
+    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R;
+}
+
+/// A semaphore.
+pub(super) trait Permits: Send + Sync + 'static {
+    fn new(permits: usize) -> Self;
+    fn with<R>(&self, f: impl FnOnce() -> R) -> R;
+}
+
+pub(super) fn lock_freely<L: Lock>(operations: u64) -> Duration {
+    let lock = L::new();
+    let begin = Instant::now();
+    for _ in 0..operations {
+        black_box(&lock).with(|count| *count += 1);
+    }
+    begin.elapsed()
+}
+
+pub(super) fn read_freely<L: ReadLock>(operations: u64) -> Duration {
+    let lock = L::new();
+    let begin = Instant::now();
+    for _ in 0..operations {
+        black_box(&lock).read(|count| black_box(*count));
+    }
+    begin.elapsed()
+}
+
+pub(super) fn write_freely<L: ReadLock>(operations: u64) -> Duration {
+    let lock = L::new();
+    let begin = Instant::now();
+    for _ in 0..operations {
+        black_box(&lock).write(|count| *count += 1);
+    }
+    begin.elapsed()
+}
+
+pub(super) fn acquire_freely<P: Permits>(operations: u64) -> Duration {
+    let semaphore = P::new(1);
+    let begin = Instant::now();
+    (0..operations).for_each(|_| black_box(&semaphore).with(|| ()));
+    begin.elapsed()
+}
+
+/// So many tasks lock, yield and unlock until all of them together have done so `operations` times.
+pub(super) fn lock_over_yields<T: Blocking, L: Lock>(tasks: u64, operations: u64) -> Answer {
+    let lock = Arc::new(L::new());
+    serve::<T>(tasks, operations, move || {
+        lock.with(|count| {
+            *count += 1;
+            T::yield_now();
+            *count <= operations
+        })
+    })
+}
+
+/// So many tasks lock, count and unlock until all of them together have done so `operations` times.
+pub(super) fn lock_briefly<T: Blocking, L: Lock>(tasks: u64, operations: u64) -> Answer {
+    let lock = Arc::new(L::new());
+    serve::<T>(tasks, operations, move || {
+        lock.with(|count| {
+            *count += 1;
+            *count <= operations
+        })
+    })
+}
+
+/// So many tasks lock for reading, and every so often for writing, yield and unlock until all of them together have done so
+/// `operations` times.
+pub(super) fn share_over_yields<T: Blocking, L: ReadLock>(tasks: u64, operations: u64) -> Answer {
+    let (lock, count) = (Arc::new(L::new()), Arc::new(AtomicU64::new(0)));
+    serve::<T>(tasks, operations, move || {
+        let number = count.fetch_add(1, Relaxed);
+        match number % READS {
+            0 => lock.write(|count| {
+                *count += 1;
+                T::yield_now();
+            }),
+            _ => lock.read(|_| T::yield_now()),
+        }
+        number < operations
+    })
+}
+
+/// So many tasks acquire, yield and release until all of them together have done so `operations` times.
+pub(super) fn acquire_over_yields<T: Blocking, P: Permits>(
+    permits: usize,
+    tasks: u64,
+    operations: u64,
+) -> Answer {
+    let (semaphore, count) = (Arc::new(P::new(permits)), AtomicU64::new(0));
+    let count = Arc::new(count);
+    serve::<T>(tasks, operations, move || {
+        semaphore.with(|| {
+            T::yield_now();
+            count.fetch_add(1, Relaxed) < operations
+        })
+    })
+}
+
+/// Starts so many tasks, and has each ask to be `served` until it is answered no.
+fn serve<T: Blocking>(
+    tasks: u64,
+    operations: u64,
+    served: impl Fn() -> bool + Clone + Send + 'static,
+) -> Answer {
+    let all = Arc::new(Barrier::new(tasks as usize + 1));
+    let shares: Arc<[AtomicU64]> = (0..tasks).map(|_| AtomicU64::new(0)).collect();
+    let task = |number: usize| {
+        let (all, shares, served) = (Arc::clone(&all), Arc::clone(&shares), served.clone());
+        move || {
+            T::begin_together(&all);
+            let mut share = 0;
+            while served() {
+                share += 1;
+            }
+            shares[number].store(share, Relaxed);
+        }
+    };
+    // SAFETY: what lives over a suspension are counts and `Arc`s, which are `Send`.
+    let handles: Vec<_> = (0..tasks as usize).map(|number| unsafe { T::spawn(task(number)) }).collect();
+    T::begin_together(&all);
+    let begin = Instant::now();
+    handles.into_iter().for_each(T::join);
+    shared(begin.elapsed(), &shares, operations)
+}
+
+/// The answer of a crowd, with what the luckiest got in proportion to the unluckiest, if that tells anything.
+pub(super) fn shared(elapsed: Duration, shares: &[AtomicU64], operations: u64) -> Answer {
+    let (each, at_least) = TELLING;
+    let shares = shares.iter().map(|share| share.load(Relaxed));
+    let spread = (operations >= each * shares.len() as u64 && elapsed >= at_least).then(|| {
+        let (least, most) =
+            shares.fold((u64::MAX, 0), |(least, most), share| (least.min(share), most.max(share)));
+        most as f64 / least as f64
+    });
+    Answer::with_shares(elapsed, spread)
+}

@@ -1,0 +1,166 @@
+//! may. It has no channels with bounds, and its select over channels can lose what a losing arm was offered: it is not asked
+//! for either.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
+
+use may::coroutine::{self, Coroutine};
+use may::sync::{Condvar, Mutex, RwLock, Semphore, mpsc, spsc};
+
+use super::crowd::{self, Lock, Permits, ReadLock};
+use super::library::{Library, Pair, Way};
+use super::pairs::{self, Channel, Event, Oneshot, Turns};
+use super::question::{PERMITS, Question, READERS};
+use crate::compare::worlds::Blocking;
+
+/// What it has.
+pub(super) struct Coroutines;
+
+impl Library for Coroutines {
+    fn way<T: Blocking, P: Pair>(question: Question) -> Option<Way> {
+        Some(match question {
+            Question::WriteFree => |n| crowd::write_freely::<RwLock<u64>>(n).into(),
+            Question::ReadWrite => |n| crowd::share_over_yields::<T, RwLock<u64>>(READERS, n),
+            Question::SemaphoreFree => |n| crowd::acquire_freely::<Semphore>(n).into(),
+            Question::EventFree => |n| pairs::set_freely::<Parked>(n).into(),
+            Question::MutexFree => |n| crowd::lock_freely::<Mutex<u64>>(n).into(),
+            Question::MutexOverYield(2) => |n| crowd::lock_over_yields::<T, Mutex<u64>>(2, n),
+            Question::MutexOverYield(64) => |n| crowd::lock_over_yields::<T, Mutex<u64>>(64, n),
+            Question::MutexOverYield(1000) => |n| crowd::lock_over_yields::<T, Mutex<u64>>(1000, n),
+            Question::MutexTiny(2) => |n| crowd::lock_briefly::<T, Mutex<u64>>(2, n),
+            Question::MutexTiny(8) => |n| crowd::lock_briefly::<T, Mutex<u64>>(8, n),
+            Question::MutexTiny(64) => |n| crowd::lock_briefly::<T, Mutex<u64>>(64, n),
+            Question::ReadFree => |n| crowd::read_freely::<RwLock<u64>>(n).into(),
+            Question::Event(_) => |n| pairs::set_to_and_fro::<P, Parked>(n).into(),
+            Question::Condition(_) => |n| pairs::take_turns::<P, (Mutex<bool>, Condvar)>(n).into(),
+            Question::Call(_) => |n| pairs::call::<P, Mpsc, Spsc>(n).into(),
+            Question::Unbounded(_) => |n| pairs::stream::<P, Mpsc>(n).into(),
+            Question::Semaphore => |n| crowd::acquire_over_yields::<T, Semphore>(PERMITS, 1000, n),
+            _ => return None,
+        })
+    }
+}
+
+impl Lock for Mutex<u64> {
+    fn new() -> Self {
+        Mutex::new(0)
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+        f(&mut self.lock().expect("nobody panics with it"))
+    }
+}
+
+impl ReadLock for RwLock<u64> {
+    fn new() -> Self {
+        RwLock::new(0)
+    }
+
+    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
+        f(&RwLock::read(self).expect("nobody panics with it"))
+    }
+
+    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+        f(&mut RwLock::write(self).expect("nobody panics with it"))
+    }
+}
+
+impl Permits for Semphore {
+    fn new(permits: usize) -> Self {
+        Semphore::new(permits)
+    }
+
+    fn with<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.wait();
+        let value = f();
+        self.post();
+        value
+    }
+}
+
+/// Stands for an event, of which may has only one that fires once: a flag, and the coroutine that parks until it is set.
+struct Parked {
+    set: AtomicBool,
+    waiter: OnceLock<Coroutine>,
+}
+
+impl Event for Parked {
+    fn new() -> Self {
+        Parked { set: AtomicBool::new(false), waiter: OnceLock::new() }
+    }
+
+    fn set(&self) {
+        self.set.store(true, SeqCst);
+        // Who waits has left its name or sees the flag: it fences between the two, in the other order.
+        fence(SeqCst);
+        if let Some(waiter) = self.waiter.get() {
+            waiter.unpark();
+        }
+    }
+
+    fn wait(&self) {
+        if self.waiter.get().is_none() {
+            self.waiter.get_or_init(coroutine::current);
+            fence(SeqCst);
+        }
+        while !self.set.swap(false, SeqCst) {
+            coroutine::park();
+        }
+    }
+}
+
+impl Turns for (Mutex<bool>, Condvar) {
+    fn new() -> Self {
+        Default::default()
+    }
+
+    fn pass(&self, mine: bool) {
+        let (turn, passed) = self;
+        let mut turn = turn.lock().expect("nobody panics with it");
+        while *turn != mine {
+            turn = passed.wait(turn).expect("nobody panics with it");
+        }
+        *turn = !mine;
+        passed.notify_one();
+    }
+}
+
+/// For several producers.
+struct Mpsc;
+
+/// For one.
+struct Spsc;
+
+impl<M: Send + 'static> Channel<M> for Mpsc {
+    type Sender = mpsc::Sender<M>;
+    type Receiver = mpsc::Receiver<M>;
+
+    fn open() -> (mpsc::Sender<M>, mpsc::Receiver<M>) {
+        mpsc::channel()
+    }
+
+    fn send(sender: &mpsc::Sender<M>, message: M) {
+        assert!(sender.send(message).is_ok(), "the receiver is there");
+    }
+
+    fn receive(receiver: &mpsc::Receiver<M>) -> M {
+        receiver.recv().expect("the sender is there")
+    }
+}
+
+impl Oneshot for Spsc {
+    type Sender = spsc::Sender<u64>;
+    type Receiver = spsc::Receiver<u64>;
+
+    fn open() -> (spsc::Sender<u64>, spsc::Receiver<u64>) {
+        spsc::channel()
+    }
+
+    fn send(sender: spsc::Sender<u64>, message: u64) {
+        sender.send(message).expect("the receiver is there");
+    }
+
+    fn receive(receiver: spsc::Receiver<u64>) -> u64 {
+        receiver.recv().expect("the sender replies")
+    }
+}

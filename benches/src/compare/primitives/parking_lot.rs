@@ -1,0 +1,66 @@
+//! What parking_lot has.
+
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use super::crowd::{self, Lock, ReadLock};
+use super::library::{Library, Pair, Way};
+use super::pairs::{self, Turns};
+use super::question::Question;
+use crate::compare::worlds::Blocking;
+
+pub(super) struct ParkingLot;
+
+impl Library for ParkingLot {
+    fn way<T: Blocking, P: Pair>(question: Question) -> Option<Way> {
+        Some(match question {
+            Question::WriteFree => |n| crowd::write_freely::<RwLock<u64>>(n).into(),
+            Question::MutexFree => |n| crowd::lock_freely::<Mutex<u64>>(n).into(),
+            Question::MutexTiny(2) => |n| crowd::lock_briefly::<T, Mutex<u64>>(2, n),
+            Question::MutexTiny(8) => |n| crowd::lock_briefly::<T, Mutex<u64>>(8, n),
+            Question::MutexTiny(64) => |n| crowd::lock_briefly::<T, Mutex<u64>>(64, n),
+            Question::ReadFree => |n| crowd::read_freely::<RwLock<u64>>(n).into(),
+            Question::Condition(_) => |n| pairs::take_turns::<P, (Mutex<bool>, Condvar)>(n).into(),
+            _ => return None,
+        })
+    }
+}
+
+impl Lock for Mutex<u64> {
+    fn new() -> Self {
+        Mutex::new(0)
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+        f(&mut self.lock())
+    }
+}
+
+impl ReadLock for RwLock<u64> {
+    fn new() -> Self {
+        RwLock::new(0)
+    }
+
+    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
+        f(&RwLock::read(self))
+    }
+
+    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+        f(&mut RwLock::write(self))
+    }
+}
+
+impl Turns for (Mutex<bool>, Condvar) {
+    fn new() -> Self {
+        Default::default()
+    }
+
+    fn pass(&self, mine: bool) {
+        let (turn, passed) = self;
+        let mut turn = turn.lock();
+        while *turn != mine {
+            passed.wait(&mut turn);
+        }
+        *turn = !mine;
+        passed.notify_one();
+    }
+}

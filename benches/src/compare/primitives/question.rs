@@ -1,0 +1,232 @@
+//! What is asked, and what fibra means to reach.
+
+use std::time::Duration;
+
+use crate::compare::question::{self, Bound, Size, Target};
+
+use Question::*;
+
+/// How many slots a bounded channel has, but for the one of a ping-pong.
+pub(super) const SLOTS: usize = 128;
+
+/// How many permits the semaphore has.
+pub(super) const PERMITS: usize = 3;
+
+/// How many tasks want the lock that most read.
+pub(super) const READERS: u64 = 64;
+
+/// How long a sample is at least where many want one thing, so that also threads that take turns by time slices have all had
+/// theirs.
+const CROWDED: Duration = Duration::from_millis(80);
+
+/// The same where only threads and their like do.
+const BRIEF: Duration = Duration::from_millis(200);
+
+/// Where the two tasks of a pair run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Beside each other, as the library likes it best: fibra's on one worker.
+    Together,
+    /// Each on a worker of its own, and each worker on a processor of its own.
+    Apart,
+}
+
+/// One kind of operation. Ping-pongs count there and back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Question {
+    /// Lock and unlock of a mutex that nobody else wants.
+    MutexFree,
+    /// Lock and unlock for writing, where nobody reads.
+    WriteFree,
+    /// Acquire and release of a semaphore that nobody else wants.
+    SemaphoreFree,
+    /// Set an event and wait at it.
+    EventFree,
+    /// Send and receive by one task over a channel of 128 slots.
+    ChannelFree,
+    /// Lock, yield, unlock, where so many tasks want the mutex.
+    MutexOverYield(u16),
+    /// Lock, count, unlock, where so many tasks want the mutex.
+    MutexTiny(u16),
+    /// Lock and unlock for reading, where nobody writes.
+    ReadFree,
+    /// Over two channels of one slot.
+    PingPong(Place),
+    /// Over two channels without slots.
+    Rendezvous(Place),
+    /// Over two events.
+    Event(Place),
+    /// Over one mutex and one condition variable.
+    Condition(Place),
+    /// A request with a oneshot for the reply, to a task that replies.
+    Call(Place),
+    /// A message through a channel of 128 slots from one producer.
+    Bounded(Place),
+    /// A message through a channel of 128 slots from one of eight producers.
+    BoundedEight,
+    /// A message through a channel without bounds.
+    Unbounded(Place),
+    /// A message from either of two channels of 128 slots, each with a producer.
+    Select,
+    /// Lock, yield, unlock, where many tasks do so for reading and every eighth time for writing.
+    ReadWrite,
+    /// Acquire, yield, release, where a thousand tasks want one of three permits.
+    Semaphore,
+}
+
+const ONE_WORKER: [Question; 20] = [
+    MutexFree,
+    ReadFree,
+    WriteFree,
+    SemaphoreFree,
+    MutexOverYield(2),
+    MutexOverYield(64),
+    MutexOverYield(1000),
+    ReadWrite,
+    Semaphore,
+    EventFree,
+    ChannelFree,
+    PingPong(Place::Together),
+    Rendezvous(Place::Together),
+    Event(Place::Together),
+    Condition(Place::Together),
+    Call(Place::Together),
+    Bounded(Place::Together),
+    BoundedEight,
+    Unbounded(Place::Together),
+    Select,
+];
+
+const TWO_WORKERS: [Question; 22] = [
+    MutexTiny(2),
+    MutexTiny(8),
+    MutexTiny(64),
+    MutexOverYield(64),
+    ReadWrite,
+    Semaphore,
+    PingPong(Place::Together),
+    Rendezvous(Place::Together),
+    Event(Place::Together),
+    Condition(Place::Together),
+    Call(Place::Together),
+    Bounded(Place::Together),
+    BoundedEight,
+    Unbounded(Place::Together),
+    Select,
+    PingPong(Place::Apart),
+    Rendezvous(Place::Apart),
+    Event(Place::Apart),
+    Condition(Place::Apart),
+    Call(Place::Apart),
+    Bounded(Place::Apart),
+    Unbounded(Place::Apart),
+];
+
+impl Question {
+    /// Where the tasks of a pair run; together, where it is about no pair.
+    pub(super) fn place(self) -> Place {
+        match self {
+            PingPong(place) | Rendezvous(place) | Event(place) | Condition(place) | Call(place)
+            | Bounded(place) | Unbounded(place) => place,
+            _ => Place::Together,
+        }
+    }
+
+    /// Whether many tasks go on in turns.
+    pub(super) fn takes_turns(self) -> bool {
+        matches!(self, MutexOverYield(_) | ReadWrite | Semaphore)
+    }
+}
+
+impl question::Question for Question {
+    fn all(workers: usize) -> Vec<Self> {
+        match workers {
+            1 => ONE_WORKER.to_vec(),
+            _ => TWO_WORKERS.to_vec(),
+        }
+    }
+
+    fn subject(self) -> &'static str {
+        match self {
+            MutexFree | ReadFree | WriteFree | SemaphoreFree | MutexOverYield(_) | MutexTiny(_)
+            | ReadWrite | Semaphore => "locks",
+            _ if self.place() == Place::Apart => "hand-over, apart",
+            _ => "hand-over",
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            MutexFree => "mutex, free".to_owned(),
+            MutexOverYield(tasks) => format!("mutex over a yield, {tasks} tasks"),
+            MutexTiny(tasks) => format!("mutex, tiny section, {tasks} tasks"),
+            ReadFree => "read lock, free".to_owned(),
+            WriteFree => "write lock, free".to_owned(),
+            SemaphoreFree => "semaphore, free".to_owned(),
+            EventFree => "event, set and wait, free".to_owned(),
+            ChannelFree => "128 slots, one task alone".to_owned(),
+            PingPong(_) => "ping-pong, 1 slot".to_owned(),
+            Rendezvous(_) => "ping-pong, rendezvous".to_owned(),
+            Event(_) => "ping-pong, event".to_owned(),
+            Condition(_) => "ping-pong, condition variable".to_owned(),
+            Call(_) => "call and oneshot reply".to_owned(),
+            Bounded(_) => "128 slots, 1 producer".to_owned(),
+            BoundedEight => "128 slots, 8 producers".to_owned(),
+            Unbounded(_) => "unbounded, 1 producer".to_owned(),
+            Select => "select of two, 128 slots".to_owned(),
+            ReadWrite => format!("1 write in 8, yield, {READERS} tasks"),
+            Semaphore => "semaphore, 3 of 1000 tasks".to_owned(),
+        }
+    }
+
+    fn size(self) -> Size {
+        match self {
+            MutexTiny(_) => Size::Filling { at_least: BRIEF, operations: 1 },
+            _ if self.takes_turns() => Size::Filling { at_least: CROWDED, operations: 1 },
+            _ => Size::ANY,
+        }
+    }
+
+    fn targets(self, workers: usize) -> Vec<Target> {
+        match workers {
+            1 => self.targets_with_one(),
+            _ => self.targets_with_more(),
+        }
+    }
+}
+
+impl Question {
+    fn targets_with_one(self) -> Vec<Target> {
+        let time = match self {
+            MutexFree | ReadFree => Target::time(1.05, Bound::Named("parking_lot")),
+            MutexOverYield(_) => return vec![Target::time(0.4, Bound::Best), Target::shares(1.1)],
+            PingPong(_) => Target::time(0.4, Bound::Best),
+            Event(_) => Target::time(0.3, Bound::Best),
+            Condition(_) => Target::time(0.45, Bound::Best),
+            Call(_) => Target::time(0.5, Bound::Best),
+            Semaphore => Target::time(0.35, Bound::Best),
+            Bounded(_) | BoundedEight => Target::time(0.35, Bound::Named("tokio")),
+            _ => return Vec::new(),
+        };
+        vec![time]
+    }
+
+    fn targets_with_more(self) -> Vec<Target> {
+        let best = Target::time(1.0, Bound::Best);
+        match self {
+            MutexTiny(_) => vec![Target::time(1.5, Bound::Named("parking_lot")), Target::shares(2.0)],
+            PingPong(Place::Apart)
+            | Rendezvous(Place::Apart)
+            | Event(Place::Apart)
+            | Condition(Place::Apart)
+            | Call(Place::Apart) => vec![best, Target::time(2.5, Bound::Named("cache lines"))],
+            PingPong(_) | Rendezvous(_) | Event(_) | Condition(_) | Call(_) => {
+                vec![best, Target::time(1.3, Bound::OneWorker)]
+            }
+            Bounded(Place::Together) | Unbounded(Place::Together) => {
+                vec![best, Target::time(1.3, Bound::OneWorker)]
+            }
+            _ => vec![best],
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What std has.
+
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
+
+use super::crowd::{self, Lock, ReadLock};
+use super::library::{Library, Pair, Way};
+use super::pairs::{self, Channel, Oneshot, Turns};
+use super::question::{Question, SLOTS};
+use crate::compare::worlds::Blocking;
+
+pub(super) struct Standard;
+
+struct Bounded<const SLOTS: usize>;
+
+struct Unbounded;
+
+impl Library for Standard {
+    fn way<T: Blocking, P: Pair>(question: Question) -> Option<Way> {
+        Some(match question {
+            Question::WriteFree => |n| crowd::write_freely::<RwLock<u64>>(n).into(),
+            Question::ChannelFree => |n| pairs::pass_freely::<Bounded<SLOTS>>(n).into(),
+            Question::MutexFree => |n| crowd::lock_freely::<Mutex<u64>>(n).into(),
+            Question::MutexTiny(2) => |n| crowd::lock_briefly::<T, Mutex<u64>>(2, n),
+            Question::MutexTiny(8) => |n| crowd::lock_briefly::<T, Mutex<u64>>(8, n),
+            Question::MutexTiny(64) => |n| crowd::lock_briefly::<T, Mutex<u64>>(64, n),
+            Question::ReadFree => |n| crowd::read_freely::<RwLock<u64>>(n).into(),
+            Question::PingPong(_) => |n| pairs::ping_pong::<P, Bounded<1>>(n).into(),
+            Question::Rendezvous(_) => |n| pairs::ping_pong::<P, Bounded<0>>(n).into(),
+            Question::Condition(_) => |n| pairs::take_turns::<P, (Mutex<bool>, Condvar)>(n).into(),
+            Question::Call(_) => |n| pairs::call::<P, Bounded<SLOTS>, Bounded<1>>(n).into(),
+            Question::Bounded(_) => |n| pairs::stream::<P, Bounded<SLOTS>>(n).into(),
+            Question::BoundedEight => |n| pairs::stream_from_eight::<T, Bounded<SLOTS>>(n).into(),
+            Question::Unbounded(_) => |n| pairs::stream::<P, Unbounded>(n).into(),
+            _ => return None,
+        })
+    }
+}
+
+impl Lock for Mutex<u64> {
+    fn new() -> Self {
+        Mutex::new(0)
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+        f(&mut lock(self))
+    }
+}
+
+impl ReadLock for RwLock<u64> {
+    fn new() -> Self {
+        RwLock::new(0)
+    }
+
+    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
+        f(&RwLock::read(self).expect("nobody panics with it"))
+    }
+
+    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+        f(&mut RwLock::write(self).expect("nobody panics with it"))
+    }
+}
+
+impl Turns for (Mutex<bool>, Condvar) {
+    fn new() -> Self {
+        Default::default()
+    }
+
+    fn pass(&self, mine: bool) {
+        let (turn, passed) = self;
+        let mut turn = lock(turn);
+        while *turn != mine {
+            turn = passed.wait(turn).expect("nobody panics with it");
+        }
+        *turn = !mine;
+        passed.notify_one();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics with it")
+}
+
+impl<M: Send + 'static, const SLOTS: usize> Channel<M> for Bounded<SLOTS> {
+    type Sender = SyncSender<M>;
+    type Receiver = Receiver<M>;
+
+    fn open() -> (SyncSender<M>, Receiver<M>) {
+        mpsc::sync_channel(SLOTS)
+    }
+
+    fn send(sender: &SyncSender<M>, message: M) {
+        sender.send(message).expect("the receiver is there");
+    }
+
+    fn receive(receiver: &Receiver<M>) -> M {
+        receiver.recv().expect("the sender is there")
+    }
+}
+
+impl<M: Send + 'static> Channel<M> for Unbounded {
+    type Sender = Sender<M>;
+    type Receiver = Receiver<M>;
+
+    fn open() -> (Sender<M>, Receiver<M>) {
+        mpsc::channel()
+    }
+
+    fn send(sender: &Sender<M>, message: M) {
+        sender.send(message).expect("the receiver is there");
+    }
+
+    fn receive(receiver: &Receiver<M>) -> M {
+        receiver.recv().expect("the sender is there")
+    }
+}
+
+impl Oneshot for Bounded<1> {
+    type Sender = SyncSender<u64>;
+    type Receiver = Receiver<u64>;
+
+    fn open() -> (SyncSender<u64>, Receiver<u64>) {
+        mpsc::sync_channel(1)
+    }
+
+    fn send(sender: SyncSender<u64>, message: u64) {
+        sender.send(message).expect("the receiver is there");
+    }
+
+    fn receive(receiver: Receiver<u64>) -> u64 {
+        receiver.recv().expect("the sender replies")
+    }
+}

@@ -1,0 +1,137 @@
+//! What can be asked, what an answer holds, and what fibra means to reach.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// One kind of operation that is asked about.
+pub(super) trait Question: Copy + Send + 'static {
+    /// All that are asked with so many workers, in the order of the tables.
+    fn all(workers: usize) -> Vec<Self>;
+
+    /// The table in which it stands.
+    fn subject(self) -> &'static str;
+
+    fn name(self) -> String;
+
+    /// How much is asked at a time.
+    fn size(self) -> Size {
+        Size::ANY
+    }
+
+    /// What fibra means to reach, if it means to reach anything.
+    fn targets(self, workers: usize) -> Vec<Target>;
+
+    /// Whether each answer wants a process of its own.
+    fn is_alone(self) -> bool {
+        false
+    }
+}
+
+/// How many operations a sample has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Size {
+    /// As many as fill its time, which is no shorter than this; and no fewer than so many.
+    Filling { at_least: Duration, operations: u64 },
+    /// So many.
+    Fixed(u64),
+}
+
+impl Size {
+    /// As many as fill the time that there is.
+    pub(super) const ANY: Self = Size::Filling { at_least: Duration::ZERO, operations: 1 };
+}
+
+/// What is measured; less is better.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Measure {
+    /// Nanoseconds per operation.
+    Time,
+    /// Nanoseconds of processor time, of all threads of the process, per operation.
+    Cpu,
+    /// By how many nanoseconds the median task woke too late.
+    Lateness,
+    /// By how many nanoseconds one of a hundred tasks woke too late, or by more.
+    LatenessTail,
+    /// Resident bytes per task.
+    Memory,
+    /// What the luckiest task got in proportion to the unluckiest.
+    Shares,
+}
+
+impl Measure {
+    /// What is added to the name of the question.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Measure::Time | Measure::Memory => "",
+            Measure::Cpu => ": CPU",
+            Measure::Lateness => ": median lateness",
+            Measure::LatenessTail => ": 99 % lateness",
+            Measure::Shares => ": most to least",
+        }
+    }
+}
+
+/// Figures of one sample.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    /// How long all its operations took together.
+    pub elapsed: Duration,
+    /// Everything that was measured but the time; where the time is not what was asked for, also that is left out.
+    pub(super) figures: Vec<(Measure, f64)>,
+    pub(super) is_timed: bool,
+}
+
+impl Answer {
+    /// So long, and what many tasks got of the same thing, if that can be told.
+    pub(super) fn with_shares(elapsed: Duration, shares: Option<f64>) -> Self {
+        let shares = shares.map(|shares| (Measure::Shares, shares));
+        Answer { elapsed, figures: shares.into_iter().collect(), is_timed: true }
+    }
+
+    /// All figures of a sample of so many operations.
+    pub(super) fn measures(&self, operations: u64) -> Vec<(Measure, f64)> {
+        let time = (Measure::Time, self.elapsed.as_secs_f64() * 1e9 / operations as f64);
+        self.is_timed.then_some(time).into_iter().chain(self.figures.iter().copied()).collect()
+    }
+}
+
+impl From<Duration> for Answer {
+    fn from(elapsed: Duration) -> Self {
+        Answer { elapsed, figures: Vec::new(), is_timed: true }
+    }
+}
+
+/// What one of fibra's entrants means to reach in one of the measures.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Target {
+    pub(super) measure: Measure,
+    pub(super) who: &'static str,
+    pub(super) most: f64,
+    pub(super) of: Bound,
+}
+
+/// What a target is in proportion to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Bound {
+    /// The best of the rivals.
+    Best,
+    /// The best of those whose names begin so.
+    Named(&'static str),
+    /// The same entrant's figure with one worker.
+    OneWorker,
+    /// Nothing: it is the figure itself.
+    Itself,
+}
+
+impl Target {
+    /// At most so many times as long as what `of` takes.
+    pub(super) const fn time(most: f64, of: Bound) -> Self {
+        Target { measure: Measure::Time, who: "fibra", most, of }
+    }
+
+    /// The luckiest task may get so many times as much as the unluckiest.
+    pub(super) const fn shares(most: f64) -> Self {
+        Target { measure: Measure::Shares, who: "fibra", most, of: Bound::Itself }
+    }
+}

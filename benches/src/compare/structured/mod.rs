@@ -1,0 +1,102 @@
+//! What structured concurrency costs.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `blocking.rs` | tasks that block, in a tree |
+//! | `awaiting.rs` | tasks that wait by `await`, in a tree; tokio's timeout |
+//! | `fibra.rs` | fibra's scopes, and its spawns and joins to compare them with |
+//! | `rayon.rs` | loops |
+
+mod awaiting;
+mod blocking;
+mod fibra;
+mod question;
+mod rayon;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::entrant::{Contest, Entrant, Kind};
+use super::worlds;
+use question::{ITEMS, Question};
+
+/// Beyond every run.
+const FAR: Duration = Duration::from_secs(3600);
+
+const ENTRANTS: [Entrant<Question>; 9] = [
+    Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start, enters: always },
+    Entrant {
+        name: "fibra migr.",
+        kind: Kind::Ours,
+        start: worlds::fibra::start_migratable,
+        enters: to_skynet,
+    },
+    Entrant { name: "two spawns", kind: Kind::Floor, start: fibra::start_spawning, enters: to_scope },
+    Entrant { name: "may", kind: Kind::Theirs, start: worlds::may::start, enters: to_small_skynet },
+    Entrant {
+        name: "tokio current",
+        kind: Kind::Theirs,
+        start: awaiting::start_current,
+        enters: without_borrows_on_one,
+    },
+    Entrant {
+        name: "tokio multi",
+        kind: Kind::Theirs,
+        start: awaiting::start_multi,
+        enters: without_borrows,
+    },
+    Entrant { name: "smol", kind: Kind::Theirs, start: worlds::smol::start, enters: to_skynet },
+    Entrant { name: "rayon", kind: Kind::Theirs, start: rayon::start, enters: to_loop },
+    Entrant { name: "std threads", kind: Kind::Theirs, start: fibra::start_threads, enters: to_scope },
+];
+
+fn always(_: Question, _: usize) -> bool {
+    true
+}
+
+fn to_scope(question: Question, _: usize) -> bool {
+    question == Question::Scope
+}
+
+fn to_loop(question: Question, _: usize) -> bool {
+    question == Question::Loop
+}
+
+fn to_skynet(question: Question, _: usize) -> bool {
+    matches!(question, Question::Skynet(_))
+}
+
+fn to_small_skynet(question: Question, _: usize) -> bool {
+    matches!(question, Question::Skynet(leaves) if leaves <= worlds::may::MOST / 2)
+}
+
+fn without_borrows(question: Question, _: usize) -> bool {
+    matches!(question, Question::Timeout | Question::Skynet(_))
+}
+
+fn without_borrows_on_one(question: Question, workers: usize) -> bool {
+    without_borrows(question, workers) && workers == 1
+}
+
+/// What the loop goes over.
+fn items() -> Vec<AtomicU32> {
+    (0..ITEMS).map(|_| AtomicU32::new(0)).collect()
+}
+
+/// What the loop does with each: a few nanoseconds' work that cannot be left out.
+fn visit(items: &[AtomicU32], number: usize) {
+    // Relaxed: each item is written by one call, and read by none.
+    items[number].store((number as u32).wrapping_mul(0x9e37_79b9), Ordering::Relaxed);
+}
+
+fn timed(operations: u64, operation: impl Fn()) -> Duration {
+    let begin = Instant::now();
+    (0..operations).for_each(|_| operation());
+    begin.elapsed()
+}
+
+/// All questions with so many workers.
+pub(super) fn contests(workers: usize) -> Vec<Contest> {
+    Contest::all(&ENTRANTS, workers)
+}

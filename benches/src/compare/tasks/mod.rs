@@ -1,0 +1,65 @@
+//! What tasks cost: turns, spawns, parks.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `blocking.rs` | the questions for tasks that block, one generic function each |
+//! | `awaiting.rs` | the same for tasks that wait by `await` |
+//! | `parking_lot.rs` | threads that wait by that crate, which are asked to park alone |
+//!
+//! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
+
+mod awaiting;
+mod blocking;
+mod parking_lot;
+mod question;
+
+use std::time::Duration;
+
+use super::entrant::{Contest, Entrant, Kind};
+use super::worlds::{fibra, may, smol, threads, tokio};
+use question::Question;
+
+const ENTRANTS: [Entrant<Question>; 8] = [
+    Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start_at_home, enters: always },
+    Entrant { name: "fibra migr.", kind: Kind::Ours, start: fibra::start_migratable, enters: always },
+    Entrant { name: "may", kind: Kind::Theirs, start: may::start, enters: as_may_can },
+    Entrant { name: "tokio current", kind: Kind::Theirs, start: tokio::start_current, enters: on_one_worker },
+    Entrant { name: "tokio multi", kind: Kind::Theirs, start: tokio::start_multi, enters: always },
+    Entrant { name: "smol", kind: Kind::Theirs, start: smol::start, enters: always },
+    Entrant { name: "std threads", kind: Kind::Theirs, start: threads::start, enters: by_few },
+    Entrant { name: "parking_lot", kind: Kind::Theirs, start: parking_lot::start, enters: to_park },
+];
+
+fn always(_: Question, _: usize) -> bool {
+    true
+}
+
+fn as_may_can(question: Question, workers: usize) -> bool {
+    let ends = workers == 1 || question != Question::Park;
+    ends && question.tasks() <= may::MOST
+}
+
+fn on_one_worker(_: Question, workers: usize) -> bool {
+    workers == 1
+}
+
+/// Threads are not asked to take turns, nor for thousands of them.
+fn by_few(question: Question, _: usize) -> bool {
+    matches!(question, Question::SpawnOne | Question::Chain | Question::Park)
+}
+
+/// What parking_lot offers is made to wait by; its threads are those of std.
+fn to_park(question: Question, _: usize) -> bool {
+    question == Question::Park
+}
+
+/// All questions with so many workers.
+pub(super) fn contests(workers: usize) -> Vec<Contest> {
+    Contest::all(&ENTRANTS, workers)
+}
+
+/// The share of `asked` operations in the time that `done` of them took; where they come in rounds more may be done.
+fn share(elapsed: Duration, asked: u64, done: u64) -> Duration {
+    elapsed.mul_f64(asked as f64 / done as f64)
+}

@@ -1,0 +1,82 @@
+//! may. Its runtime belongs to the process, with as many workers as were asked for first.
+//!
+//! Each coroutine has a mapping of its own with a guard, so that some 32,000 of them are as many as the system lets a
+//! process have: it is not asked for more. And on more than one worker two coroutines of may 0.3.51 that park and unpark
+//! each other now and then do so for ever: one of its threads goes on yielding the processor, and nothing else runs.
+
+use std::time::Duration;
+
+use may::coroutine::{self, Coroutine, JoinHandle};
+
+use super::{Blocking, Blocks, Enter};
+use crate::compare::entrant::Rival;
+
+/// Coroutines.
+pub(in crate::compare) struct May;
+
+/// The way in from a plain thread.
+pub(in crate::compare) struct Process;
+
+/// How many coroutines it can have at a time.
+pub(in crate::compare) const MOST: u64 = 30_000;
+
+/// Coroutines stay in its pool as long as there are fewer; with the default of 1000 a backlog makes most of its stacks anew.
+const POOL: usize = 20_000;
+
+pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
+where
+    Blocks<May, Process>: Rival<Q>,
+{
+    Box::new(Blocks::<May, _>::new(configure(workers), workers))
+}
+
+/// Starts it, unless that has been done.
+pub(in crate::compare) fn configure(workers: usize) -> Process {
+    may::config().set_workers(workers).set_pool_capacity(POOL);
+    Process
+}
+
+impl Enter for Process {
+    fn ask<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
+        // SAFETY: the questions keep nothing that is tied to a thread over a suspension, and need little stack.
+        unsafe { coroutine::spawn(f) }.join().expect("no coroutine panics")
+    }
+}
+
+impl Blocking for May {
+    type Handle<T: Send + 'static> = JoinHandle<T>;
+    type Task = Coroutine;
+
+    unsafe fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        // SAFETY: by this function's contract.
+        unsafe { coroutine::spawn(f) }
+    }
+
+    fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {
+        handle.join().expect("no coroutine panics")
+    }
+
+    fn yield_now() {
+        coroutine::yield_now();
+    }
+
+    fn sleep(duration: Duration) {
+        coroutine::sleep(duration);
+    }
+
+    fn current() -> Coroutine {
+        coroutine::current()
+    }
+
+    fn task<T: Send + 'static>(handle: &JoinHandle<T>) -> Coroutine {
+        handle.coroutine().clone()
+    }
+
+    fn park() {
+        coroutine::park();
+    }
+
+    fn unpark(task: &Coroutine) {
+        task.unpark();
+    }
+}

@@ -1,0 +1,87 @@
+//! Threads of std, on all processors of the machine, or pinned to one each.
+
+use std::sync::Barrier;
+use std::thread::{self, JoinHandle, Thread};
+use std::time::Duration;
+
+use super::{Blocking, Blocks, Enter};
+use crate::compare::entrant::Rival;
+use crate::process;
+
+/// Threads where the system puts them.
+pub(in crate::compare) struct Threads;
+
+/// The calling thread is one like the others.
+pub(in crate::compare) struct Here;
+
+pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
+where
+    Blocks<Threads, Here>: Rival<Q>,
+{
+    Box::new(Blocks::<Threads, _>::new(Here, workers))
+}
+
+/// Runs the two in threads of their own, pinned to the first two processors, and returns what the first returned.
+pub(in crate::compare) fn apart<T: Send>(
+    first: impl FnOnce() -> T + Send,
+    second: impl FnOnce() + Send,
+) -> T {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            process::pin_thread(1).expect("a second processor");
+            second();
+        });
+        let first = scope.spawn(|| {
+            process::pin_thread(0).expect("a first processor");
+            first()
+        });
+        first.join().expect("no thread panics")
+    })
+}
+
+impl Enter for Here {
+    fn ask<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
+        f()
+    }
+}
+
+impl Blocking for Threads {
+    type Handle<T: Send + 'static> = JoinHandle<T>;
+    type Task = Thread;
+
+    unsafe fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        thread::spawn(f)
+    }
+
+    fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {
+        handle.join().expect("no thread panics")
+    }
+
+    fn yield_now() {
+        thread::yield_now();
+    }
+
+    fn sleep(duration: Duration) {
+        thread::sleep(duration);
+    }
+
+    fn current() -> Thread {
+        thread::current()
+    }
+
+    fn task<T: Send + 'static>(handle: &JoinHandle<T>) -> Thread {
+        handle.thread().clone()
+    }
+
+    fn park() {
+        thread::park();
+    }
+
+    fn unpark(task: &Thread) {
+        task.unpark();
+    }
+
+    fn begin_together(all: &Barrier) {
+        all.wait();
+    }
+}

@@ -1,0 +1,83 @@
+//! tokio, in both flavours.
+
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, yield_now};
+
+use super::{Awaiting, Awaits, EnterAsync, Signal};
+use crate::compare::entrant::Rival;
+
+/// Tasks of the runtime that the calling one belongs to.
+pub(in crate::compare) struct Tokio;
+
+pub(in crate::compare) fn start_current<Q>(_workers: usize) -> Box<dyn Rival<Q>>
+where
+    Awaits<Tokio, Runtime>: Rival<Q>,
+{
+    Box::new(Awaits::<Tokio, _>::new(current(), 1))
+}
+
+pub(in crate::compare) fn start_multi<Q>(workers: usize) -> Box<dyn Rival<Q>>
+where
+    Awaits<Tokio, Runtime>: Rival<Q>,
+{
+    Box::new(Awaits::<Tokio, _>::new(multi(workers), workers))
+}
+
+pub(in crate::compare) fn current() -> Runtime {
+    Builder::new_current_thread().enable_time().build().expect("a runtime on this thread")
+}
+
+pub(in crate::compare) fn multi(workers: usize) -> Runtime {
+    let runtime = Builder::new_multi_thread().worker_threads(workers).enable_time().build();
+    runtime.expect("threads for the workers")
+}
+
+impl EnterAsync for Runtime {
+    /// In a task, as with the others: what `block_on` itself runs is no task and, with several threads, on none of them.
+    fn ask<T: Send + 'static>(&self, f: impl Future<Output = T> + Send + 'static) -> T {
+        let asked = self.spawn(f);
+        self.block_on(asked).expect("no task panics")
+    }
+
+    fn alone<T>(f: impl Future<Output = T>) -> T {
+        current().block_on(f)
+    }
+}
+
+impl Awaiting for Tokio {
+    type Handle<T: Send + 'static> = JoinHandle<T>;
+    type Signal = Notify;
+
+    fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        tokio::spawn(f)
+    }
+
+    async fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {
+        handle.await.expect("no task panics")
+    }
+
+    fn detach(handle: JoinHandle<()>) {
+        drop(handle);
+    }
+
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        yield_now()
+    }
+
+    fn sleep(duration: Duration) -> impl Future<Output = ()> + Send {
+        tokio::time::sleep(duration)
+    }
+}
+
+impl Signal for Notify {
+    fn set(&self) {
+        self.notify_one();
+    }
+
+    fn wait(&self) -> impl Future<Output = ()> + Send {
+        self.notified()
+    }
+}
