@@ -1,1 +1,118 @@
 //! What `compare` promises: a table, a page and a file for what was asked, and nothing for what was not.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn compare(options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compare")).args(options).output().expect("compare can be started")
+}
+
+fn text(stream: &[u8]) -> String {
+    String::from_utf8_lossy(stream).into_owned()
+}
+
+/// A path of a file that each test has for itself.
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compare").join(name)
+}
+
+/// Asks few questions of few, once, for a moment.
+fn ask(name: &str, questions: &[&str], workers: &str) -> (Output, String, Value) {
+    let (page, figures) = (file(&format!("{name}.html")), file(&format!("{name}.json")));
+    let mut options = vec!["--rounds", "1", "--seconds", "0.001", "--workers", workers];
+    options.extend(["--html", page.to_str().expect("a path of text"), "--json"]);
+    options.push(figures.to_str().expect("a path of text"));
+    options.extend(questions);
+    let output = compare(&options);
+    assert!(output.status.success(), "{output:?}");
+    let figures = std::fs::read_to_string(&figures).expect("the figures");
+    let page = std::fs::read_to_string(&page).expect("the page");
+    (output, page, serde_json::from_str(&figures).expect("figures for machines"))
+}
+
+#[test]
+fn what_is_asked_comes_into_the_table_the_page_and_the_file() {
+    let (output, page, figures) = ask("whole", &["^tasks: spawn and join one$"], "1");
+    let table = text(&output.stdout);
+    assert!(table.lines().any(|line| line.starts_with("tasks, 1 worker")), "{table}");
+    let line = table.lines().find(|line| line.starts_with("spawn and join one")).expect("a line for it");
+    assert!(
+        line.split_whitespace().filter_map(|cell| cell.replace(',', "").parse::<f64>().ok()).count() >= 7,
+        "{line}"
+    );
+    assert!(table.lines().all(|line| line.chars().count() <= 120 || line.starts_with("rustc")), "{table}");
+    let row = &figures["rows"][0];
+    assert_eq!((&row["question"], &row["workers"]), (&"spawn and join one".into(), &1.into()));
+    let names: Vec<_> =
+        row["entrants"].as_array().into_iter().flatten().map(|entrant| &entrant["name"]).collect();
+    for name in ["fibra", "fibra migr.", "may", "tokio current", "tokio multi", "smol", "std threads"] {
+        assert!(names.contains(&&Value::from(name)), "{names:?}");
+        assert!(page.contains(name), "{name}");
+    }
+    assert!(row["ratio_to_best_rival"].as_f64().is_some_and(|ratio| ratio > 0.0), "{row}");
+    assert_eq!(row["targets"][0]["at_most"], 0.5);
+    assert!(figures["versions"].as_array().is_some_and(|versions| versions.len() > 5), "{figures}");
+}
+
+#[test]
+fn the_page_is_whole_in_one_file() {
+    let (_, page, _) = ask("page", &["^locks: mutex, free$"], "1");
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("<svg") && page.contains("mutex, free"));
+    assert!(
+        !page.contains("http://") && !page.contains("https://") && !page.contains(" src="),
+        "it needs a network"
+    );
+}
+
+#[test]
+fn a_target_of_two_workers_knows_the_figure_with_one() {
+    let (_, _, figures) = ask("halves", &["^hand-over: ping-pong, event$"], "1,2");
+    let rows = figures["rows"].as_array().expect("rows");
+    assert_eq!(rows.iter().map(|row| row["workers"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    let targets = rows[1]["targets"].as_array().expect("targets");
+    assert!(targets.iter().any(|target| target["in_proportion_to"] == "one worker"), "{targets:?}");
+}
+
+#[test]
+fn each_answer_about_memory_has_a_process_of_its_own() {
+    let (_, _, figures) = ask("memory", &["^memory: 2000 "], "1");
+    let row = &figures["rows"][0];
+    assert_eq!(row["measure"], "Memory");
+    for entrant in row["entrants"].as_array().expect("entrants") {
+        let bytes = entrant["median"].as_f64().expect("a figure");
+        assert!((16.0..1e6).contains(&bytes), "{entrant}");
+    }
+}
+
+#[test]
+fn the_list_names_every_subject_and_measures_nothing() {
+    let output = compare(&["--list"]);
+    let list = text(&output.stdout);
+    assert!(output.status.success());
+    for subject in
+        ["tasks", "structured", "locks", "hand-over", "hand-over, apart", "timers", "skewed load", "memory"]
+    {
+        assert!(list.lines().any(|line| line.starts_with(&format!("{subject}: "))), "{subject}: {list}");
+    }
+    let some = text(&compare(&["--list", "--workers", "1", "--among", "may", "^tasks: yield, 2 "]).stdout);
+    assert_eq!(some.trim(), "tasks: yield, 2 tasks [1 worker]: may");
+}
+
+#[test]
+fn what_nobody_can_answer_is_no_success() {
+    for nothing in [&["no such question"][..], &["--among", "nobody"]] {
+        let output = compare(nothing);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stderr).contains("--list"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_status_2() {
+    for wrong in [&["--rounds", "0"][..], &["--seconds", "x"], &["--workers", "0"], &["("], &["--what"]] {
+        assert_eq!(compare(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}

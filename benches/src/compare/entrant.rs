@@ -47,6 +47,8 @@ pub struct Contestant {
     /// The head of its column.
     pub name: &'static str,
     pub(super) kind: Kind,
+    /// Its place among all who enter for the subject.
+    pub(super) place: usize,
     start: Box<dyn Fn() -> Started>,
 }
 
@@ -80,10 +82,12 @@ impl Contest {
     }
 
     fn new<Q: Question>(question: Q, entrants: &'static [Entrant<Q>], workers: usize) -> Self {
-        let entering = entrants.iter().filter(|entrant| (entrant.enters)(question, workers));
-        let contestant = |entrant: &'static Entrant<Q>| Contestant {
+        let numbered = entrants.iter().enumerate();
+        let entering = numbered.filter(|(_, entrant)| (entrant.enters)(question, workers));
+        let contestant = |(place, entrant): (usize, &'static Entrant<Q>)| Contestant {
             name: entrant.name,
             kind: entrant.kind,
+            place,
             start: Box::new(move || {
                 let rival = (entrant.start)(workers);
                 Box::new(move |operations| rival.answer(question, operations))

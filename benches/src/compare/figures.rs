@@ -22,6 +22,8 @@ pub(super) struct Row {
 pub(super) struct Figure {
     pub(super) entrant: &'static str,
     pub(super) kind: Kind,
+    /// Its place among all who enter for the subject.
+    pub(super) place: usize,
     pub(super) samples: Vec<f64>,
     pub(super) quartiles: [f64; 3],
 }
@@ -96,13 +98,17 @@ pub(super) fn rows(contest: &Contest, found: &Found, one_worker: &mut OneWorker)
 fn figures(contest: &Contest, series: &[Series], measure: Measure) -> Vec<Figure> {
     let figure = |series: &Series| {
         let entrant = contest.entrants.iter().find(|entrant| entrant.name == series.entrant)?;
-        let (name, kind, samples) = (entrant.name, entrant.kind, series.samples.clone());
-        Some(Figure { entrant: name, kind, quartiles: quartiles(&samples), samples })
+        Some(Figure {
+            entrant: entrant.name,
+            kind: entrant.kind,
+            place: entrant.place,
+            samples: series.samples.clone(),
+            quartiles: quartiles(&series.samples),
+        })
     };
     let mut figures: Vec<Figure> =
         series.iter().filter(|series| series.measure == measure).filter_map(figure).collect();
-    let place = |name| contest.entrants.iter().position(|entrant| entrant.name == name);
-    figures.sort_by_key(|figure| place(figure.entrant));
+    figures.sort_by_key(|figure| figure.place);
     figures
 }
 

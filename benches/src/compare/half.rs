@@ -84,12 +84,14 @@ impl<'a> Half<'a> {
         let mut wanted: Vec<Wanted> = subject.iter().map(|contest| self.wanted(contest)).collect();
         wanted.retain(|wanted| !wanted.entrants.is_empty());
         let mut contests = subject.iter().zip(first..);
+        let progress = self.progress.clone();
         while !wanted.is_empty() {
             let order = self.order(subject[0].workers, self.options.rounds, wanted.clone());
             let end = self.run(&order, |title, series| {
                 wanted.retain(|wanted| wanted.title != title);
                 let contest = contests.find(|(contest, _)| contest.title() == title);
                 all.extend(contest.map(|(_, contest)| Found { contest, series }));
+                progress.inc(1);
             })?;
             match end {
                 End::Well | End::Interrupted => break,
@@ -105,20 +107,18 @@ impl<'a> Half<'a> {
             let mut series: Vec<Series> = Vec::new();
             let mut wanted = vec![self.wanted(contest)];
             for _ in 0..self.options.rounds {
-                for entrant in wanted[0].entrants.clone() {
-                    let only = Wanted { entrants: vec![entrant], ..wanted[0].clone() };
+                for entrant in wanted.first().map_or_else(Vec::new, |wanted| wanted.entrants.clone()) {
+                    let only = Wanted { title: contest.title(), entrants: vec![entrant] };
                     let order = self.order(contest.workers, 1, vec![only]);
                     match self.run(&order, |_, found| join(&mut series, found))? {
                         End::Well => {}
                         End::Interrupted => return Ok(()),
                         End::Badly(why, at) => self.leave_out(&mut wanted, why, at),
                     }
-                    if wanted.is_empty() {
-                        return Ok(());
-                    }
                 }
             }
             all.push(Found { contest: number, series });
+            self.progress.inc(1);
         }
         Ok(())
     }
@@ -159,7 +159,6 @@ impl<'a> Half<'a> {
                     (at, heard) = (Some((title, entrant)), Instant::now());
                 }
                 Ok(Event::Answered { title, series }) => {
-                    self.progress.inc(1);
                     answered(&title, series);
                     (at, heard) = (None, Instant::now());
                 }

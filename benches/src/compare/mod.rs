@@ -9,10 +9,11 @@
 //! | `driver` | how one question is asked of all who enter for it, in rounds |
 //! | `half` | the processes in which that happens |
 //! | `figures` | what the samples say |
-//! | `table`, `page`, `record` | a table, a page, a file |
+//! | `table`, `page` with its `dots`, `record` | a table, a page, a file |
 #![expect(unsafe_code, reason = "what other libraries call safe or unsafe to spawn goes by one trait")]
 
 mod balance;
+mod dots;
 mod driver;
 mod entrant;
 mod figures;

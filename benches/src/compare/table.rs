@@ -2,9 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Figure, Row, Verdict};
+use super::figures::{Row, Verdict};
 use super::question::Measure;
 use crate::report::units;
+
+/// How wide a table may be, how narrow its names, and what the ratio and the marks need.
+const WIDTH: usize = 120;
+const NAMES: usize = 24;
+const STANDING: usize = 12;
 
 /// How narrow a column of figures may be.
 const NARROWEST: usize = 7;
@@ -12,70 +17,82 @@ const NARROWEST: usize = 7;
 /// What stands where nobody was asked.
 const NOTHING: &str = "·";
 
-/// The rows of one subject, with the entrants that appear in them as columns.
+/// The rows of one subject, with the entrants that appear in them as columns. Those for whom there is no room come in a second
+/// table.
 pub(super) fn render(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let columns = columns(rows);
-    let name_width = rows.iter().map(|row| row.label().chars().count()).max().unwrap_or(0).max(24);
+    let name_width = rows.iter().map(|row| row.label().chars().count()).max().unwrap_or(0).max(NAMES);
+    let all = columns(rows);
+    let mut columns = &all[..];
     let mut text = String::new();
-    head(first, &columns, name_width, &mut text);
-    for row in rows {
-        let _ = write!(text, "{:<name_width$}", row.label());
-        for (name, width) in &columns {
-            let cell = row
-                .figure(name)
-                .map_or_else(|| NOTHING.to_owned(), |figure| cell(row.measure, figure.median()));
-            let _ = write!(text, " {cell:>width$}");
-        }
-        let ratio = row.standing.as_ref().map_or_else(String::new, |standing| ratio(standing.ratio));
-        let _ = writeln!(text, " {ratio:>7} {}", marks(&row.verdicts));
+    let mut is_first = true;
+    while !columns.is_empty() {
+        let room = WIDTH.saturating_sub(name_width + if is_first { STANDING } else { 0 });
+        let (now, later) = columns.split_at(fitting(columns, room));
+        head(first, now, name_width, is_first, &mut text);
+        rows.iter().for_each(|row| line(row, now, name_width, is_first, &mut text));
+        (columns, is_first) = (later, false);
     }
     judge(rows, &mut text);
     text
 }
 
+/// How many of the columns fit into so much room; one at least.
+fn fitting(columns: &[(&'static str, usize)], room: usize) -> usize {
+    let ends = columns.iter().scan(0, |end, (_, width)| {
+        *end += width + 1;
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= room).count().max(1)
+}
+
+fn line(row: &Row, columns: &[(&'static str, usize)], name_width: usize, is_first: bool, text: &mut String) {
+    if !is_first && columns.iter().all(|(name, _)| row.figure(name).is_none()) {
+        return;
+    }
+    let _ = write!(text, "{:<name_width$}", row.label());
+    for (name, width) in columns {
+        let figure = row.figure(name);
+        let cell = figure.map_or_else(|| NOTHING.to_owned(), |figure| cell(row.measure, figure.median()));
+        let _ = write!(text, " {cell:>width$}");
+    }
+    if is_first {
+        let ratio = row.standing.as_ref().map_or_else(String::new, |standing| ratio(standing.ratio));
+        let _ = write!(text, " {ratio:>8} {}", marks(&row.verdicts));
+    }
+    text.push('\n');
+}
+
 /// The names of all entrants, in the order in which they are listed, and how wide their columns are.
 pub(super) fn columns(rows: &[Row]) -> Vec<(&'static str, usize)> {
-    let mut columns: Vec<(&'static str, usize)> = Vec::new();
-    for row in rows {
-        let mut place = 0;
-        for Figure { entrant, .. } in &row.figures {
-            match columns.iter().position(|(name, _)| name == entrant) {
-                Some(known) => place = known + 1,
-                None => {
-                    columns.insert(place, (entrant, 0));
-                    place += 1;
-                }
-            }
-        }
-    }
-    for (name, width) in &mut columns {
-        let cells = rows.iter().filter_map(|row| Some((row.measure, row.figure(name)?.median())));
-        let widest = cells.map(|(measure, median)| cell(measure, median).chars().count()).max().unwrap_or(0);
-        *width = lines(name)
-            .map(|line| line.chars().count())
-            .into_iter()
-            .max()
-            .unwrap_or(0)
-            .max(widest)
-            .max(NARROWEST);
-    }
-    columns
+    let all = rows.iter().flat_map(|row| row.figures.iter().map(|figure| (figure.place, figure.entrant)));
+    let mut all: Vec<(usize, &'static str)> = all.collect();
+    all.sort_unstable();
+    all.dedup();
+    let width = |name: &'static str| {
+        let cells = rows.iter().filter_map(|row| Some(cell(row.measure, row.figure(name)?.median())));
+        let words = lines(name).map(str::to_owned);
+        cells.chain(words).map(|text| text.chars().count()).max().unwrap_or(0).max(NARROWEST)
+    };
+    all.into_iter().map(|(_, name)| (name, width(name))).collect()
 }
 
 /// Two lines, as the names of most entrants have two words, and a rule.
-fn head(row: &Row, columns: &[(&'static str, usize)], name_width: usize, text: &mut String) {
+fn head(row: &Row, columns: &[(&'static str, usize)], name_width: usize, is_first: bool, text: &mut String) {
     let s = if row.workers == 1 { "" } else { "s" };
-    let titles = [format!("{}, {} worker{s}", row.subject, row.workers), "ns, unless said".to_owned()];
-    let ends = ["fibra to", "the best"];
-    for (line, (title, end)) in titles.iter().zip(ends).enumerate() {
+    let titles = match is_first {
+        true => [format!("{}, {} worker{s}", row.subject, row.workers), "ns, unless said".to_owned()],
+        false => [String::new(), "the others".to_owned()],
+    };
+    for (line, (title, end)) in titles.iter().zip(["fibra to", "the best"]).enumerate() {
         let _ = write!(text, "{title:<name_width$}");
         for (name, width) in columns {
             let _ = write!(text, " {:>width$}", lines(name)[line]);
         }
-        let _ = writeln!(text, " {end}");
+        let _ = writeln!(text, " {}", if is_first { end } else { "" });
     }
-    let length = name_width + columns.iter().map(|(_, width)| width + 1).sum::<usize>() + 10;
+    let standing = if is_first { STANDING } else { 0 };
+    let length = name_width + columns.iter().map(|(_, width)| width + 1).sum::<usize>() + standing;
     let _ = writeln!(text, "{}", "─".repeat(length));
 }
 
@@ -154,6 +171,12 @@ mod tests {
         let cells = [4.5, 45.67, 456.7, 45_678.0, 45_678_900.0].map(|figure| cell(Measure::Time, figure));
         assert_eq!(cells, ["4.50", "45.7", "457", "45,678", "45.7 ms"]);
         assert_eq!(cell(Measure::Memory, 4_570.4), "4,570");
+    }
+
+    #[test]
+    fn as_many_columns_as_fit_and_one_at_least() {
+        let columns = [("may", 7), ("tokio multi", 7), ("smol", 7)];
+        assert_eq!([0, 8, 16, 23, 24].map(|room| fitting(&columns, room)), [1, 1, 2, 2, 3]);
     }
 
     #[test]

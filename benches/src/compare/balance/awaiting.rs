@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::question::{PIECES, Question, TASKS};
+use super::question::{PIECES, Question, TASKS, TURNS};
 use super::work::{Hold, Work};
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
@@ -21,7 +21,7 @@ impl<T: Awaiting, E: EnterAsync> Rival<Question> for Awaits<T, E> {
 }
 
 async fn do_born<T: Awaiting>(meanwhile: fn(&Work)) -> Duration {
-    let work = Arc::new(Work::of(PIECES));
+    let work = Arc::new(Work::new());
     let task = || {
         let work = Arc::clone(&work);
         async move { work.work() }
@@ -36,20 +36,21 @@ async fn do_born<T: Awaiting>(meanwhile: fn(&Work)) -> Duration {
 }
 
 async fn do_started<T: Awaiting>(workers: u64) -> Duration {
-    let (work, hold) = (Arc::new(Work::of(PIECES)), Arc::new(Hold::default()));
+    let (work, hold) = (Arc::new(Work::new()), Arc::new(Hold::here()));
     let holder = || {
         let hold = Arc::clone(&hold);
-        async move { hold.hold(TASKS) }
+        async move { hold.hold() }
     };
     let task = || {
         let (work, hold) = (Arc::clone(&work), Arc::clone(&hold));
         async move {
-            hold.start();
-            while !hold.have_started(TASKS) {
+            if !hold.is_here() {
+                return;
+            }
+            while !hold.is_over() {
                 T::yield_now().await;
             }
-            for _ in 0..PIECES / TASKS {
-                work.work();
+            while work.work_on() {
                 T::yield_now().await;
             }
         }
@@ -59,10 +60,10 @@ async fn do_started<T: Awaiting>(workers: u64) -> Duration {
     handles.push(T::spawn(async {}));
     hold.wait_for(workers - 1);
     handles.extend((0..TASKS).map(|_| T::spawn(task())));
-    while !hold.have_started(TASKS) {
+    for _ in 0..TURNS {
         T::yield_now().await;
     }
-    let begin = Instant::now();
+    let begin = hold.end();
     for handle in handles {
         T::join(handle).await;
     }

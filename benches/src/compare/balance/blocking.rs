@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::question::{PIECES, Question, TASKS};
+use super::question::{PIECES, Question, TASKS, TURNS};
 use super::work::{Hold, Work};
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
@@ -22,7 +22,7 @@ impl<T: Blocking, E: Enter> Rival<Question> for Blocks<T, E> {
 }
 
 fn do_born<T: Blocking>(meanwhile: impl FnOnce(&Work)) -> Duration {
-    let work = Arc::new(Work::of(PIECES));
+    let work = Arc::new(Work::new());
     let task = || {
         let work = Arc::clone(&work);
         move || work.work()
@@ -35,35 +35,34 @@ fn do_born<T: Blocking>(meanwhile: impl FnOnce(&Work)) -> Duration {
     work.elapsed_since(begin)
 }
 
-/// Other workers are held until all tasks have started on this one.
+/// Other workers are held until the tasks have started on this one, which then have all the work.
 fn do_started<T: Blocking>(workers: u64) -> Duration {
-    let (work, hold) = (Arc::new(Work::of(PIECES)), Arc::new(Hold::default()));
+    let (work, hold) = (Arc::new(Work::new()), Arc::new(Hold::here()));
     let holder = || {
         let hold = Arc::clone(&hold);
-        move || hold.hold(TASKS)
+        move || hold.hold()
     };
     let task = || {
         let (work, hold) = (Arc::clone(&work), Arc::clone(&hold));
         move || {
-            hold.start();
-            while !hold.have_started(TASKS) {
+            if !hold.is_here() {
+                return;
+            }
+            while !hold.is_over() {
                 T::yield_now();
             }
-            for _ in 0..PIECES / TASKS {
-                work.work();
+            while work.work_on() {
                 T::yield_now();
             }
         }
     };
-    // SAFETY: what lives over a yield are counts and `Arc`s, which are `Send`.
+    // SAFETY: what lives over a yield are `Arc`s, which are `Send`.
     let mut handles: Vec<_> = (1..workers).map(|_| unsafe { T::spawn(holder()) }).collect();
     hold.wait_for(workers - 1);
     // SAFETY: as above.
     handles.extend((0..TASKS).map(|_| unsafe { T::spawn(task()) }));
-    while !hold.have_started(TASKS) {
-        T::yield_now();
-    }
-    let begin = Instant::now();
+    (0..TURNS).for_each(|_| T::yield_now());
+    let begin = hold.end();
     handles.into_iter().for_each(T::join);
     work.elapsed_since(begin)
 }

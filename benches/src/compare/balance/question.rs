@@ -8,12 +8,15 @@ pub(super) const PIECES: u64 = 1_000;
 /// Among how many tasks they are, where they have started.
 pub(super) const TASKS: u64 = 100;
 
+/// How many turns they have to start before the work begins.
+pub(super) const TURNS: u64 = 100;
+
 /// Where the work is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
     /// A piece for each of many tasks, all spawned by one; none has started.
     Born,
-    /// Several pieces for each of some tasks, which yield after each; all have started on one worker.
+    /// Some tasks that have started on one worker do all pieces, and yield after each.
     Started,
     /// As `Born`, but the task that spawned them goes on computing until they are done, and keeps its worker to itself.
     Stuck,

@@ -15,7 +15,7 @@ pub(super) fn start(workers: usize) -> Box<dyn Rival<Question>> {
 
 impl Rival<Question> for ThreadPool {
     fn answer(&self, question: Question, _: u64) -> Answer {
-        let work = Work::of(PIECES);
+        let work = Work::new();
         let elapsed = self.install(|| {
             let begin = Instant::now();
             rayon::scope(|scope| {

@@ -2,7 +2,10 @@
 
 use std::hint::{black_box, spin_loop};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::question::PIECES;
@@ -18,13 +21,24 @@ pub(super) fn piece() {
 
 /// Work that is to be done.
 pub(super) struct Work {
+    begun: AtomicU64,
     left: AtomicU64,
     end: OnceLock<Instant>,
 }
 
 impl Work {
-    pub(super) fn of(pieces: u64) -> Self {
-        Work { left: AtomicU64::new(pieces), end: OnceLock::new() }
+    pub(super) fn new() -> Self {
+        Work { begun: AtomicU64::new(0), left: AtomicU64::new(PIECES), end: OnceLock::new() }
+    }
+
+    /// Does one piece, if one is left to begin.
+    pub(super) fn work_on(&self) -> bool {
+        // Relaxed: it tells nothing but how many have been begun.
+        let is_left = self.begun.fetch_add(1, Relaxed) < PIECES;
+        if is_left {
+            self.work();
+        }
+        is_left
     }
 
     /// Does one piece.
@@ -52,19 +66,24 @@ impl Work {
     }
 }
 
-/// What holds another worker until all tasks have started here.
-#[derive(Default)]
+/// What holds the other workers until the tasks have started on this one.
 pub(super) struct Hold {
     holders: AtomicU64,
-    started: AtomicU64,
+    is_over: AtomicBool,
+    here: ThreadId,
 }
 
 impl Hold {
-    /// Holds a worker until `tasks` have started.
-    pub(super) fn hold(&self, tasks: u64) {
-        self.holders.fetch_add(1, AcqRel);
-        // Acquire: pairs with the Release in `start`.
-        while self.started.load(Acquire) < tasks {
+    /// For the worker that runs the calling task.
+    pub(super) fn here() -> Self {
+        Hold { holders: AtomicU64::new(0), is_over: AtomicBool::new(false), here: thread::current().id() }
+    }
+
+    /// Holds a worker.
+    pub(super) fn hold(&self) {
+        // Release: pairs with the Acquire in `wait_for`.
+        self.holders.fetch_add(1, Release);
+        while !self.is_over() {
             spin_loop();
         }
     }
@@ -77,12 +96,22 @@ impl Hold {
         }
     }
 
-    pub(super) fn start(&self) {
-        self.started.fetch_add(1, AcqRel);
+    /// Lets all go, and says when.
+    pub(super) fn end(&self) -> Instant {
+        let begin = Instant::now();
+        // Release: pairs with the Acquire in `is_over`.
+        self.is_over.store(true, Release);
+        begin
     }
 
-    pub(super) fn have_started(&self, tasks: u64) -> bool {
-        // Acquire: pairs with the Release in `start`.
-        self.started.load(Acquire) >= tasks
+    pub(super) fn is_over(&self) -> bool {
+        // Acquire: pairs with the Release in `end`.
+        self.is_over.load(Acquire)
+    }
+
+    /// Whether the calling task has started where all are to start. A runtime that spreads tasks before they start has sent
+    /// some away already.
+    pub(super) fn is_here(&self) -> bool {
+        thread::current().id() == self.here
     }
 }

@@ -15,7 +15,7 @@ use question::Question;
 const ENTRANTS: [Entrant<Question>; 6] = [
     Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start_at_home, enters: always },
     Entrant { name: "fibra 64-KiB", kind: Kind::Ours, start: fibra::start_narrow, enters: always },
-    Entrant { name: "may", kind: Kind::Theirs, start: may::start, enters: as_may_can },
+    Entrant { name: "may", kind: Kind::Theirs, start: may::start_empty, enters: as_may_can },
     Entrant { name: "tokio current", kind: Kind::Theirs, start: tokio::start_current, enters: always },
     Entrant { name: "smol", kind: Kind::Theirs, start: smol::start, enters: always },
     Entrant { name: "std threads", kind: Kind::Theirs, start: threads::start, enters: by_few },

@@ -48,12 +48,6 @@ const ENTRANTS: [Entrant<Question>; 13] = [
         start: started::start_migratable,
         enters: started::migratable_enters,
     },
-    Entrant {
-        name: "fibra threads",
-        kind: Kind::Ours,
-        start: Among::<Fibra>::start,
-        enters: Among::<Fibra>::enters,
-    },
     Entrant { name: "may", kind: Kind::Theirs, start: started::start_may, enters: started::may_enters },
     Entrant {
         name: "tokio current",
@@ -74,6 +68,12 @@ const ENTRANTS: [Entrant<Question>; 13] = [
         enters: awaiting::flume_enters,
     },
     Entrant { name: "smol", kind: Kind::Theirs, start: awaiting::start_smol, enters: awaiting::smol_enters },
+    Entrant {
+        name: "fibra threads",
+        kind: Kind::Ours,
+        start: Among::<Fibra>::start,
+        enters: Among::<Fibra>::enters,
+    },
     Entrant {
         name: "crossbeam",
         kind: Kind::Theirs,

@@ -23,11 +23,21 @@ pub(in crate::compare) const MOST: u64 = 30_000;
 /// Coroutines stay in its pool as long as there are fewer; with the default of 1000 a backlog makes most of its stacks anew.
 const POOL: usize = 20_000;
 
+/// With a pool that is full of coroutines from the beginning.
 pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
     Blocks<May, Process>: Rival<Q>,
 {
     Box::new(Blocks::<May, _>::new(configure(workers), workers))
+}
+
+/// With a pool that holds next to nothing, so that each coroutine is made when it is spawned.
+pub(in crate::compare) fn start_empty<Q>(workers: usize) -> Box<dyn Rival<Q>>
+where
+    Blocks<May, Process>: Rival<Q>,
+{
+    may::config().set_workers(workers).set_pool_capacity(1);
+    Box::new(Blocks::<May, _>::new(Process, workers))
 }
 
 /// Starts it, unless that has been done.
