@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Does the load test do what it says, and do the comparisons with the rivals still build? Figures are for a quiet machine.
+# Do the load test and the comparison with the rivals do what they say? Figures are for a quiet machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo test -p fibra-bench
 # Without the optimizer, which takes minutes over so many rivals.
-cargo build --benches -p fibra-bench
+cargo test -p fibra-bench --features rivals --lib --test compare
+cargo build --benches -p fibra-bench --features rivals
+cargo clippy -p fibra-bench --features rivals --all-targets -- -D warnings

@@ -1,7 +1,9 @@
 //! What `compare` promises: a table, a page and a file for what was asked, and nothing for what was not.
 
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -108,6 +110,32 @@ fn what_nobody_can_answer_is_no_success() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(text(&output.stderr).contains("--list"), "{output:?}");
     }
+}
+
+#[test]
+fn the_servers_of_the_rivals_send_everything_back() {
+    for rival in ["tokio-current", "tokio-multi", "smol", "may"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_echo_rivals"));
+        let mut server = command.arg(rival).stdout(Stdio::piped()).spawn().expect("it can be started");
+        let mut line = String::new();
+        let stdout = server.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("its first line");
+        let address = line.trim().strip_prefix("listening on ").expect("where it listens");
+        let echoed = echo(address);
+        server.kill().expect("it runs until it is ended");
+        server.wait().expect("it has ended");
+        assert_eq!(echoed.expect("a connection"), *b"hello, you there", "{rival}");
+    }
+}
+
+fn echo(address: &str) -> io::Result<[u8; 16]> {
+    let mut stream = TcpStream::connect(address)?;
+    let mut reply = [0; 16];
+    for half in [b"hello, y", b"ou there"] {
+        stream.write_all(half)?;
+    }
+    stream.read_exact(&mut reply)?;
+    Ok(reply)
 }
 
 #[test]

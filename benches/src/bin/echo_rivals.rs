@@ -1,0 +1,125 @@
+//! Echo servers of the rivals, for `load` to set beside fibra's: `echo_rivals RIVAL ADDRESS`, where RIVAL is `tokio-current`,
+//! `tokio-multi`, `smol` or `may`. The first line says where it listens.
+//!
+//! Each is written as its users would, with as many workers as there are processors for the process.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::thread;
+use std::{env, iter};
+
+use smol::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::runtime::Builder;
+
+/// The bytes that are read at a time.
+const ROOM: usize = 4096;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let (rival, address) = match &arguments[..] {
+        [rival] => (rival.as_str(), "127.0.0.1:0"),
+        [rival, address] => (rival.as_str(), address.as_str()),
+        _ => return usage(),
+    };
+    let served = match rival {
+        "tokio-current" => serve_with_tokio(&mut Builder::new_current_thread(), address),
+        "tokio-multi" => serve_with_tokio(Builder::new_multi_thread().worker_threads(workers()), address),
+        "smol" => serve_with_smol(address),
+        "may" => serve_with_may(address),
+        _ => return usage(),
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("echo_rivals: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: echo_rivals tokio-current|tokio-multi|smol|may [ADDRESS]");
+    ExitCode::from(2)
+}
+
+fn workers() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn greet(address: SocketAddr) -> io::Result<()> {
+    println!("listening on {address}");
+    io::stdout().flush()
+}
+
+fn serve_with_tokio(builder: &mut Builder, address: &str) -> io::Result<()> {
+    builder.enable_io().build()?.block_on(async {
+        let listener = tokio::net::TcpListener::bind(address).await?;
+        greet(listener.local_addr()?)?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            tokio::spawn(echo_with_tokio(stream));
+        }
+    })
+}
+
+async fn echo_with_tokio(mut stream: tokio::net::TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = [0; ROOM];
+    loop {
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(()),
+            n => stream.write_all(&buffer[..n]).await?,
+        }
+    }
+}
+
+fn serve_with_smol(address: &str) -> io::Result<()> {
+    static EXECUTOR: smol::Executor<'static> = smol::Executor::new();
+    let others = iter::repeat_n((), workers() - 1);
+    others.for_each(|()| _ = thread::spawn(|| smol::block_on(EXECUTOR.run(smol::future::pending::<()>()))));
+    let address = address.to_owned();
+    smol::block_on(EXECUTOR.run(async {
+        let listener = smol::net::TcpListener::bind(address).await?;
+        greet(listener.local_addr()?)?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            EXECUTOR.spawn(echo_with_smol(stream)).detach();
+        }
+    }))
+}
+
+async fn echo_with_smol(mut stream: smol::net::TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = [0; ROOM];
+    loop {
+        match stream.read(&mut buffer).await? {
+            0 => return Ok(()),
+            n => stream.write_all(&buffer[..n]).await?,
+        }
+    }
+}
+
+fn serve_with_may(address: &str) -> io::Result<()> {
+    may::config().set_workers(workers());
+    let listener = may::net::TcpListener::bind(address)?;
+    greet(listener.local_addr()?)?;
+    for stream in listener.incoming() {
+        let stream = stream?;
+        // SAFETY: it keeps nothing that is tied to its thread over a suspension, and its stack has room for the buffer.
+        unsafe { may::coroutine::spawn(move || echo_with_may(stream)) };
+    }
+    Ok(())
+}
+
+fn echo_with_may(mut stream: may::net::TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = [0; ROOM];
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            n => stream.write_all(&buffer[..n])?,
+        }
+    }
+}
