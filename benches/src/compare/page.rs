@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::dots;
 use super::entrant::Kind;
-use super::figures::{Row, Verdict};
+use super::figures::{Figure, Row, Verdict};
 use super::question::Measure;
 use super::table::{cell, columns, ratio, sentence, with_unit};
 use super::{Findings, versions};
@@ -138,51 +138,41 @@ fn subject(rows: &[Row], names: &[&'static str], page: &mut String) {
     page.push_str(
         "</div>\n<details open><summary>Figures</summary>\n<div class=\"scroll\"><table>\n<thead><tr>",
     );
-    page.push_str("<th scope=\"col\">nanoseconds, unless said</th>");
+    page.push_str("<th scope=\"col\">nanoseconds, unless said</th><th scope=\"col\">to the best</th>");
+    page.push_str("<th scope=\"col\">targets</th>");
     for (name, _) in &columns {
         let _ = write!(page, "<th scope=\"col\">{}</th>", escape(name));
     }
-    page.push_str("<th scope=\"col\">to the best</th><th scope=\"col\">targets</th></tr></thead>\n<tbody>\n");
+    page.push_str("</tr></thead>\n<tbody>\n");
     rows.iter().for_each(|row| line(row, &columns, page));
     page.push_str("</tbody>\n</table></div>\n</details>\n</figure>\n");
 }
 
 fn line(row: &Row, columns: &[(&'static str, usize)], page: &mut String) {
     let _ = write!(page, "<tr><th scope=\"row\">{}</th>", escape(&row.label()));
-    let floor = |kind| kind == Kind::Floor;
-    let best = row
-        .figures
-        .iter()
-        .filter(|figure| !floor(figure.kind))
-        .map(|figure| figure.median())
-        .fold(f64::MAX, f64::min);
-    for (name, _) in columns {
-        let _ = match row.figure(name) {
-            None => write!(page, "<td class=\"none\">·</td>"),
-            Some(figure) => {
-                let class = if figure.median() <= best { " class=\"best\"" } else { "" };
-                let [lower, _, upper] = figure.quartiles.map(|figure| with_unit(row.measure, figure));
-                let text = cell(row.measure, figure.median());
-                write!(
-                    page,
-                    "<td{class} title=\"half of the samples: {} to {}\">{}</td>",
-                    escape(&lower),
-                    escape(&upper),
-                    escape(&text)
-                )
-            }
-        };
-    }
-    let standing = row.standing.as_ref();
-    let _ = match standing {
-        Some(standing) => {
-            write!(page, "<td title=\"of {}\">{}</td>", escape(&standing.of), ratio(standing.ratio))
-        }
-        None => write!(page, "<td></td>"),
-    };
-    page.push_str("<td>");
+    let standing = row.standing.as_ref().map(|standing| (escape(&standing.of), ratio(standing.ratio)));
+    let (of, ratio) = standing.unwrap_or_default();
+    let _ = write!(page, "<td title=\"of {of}\">{ratio}</td><td>");
     row.verdicts.iter().for_each(|verdict| mark(row.measure, verdict, page));
-    page.push_str("</td></tr>\n");
+    page.push_str("</td>");
+    let figures = row.figures.iter().filter(|figure| figure.kind != Kind::Floor);
+    let best = figures.map(Figure::median).fold(f64::MAX, f64::min);
+    for (name, _) in columns {
+        match row.figure(name) {
+            None => page.push_str("<td class=\"none\">·</td>"),
+            Some(figure) => shown(row.measure, figure, figure.median() <= best, page),
+        }
+    }
+    page.push_str("</tr>\n");
+}
+
+/// The cell of an entrant.
+fn shown(measure: Measure, figure: &Figure, is_best: bool, page: &mut String) {
+    let class = if is_best { "best" } else { "" };
+    let [lower, _, upper] = figure.quartiles.map(|quartile| escape(&with_unit(measure, quartile)));
+    let text = escape(&cell(measure, figure.median()));
+    let _ =
+        write!(page, "<td class=\"{class}\" title=\"half of the samples: {lower} to {upper}\">{text}</td>");
 }
 
 fn mark(measure: Measure, verdict: &Verdict, page: &mut String) {
