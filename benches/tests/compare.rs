@@ -139,6 +139,36 @@ fn echo(address: &str) -> io::Result<[u8; 16]> {
 }
 
 #[test]
+fn an_interrupt_ends_the_run_with_what_was_found() {
+    let page = file("interrupted.html");
+    let page_option = page.to_str().expect("a path of text");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_compare"));
+    // It would take minutes.
+    command.args([
+        "--rounds",
+        "1",
+        "--seconds",
+        "200",
+        "--workers",
+        "1",
+        "--among",
+        "std",
+        "--html",
+        page_option,
+    ]);
+    let mut run =
+        command.args(["^locks: mutex, free"]).stdout(Stdio::piped()).spawn().expect("compare starts");
+    // It listens for signals before it prints the machine.
+    let mut lines = BufReader::new(run.stdout.take().expect("a pipe")).lines();
+    lines.next().expect("a first line").expect("text");
+    let signal = Command::new("sh").args(["-c", &format!("kill -INT {}", run.id())]).status();
+    assert!(signal.expect("a shell").success());
+    assert_eq!(run.wait().expect("it ends").code(), Some(130));
+    assert!(lines.map_while(Result::ok).any(|line| line.starts_with("page: ")));
+    assert!(std::fs::read_to_string(page).expect("the page").contains("Interrupted"));
+}
+
+#[test]
 fn a_wrong_command_line_is_status_2() {
     for wrong in [&["--rounds", "0"][..], &["--seconds", "x"], &["--workers", "0"], &["("], &["--what"]] {
         assert_eq!(compare(wrong).status.code(), Some(2), "{wrong:?}");

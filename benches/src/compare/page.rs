@@ -206,5 +206,10 @@ fn facts(findings: &Findings, page: &mut String) {
         "resident beyond what was before the first task, each answer in a process of its own",
         page,
     );
+    fact(
+        "echo and HTTP",
+        "what servers need for a request is asked by two other programs, figures and load",
+        page,
+    );
     page.push_str("</dl>\n</section>\n");
 }
