@@ -94,10 +94,12 @@ impl<'a> Half<'a> {
                 progress.inc(1);
             })?;
             match end {
-                End::Well | End::Interrupted => break,
+                End::Well => break,
+                End::Interrupted => return Ok(()),
                 End::Badly(why, at) => self.leave_out(&mut wanted, why, at),
             }
         }
+        self.faults.extend(wanted.iter().map(|wanted| format!("{}: there was no answer", wanted.title)));
         Ok(())
     }
 
@@ -205,7 +207,8 @@ fn listen(stdout: ChildStdout) -> io::Result<Receiver<Event>> {
     let (tell, told) = mpsc::channel();
     let read = move || {
         let lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        for event in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
+        // What is no event ends the reading, and with it whoever says it.
+        for event in lines.map_while(|line| serde_json::from_str(&line).ok()) {
             if tell.send(event).is_err() {
                 return;
             }

@@ -84,12 +84,13 @@ fn head(row: &Row, columns: &[(&'static str, usize)], name_width: usize, is_firs
         true => [format!("{}, {} worker{s}", row.subject, row.workers), "ns, unless said".to_owned()],
         false => [String::new(), "the others".to_owned()],
     };
-    for (line, (title, end)) in titles.iter().zip(["fibra to", "the best"]).enumerate() {
+    let ends = if is_first { ["fibra to", "the best"] } else { [""; 2] };
+    for (line, (title, end)) in titles.iter().zip(ends).enumerate() {
         let _ = write!(text, "{title:<name_width$}");
         for (name, width) in columns {
             let _ = write!(text, " {:>width$}", lines(name)[line]);
         }
-        let _ = writeln!(text, " {}", if is_first { end } else { "" });
+        let _ = writeln!(text, "{}{end}", if is_first { " " } else { "" });
     }
     let standing = if is_first { STANDING } else { 0 };
     let length = name_width + columns.iter().map(|(_, width)| width + 1).sum::<usize>() + standing;

@@ -158,7 +158,8 @@ pub(super) fn shared(elapsed: Duration, shares: &[AtomicU64], operations: u64) -
     let spread = (operations >= each * shares.len() as u64 && elapsed >= at_least).then(|| {
         let (least, most) =
             shares.fold((u64::MAX, 0), |(least, most), share| (least.min(share), most.max(share)));
-        most as f64 / least as f64
+        // Who got nothing counts as one who got it once.
+        most as f64 / least.max(1) as f64
     });
     Answer::with_shares(elapsed, spread)
 }

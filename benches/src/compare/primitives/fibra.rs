@@ -7,7 +7,7 @@ use super::channels::channel_kinds;
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Channel, Choice, Event, Oneshot, Turns};
-use super::question::{PERMITS, Question, READERS, SLOTS};
+use super::question::{ACQUIRERS, PERMITS, Question, READERS, SLOTS};
 use crate::compare::worlds::Blocking;
 
 /// What it has.
@@ -38,7 +38,7 @@ impl Library for Fibra {
             Question::Bounded(_) => |n| pairs::stream::<P, Bounded<SLOTS>>(n).into(),
             Question::BoundedEight => |n| pairs::stream_from_eight::<T, Bounded<SLOTS>>(n).into(),
             Question::Unbounded(_) => |n| pairs::stream::<P, Unbounded>(n).into(),
-            Question::Semaphore => |n| crowd::acquire_over_yields::<T, Semaphore>(PERMITS, 1000, n),
+            Question::Semaphore => |n| crowd::acquire_over_yields::<T, Semaphore>(PERMITS, ACQUIRERS, n),
             _ => return None,
         })
     }

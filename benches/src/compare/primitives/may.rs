@@ -10,7 +10,7 @@ use may::sync::{Condvar, Mutex, RwLock, Semphore, mpsc, spsc};
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Channel, Event, Oneshot, Turns};
-use super::question::{PERMITS, Question, READERS};
+use super::question::{ACQUIRERS, PERMITS, Question, READERS};
 use crate::compare::worlds::Blocking;
 
 /// What it has.
@@ -35,7 +35,7 @@ impl Library for Coroutines {
             Question::Condition(_) => |n| pairs::take_turns::<P, (Mutex<bool>, Condvar)>(n).into(),
             Question::Call(_) => |n| pairs::call::<P, Mpsc, Spsc>(n).into(),
             Question::Unbounded(_) => |n| pairs::stream::<P, Mpsc>(n).into(),
-            Question::Semaphore => |n| crowd::acquire_over_yields::<T, Semphore>(PERMITS, 1000, n),
+            Question::Semaphore => |n| crowd::acquire_over_yields::<T, Semphore>(PERMITS, ACQUIRERS, n),
             _ => return None,
         })
     }

@@ -15,6 +15,12 @@ pub(super) const PERMITS: usize = 3;
 /// How many tasks want the lock that most read.
 pub(super) const READERS: u64 = 64;
 
+/// How many tasks want a permit.
+pub(super) const ACQUIRERS: u64 = 1_000;
+
+/// How often each task is to be served at least where many want one thing, so that their beginning does not count much.
+const SHARE: u64 = 100;
+
 /// How long a sample is at least where many want one thing, so that also threads that take turns by time slices have all had
 /// theirs.
 const CROWDED: Duration = Duration::from_millis(80);
@@ -175,14 +181,18 @@ impl question::Question for Question {
             Unbounded(_) => "unbounded, 1 producer".to_owned(),
             Select => "select of two, 128 slots".to_owned(),
             ReadWrite => format!("1 write in 8, yield, {READERS} tasks"),
-            Semaphore => "semaphore, 3 of 1000 tasks".to_owned(),
+            Semaphore => format!("semaphore, {PERMITS} of {ACQUIRERS} tasks"),
         }
     }
 
     fn size(self) -> Size {
         match self {
-            MutexTiny(_) => Size::Filling { at_least: BRIEF, operations: 1 },
-            _ if self.takes_turns() => Size::Filling { at_least: CROWDED, operations: 1 },
+            MutexTiny(tasks) => Size::Filling { at_least: BRIEF, operations: SHARE * u64::from(tasks) },
+            MutexOverYield(tasks) => {
+                Size::Filling { at_least: CROWDED, operations: SHARE * u64::from(tasks) }
+            }
+            ReadWrite => Size::Filling { at_least: CROWDED, operations: SHARE * READERS },
+            Semaphore => Size::Filling { at_least: CROWDED, operations: SHARE * ACQUIRERS },
             _ => Size::ANY,
         }
     }

@@ -3,7 +3,7 @@
 use smol::channel::{Receiver, Sender, bounded, unbounded};
 use smol::lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard};
 
-use super::super::question::{PERMITS, Question, READERS, SLOTS};
+use super::super::question::{ACQUIRERS, PERMITS, Question, READERS, SLOTS};
 use super::Way;
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::pairs::{self, Channel, Choice, Oneshot};
@@ -28,7 +28,7 @@ pub(super) fn way(question: Question) -> Option<Way> {
         Question::MutexTiny(8) => |n| crowd::lock_briefly::<Smol, Mutex<u64>>(8, n),
         Question::MutexTiny(64) => |n| crowd::lock_briefly::<Smol, Mutex<u64>>(64, n),
         Question::ReadWrite => |n| crowd::share_over_yields::<Smol, RwLock<u64>>(READERS, n),
-        Question::Semaphore => |n| crowd::acquire_over_yields::<Smol, Semaphore>(PERMITS, 1000, n),
+        Question::Semaphore => |n| crowd::acquire_over_yields::<Smol, Semaphore>(PERMITS, ACQUIRERS, n),
         Question::EventFree => pairs::set_freely::<Flag>,
         Question::ChannelFree => pairs::pass_freely::<Bounded<SLOTS>>,
         Question::PingPong(_) => pairs::ping_pong::<Bounded<1>>,

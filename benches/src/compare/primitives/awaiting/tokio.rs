@@ -5,7 +5,7 @@ use tokio::sync::{
     oneshot,
 };
 
-use super::super::question::{PERMITS, Question, READERS, SLOTS};
+use super::super::question::{ACQUIRERS, PERMITS, Question, READERS, SLOTS};
 use super::Way;
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::pairs::{self, Channel, Choice, Oneshot};
@@ -37,7 +37,7 @@ pub(super) fn way(question: Question) -> Option<Way> {
         Question::MutexTiny(8) => |n| crowd::lock_briefly::<Tokio, Mutex<u64>>(8, n),
         Question::MutexTiny(64) => |n| crowd::lock_briefly::<Tokio, Mutex<u64>>(64, n),
         Question::ReadWrite => |n| crowd::share_over_yields::<Tokio, RwLock<u64>>(READERS, n),
-        Question::Semaphore => |n| crowd::acquire_over_yields::<Tokio, Semaphore>(PERMITS, 1000, n),
+        Question::Semaphore => |n| crowd::acquire_over_yields::<Tokio, Semaphore>(PERMITS, ACQUIRERS, n),
         Question::EventFree => pairs::set_freely::<Notify>,
         Question::ChannelFree => pairs::pass_freely::<Bounded<SLOTS>>,
         Question::PingPong(_) => pairs::ping_pong::<Bounded<1>>,
