@@ -3,7 +3,8 @@
 //! Run `cargo run --release --example http_server -- 127.0.0.1:8080` (that address is the default), then in another terminal
 //! `curl -i localhost:8080/plaintext` and `curl -i localhost:8080/json`; both routes are those of the TechEmpower benchmarks.
 //! The environment variable `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds a client may
-//! take to send a request, or to take its answers (10,000 unless set); without a request it may stay for six times as long.
+//! take to send a request (10,000 unless set), and no more than twice as long to take its answers; without a request it may stay
+//! for six times as long.
 
 use fibra::net::{TcpListener, TcpStream};
 use httparse::{Request, Status};
