@@ -14,6 +14,7 @@ use common::client::{connect, leave, payload, write_until_stuck};
 use common::example::example;
 use common::faulty::{Cuts, Delays, Direction, Fault, Glues, Proxy, Resets, Slices, StopsReading, Throttles};
 use common::http::{self, PLAINTEXT};
+use common::resp;
 use common::server::Server;
 use common::{MOST, until};
 
@@ -23,7 +24,11 @@ const CLIENTS: usize = 4;
 /// How many requests are sent at once, none of them waiting for an answer, unless a test says otherwise.
 const REQUESTS: usize = 20;
 
-/// How long `http_server` waits for who is slow, in milliseconds. In most tests nobody is.
+/// What is said to `resp_server`, and comes back.
+const WORD: &str =
+    "a word that is as long as that of the others, more or less, so that what is cut off is in its middle";
+
+/// How long `http_server` and `resp_server` wait for who is slow, in milliseconds. In most tests nobody is.
 const PATIENCE: &str = "60000";
 
 /// What a server speaks.
@@ -31,6 +36,7 @@ const PATIENCE: &str = "60000";
 enum Kind {
     Echo,
     Http,
+    Resp,
     Chat,
     Proxy,
     #[cfg(feature = "compat-examples")]
@@ -38,7 +44,7 @@ enum Kind {
 }
 
 /// Those that need no features.
-const KINDS: [Kind; 4] = [Kind::Echo, Kind::Http, Kind::Chat, Kind::Proxy];
+const KINDS: [Kind; 5] = [Kind::Echo, Kind::Http, Kind::Resp, Kind::Chat, Kind::Proxy];
 
 impl Kind {
     /// What a client sends who wants so many answers.
@@ -46,6 +52,7 @@ impl Kind {
         match self {
             Kind::Echo | Kind::Proxy => payload(count * 100),
             Kind::Http => PLAINTEXT.repeat(count),
+            Kind::Resp => resp::pack(&["ECHO", WORD]).repeat(count),
             Kind::Chat => ["guest\n", &"a word to all\n".repeat(count - 1)].concat().into_bytes(),
             #[cfg(feature = "compat-examples")]
             Kind::Hyper => b"GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(count),
@@ -66,6 +73,13 @@ impl Kind {
                 BufReader::new(stream).read_line(&mut welcome).expect("a line");
                 assert!(welcome.starts_with("* welcome, guest, you are one of "), "{welcome}");
             }
+            Kind::Resp => (0..count).for_each(|_| {
+                let echoed = resp::reply(stream);
+                assert!(
+                    echoed == format!("${}\r\n{WORD}\r\n", WORD.len()).as_bytes(),
+                    "other bytes came back"
+                );
+            }),
             _ => (0..count).for_each(|_| http::plaintext(stream)),
         }
     }
@@ -89,6 +103,7 @@ impl Victim {
         let server = match kind {
             Kind::Echo => launch("echo_server", None),
             Kind::Http => launch("http_server", None),
+            Kind::Resp => launch("resp_server", None),
             Kind::Chat => launch("chat", None),
             Kind::Proxy => launch("tcp_proxy", behind.as_ref()),
             #[cfg(feature = "compat-examples")]
@@ -249,7 +264,7 @@ fn stops_reading(kind: Kind) {
 
 #[test]
 fn no_longer_read_from() {
-    [Kind::Echo, Kind::Proxy, Kind::Http].into_iter().for_each(stops_reading);
+    [Kind::Echo, Kind::Proxy, Kind::Http, Kind::Resp].into_iter().for_each(stops_reading);
 }
 
 /// The same, where nobody but the server ends it.
