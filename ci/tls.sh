@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 features=tls-examples,websocket-examples
 cargo clippy -p fibra --all-targets --features "$features" -- -D warnings
 cargo test -p fibra --features "$features" --test https_get --test 'tls*' --test 'websocket*'
+cargo test -p fibra --features "$features" --test malformed websocket
 
 # Is the tool there, or can it be had? Packages of Debian's are called as the tools are.
 have() {

@@ -20,6 +20,10 @@ const LONG: u64 = 30_000;
 const MUTANTS: usize = 40_000;
 const SENT_MUTANTS: usize = 2_000;
 
+/// What a client of websockets begins with.
+#[cfg(feature = "websocket-examples")]
+const UPGRADE: &[u8] = include_bytes!("corpus/upgrade/odd_as_it_should_be");
+
 /// What the parser makes of some input.
 #[derive(PartialEq, Eq, Debug)]
 struct Parsed {
@@ -126,6 +130,8 @@ struct Speaker {
     server: Server,
     /// Reads what it says until it ends.
     complaints: JoinHandle<String>,
+    /// Makes a connection on which it may be said.
+    connect: fn(&Server) -> TcpStream,
     serves: fn(&Server),
     /// Whether a text ends with a refusal.
     refuses: fn(&str) -> bool,
@@ -139,6 +145,7 @@ impl Speaker {
         Speaker {
             server,
             complaints,
+            connect: Server::connect,
             serves: |server| assert_eq!(resp::ask(&mut server.connect(), &["PING"]), b"+PONG\r\n"),
             refuses: |text| text.lines().last().is_some_and(|line| line.starts_with("-ERR Protocol error: ")),
             answers: |text| text.is_empty() || text.starts_with(['+', '-', ':', '$', '*']),
@@ -150,6 +157,7 @@ impl Speaker {
         Speaker {
             server,
             complaints,
+            connect: Server::connect,
             serves: |server| {
                 let mut stream = server.connect();
                 stream.write_all(b"GET /plaintext HTTP/1.1\r\n\r\n").expect("sent");
@@ -161,6 +169,38 @@ impl Speaker {
                 last.is_some_and(|status: u16| (400..600).contains(&status) && status != 408)
             },
             answers: |text| text.is_empty() || text.starts_with("HTTP/1.1 "),
+        }
+    }
+
+    #[cfg(feature = "websocket-examples")]
+    fn of_upgrades(patience: u64) -> Speaker {
+        let (server, complaints) = Speaker::start("websocket_echo", patience);
+        Speaker {
+            server,
+            complaints,
+            connect: Server::connect,
+            serves: |server| {
+                let mut stream = upgraded(server);
+                // A message of two bytes behind a mask that changes nothing.
+                stream.write_all(&[0x82, 0x82, 0, 0, 0, 0, 1, 2]).expect("sent");
+                let mut echoed = [0; 4];
+                stream.read_exact(&mut echoed).expect("echoed");
+                assert_eq!(echoed, [0x82, 2, 1, 2]);
+            },
+            refuses: |text| text.starts_with("HTTP/1.1 400 "),
+            answers: |text| text.is_empty() || text.starts_with("HTTP/1.1 "),
+        }
+    }
+
+    /// Of what is said once the connection is a websocket.
+    #[cfg(feature = "websocket-examples")]
+    fn of_websockets(patience: u64) -> Speaker {
+        Speaker {
+            connect: upgraded,
+            // By a close whose code is 1002, 1007 or 1009: no text has the second byte of these.
+            refuses: |text| text.contains("\u{3}\u{fffd}"),
+            answers: |_| true,
+            ..Speaker::of_upgrades(patience)
         }
     }
 
@@ -176,7 +216,7 @@ impl Speaker {
 
     /// A connection on which so much was sent, if it was not closed before.
     fn sent(&self, bytes: &[u8]) -> TcpStream {
-        let mut stream = self.server.connect();
+        let mut stream = (self.connect)(&self.server);
         _ = stream.write_all(bytes);
         stream
     }
@@ -223,6 +263,16 @@ impl Speaker {
         drop(self.server);
         assert_eq!(self.complaints.join().expect("no panic here either"), "");
     }
+}
+
+/// A connection that is a websocket.
+#[cfg(feature = "websocket-examples")]
+fn upgraded(server: &Server) -> TcpStream {
+    let mut stream = server.connect();
+    stream.write_all(UPGRADE).expect("sent");
+    let head = http::head(&mut stream);
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    stream
 }
 
 /// Reads to the server's end. Whoever has sent what was not read sees a reset, behind what was answered.
@@ -290,4 +340,47 @@ fn http_server_survives_what_is_changed_at_random_and_then_it_serves_again() {
     let speaker = Speaker::of_http(LONG);
     speaker.survives_mutants("http");
     speaker.has_not_panicked();
+}
+
+#[cfg(feature = "websocket-examples")]
+mod websocket {
+    use super::*;
+
+    #[test]
+    fn websocket_echo_refuses_what_is_malformed_and_then_it_serves_again() {
+        for (speaker, kind) in
+            [(Speaker::of_upgrades(LONG), "upgrade"), (Speaker::of_websockets(LONG), "websocket")]
+        {
+            files(kind, "bad_").iter().for_each(|file| speaker.refuses(file));
+            speaker.has_not_panicked();
+        }
+    }
+
+    #[test]
+    fn websocket_echo_answers_what_is_odd_and_then_it_serves_again() {
+        for (speaker, kind) in
+            [(Speaker::of_upgrades(LONG), "upgrade"), (Speaker::of_websockets(LONG), "websocket")]
+        {
+            files(kind, "odd_").iter().for_each(|file| speaker.survives(file));
+            (speaker.serves)(&speaker.server);
+            speaker.has_not_panicked();
+        }
+    }
+
+    #[test]
+    fn websocket_echo_ends_an_upgrade_that_is_unfinished_and_then_it_serves_again() {
+        let speaker = Speaker::of_upgrades(SHORT);
+        speaker.ends_who_is_unfinished(files("upgrade", "unfinished_"));
+        speaker.has_not_panicked();
+    }
+
+    #[test]
+    fn websocket_echo_survives_what_is_changed_at_random_and_then_it_serves_again() {
+        for (speaker, kind) in
+            [(Speaker::of_upgrades(LONG), "upgrade"), (Speaker::of_websockets(LONG), "websocket")]
+        {
+            speaker.survives_mutants(kind);
+            speaker.has_not_panicked();
+        }
+    }
 }
