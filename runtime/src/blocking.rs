@@ -81,7 +81,7 @@ impl Pool {
     }
 
     /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread. If every
-    /// thread is in a call, which may never end, they get one more.
+    /// thread is in a call, which may never end, what waits gets others, as many as it could have had without the calls.
     pub(crate) fn begin_ending(&self, shared: &Arc<Shared>) {
         let mut state = self.lock();
         for job in &state.jobs {
@@ -89,8 +89,9 @@ impl Pool {
                 task.header().set_cancelled();
             }
         }
-        if !state.jobs.is_empty() && state.threads == state.calling && self.start_thread(shared).is_ok() {
-            state.threads += 1;
+        if state.threads == state.calling {
+            let wanted = state.jobs.len().min(self.config.max_threads);
+            state.threads += (0..wanted).take_while(|_| self.start_thread(shared).is_ok()).count();
         }
     }
 
