@@ -15,10 +15,12 @@ macro_rules! channel_kinds {
                 bounded(SLOTS)
             }
 
+            #[inline(always)]
             fn send(sender: &Sender<M>, message: M) {
                 assert!(sender.send(message).is_ok(), "the receiver is there");
             }
 
+            #[inline(always)]
             fn receive(receiver: &Receiver<M>) -> M {
                 receiver.recv().expect("the sender is there")
             }
@@ -32,10 +34,12 @@ macro_rules! channel_kinds {
                 unbounded()
             }
 
+            #[inline(always)]
             fn send(sender: &Sender<M>, message: M) {
                 assert!(sender.send(message).is_ok(), "the receiver is there");
             }
 
+            #[inline(always)]
             fn receive(receiver: &Receiver<M>) -> M {
                 receiver.recv().expect("the sender is there")
             }
@@ -80,6 +84,7 @@ macro_rules! channels_of {
             }
 
             impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
+                #[inline(always)]
                 fn receive_either($one: &Receiver<u64>, $other: &Receiver<u64>) -> u64 {
                     $choice.expect("the senders are there")
                 }
@@ -93,10 +98,12 @@ macro_rules! channels_of {
                     bounded(1)
                 }
 
+                #[inline(always)]
                 fn send(sender: Sender<u64>, message: u64) {
                     sender.send(message).expect("the receiver is there");
                 }
 
+                #[inline(always)]
                 fn receive(receiver: Receiver<u64>) -> u64 {
                     receiver.recv().expect("the sender replies")
                 }

@@ -84,10 +84,12 @@ impl Event for AutoResetEvent {
         AutoResetEvent::new(false)
     }
 
+    #[inline(always)]
     fn set(&self) {
         AutoResetEvent::set(self);
     }
 
+    #[inline(always)]
     fn wait(&self) {
         AutoResetEvent::wait(self);
     }
@@ -98,6 +100,7 @@ impl Turns for (Mutex<bool>, Condvar) {
         (Mutex::new(false), Condvar::new())
     }
 
+    #[inline(always)]
     fn pass(&self, mine: bool) {
         let (turn, passed) = self;
         let mut turn = turn.lock();
@@ -121,16 +124,19 @@ impl Oneshot for Once {
         oneshot::channel()
     }
 
+    #[inline(always)]
     fn send(sender: oneshot::Sender<u64>, message: u64) {
         sender.send(message).expect("the receiver is there");
     }
 
+    #[inline(always)]
     fn receive(receiver: oneshot::Receiver<u64>) -> u64 {
         receiver.recv().expect("the sender replies")
     }
 }
 
 impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
+    #[inline(always)]
     fn receive_either(one: &Receiver<u64>, other: &Receiver<u64>) -> u64 {
         fibra::select! {
             recv(one) -> message => message.expect("the sender is there"),

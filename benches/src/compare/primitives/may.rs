@@ -89,6 +89,7 @@ impl Event for Parked {
         Parked { set: AtomicBool::new(false), waiter: OnceLock::new() }
     }
 
+    #[inline(always)]
     fn set(&self) {
         self.set.store(true, SeqCst);
         // Who waits has left its name or sees the flag: it fences between the two, in the other order.
@@ -98,6 +99,7 @@ impl Event for Parked {
         }
     }
 
+    #[inline(always)]
     fn wait(&self) {
         if self.waiter.get().is_none() {
             self.waiter.get_or_init(coroutine::current);
@@ -114,6 +116,7 @@ impl Turns for (Mutex<bool>, Condvar) {
         Default::default()
     }
 
+    #[inline(always)]
     fn pass(&self, mine: bool) {
         let (turn, passed) = self;
         let mut turn = turn.lock().expect("nobody panics with it");
@@ -139,10 +142,12 @@ impl<M: Send + 'static> Channel<M> for Mpsc {
         mpsc::channel()
     }
 
+    #[inline(always)]
     fn send(sender: &mpsc::Sender<M>, message: M) {
         assert!(sender.send(message).is_ok(), "the receiver is there");
     }
 
+    #[inline(always)]
     fn receive(receiver: &mpsc::Receiver<M>) -> M {
         receiver.recv().expect("the sender is there")
     }
@@ -156,10 +161,12 @@ impl Oneshot for Spsc {
         spsc::channel()
     }
 
+    #[inline(always)]
     fn send(sender: spsc::Sender<u64>, message: u64) {
         sender.send(message).expect("the receiver is there");
     }
 
+    #[inline(always)]
     fn receive(receiver: spsc::Receiver<u64>) -> u64 {
         receiver.recv().expect("the sender replies")
     }

@@ -1,4 +1,6 @@
 //! Two tasks that pass something to and fro, or from one to the other.
+//!
+//! What the libraries put in for the traits is inlined, so that their calls stand where a user writes them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -54,6 +54,7 @@ impl Turns for (Mutex<bool>, Condvar) {
         Default::default()
     }
 
+    #[inline(always)]
     fn pass(&self, mine: bool) {
         let (turn, passed) = self;
         let mut turn = turn.lock();

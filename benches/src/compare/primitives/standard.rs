@@ -66,6 +66,7 @@ impl Turns for (Mutex<bool>, Condvar) {
         Default::default()
     }
 
+    #[inline(always)]
     fn pass(&self, mine: bool) {
         let (turn, passed) = self;
         let mut turn = lock(turn);
@@ -89,10 +90,12 @@ impl<M: Send + 'static, const SLOTS: usize> Channel<M> for Bounded<SLOTS> {
         mpsc::sync_channel(SLOTS)
     }
 
+    #[inline(always)]
     fn send(sender: &SyncSender<M>, message: M) {
         sender.send(message).expect("the receiver is there");
     }
 
+    #[inline(always)]
     fn receive(receiver: &Receiver<M>) -> M {
         receiver.recv().expect("the sender is there")
     }
@@ -106,10 +109,12 @@ impl<M: Send + 'static> Channel<M> for Unbounded {
         mpsc::channel()
     }
 
+    #[inline(always)]
     fn send(sender: &Sender<M>, message: M) {
         sender.send(message).expect("the receiver is there");
     }
 
+    #[inline(always)]
     fn receive(receiver: &Receiver<M>) -> M {
         receiver.recv().expect("the sender is there")
     }
@@ -123,10 +128,12 @@ impl Oneshot for Bounded<1> {
         mpsc::sync_channel(1)
     }
 
+    #[inline(always)]
     fn send(sender: SyncSender<u64>, message: u64) {
         sender.send(message).expect("the receiver is there");
     }
 
+    #[inline(always)]
     fn receive(receiver: Receiver<u64>) -> u64 {
         receiver.recv().expect("the sender replies")
     }
