@@ -101,7 +101,7 @@ pub(crate) struct Worker {
     pub(crate) shelf: RefCell<Shelf>,
     /// Inside a panic hook waits block the thread.
     pub(crate) in_hook: Cell<bool>,
-    budget: Cell<i32>,
+    budget: Cell<u32>,
     picks: Cell<u32>,
     /// The pick at which to look at everything.
     next_turn: Cell<u32>,
@@ -198,7 +198,7 @@ impl Worker {
     /// True when the running task's budget is used up.
     #[inline]
     pub(crate) fn is_overdrawn(&self) -> bool {
-        self.budget.get() <= 0
+        self.budget.get() == 0
     }
 
     /// Lets the next pick look at everything: the task that runs has held the worker for long.

@@ -155,12 +155,18 @@ impl<T> Shared<T> {
     /// Waits for a message.
     #[inline(always)]
     pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        match self.recv_asleep(deadline) {
+            Ok(message) => Ok(message),
+            Err(why) => self.recv_in_vain(why, deadline),
+        }
+    }
+
+    /// Sleeps once. The message, or why the sleep ended without one.
+    #[inline(always)]
+    fn recv_asleep(&self, deadline: Option<Instant>) -> Result<T, Waking> {
         let until = UntilReceived::new(self);
         let why = wait::sleep(&until, deadline);
-        match until.received() {
-            Some(message) => Ok(message),
-            None => self.recv_in_vain(why, deadline),
-        }
+        until.received().ok_or(why)
     }
 
     /// Waits on, after a wait that has brought no message.
@@ -181,10 +187,9 @@ impl<T> Shared<T> {
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
                 Err(TryRecvError::Empty) => {}
             }
-            let until = UntilReceived::new(self);
-            why = wait::sleep(&until, deadline);
-            if let Some(message) = until.received() {
-                return Ok(message);
+            match self.recv_asleep(deadline) {
+                Ok(message) => return Ok(message),
+                Err(again) => why = again,
             }
         }
     }
