@@ -7,6 +7,7 @@ use super::channels::channel_kinds;
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Channel, Choice, Event, Oneshot, Turns};
+use super::parking_lot::guards;
 use super::question::{ACQUIRERS, PERMITS, Question, READERS, SLOTS};
 use crate::compare::worlds::Blocking;
 
@@ -44,29 +45,7 @@ impl Library for Fibra {
     }
 }
 
-impl Lock for Mutex<u64> {
-    fn new() -> Self {
-        Mutex::new(0)
-    }
-
-    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut self.lock())
-    }
-}
-
-impl ReadLock for RwLock<u64> {
-    fn new() -> Self {
-        RwLock::new(0)
-    }
-
-    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
-        f(&RwLock::read(self))
-    }
-
-    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut RwLock::write(self))
-    }
-}
+guards!();
 
 impl Permits for Semaphore {
     fn new(permits: usize) -> Self {
@@ -92,23 +71,6 @@ impl Event for AutoResetEvent {
     #[inline(always)]
     fn wait(&self) {
         AutoResetEvent::wait(self);
-    }
-}
-
-impl Turns for (Mutex<bool>, Condvar) {
-    fn new() -> Self {
-        (Mutex::new(false), Condvar::new())
-    }
-
-    #[inline(always)]
-    fn pass(&self, mine: bool) {
-        let (turn, passed) = self;
-        let mut turn = turn.lock();
-        while *turn != mine {
-            passed.wait(&mut turn);
-        }
-        *turn = !mine;
-        passed.notify_one();
     }
 }
 

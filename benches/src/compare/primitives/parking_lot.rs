@@ -25,43 +25,52 @@ impl Library for ParkingLot {
     }
 }
 
-impl Lock for Mutex<u64> {
-    fn new() -> Self {
-        Mutex::new(0)
-    }
+/// What is asked of whoever has `Mutex`, `RwLock` and `Condvar` in scope, whose guards are parking_lot's or like them.
+macro_rules! guards {
+    () => {
+        impl Lock for Mutex<u64> {
+            fn new() -> Self {
+                Mutex::new(0)
+            }
 
-    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut self.lock())
-    }
-}
-
-impl ReadLock for RwLock<u64> {
-    fn new() -> Self {
-        RwLock::new(0)
-    }
-
-    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
-        f(&RwLock::read(self))
-    }
-
-    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut RwLock::write(self))
-    }
-}
-
-impl Turns for (Mutex<bool>, Condvar) {
-    fn new() -> Self {
-        Default::default()
-    }
-
-    #[inline(always)]
-    fn pass(&self, mine: bool) {
-        let (turn, passed) = self;
-        let mut turn = turn.lock();
-        while *turn != mine {
-            passed.wait(&mut turn);
+            fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+                f(&mut self.lock())
+            }
         }
-        *turn = !mine;
-        passed.notify_one();
-    }
+
+        impl ReadLock for RwLock<u64> {
+            fn new() -> Self {
+                RwLock::new(0)
+            }
+
+            fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
+                f(&RwLock::read(self))
+            }
+
+            fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+                f(&mut RwLock::write(self))
+            }
+        }
+
+        impl Turns for (Mutex<bool>, Condvar) {
+            fn new() -> Self {
+                (Mutex::new(false), Condvar::new())
+            }
+
+            #[inline(always)]
+            fn pass(&self, mine: bool) {
+                let (turn, passed) = self;
+                let mut turn = turn.lock();
+                while *turn != mine {
+                    passed.wait(&mut turn);
+                }
+                *turn = !mine;
+                passed.notify_one();
+            }
+        }
+    };
 }
+
+pub(super) use guards;
+
+guards!();
