@@ -1,27 +1,15 @@
-//! Who waits or unlocks, and whether it may spin: what a primitive has to know of its caller.
+//! Who waits or unlocks: what a primitive has to know of its caller.
 
 use std::cell::Cell;
-use std::hint::spin_loop;
 use std::num::NonZeroU64;
-use std::sync::OnceLock;
 use std::thread;
 
 use crate::current;
 use crate::task::Task;
 
-/// Rounds of [`spin_until`], each twice as long as the one before up to `1 << LONGEST_ROUND` pauses: some 130 in all.
-const ROUNDS: u32 = 18;
-const LONGEST_ROUND: u32 = 3;
-
-/// How many spins in a row may be in vain before no more are made, and how many waits do without until the next attempt.
-const LUCKY: i32 = 8;
-const UNLUCKY: i32 = 256;
-
 thread_local! {
     /// The number of this thread as an owner, once it was asked for.
     static NUMBER: Cell<Option<NonZeroU64>> = const { Cell::new(None) };
-    /// Above 0: how many more spins may be in vain. Else, negated: how many waits have done without one since.
-    static LUCK: Cell<i32> = const { Cell::new(LUCKY) };
 }
 
 /// The number of the task or the thread that runs here. No other task and no other thread ever has it, also after this one
@@ -97,43 +85,4 @@ pub struct Home(usize);
 /// The worker that the caller runs on, if it is a task.
 pub fn home() -> Option<Home> {
     current::with_worker(|worker| Home(worker.place()))
-}
-
-/// True where a short wait may spin: another worker or thread can end it, and nothing else is ready to run here.
-fn may_spin() -> bool {
-    current::with_worker(|worker| worker.may_spin()).unwrap_or_else(has_processors)
-}
-
-/// True if there is more than one processor.
-fn has_processors() -> bool {
-    static MANY: OnceLock<bool> = OnceLock::new();
-    *MANY.get_or_init(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1))
-}
-
-/// Spins until `done`, for a microsecond or two, where that may help and of late has helped. True if it was done.
-pub fn spin_until(mut done: impl FnMut() -> bool) -> bool {
-    if !may_spin() || !is_lucky() {
-        return false;
-    }
-    let spun = (0..ROUNDS).any(|round| {
-        for _ in 0..1_u32 << round.min(LONGEST_ROUND) {
-            spin_loop();
-        }
-        done()
-    });
-    note_luck(spun);
-    spun
-}
-
-/// True if the last spins on this thread were not all in vain; and once in a while, to find out.
-#[inline(never)]
-fn is_lucky() -> bool {
-    let luck = LUCK.get();
-    LUCK.set(if luck > 0 { luck } else { luck - 1 });
-    luck > 0 || luck <= -UNLUCKY
-}
-
-#[inline(never)]
-fn note_luck(spun: bool) {
-    LUCK.set(if spun { LUCKY } else { (LUCK.get() - 1).clamp(0, LUCKY) });
 }

@@ -7,16 +7,18 @@ pub mod list;
 mod lock;
 mod polled;
 mod sleep;
+mod spin;
 mod thread;
 mod waiter;
 pub(crate) mod word;
 
-pub use caller::{Home, charged_owner, describe_caller, home, others_are_asleep, owner, spin_until};
+pub use caller::{Home, charged_owner, describe_caller, home, others_are_asleep, owner};
 pub use claim::Claim;
 pub use crowd::{wake_all, wake_each};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
 pub use sleep::{sleep, sleep_or_cancel, sleep_shielded};
+pub use spin::{back_off_until, spin_until};
 pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle};
 

@@ -29,10 +29,11 @@ impl RawMutex {
     #[cold]
     #[track_caller]
     fn lock_slow(&self, me: u64) {
-        if self.line.owner() == me {
-            locked_twice();
+        match self.line.take(me, Comer::New) {
+            Attempt::Taken => (),
+            Attempt::Owned(owner) if owner == me => locked_twice(),
+            Attempt::Owned(_) => _ = self.acquire(me, None),
         }
-        let _ = self.acquire(me, None);
     }
 
     /// Takes the lock for the caller, whose number is `me`, until `deadline`. True if taken.
@@ -46,7 +47,7 @@ impl RawMutex {
         let seat = node.data();
         loop {
             let take = || self.line.take(seat.number(), comer) == Attempt::Taken;
-            if take() || wait::spin_until(take) {
+            if take() || wait::back_off_until(take) {
                 return true;
             }
             seat.home.set(wait::home());
