@@ -3,19 +3,17 @@
 //! | queue | pushed by | taken by |
 //! | --- | --- | --- |
 //! | [`Local`] | its worker | its worker |
-//! | [`Inbox`] | anybody | its worker, all at once |
+//! | `Inbox`, see `worker/inbox.rs` | anybody | its worker, all at once |
 //! | [`Stealable`] | its worker | its worker, thieves |
 //! | [`Shared`] | anybody | anybody |
 //!
 //! The first two are threaded through `Header::next`: a task is in one queue at a time, so they never allocate.
 
 use std::cell::Cell;
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
-use crate::task::{Header, TaskRef};
+use crate::task::TaskRef;
 
 /// Tasks at home on this worker that are ready, first in, first out; without atomics.
 pub(crate) struct Local {
@@ -43,10 +41,10 @@ impl Local {
 
     #[inline]
     pub(crate) fn push(&self, task: TaskRef) {
-        set_next(task, ptr::null_mut());
+        task.set_next(None);
         self.len.set(self.len.get() + 1);
         match (self.head.get(), self.tail.replace(Some(task))) {
-            (Some(_), Some(last)) => set_next(last, task.as_ptr()),
+            (Some(_), Some(last)) => last.set_next(Some(task)),
             _ => self.head.set(Some(task)),
         }
     }
@@ -54,7 +52,7 @@ impl Local {
     #[inline]
     pub(crate) fn pop(&self) -> Option<TaskRef> {
         let task = self.head.get()?;
-        self.head.set(next(task));
+        self.head.set(task.next());
         self.len.set(self.len.get() - 1);
         Some(task)
     }
@@ -62,68 +60,6 @@ impl Local {
     pub(crate) fn is_empty(&self) -> bool {
         self.head.get().is_none()
     }
-}
-
-/// Tasks at home on a worker that others woke or spawned. A stack of Treiber's: pushes are one compare-exchange, and since the
-/// owner takes all at once there is no ABA.
-pub(crate) struct Inbox(AtomicPtr<Header>);
-
-impl Inbox {
-    pub(crate) fn new() -> Self {
-        Inbox(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    /// Pushes a task that the caller was told to queue.
-    pub(crate) fn push(&self, task: TaskRef) {
-        let mut head = self.0.load(Ordering::Relaxed);
-        loop {
-            set_next(task, head);
-            // SeqCst: the store of the pair with the worker's look before it parks (see `block.rs`); as a Release it
-            // publishes the link to the Acquire in `take`.
-            match self.0.compare_exchange_weak(head, task.as_ptr(), Ordering::SeqCst, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        // SeqCst: the load of that pair. On most machines it costs what a Relaxed one does.
-        self.0.load(Ordering::SeqCst).is_null()
-    }
-
-    /// Takes everything, in the order of the pushes, and hands each task to `each`.
-    pub(crate) fn take(&self, mut each: impl FnMut(TaskRef)) {
-        // Acquire: pairs with the Release in `push`.
-        let mut rest = as_task(self.0.swap(ptr::null_mut(), Ordering::Acquire));
-        let mut ordered = None;
-        while let Some(task) = rest {
-            rest = next(task);
-            set_next(task, ordered.map_or(ptr::null_mut(), TaskRef::as_ptr));
-            ordered = Some(task);
-        }
-        while let Some(task) = ordered {
-            ordered = next(task);
-            each(task);
-        }
-    }
-}
-
-fn as_task(header: *mut Header) -> Option<TaskRef> {
-    ptr::NonNull::new(header).map(TaskRef::new)
-}
-
-#[inline]
-fn next(task: TaskRef) -> Option<TaskRef> {
-    // Relaxed: the queue's own synchronization orders it; a task is in one queue at a time.
-    as_task(task.header().next.load(Ordering::Relaxed))
-}
-
-#[inline]
-fn set_next(task: TaskRef, next: *mut Header) {
-    // Relaxed: as above.
-    task.header().next.store(next, Ordering::Relaxed);
 }
 
 /// Un-started and migratable tasks of one worker.

@@ -15,18 +15,26 @@
 mod biased;
 #[path = "../src/idle/mod.rs"]
 mod idle;
+#[path = "../src/worker/inbox.rs"]
+mod inbox;
 #[path = "../src/task/join_state.rs"]
 mod join_state;
+#[path = "../src/worker/offer_state.rs"]
+mod offer_state;
 #[path = "../src/worker/park_state.rs"]
 mod park_state;
 #[path = "../src/task/parking.rs"]
 mod parking;
 #[path = "loom/primitive.rs"]
 mod primitive;
+#[path = "../src/ring.rs"]
+mod ring;
 #[path = "../src/task/signal.rs"]
 mod signal;
 #[path = "../src/task/stop.rs"]
 mod stop;
+#[path = "loom/task.rs"]
+mod task;
 #[path = "loom/wait.rs"]
 mod wait;
 
@@ -38,10 +46,14 @@ mod census_models;
 mod claim_models;
 #[path = "loom/idle_models.rs"]
 mod idle_models;
+#[path = "loom/inbox_models.rs"]
+mod inbox_models;
 #[path = "loom/join_models.rs"]
 mod join_models;
 #[path = "loom/lock_models.rs"]
 mod lock_models;
+#[path = "loom/offer_models.rs"]
+mod offer_models;
 #[path = "loom/park_models.rs"]
 mod park_models;
 #[path = "loom/signal_models.rs"]

@@ -72,7 +72,7 @@ unsafe impl Sync for Heritage {}
 #[repr(C)]
 pub(crate) struct Header {
     pub(crate) waiter: Waiter,
-    pub(crate) next: AtomicPtr<Header>,
+    next: AtomicPtr<Header>,
     home: AtomicPtr<Block>,
     /// Of the stack that the task runs on.
     suspender: Cell<*const Suspender>,
@@ -342,8 +342,28 @@ impl TaskRef {
         TaskRef(header)
     }
 
+    /// The task at that address, which [`as_ptr`](TaskRef::as_ptr) gave; `None` for null.
+    #[inline]
+    pub(crate) fn from_ptr(header: *mut Header) -> Option<Self> {
+        NonNull::new(header).map(TaskRef)
+    }
+
     pub(crate) fn as_ptr(self) -> *mut Header {
         self.0.as_ptr()
+    }
+
+    /// The one behind it in the queue that the task is in.
+    #[inline]
+    pub(crate) fn next(self) -> Option<TaskRef> {
+        // Relaxed: the queue's own synchronization orders it; a task is in one queue at a time.
+        Self::from_ptr(self.header().next.load(Ordering::Relaxed))
+    }
+
+    /// Links another one behind it. By who queues the task, and by the queue.
+    #[inline]
+    pub(crate) fn set_next(self, next: Option<TaskRef>) {
+        // Relaxed: as above.
+        self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Relaxed);
     }
 
     pub(crate) fn waiter(self) -> NonNull<Waiter> {

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::inbox::Inbox;
 use super::offers::Offers;
 use super::park_state::{Found, ParkState};
 use super::registry::Registry;
@@ -19,7 +20,7 @@ use crate::watch::Run;
 pub(crate) struct Block {
     pub(crate) index: usize,
     /// Started tasks of this worker that others woke, and tasks that were spawned for it.
-    pub(crate) inbox: queue::Inbox,
+    pub(crate) inbox: Inbox,
     /// Un-started tasks that others placed here; thieves may take them as well.
     pub(crate) placed: queue::Shared,
     /// The stealable queue's other end.
@@ -44,7 +45,7 @@ impl Block {
     pub(crate) fn new(index: usize, thief: queue::Thief) -> Self {
         Block {
             index,
-            inbox: queue::Inbox::new(),
+            inbox: Inbox::new(),
             placed: queue::Shared::new(),
             thief,
             offers: Offers::new(),

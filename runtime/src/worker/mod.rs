@@ -6,9 +6,11 @@
 //! | `start.rs` | the first run of a task: where, on which stack |
 //! | `rest.rs` | a worker without work: search, poll, park |
 //! | `offers.rs` | closures that a task will run itself, unless a worker idles |
+//! | `offer_state.rs` | who has the right to one; modelled |
 //! | `polling.rs` | whether to poll before parking |
 //! | `looks.rs` | what a thief saw of the others' queues |
 //! | `block.rs` | what others may reach of a worker |
+//! | `inbox.rs` | what others have woken or spawned for it; pure, modelled |
 //! | `park_state.rs` | whether it has to be woken; pure, modelled |
 //! | `registry.rs` | who is at home |
 //! | `biased.rs` | the lock around it, which costs the worker itself next to nothing; modelled |
@@ -17,7 +19,9 @@
 mod biased;
 pub(crate) mod block;
 pub(crate) mod budget;
+mod inbox;
 mod looks;
+mod offer_state;
 pub(crate) mod offers;
 mod park_state;
 mod polling;

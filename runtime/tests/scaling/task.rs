@@ -1,8 +1,6 @@
 //! A task of the simulation, with as much of a header as `queue.rs` asks for.
 
 use std::cell::{Cell, RefCell};
-use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicPtr;
 
 /// What a task does when it runs.
 #[derive(Clone)]
@@ -16,7 +14,7 @@ pub(crate) enum Job {
 }
 
 pub(crate) struct Header {
-    pub(crate) next: AtomicPtr<Header>,
+    next: Cell<Option<TaskRef>>,
     pub(crate) id: usize,
     /// Somebody keeps its handle.
     pub(crate) held: bool,
@@ -30,17 +28,12 @@ pub(crate) struct Header {
 
 /// A task. Never freed: those of a whole run are a megabyte.
 #[derive(Clone, Copy)]
-pub(crate) struct TaskRef(NonNull<Header>);
+pub(crate) struct TaskRef(&'static Header);
 
 impl TaskRef {
-    /// As the real one's: the pointer is one that `as_ptr` gave.
-    pub(crate) fn new(header: NonNull<Header>) -> TaskRef {
-        TaskRef(header)
-    }
-
     pub(crate) fn make(id: usize, held: bool, job: Job) -> TaskRef {
-        TaskRef(NonNull::from(Box::leak(Box::new(Header {
-            next: AtomicPtr::new(ptr::null_mut()),
+        TaskRef(Box::leak(Box::new(Header {
+            next: Cell::new(None),
             id,
             held,
             job: RefCell::new(job),
@@ -48,15 +41,18 @@ impl TaskRef {
             placed: Cell::new(false),
             started: Cell::new(false),
             ended: Cell::new(false),
-        }))))
+        })))
     }
 
-    pub(crate) fn as_ptr(self) -> *mut Header {
-        self.0.as_ptr()
+    pub(crate) fn header(self) -> &'static Header {
+        self.0
     }
 
-    pub(crate) fn header<'a>(self) -> &'a Header {
-        // SAFETY: `make` has leaked it, and nobody has a unique reference.
-        unsafe { self.0.as_ref() }
+    pub(crate) fn next(self) -> Option<TaskRef> {
+        self.0.next.get()
+    }
+
+    pub(crate) fn set_next(self, next: Option<TaskRef>) {
+        self.0.next.set(next);
     }
 }
