@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::runtime::Shared;
 use crate::task::TaskRef;
@@ -14,8 +14,8 @@ use crate::worker::Worker;
 
 thread_local! {
     static WORKER: Cell<Option<NonNull<Worker>>> = const { Cell::new(None) };
-    /// Set on threads of a blocking pool, which belong to a runtime but run no tasks.
-    static POOL: Cell<Option<NonNull<Shared>>> = const { Cell::new(None) };
+    /// Set on threads of a blocking pool, which belong to a runtime but run no tasks. They do not always hold it.
+    static POOL: Cell<Option<NonNull<Weak<Shared>>>> = const { Cell::new(None) };
     /// The task whose closure such a thread runs, for reports.
     static POOL_TASK: Cell<Option<TaskRef>> = const { Cell::new(None) };
     /// The values of task-locals on a thread that runs no task.
@@ -108,11 +108,8 @@ impl Drop for EndOfLocals {
 #[inline(never)]
 pub(crate) fn runtime() -> Option<Arc<Shared>> {
     with_worker(|worker| Arc::clone(worker.shared())).or_else(|| {
-        // SAFETY: set by `enter_pool` for as long as the thread of the pool holds its runtime.
-        POOL.get().map(|shared| unsafe {
-            Arc::increment_strong_count(shared.as_ptr());
-            Arc::from_raw(shared.as_ptr())
-        })
+        // SAFETY: set by `enter_pool` on this very thread, for as long as it is borrowed.
+        POOL.get().and_then(|shared| unsafe { shared.as_ref() }.upgrade())
     })
 }
 
@@ -123,9 +120,8 @@ pub(crate) fn enter(worker: &Worker) -> Entered<'_> {
 }
 
 /// Makes this thread one of a blocking pool.
-pub(crate) fn enter_pool(shared: &Arc<Shared>) -> InPool<'_> {
-    // SAFETY: `Arc::as_ptr` is never null.
-    POOL.set(Some(unsafe { NonNull::new_unchecked(Arc::as_ptr(shared).cast_mut()) }));
+pub(crate) fn enter_pool(shared: &Weak<Shared>) -> InPool<'_> {
+    POOL.set(Some(NonNull::from(shared)));
     InPool(shared)
 }
 
@@ -149,7 +145,7 @@ pub(crate) fn set_pool_task(task: Option<TaskRef>) {
 }
 
 /// Until dropped this thread belongs to a pool.
-pub(crate) struct InPool<'a>(#[expect(dead_code, reason = "keeps the runtime borrowed")] &'a Arc<Shared>);
+pub(crate) struct InPool<'a>(#[expect(dead_code, reason = "keeps the runtime borrowed")] &'a Weak<Shared>);
 
 impl Drop for InPool<'_> {
     fn drop(&mut self) {

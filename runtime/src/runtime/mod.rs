@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) stacks: Arc<Stacks>,
     /// Stacks beyond all limits, for the destructors of tasks that found none.
     pub(crate) reserve: Arc<Stacks>,
-    pub(crate) blocking: blocking::Pool,
+    pub(crate) blocking: Arc<blocking::Pool>,
     /// Tasks that were spawned and ended off the workers.
     outside: Outside,
     /// Live tasks; counted only where there is a limit.
@@ -256,7 +256,7 @@ impl Runtime {
             // A worker ends its process rather than panic.
             _ = thread.join();
         }
-        self.shared.blocking.wait_until_left();
+        self.shared.blocking.wait_until_let_go();
     }
 
     fn is_entered(&self) -> bool {

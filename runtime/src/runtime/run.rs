@@ -69,7 +69,7 @@ where
         shared.end_if_quiescent();
     }
     threads.into_iter().for_each(|thread| _ = thread.join());
-    shared.blocking.wait_until_left();
+    shared.blocking.wait_until_let_go();
     grown?;
     match main.expect("spawned before the worker ran").join() {
         Ok(value) => Ok(value),

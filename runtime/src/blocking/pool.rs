@@ -1,0 +1,207 @@
+//! What waits for a thread of the pool, and how many threads there are.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::thread;
+use crate::runtime::Shared;
+use crate::task::{JoinError, Task, TaskRef, discard_here};
+
+/// How the pool is to be.
+pub(crate) struct Config {
+    pub(crate) max_threads: usize,
+    pub(crate) keep_alive: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { max_threads: 512, keep_alive: Duration::from_secs(10) }
+    }
+}
+
+/// The pool of one runtime. Held by that, and by each of its threads.
+pub(crate) struct Pool {
+    config: Config,
+    thread_name: String,
+    state: Mutex<State>,
+    work: Condvar,
+    let_go: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    jobs: VecDeque<Job>,
+    pub(super) threads: usize,
+    idle: usize,
+    /// Idle threads that were told of a job and have not yet taken it.
+    told: usize,
+    /// Threads that are in a call. None begins one once the runtime is to end.
+    pub(super) calling: usize,
+    /// Threads that hold the runtime: all that are in no call, and those that are about to leave.
+    pub(super) holding: usize,
+    pub(super) running: Vec<Task>,
+    pub(super) ended: bool,
+}
+
+pub(super) enum Job {
+    Task(TaskRef),
+    Borrowed(Borrowed),
+}
+
+// SAFETY: a task that may run on the pool is `Send` by the bounds of `spawn_blocking`, and so is what `unblock` borrows.
+unsafe impl Send for Job {}
+
+/// A closure on the stack of a task that sleeps for it.
+pub(super) struct Borrowed {
+    frame: NonNull<()>,
+    run: unsafe fn(NonNull<()>),
+}
+
+impl Borrowed {
+    /// # Safety
+    /// The function may be called with the frame, once, on any thread.
+    pub(super) unsafe fn new(frame: NonNull<()>, run: unsafe fn(NonNull<()>)) -> Self {
+        Borrowed { frame, run }
+    }
+
+    /// Runs the closure and wakes its task.
+    pub(super) fn run(self) {
+        // SAFETY: by the contract of `new`, and this was the only one.
+        unsafe { (self.run)(self.frame) }
+    }
+}
+
+impl Pool {
+    pub(crate) fn new(config: Config, thread_name: String) -> Arc<Self> {
+        let (state, work, let_go) = (Mutex::default(), Condvar::new(), Condvar::new());
+        Arc::new(Pool { config, thread_name, state, work, let_go })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // No code of users runs under the lock.
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The tasks whose closures run on the pool now.
+    pub(crate) fn running(&self) -> Vec<Task> {
+        self.lock().running.clone()
+    }
+
+    /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread. If every
+    /// thread is in a call, which may never end, what waits gets others, as many as it could have had without the calls.
+    pub(crate) fn begin_ending(self: &Arc<Self>, shared: &Arc<Shared>) {
+        let mut state = self.lock();
+        for job in &state.jobs {
+            if let Job::Task(task) = job {
+                task.header().set_cancelled();
+            }
+        }
+        if state.threads == state.calling {
+            let wanted = state.jobs.len().min(self.config.max_threads);
+            _ = (0..wanted).try_for_each(|_| self.start_thread(&mut state, shared));
+        }
+    }
+
+    /// The runtime has ended: threads leave as soon as they have nothing to do.
+    pub(crate) fn end(&self) {
+        self.lock().ended = true;
+        self.work.notify_all();
+    }
+
+    /// Waits until no thread holds the runtime any more: all have left the pool that are not in a call.
+    pub(crate) fn wait_until_let_go(&self) {
+        let mut state = self.lock();
+        while state.holding > 0 {
+            state = self.let_go.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    /// By a thread that has let go of the runtime.
+    pub(super) fn let_go(&self) {
+        self.lock().holding -= 1;
+        self.let_go.notify_all();
+    }
+
+    /// Queues `job` for a thread, starting one if none is free.
+    ///
+    /// # Errors
+    /// When there is no thread at all and none can be started; the job is not queued then.
+    pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), (io::Error, Job)> {
+        let mut state = self.lock();
+        if state.idle > state.told {
+            state.told += 1;
+            state.jobs.push_back(job);
+            self.work.notify_one();
+            return Ok(());
+        }
+        // At the end of the runtime nobody may have to wait for a call.
+        let threads = state.threads - if shared.is_ending() { state.calling } else { 0 };
+        if threads < self.config.max_threads
+            && let Err(error) = self.start_thread(&mut state, shared)
+            && threads == 0
+        {
+            return Err((error, job));
+        }
+        // Where none could be started, those there are will come to it.
+        state.jobs.push_back(job);
+        Ok(())
+    }
+
+    /// Takes the job of that frame back. False if a thread has it.
+    pub(super) fn withdraw(&self, frame: NonNull<()>) -> bool {
+        let mut state = self.lock();
+        let is_it = |job: &Job| matches!(job, Job::Borrowed(borrowed) if borrowed.frame == frame);
+        match state.jobs.iter().position(is_it) {
+            Some(place) => state.jobs.remove(place).is_some(),
+            None => false,
+        }
+    }
+
+    fn start_thread(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> io::Result<()> {
+        thread::start(self, shared, &self.thread_name)?;
+        state.threads += 1;
+        state.holding += 1;
+        Ok(())
+    }
+
+    /// Waits for a job, by a thread of the pool; `None` when it is to leave.
+    pub(super) fn next_job(&self) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                return Some(job);
+            }
+            if state.ended {
+                break;
+            }
+            state.idle += 1;
+            let (back, timed_out) = self.wait(state);
+            state = back;
+            state.idle -= 1;
+            if timed_out && state.told == 0 && state.jobs.is_empty() {
+                break;
+            }
+            state.told = state.told.saturating_sub(1);
+        }
+        state.threads -= 1;
+        None
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
+        let waited = self.work.wait_timeout(state, self.config.keep_alive);
+        let (state, timeout) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+        (state, timeout.timed_out())
+    }
+}
+
+/// Ends a task that was taken from the queue and is not to run.
+pub(super) fn end_unrun(shared: &Shared, task: TaskRef) {
+    let handle = Task::counted(task);
+    // SAFETY: taken from the queue by this thread alone, and never run; the runtime's count came with it.
+    unsafe { discard_here(task, JoinError::cancelled(&handle)) };
+    drop(handle);
+    shared.outside_ended();
+}

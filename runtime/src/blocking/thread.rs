@@ -1,0 +1,113 @@
+//! The life of one thread of the pool.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread;
+
+use super::pool::{Job, Pool, end_unrun};
+use crate::current;
+use crate::runtime::Shared;
+use crate::task::raw::drop_quietly;
+use crate::task::{Nature, Task, TaskRef};
+
+/// Starts one, which the caller counts.
+///
+/// # Errors
+/// When the system has no thread.
+pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str) -> io::Result<()> {
+    let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(move || work(&pool, shared)).map(drop)
+}
+
+fn work(pool: &Arc<Pool>, shared: Arc<Shared>) {
+    let runtime = Arc::downgrade(&shared);
+    let _in_pool = current::enter_pool(&runtime);
+    let mut held = Some(shared);
+    while let Some(shared) = held {
+        let Some(job) = pool.next_job() else { return let_go(pool, shared) };
+        held = match job {
+            Job::Task(task) if task.header().nature == Nature::Call => call(pool, shared, &runtime, task),
+            Job::Task(task) => {
+                run(pool, &shared, task);
+                Some(shared)
+            }
+            Job::Borrowed(borrowed) => {
+                borrowed.run();
+                Some(shared)
+            }
+        };
+    }
+}
+
+/// Lets go of the runtime. Where nobody else holds it, that drops code of users.
+fn let_go(pool: &Pool, shared: Arc<Shared>) {
+    drop_quietly(shared);
+    pool.let_go();
+}
+
+/// Runs a task, or ends it un-run.
+fn run(pool: &Pool, shared: &Shared, task: TaskRef) {
+    let handle = Task::counted(task);
+    let begins = {
+        let mut state = pool.lock();
+        let begins = is_wanted(shared, task);
+        state.running.extend(begins.then(|| handle.clone()));
+        begins
+    };
+    if !begins {
+        drop(handle);
+        return end_unrun(shared, task);
+    }
+    enter(task);
+    pool.lock().running.retain(|running| *running != handle);
+    drop(handle);
+    shared.outside_ended();
+}
+
+/// Runs a call, which counts as ended from its beginning on, and without the runtime, which may end meanwhile; or ends it
+/// un-run. `None` if it has ended.
+fn call(pool: &Pool, shared: Arc<Shared>, runtime: &Weak<Shared>, task: TaskRef) -> Option<Arc<Shared>> {
+    let begins = {
+        let mut state = pool.lock();
+        let begins = is_wanted(&shared, task);
+        state.calling += usize::from(begins);
+        begins
+    };
+    if !begins {
+        end_unrun(&shared, task);
+        return Some(shared);
+    }
+    shared.outside_ended();
+    let_go(pool, shared);
+    enter(task);
+    come_back(pool, runtime)
+}
+
+/// True if a task that was queued is to run. Asked under the lock: `begin_ending` takes it once the end has begun, and
+/// counts the calls.
+fn is_wanted(shared: &Shared, task: TaskRef) -> bool {
+    !task.header().is_cancelled() && !shared.is_ending()
+}
+
+fn enter(task: TaskRef) {
+    current::set_pool_task(Some(task));
+    // SAFETY: taken from the queue by this thread alone, and never run; the runtime's count came with it.
+    unsafe {
+        (task.header().vtable.run)(task);
+        task.release();
+    }
+    current::set_pool_task(None);
+}
+
+/// Holds the runtime again, after a call. `None` if it has ended: the thread leaves.
+fn come_back(pool: &Pool, runtime: &Weak<Shared>) -> Option<Arc<Shared>> {
+    let mut state = pool.lock();
+    state.calling -= 1;
+    let shared = if state.ended { None } else { runtime.upgrade() };
+    match shared {
+        Some(_) => state.holding += 1,
+        None => state.threads -= 1,
+    }
+    shared
+}
