@@ -4,9 +4,12 @@
 mod counted;
 #[path = "common/hang.rs"]
 mod hang;
+#[expect(dead_code, reason = "these tests use a part of it")]
+#[path = "common/ledger.rs"]
+mod ledger;
 
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +17,9 @@ use std::time::Duration;
 use counted::Counted;
 use fibra_runtime::{self as fibra, Builder, Runtime, task};
 use hang::hang_guard;
+use ledger::{Entry, Ledger};
+
+const LONG: Duration = Duration::from_secs(3600);
 
 /// These tests look at the mappings of the process, and at its threads.
 fn alone() -> MutexGuard<'static, ()> {
@@ -110,5 +116,106 @@ fn stacks_and_hooks_go_with_the_runtime_and_not_with_the_last_call() {
         while threads_called("left-blocking") > 0 {
             thread::sleep(Duration::from_micros(200));
         }
+    }
+}
+
+/// What is to become of the things that wait behind a call when the end comes and the system has no more threads.
+struct Stranded {
+    ledger: Arc<Ledger>,
+    /// Closures of whom the end cancels.
+    cancelled: AtomicUsize,
+    /// Closures of whom it cannot.
+    shielded: AtomicUsize,
+}
+
+impl Stranded {
+    /// Puts one thing of each kind behind the calls, and waits until all are there.
+    fn set(self: &Arc<Self>) {
+        let queued = Arc::new(AtomicBool::new(false));
+        let cancels = |entry: Entry| {
+            let stranded = Arc::clone(self);
+            move || {
+                let _entry = entry;
+                stranded.cancelled.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        drop(fibra::spawn_blocking(cancels(self.ledger.entry())));
+        let (caller, call) = (self.ledger.entry_of_a_task(), cancels(self.ledger.entry()));
+        drop(fibra::spawn(move || {
+            let _caller = caller;
+            _ = task::spawn_call(call).join();
+        }));
+        let (sleeper, sleeps) = (self.ledger.entry_of_a_task(), cancels(self.ledger.entry()));
+        drop(fibra::spawn(move || {
+            let _sleeper = sleeper;
+            fibra::unblock(sleeps);
+        }));
+        let (shielded, stranded) = (self.ledger.entry_of_a_task(), Arc::clone(self));
+        let queue = Arc::clone(&queued);
+        drop(fibra::spawn(move || {
+            let _farewell = Farewell(shielded, Arc::clone(&stranded));
+            queue.store(true, Ordering::SeqCst);
+            task::shield(|| fibra::unblock(|| stranded.shielded.fetch_add(1, Ordering::SeqCst)));
+            task::park();
+        }));
+        while !queued.load(Ordering::SeqCst) {
+            fibra::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn check(&self) {
+        self.ledger.check();
+        assert_eq!(self.cancelled.load(Ordering::SeqCst), 0, "what has not begun does not begin");
+        assert_eq!(self.shielded.load(Ordering::SeqCst), 2, "what must not be cancelled runs");
+    }
+}
+
+/// Uses the pool while its task unwinds.
+struct Farewell(#[expect(dead_code, reason = "dropped with it")] Entry, Arc<Stranded>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        fibra::unblock(|| self.1.shielded.fetch_add(1, Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn what_waits_behind_calls_comes_to_its_end_where_no_thread_is_to_be_had() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    for round in 0..32 {
+        let (workers, threads) = (1 + round % 2, 1 + round / 2 % 2);
+        let mut calls = Calls::new();
+        let (ledger, cancelled, shielded) = Default::default();
+        let stranded = Arc::new(Stranded { ledger, cancelled, shielded });
+        let mut scene = || {
+            (0..threads).for_each(|_| calls.begin());
+            stranded.set();
+        };
+        let builder = Runtime::builder().workers(workers).startable_blocking_threads(threads);
+        match round / 4 % 4 {
+            0 => builder.run(scene).unwrap(),
+            1 => {
+                let runtime = builder.build().unwrap();
+                runtime.run(scene);
+                assert!(runtime.shutdown_timeout(LONG).is_empty());
+            }
+            2 => {
+                let runtime = builder.build().unwrap();
+                runtime.run(scene);
+                drop(runtime);
+            }
+            _ => {
+                let runtime = builder.build().unwrap();
+                let handle = runtime.handle();
+                handle.run(|| {
+                    scene();
+                    drop(runtime);
+                });
+                stranded.ledger.wait_until_even();
+            }
+        }
+        stranded.check();
+        calls.end();
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use pool::{Config, Pool};
 
 use crate::current;
 use crate::runtime::Shared;
-use crate::task::{JoinError, Task, TaskRef, discard_here};
+use crate::task::{self, JoinError, Task, TaskRef, discard_here};
 use crate::wait::{self, Asleep, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 impl Shared {
@@ -81,10 +81,18 @@ impl<F: FnOnce() -> T, T> Frame<F, T> {
         };
         let result = catch_unwind(AssertUnwindSafe(f));
         // SAFETY: as above.
-        let wake = unsafe {
-            *frame.stage.get() = Stage::Done(result);
-            (*frame.wake.get()).take()
-        };
+        unsafe { *frame.stage.get() = Stage::Done(result) };
+        // SAFETY: as above.
+        unsafe { Self::give_back(this) };
+    }
+
+    /// Wakes the sleeper, which finds the closure un-run unless it has run.
+    ///
+    /// # Safety
+    /// As for [`run`](Frame::run): one of the two is called, once.
+    unsafe fn give_back(this: NonNull<()>) {
+        // SAFETY: as in `run`.
+        let wake = unsafe { (*this.cast::<Self>().as_ref().wake.get()).take() };
         wake.expect("queued with its wake").wake();
     }
 }
@@ -100,8 +108,8 @@ impl<F: FnOnce() -> T, T> OnPool<'_, F, T> {
     }
 
     fn job(&self) -> Job {
-        // SAFETY: the frame stays until its wake lands, which is the last that the function does.
-        Job::Borrowed(unsafe { Borrowed::new(self.place(), Frame::<F, T>::run) })
+        // SAFETY: the frame stays until its wake lands, which is the last that both functions do.
+        Job::Borrowed(unsafe { Borrowed::new(self.place(), Frame::<F, T>::run, Frame::<F, T>::give_back) })
     }
 }
 
@@ -168,7 +176,20 @@ where
     match frame.stage.into_inner() {
         Stage::Done(Ok(value)) => value,
         Stage::Done(Err(payload)) => resume_unwind(payload),
-        Stage::Waiting(f) => f(),
+        Stage::Waiting(f) => {
+            heed_end(&shared);
+            f()
+        }
         Stage::Running => unreachable!("woken by the end of the closure"),
+    }
+}
+
+/// There is no thread for a closure of this task, and it would block its worker: at the end of the runtime it is cancelled
+/// instead, as its worker would do in a moment.
+fn heed_end(shared: &Shared) {
+    let me = task::current();
+    if shared.is_ending() && !me.header().is_sheltered() {
+        me.cancel();
+        wait::cancellation_point();
     }
 }

@@ -14,11 +14,13 @@ use crate::task::{JoinError, Task, TaskRef, discard_here};
 pub(crate) struct Config {
     pub(crate) max_threads: usize,
     pub(crate) keep_alive: Duration,
+    /// How many threads can be started until the system has no more; for tests.
+    pub(crate) startable: usize,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { max_threads: 512, keep_alive: Duration::from_secs(10) }
+        Config { max_threads: 512, keep_alive: Duration::from_secs(10), startable: usize::MAX }
     }
 }
 
@@ -44,6 +46,8 @@ pub(super) struct State {
     pub(super) holding: usize,
     pub(super) running: Vec<Task>,
     pub(super) ended: bool,
+    /// How many were ever started.
+    started: usize,
 }
 
 pub(super) enum Job {
@@ -58,19 +62,30 @@ unsafe impl Send for Job {}
 pub(super) struct Borrowed {
     frame: NonNull<()>,
     run: unsafe fn(NonNull<()>),
+    give_back: unsafe fn(NonNull<()>),
 }
 
 impl Borrowed {
     /// # Safety
-    /// The function may be called with the frame, once, on any thread.
-    pub(super) unsafe fn new(frame: NonNull<()>, run: unsafe fn(NonNull<()>)) -> Self {
-        Borrowed { frame, run }
+    /// One of the functions may be called with the frame, once, on any thread.
+    pub(super) unsafe fn new(
+        frame: NonNull<()>,
+        run: unsafe fn(NonNull<()>),
+        give_back: unsafe fn(NonNull<()>),
+    ) -> Self {
+        Borrowed { frame, run, give_back }
     }
 
     /// Runs the closure and wakes its task.
     pub(super) fn run(self) {
         // SAFETY: by the contract of `new`, and this was the only one.
         unsafe { (self.run)(self.frame) }
+    }
+
+    /// Wakes its task, which runs the closure itself.
+    fn give_back(self) {
+        // SAFETY: as in `run`.
+        unsafe { (self.give_back)(self.frame) }
     }
 }
 
@@ -91,17 +106,30 @@ impl Pool {
     }
 
     /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread. If every
-    /// thread is in a call, which may never end, what waits gets others, as many as it could have had without the calls.
+    /// thread is in a call, which may never end, what waits gets others, as many as it could have had without the calls; and
+    /// if there are none to be had, its end comes here.
     pub(crate) fn begin_ending(self: &Arc<Self>, shared: &Arc<Shared>) {
-        let mut state = self.lock();
-        for job in &state.jobs {
-            if let Job::Task(task) = job {
-                task.header().set_cancelled();
+        let stranded = {
+            let mut state = self.lock();
+            for job in &state.jobs {
+                if let Job::Task(task) = job {
+                    task.header().set_cancelled();
+                }
             }
-        }
-        if state.threads == state.calling {
-            let wanted = state.jobs.len().min(self.config.max_threads);
-            _ = (0..wanted).try_for_each(|_| self.start_thread(&mut state, shared));
+            if state.threads == state.calling {
+                let wanted = state.jobs.len().min(self.config.max_threads);
+                _ = (0..wanted).try_for_each(|_| self.start_thread(&mut state, shared));
+            }
+            match state.threads == state.calling {
+                true => std::mem::take(&mut state.jobs),
+                false => VecDeque::new(),
+            }
+        };
+        for job in stranded {
+            match job {
+                Job::Task(task) => end_unrun(shared, task),
+                Job::Borrowed(borrowed) => borrowed.give_back(),
+            }
         }
     }
 
@@ -161,7 +189,11 @@ impl Pool {
     }
 
     fn start_thread(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> io::Result<()> {
+        if state.started >= self.config.startable {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         thread::start(self, shared, &self.thread_name)?;
+        state.started += 1;
         state.threads += 1;
         state.holding += 1;
         Ok(())

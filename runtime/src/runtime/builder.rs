@@ -138,6 +138,13 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
+    /// Lets the blocking pool start so many threads in all its life, as if the system had no more; for tests.
+    #[doc(hidden)]
+    pub fn startable_blocking_threads(mut self, threads: usize) -> Self {
+        self.blocking.startable = threads;
+        self
+    }
+
     /// Sets the names of the threads: worker `i` is `name-i`, threads of the pool are `name-blocking`. "fibra" unless set.
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();

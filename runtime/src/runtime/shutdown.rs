@@ -59,8 +59,9 @@ impl Shared {
     pub(crate) fn begin_ending(self: &Arc<Self>) {
         let phase = &self.ending.phase;
         if phase.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            self.blocking.begin_ending(self);
             self.unpark_all();
+            // May run destructors of users.
+            self.blocking.begin_ending(self);
         }
     }
 
