@@ -130,7 +130,7 @@ impl Thief {
     }
 }
 
-/// The most that the only worker takes from outside at once.
+/// The most that a worker takes from outside at once.
 const LOT: usize = 32;
 
 /// Tasks for whoever comes first.
@@ -158,14 +158,23 @@ impl Shared {
         retry(|| self.0.steal())
     }
 
-    /// Moves a fair share of the tasks into `into`. True if any came.
+    /// Moves up to half of the tasks into `into`. True if any came.
     pub(crate) fn steal_batch(&self, into: &Stealable) -> bool {
+        self.steal_up_to(LOT, into)
+    }
+
+    /// Moves into `into` what falls to one of so many workers, all of whom may come for their share. True if any came.
+    pub(crate) fn steal_share(&self, workers: usize, into: &Stealable) -> bool {
+        self.steal_up_to((self.len() / workers).clamp(1, LOT), into)
+    }
+
+    fn steal_up_to(&self, most: usize, into: &Stealable) -> bool {
         match into {
             Stealable::Alone(queue) => {
-                let taken = std::iter::from_fn(|| self.pop()).take(LOT);
+                let taken = std::iter::from_fn(|| self.pop()).take(most);
                 taken.map(|task| queue.push(task)).count() > 0
             }
-            Stealable::Open(queue) => retry(|| self.0.steal_batch(queue)).is_some(),
+            Stealable::Open(queue) => retry(|| self.0.steal_batch_with_limit(queue, most)).is_some(),
         }
     }
 }

@@ -370,3 +370,56 @@ fn spawns_from_outside_wake_a_worker_that_is_parked() {
         }
     }
 }
+
+/// Keeps all workers but the first from suspending until the check is through, and the first one busy with yields, so that
+/// none of them idles. A task is spawned on the first, or on one that is stuck from the next moment on.
+fn beside_stuck_workers(on_the_first: bool) {
+    let _guard = hang_guard();
+    for workers in [2, 4] {
+        let runtime = runtime(workers);
+        let (ran, stuck) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let spawn = {
+            let ran = Arc::clone(&ran);
+            move || drop(fibra::spawn(move || ran.store(true, Ordering::SeqCst)))
+        };
+        let (handle, mut tasks) = (runtime.handle(), Vec::new());
+        for worker in 1..workers {
+            let (spawn, ran, stuck) = (spawn.clone(), Arc::clone(&ran), Arc::clone(&stuck));
+            tasks.push(handle.spawn_on_worker(worker, move || {
+                if !on_the_first && worker == 1 {
+                    spawn();
+                }
+                stuck.fetch_add(1, Ordering::SeqCst);
+                while !ran.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+            }));
+        }
+        // Enough of them for a task that starts beside them to be placed elsewhere.
+        for number in 0..8 {
+            let (spawn, ran, stuck) = (spawn.clone(), Arc::clone(&ran), Arc::clone(&stuck));
+            tasks.push(handle.spawn_on_worker(0, move || {
+                while stuck.load(Ordering::SeqCst) < workers - 1 {
+                    fibra::yield_now();
+                }
+                if on_the_first && number == 0 {
+                    spawn();
+                }
+                while !ran.load(Ordering::SeqCst) {
+                    fibra::yield_now();
+                }
+            }));
+        }
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    }
+}
+
+#[test]
+fn what_was_placed_on_a_stuck_worker_is_taken_by_one_that_is_busy_where_none_idles() {
+    beside_stuck_workers(true);
+}
+
+#[test]
+fn what_a_stuck_worker_has_spawned_is_taken_by_one_that_is_busy_where_none_idles() {
+    beside_stuck_workers(false);
+}

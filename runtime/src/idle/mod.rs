@@ -3,15 +3,17 @@
 pub(crate) mod counters;
 
 use counters::{Counters, Snapshot};
+use crossbeam_utils::CachePadded;
 
 use crate::primitive::{Mutex, MutexGuard, Ordering, fence};
 
 /// The idle workers of one runtime.
 pub(crate) struct Idle {
-    counters: Counters,
+    /// On a line of its own: every spawn reads it, and what else changes while workers come and go must not take it away.
+    counters: CachePadded<Counters>,
     /// Who is parked; the last one parked is woken first, its caches are warm. The counters change under this lock
     /// together with it.
-    parked: Mutex<Vec<Parked>>,
+    parked: CachePadded<Mutex<Vec<Parked>>>,
     workers: u64,
 }
 
@@ -23,8 +25,8 @@ struct Parked {
 impl Idle {
     pub(crate) fn new(workers: usize) -> Self {
         Idle {
-            counters: Counters::new(),
-            parked: Mutex::new(Vec::with_capacity(workers)),
+            counters: CachePadded::new(Counters::new()),
+            parked: CachePadded::new(Mutex::new(Vec::with_capacity(workers))),
             workers: workers as u64,
         }
     }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::shutdown::Ending;
-use super::{Outside, Runtime, Shared};
+use super::{Runtime, Shared};
 use crate::driver::{self, Factory};
 use crate::panics::{TaskPanic, TaskPanicHook};
 use crate::stack::{Guards, Stacks};
@@ -281,8 +281,8 @@ impl<R: From<Runtime>> Builder<R> {
             stacks: Stacks::new(self.stacks)?,
             reserve: Stacks::new(reserve)?,
             blocking: blocking::Pool::new(self.blocking, format!("{}-blocking", self.config.name)),
-            outside: Outside::default(),
-            live: 0.into(),
+            outside: Default::default(),
+            live: Default::default(),
             watch: watch::Watch::default(),
             ending: Ending::new(),
             config: self.config,

@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 pub use builder::Builder;
 pub(crate) use builder::{Config, guarded};
 pub use handle::Handle;
@@ -34,6 +36,8 @@ use crate::watch::Watch;
 use crate::worker::block::Block;
 
 /// What all workers of one runtime share.
+///
+/// What changes while they run has cache lines of its own, apart from what all of them only read.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) blocks: Box<[Arc<Block>]>,
@@ -45,9 +49,9 @@ pub(crate) struct Shared {
     pub(crate) reserve: Arc<Stacks>,
     pub(crate) blocking: Arc<blocking::Pool>,
     /// Tasks that were spawned and ended off the workers.
-    outside: Outside,
+    outside: CachePadded<Outside>,
     /// Live tasks; counted only where there is a limit.
-    live: AtomicUsize,
+    live: CachePadded<AtomicUsize>,
     pub(crate) watch: Watch,
     ending: Ending,
 }

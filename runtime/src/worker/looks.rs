@@ -1,5 +1,7 @@
-//! What a thief saw of the others' queues, so that it takes only what has waited.
+//! What a thief saw of the others' queues, so that it takes only what has waited: one that idles, which looks at all of
+//! them, and one that is busy, which keeps an eye on one at a time.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -48,7 +50,7 @@ impl Looks {
 
     /// Looks again. True if there is something to watch: a task or an offer that waits, or new ones since
     /// the last look.
-    pub(super) fn look(&mut self, now: Instant, blocks: &[std::sync::Arc<Block>], own: usize) -> bool {
+    pub(super) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> bool {
         let mut waiting = false;
         let mut spawned = 0_u64;
         for block in blocks.iter().filter(|block| block.index != own) {
@@ -66,5 +68,40 @@ impl Looks {
         let news = std::mem::replace(&mut self.spawned, spawned) != spawned;
         self.at = Some(now);
         waiting || news
+    }
+}
+
+/// How long a worker that takes none of what waits there is left alone by those who are busy.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What a busy worker saw of one other at a time. A look costs what it costs to read that one's lines.
+pub(super) struct Eye {
+    on: usize,
+    /// How many tasks that one had taken, and since when it has taken no more though some wait.
+    seen: Option<(u32, Instant)>,
+}
+
+impl Eye {
+    pub(super) fn new(own: usize) -> Self {
+        Eye { on: own, seen: None }
+    }
+
+    /// Looks once more: at this worker while it takes none of what waits there, else at the next. The worker, if that has
+    /// gone on for so long that the caller may help.
+    pub(super) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> Option<usize> {
+        let block = &blocks[self.on];
+        // Relaxed: a hint, as above.
+        let taken = block.taken.load(Ordering::Relaxed);
+        let waits = self.on != own && block.waiting() > 0;
+        if !waits || self.seen.is_some_and(|(before, _)| before != taken) {
+            *self = Eye::new((self.on + 1) % blocks.len());
+            return None;
+        }
+        let (_, since) = *self.seen.get_or_insert((taken, now));
+        let is_late = now.saturating_duration_since(since) >= PATIENCE;
+        if is_late {
+            self.seen = None;
+        }
+        is_late.then_some(self.on)
     }
 }

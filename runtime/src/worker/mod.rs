@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use block::Block;
-use looks::Looks;
+use looks::{Eye, Looks};
 use polling::Polling;
 
 use crate::current;
@@ -123,6 +123,7 @@ pub(crate) struct Worker {
     next_feed: Cell<Instant>,
     polling: RefCell<Polling>,
     looks: RefCell<Looks>,
+    eye: RefCell<Eye>,
     searching: Cell<bool>,
     /// When to look at cold stacks next, and whether there may be any.
     next_trim: Cell<Instant>,
@@ -169,6 +170,7 @@ impl Worker {
             next_feed: Cell::new(Instant::now()),
             polling: RefCell::new(Polling::new(shared.config.polling)),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
+            eye: RefCell::new(Eye::new(index)),
             searching: Cell::new(false),
             next_trim: Cell::new(Instant::now()),
             trim_owed: Cell::new(false),

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::Worker;
-use super::block::Block;
 use super::polling::{self, Reading};
 use super::start::FEED;
 use crate::stack::Trim;
@@ -70,10 +69,7 @@ impl Worker {
             return false;
         }
         let others = || (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
-        let take_tasks = |block: &Block| {
-            block.thief.steal_half(&self.stealable) || block.placed.steal_batch(&self.stealable)
-        };
-        others().filter(|block| looks.has_waited(block)).any(|block| take_tasks(block))
+        others().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
             || others().filter(|block| looks.has_offer_waited(block)).any(|block| self.accept(block))
     }
 

@@ -4,6 +4,7 @@ use std::hint::cold_path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::block::Block;
 use super::budget::OPERATIONS;
 use super::{Round, Side, Worker, block};
 use crate::coroutine::Stop;
@@ -136,15 +137,25 @@ impl Worker {
         }
     }
 
+    /// Takes its share of what anybody may take, by a worker that has nothing else to start.
     pub(super) fn take_shared(&self) -> bool {
-        !self.shared.injector.is_empty() && self.shared.injector.steal_batch(&self.stealable)
+        let injector = &self.shared.injector;
+        !injector.is_empty() && injector.steal_share(self.shared.blocks.len(), &self.stealable)
+    }
+
+    /// The same by one that has, and takes more than a share: were others free for the rest, it would not be here any more.
+    fn take_from_shared(&self) {
+        if !self.shared.injector.is_empty() {
+            self.shared.injector.steal_batch(&self.stealable);
+        }
     }
 
     /// Looks at everything that the picks do not look at.
     #[cold]
     fn turn(&self) {
-        self.take_shared();
+        self.take_from_shared();
         self.take_placed();
+        self.help();
         self.poll_driver(Some(Duration::ZERO));
         if !self.wheel.is_empty() {
             self.expire_timers(Instant::now());
@@ -156,6 +167,22 @@ impl Worker {
         }
         self.stacks.borrow_mut().answer_hunger();
         self.heed_shutdown();
+    }
+
+    /// Takes from a worker that does not come to what waits there: it may be stuck in a task, and nobody idles.
+    fn help(&self) {
+        if self.has_peers && !self.is_starving() {
+            let blocks = &self.shared.blocks;
+            let stuck = self.eye.borrow_mut().look(Instant::now(), blocks, self.block.index);
+            if let Some(index) = stuck {
+                self.take_from(&blocks[index]);
+            }
+        }
+    }
+
+    /// Moves up to half of what waits there to this worker. True if any came.
+    pub(super) fn take_from(&self, block: &Block) -> bool {
+        block.thief.steal_half(&self.stealable) || block.placed.steal_batch(&self.stealable)
     }
 
     /// Waits in the driver, and makes ready what it found.

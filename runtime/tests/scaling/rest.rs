@@ -51,7 +51,7 @@ impl Worker {
         found
     }
 
-    fn steal_from(&self, victim: &Block) -> bool {
+    pub(crate) fn steal_from(&self, victim: &Block) -> bool {
         self.model.write_block(self.index, victim.index);
         let before = self.stealable.len();
         let came = victim.thief.steal_half(&self.stealable) || victim.placed.steal_batch(&self.stealable);

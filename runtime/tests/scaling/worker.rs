@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use crate::block::Block;
 use crate::costs::{MARGIN_DETACHED, MARGIN_HELD, MOVE, PICK, SPAWN, TURN, duration};
-use crate::looks::Looks;
+use crate::looks::{Eye, Looks};
 use crate::model::Model;
-use crate::queue::{Local, Stealable};
+use crate::queue::{Local, Shared, Stealable};
 use crate::task::{Job, TaskRef};
 
 /// What a worker's driver will find ready, and when.
@@ -28,6 +28,7 @@ pub(crate) struct Worker {
     pub(crate) events: RefCell<Events>,
     pub(crate) known: RefCell<Vec<TaskRef>>,
     pub(crate) looks: RefCell<Looks>,
+    eye: RefCell<Eye>,
     pub(crate) searching: Cell<bool>,
     picks: Cell<u32>,
     next_turn: Cell<u32>,
@@ -53,6 +54,7 @@ impl Worker {
             events: RefCell::new(times.collect()),
             known: RefCell::new(events.into_iter().map(|(_, task)| task).collect()),
             looks: RefCell::new(Looks::new(model.workers())),
+            eye: RefCell::new(Eye::new(index)),
             searching: Cell::new(false),
             picks: Cell::new(0),
             next_turn: Cell::new(TURN),
@@ -78,8 +80,9 @@ impl Worker {
         self.picks.set(picks);
         if picks == self.next_turn.get() {
             self.next_turn.set(picks.wrapping_add(TURN));
-            self.take_shared();
+            self.take(|injector, into| injector.steal_batch(into));
             self.take_placed();
+            self.help();
             self.poll_driver();
         }
         self.next_in_round().or_else(|| self.next_from_others())
@@ -135,12 +138,17 @@ impl Worker {
     }
 
     pub(crate) fn take_shared(&self) -> bool {
+        let workers = self.model.workers();
+        self.take(|injector, into| injector.steal_share(workers, into))
+    }
+
+    fn take(&self, steal: impl FnOnce(&Shared, &Stealable) -> bool) -> bool {
         if self.model.is_injector_empty(self.index) {
             return false;
         }
         self.model.write_injector(self.index);
         let before = self.stealable.len();
-        let came = self.model.injector.steal_batch(&self.stealable);
+        let came = steal(&self.model.injector, &self.stealable);
         if came {
             self.model.tally.note(|counts| counts.batches += 1);
             self.model.tally.helps(self.now());
@@ -154,6 +162,15 @@ impl Worker {
         if !self.block().placed.is_empty() {
             self.model.write_block(self.index, self.index);
             self.block().placed.steal_batch(&self.stealable);
+        }
+    }
+
+    fn help(&self) {
+        if self.model.workers() > 1 {
+            let stuck = self.eye.borrow_mut().look(self.instant(), &self.model.blocks, self.index);
+            if let Some(index) = stuck {
+                self.steal_from(&self.model.blocks[index]);
+            }
         }
     }
 
