@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::sides::beside;
-use common::{everywhere, in_tasks, kind, nap, pair, pattern};
+use common::{everywhere, in_tasks, kind, nap, pair, pattern, until};
 use fibra_io::fs::{self, File};
 use fibra_io::io::{HalfClose, copy, copy_bidirectional, duplex};
 use fibra_io::net::{TcpStream, UnixStream};
@@ -219,6 +219,67 @@ fn a_file_that_is_sent_can_be_cut_short_and_the_position_tells_where() {
         assert!(!socket2::SockRef::from(&server).nonblocking().unwrap());
         drop(server);
         assert!(read_all(client) == pattern(MUCH)[..sent as usize]);
+    });
+}
+
+fn is_nonblocking(stream: &TcpStream) -> bool {
+    socket2::SockRef::from(stream).nonblocking().unwrap()
+}
+
+#[test]
+fn a_copy_that_ends_leaves_the_socket_as_another_copy_needs_it() {
+    everywhere(|| {
+        let (_one, much) = Scratch::file(&pattern(MUCH));
+        let (_other, nothing) = Scratch::file(b"");
+        let (client, server) = pair();
+        let clone = server.try_clone().unwrap();
+        let copier = beside(move || much.copy_to(&clone).is_err());
+        until(|| is_nonblocking(&server));
+        assert_eq!(nothing.copy_to(&server).unwrap(), 0);
+        assert!(is_nonblocking(&server));
+        // What is asked for meanwhile comes to pass at the end.
+        server.set_nonblocking(true).unwrap();
+        server.set_nonblocking(false).unwrap();
+        assert!(is_nonblocking(&server));
+        drop(client);
+        assert!(copier.join());
+        assert!(!is_nonblocking(&server));
+        let loan = server.try_clone().unwrap();
+        loan.set_nonblocking(true).unwrap();
+        assert_eq!(nothing.copy_to(&server).unwrap(), 0);
+        assert!(is_nonblocking(&server), "the mode that was found is given back");
+    });
+}
+
+#[test]
+fn several_copies_into_one_socket_carry_all_and_can_be_cut_short() {
+    in_tasks(|| {
+        let (client, server) = pair();
+        let server = Arc::new(server);
+        let copiers: Vec<_> = (1..=6)
+            .map(|part| {
+                let server = Arc::clone(&server);
+                spawn(move || {
+                    let (_scratch, file) = Scratch::file(&pattern(MUCH / 6 / part));
+                    file.copy_to(&*server).unwrap()
+                })
+            })
+            .collect();
+        let reader = beside(move || read_all(client).len() as u64);
+        let sent: u64 = copiers.into_iter().map(|copier| copier.join().unwrap()).sum();
+        server.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(reader.join(), sent);
+        assert!(!is_nonblocking(&server));
+
+        let (_client, server) = pair();
+        let (_one, much) = Scratch::file(&pattern(MUCH));
+        let (_other, nothing) = Scratch::file(b"");
+        let clone = server.try_clone().unwrap();
+        let copier = spawn(move || much.copy_to(&clone).map(drop));
+        until(|| is_nonblocking(&server));
+        nothing.copy_to(&server).unwrap();
+        copier.cancel();
+        assert!(copier.join().unwrap_err().is_cancelled());
     });
 }
 

@@ -3,9 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-
-use socket2::SockRef;
+use std::os::fd::AsFd;
 
 use super::File;
 use crate::io::copy;
@@ -57,10 +55,9 @@ fn send<S: Kind>(
     otherwise: impl FnOnce() -> io::Result<u64>,
 ) -> io::Result<u64> {
     let (from, to) = (file.as_fd(), socket.fd());
-    let _mode = Restore { socket: to, nonblocking: socket.io().is_nonblocking() };
+    let loan = socket.lend()?;
     let call = || {
-        // Before each, since others who have the socket may change its mode.
-        SockRef::from(&to).set_nonblocking(true)?;
+        loan.renew()?;
         file.channel().at_position(|| file::send_file(from, to, PIECE)).map(Attempt::Done)
     };
     copy_pieces(file, || socket.dispatch(call), otherwise)
@@ -92,17 +89,4 @@ fn copy_pieces(
 /// True if the kernel does not copy between these two: other file systems, or a target that is appended to.
 fn is_unfit(error: &io::Error) -> bool {
     file::is_refusal(error) || matches!(error.raw_os_error(), Some(libc::EBADF | libc::ESPIPE))
-}
-
-/// The mode that the user of a socket has asked for, after a call that has no flag for not waiting.
-struct Restore<'a> {
-    socket: BorrowedFd<'a>,
-    nonblocking: bool,
-}
-
-impl Drop for Restore<'_> {
-    fn drop(&mut self) {
-        // It fails only on what is no open descriptor.
-        let _ = SockRef::from(&self.socket).set_nonblocking(self.nonblocking);
-    }
 }

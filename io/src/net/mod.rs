@@ -20,6 +20,7 @@
 
 mod acceptor;
 mod datagram;
+pub(crate) mod mode;
 mod options;
 mod resolve;
 pub(crate) mod socket;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
+use super::mode::{Loan, Mode};
 use super::timeouts::Timeouts;
 use crate::convert::Wraps;
 use crate::descriptor::Descriptor;
@@ -26,7 +27,14 @@ const SHORTEST: Duration = Duration::from_micros(1);
 /// See the [module](self).
 pub(crate) struct Socket<S: AsFd> {
     io: Descriptor<S>,
-    timeouts: Arc<Timeouts>,
+    shared: Arc<Shared>,
+}
+
+/// What the handles that `try_clone` makes have in common.
+#[derive(Default)]
+struct Shared {
+    timeouts: Timeouts,
+    mode: Mode,
 }
 
 /// What has to be known of one of std's types to wait for it.
@@ -66,9 +74,9 @@ impl<S: Kind> Socket<S> {
         Socket::new(inner, false, Arc::default())
     }
 
-    fn new(inner: S, nonblocking: bool, timeouts: Arc<Timeouts>) -> Socket<S> {
+    fn new(inner: S, nonblocking: bool, shared: Arc<Shared>) -> Socket<S> {
         let io = Descriptor::new(inner, nonblocking).recheck_writes(!S::WRITERS_HEAR_OF_SHUTDOWN);
-        Socket { io, timeouts }
+        Socket { io, shared }
     }
 
     /// The std value, for everything that neither waits nor changes hands.
@@ -90,7 +98,12 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn timeouts(&self) -> &Timeouts {
-        &self.timeouts
+        &self.shared.timeouts
+    }
+
+    /// Keeps the socket from waiting in calls that have no flag for it.
+    pub(crate) fn lend(&self) -> io::Result<Loan<'_>> {
+        self.shared.mode.lend(self.fd())
     }
 
     pub(crate) fn try_clone(&self) -> io::Result<Socket<S>>
@@ -98,23 +111,23 @@ impl<S: Kind> Socket<S> {
         S: From<OwnedFd>,
     {
         let clone = S::from(self.fd().try_clone_to_owned()?);
-        Ok(Socket::new(clone, self.io.is_nonblocking(), Arc::clone(&self.timeouts)))
+        Ok(Socket::new(clone, self.io.is_nonblocking(), Arc::clone(&self.shared)))
     }
 
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.option().set_read_timeout(for_kernel(timeout)?)?;
-        self.timeouts.read().set(timeout);
+        self.timeouts().read().set(timeout);
         Ok(())
     }
 
     pub(crate) fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.option().set_write_timeout(for_kernel(timeout)?)?;
-        self.timeouts.write().set(timeout);
+        self.timeouts().write().set(timeout);
         Ok(())
     }
 
     pub(crate) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.option().set_nonblocking(nonblocking)?;
+        self.shared.mode.set(self.fd(), nonblocking)?;
         self.io.set_nonblocking(nonblocking);
         Ok(())
     }
@@ -122,13 +135,13 @@ impl<S: Kind> Socket<S> {
     /// Runs a call that brings something here; waits as long as a read may.
     #[inline]
     pub(crate) fn receive<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
-        self.io.run(Direction::Read, || self.timeouts.read().left(), call)
+        self.io.run(Direction::Read, || self.timeouts().read().left(), call)
     }
 
     /// Runs a call that takes something away; waits as long as a write may.
     #[inline]
     pub(crate) fn dispatch<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
-        self.io.run(Direction::Write, || self.timeouts.write().left(), call)
+        self.io.run(Direction::Write, || self.timeouts().write().left(), call)
     }
 }
 
@@ -186,7 +199,7 @@ impl<S: Kind> Wraps<S> for Socket<S> {
         let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
         let timeouts = Timeouts::new(timeout(option.read_timeout()), timeout(option.write_timeout()));
         let nonblocking = option.nonblocking().unwrap_or(false);
-        Socket::new(inner, nonblocking, Arc::new(timeouts))
+        Socket::new(inner, nonblocking, Arc::new(Shared { timeouts, mode: Mode::default() }))
     }
 
     fn into_std(self) -> S {
