@@ -46,7 +46,7 @@ pub(crate) enum Attempt<T> {
 }
 
 impl<T> Attempt<T> {
-    fn value(self) -> T {
+    pub(crate) fn value(self) -> T {
         match self {
             Attempt::Done(value) | Attempt::Drained(value) => value,
         }

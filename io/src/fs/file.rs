@@ -32,7 +32,6 @@ use crate::convert::Wraps;
 ///
 /// * A write into a FIFO or a terminal may be short.
 /// * `Arc<File>` has none of the traits, as the language has it; a `&File` out of it has all.
-/// * [`copy_to`](File::copy_to) is in std a part of [`std::io::copy`].
 ///
 /// # Examples
 ///
@@ -111,7 +110,7 @@ impl File {
         self.0.expose()
     }
 
-    pub(super) fn channel(&self) -> &Channel<std::fs::File> {
+    pub(crate) fn channel(&self) -> &Channel<std::fs::File> {
         &self.0.channel
     }
 
@@ -248,10 +247,7 @@ impl File {
 
     /// Copies what is left of the file, from its position on, into another file or a socket, and gives the number of bytes.
     ///
-    /// On Linux the kernel copies, and nothing is brought into the process: by `copy_file_range(2)` from file to file, by
-    /// `sendfile(2)` from a file into a socket. Where it refuses, and elsewhere, this is [`io::copy`](crate::io::copy).
-    ///
-    /// While it sends into a socket, the descriptor of that is non-blocking, for whoever has a clone of it.
+    /// It is [`io::copy`](fn@crate::io::copy), which has the kernel do it, for who has both of them borrowed.
     ///
     /// # Cancellation
     ///

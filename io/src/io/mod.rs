@@ -6,7 +6,7 @@
 //!
 //! | ours | is |
 //! | --- | --- |
-//! | [`copy`](fn@copy) | std's, with a buffer that grows; [`File::copy_to`](crate::fs::File::copy_to) lets the kernel copy |
+//! | [`copy`](fn@copy) | std's: the kernel copies between files, sockets and pipes, a buffer between all else |
 //! | [`copy_bidirectional`] | both directions between two streams at once, until both have ended |
 //! | [`duplex`](fn@duplex) | two ends of a connection in memory |
 //! | [`stdin`](fn@stdin), [`stdout`], [`stderr`] | the standard streams, for tasks |

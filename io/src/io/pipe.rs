@@ -131,6 +131,10 @@ impl<S: AsFd> PipeEnd<S> {
         })
     }
 
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.expose().as_fd()
+    }
+
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.read_vectored(&mut [IoSliceMut::new(buf)])
     }
@@ -209,7 +213,16 @@ impl<S: AsFd> Pipe<S> {
         direction: Direction,
         mut transfer: impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        self.io.run(direction, || None, || self.attempt(&mut transfer))
+        self.wait_for(direction, || self.attempt(&mut transfer))
+    }
+
+    /// Runs a call that does not wait, whatever the mode, until it does not say `WouldBlock`, and waits in between.
+    pub(crate) fn wait_for<T>(
+        &self,
+        direction: Direction,
+        call: impl FnMut() -> io::Result<Attempt<T>>,
+    ) -> io::Result<T> {
+        self.io.run(direction, || None, call)
     }
 
     /// One transfer that does not wait.

@@ -5,8 +5,8 @@
 //! * transfers at the file's own position, which may block the thread ([`read`], [`write`](fn@write));
 //! * the same without waiting for the disk or for the other end, or the answer that this cannot be had ([`read_nowait`],
 //!   [`write_nowait`], [`is_refusal`]);
-//! * whether calls on a file may never end ([`is_endless`]);
-//! * copying within the kernel ([`copy_range`], [`send_file`]).
+//! * what a descriptor stands for ([`nature`]), and so whether calls on it may never end ([`is_endless`]);
+//! * copying within the kernel ([`copy_range`], [`send_file`], [`splice`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -115,17 +115,48 @@ pub(crate) fn is_refusal(error: &io::Error) -> bool {
     )
 }
 
-/// True if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk. A block device
-/// counts as a disk.
+/// True if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk.
 pub(crate) fn is_endless(fd: BorrowedFd<'_>) -> bool {
+    nature(fd) != Nature::Disk
+}
+
+/// What is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// Something on a disk. A block device counts as one.
+    Disk,
+    /// A FIFO, or an anonymous pipe.
+    Pipe,
+    Socket,
+    /// A terminal, another device, a descriptor of something else.
+    Other,
+}
+
+impl Nature {
+    /// That of a type which stands for one only.
+    pub(crate) fn only(self, one: Nature) -> Nature {
+        match self == one {
+            true => one,
+            false => Nature::Other,
+        }
+    }
+}
+
+/// Tells what is open. What cannot be asked is taken for something on a disk.
+pub(crate) fn nature(fd: BorrowedFd<'_>) -> Nature {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
     if unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) } == -1 {
-        return false;
+        return Nature::Disk;
     }
     // SAFETY: the call has succeeded, so it has filled the structure.
     let mode = unsafe { stat.assume_init() }.st_mode;
-    !matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK | libc::S_IFLNK)
+    match mode & libc::S_IFMT {
+        libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK | libc::S_IFLNK => Nature::Disk,
+        libc::S_IFIFO => Nature::Pipe,
+        libc::S_IFSOCK => Nature::Socket,
+        _ => Nature::Other,
+    }
 }
 
 /// Copies up to `len` bytes from one file to another, both at their positions, without bringing them into the process.
@@ -143,6 +174,16 @@ pub(crate) fn send_file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) ->
     transferred(unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), len) })
 }
 
+/// Moves up to `len` bytes from one descriptor to another, at least one of them a pipe, without bringing them into the
+/// process. It does not wait for a pipe; for a socket, it goes by its mode.
+#[cfg(target_os = "linux")]
+pub(crate) fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
+    let here = std::ptr::null_mut();
+    let flags = libc::SPLICE_F_NONBLOCK;
+    // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
+    transferred(unsafe { libc::splice(from.as_raw_fd(), here, to.as_raw_fd(), here, len, flags) })
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn copy_range(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
@@ -150,5 +191,10 @@ pub(crate) fn copy_range(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn send_file(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn splice(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
