@@ -5,7 +5,7 @@
 //! * transfers of sockets that never wait, whatever the mode of the descriptor ([`recv`], [`recv_vectored`], [`send`],
 //!   [`send_vectored`], [`recv_from`], [`send_to`]), and never raise `SIGPIPE`;
 //! * the same for pipes, by a flag of the call or by their mode ([`pipe`]);
-//! * a wait for one descriptor, level-triggered, with a timeout ([`wait_for`]);
+//! * a wait for one descriptor, or for any of several, level-triggered, with a timeout ([`wait_for`], [`wait_any`]);
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -133,13 +133,9 @@ pub(crate) fn wait_for(
     direction: Direction,
     deadline: Option<Instant>,
 ) -> io::Result<bool> {
-    let events = match direction {
-        Direction::Read => libc::POLLIN,
-        Direction::Write => libc::POLLOUT,
-    };
     loop {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        match poll(fd.as_raw_fd(), events, left) {
+        match poll_one(fd.as_raw_fd(), events_of(direction), left) {
             Ok(0) if left.is_some_and(|left| left.is_zero()) => return Ok(false),
             Ok(0) => {}
             Ok(_) => return Ok(true),
@@ -149,43 +145,69 @@ pub(crate) fn wait_for(
     }
 }
 
+fn events_of(direction: Direction) -> c_short {
+    match direction {
+        Direction::Read => libc::POLLIN,
+        Direction::Write => libc::POLLOUT,
+    }
+}
+
+/// Blocks the thread until one of the descriptors is ready or has an error to tell, or `timeout` has passed, or a signal
+/// comes.
+pub(crate) fn wait_any(
+    fds: &[BorrowedFd<'_>],
+    direction: Direction,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let entry =
+        |fd: &BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: events_of(direction), revents: 0 };
+    poll(&mut fds.iter().map(entry).collect::<Vec<_>>(), timeout)
+}
+
 /// Waits until the descriptor is readable or `timeout` has passed, finer than a millisecond. False, at once, where the
 /// system has no such call; then the caller has to round.
 pub(crate) fn wait_readable_briefly(fd: &impl AsRawFd, timeout: Duration) -> io::Result<bool> {
     if cfg!(any(target_os = "linux", target_os = "android", target_os = "freebsd")) {
-        poll(fd.as_raw_fd(), libc::POLLIN, Some(timeout)).map(|_events| true)
+        poll_one(fd.as_raw_fd(), libc::POLLIN, Some(timeout)).map(|_events| true)
     } else {
         Ok(false)
     }
 }
 
-/// `ppoll(2)`: one look, which ends early when a signal comes (`Interrupted`). Gives the events, none if the time has passed.
+/// One look at one descriptor. Gives the events, none if the time has passed.
+fn poll_one(fd: RawFd, events: c_short, timeout: Option<Duration>) -> io::Result<c_short> {
+    let mut entry = [libc::pollfd { fd, events, revents: 0 }];
+    poll(&mut entry, timeout)?;
+    Ok(entry[0].revents)
+}
+
+/// `ppoll(2)`: one look, which ends early when a signal comes (`Interrupted`).
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-fn poll(fd: RawFd, events: c_short, timeout: Option<Duration>) -> io::Result<c_short> {
-    let mut entry = libc::pollfd { fd, events, revents: 0 };
+fn poll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<()> {
     let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         // Below a thousand million, which fits every type that this field has.
         tv_nsec: timeout.subsec_nanos() as _,
     });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: there is one entry, writable; the timeout is null or points to a valid timespec; a null mask leaves the
-    // signals as they are. Both outlive the call.
-    match unsafe { libc::ppoll(&mut entry, 1, timeout, std::ptr::null()) } {
+    // SAFETY: there are as many entries as is said, writable; the timeout is null or points to a valid timespec; a null mask
+    // leaves the signals as they are. All of them outlive the call.
+    match unsafe {
+        libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, timeout, std::ptr::null())
+    } {
         -1 => Err(io::Error::last_os_error()),
-        _ => Ok(entry.revents),
+        _ => Ok(()),
     }
 }
 
 /// `poll(2)`: the same in whole milliseconds, rounded up.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-fn poll(fd: RawFd, events: c_short, timeout: Option<Duration>) -> io::Result<c_short> {
-    let mut entry = libc::pollfd { fd, events, revents: 0 };
+fn poll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<()> {
     let millis = timeout
         .map_or(-1, |timeout| c_int::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX));
-    // SAFETY: there is one entry, writable, and it outlives the call.
-    match unsafe { libc::poll(&mut entry, 1, millis) } {
+    // SAFETY: there are as many entries as is said, writable, and they outlive the call.
+    match unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, millis) } {
         -1 => Err(io::Error::last_os_error()),
-        _ => Ok(entry.revents),
+        _ => Ok(()),
     }
 }

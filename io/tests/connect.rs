@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use common::sides::beside;
 use common::{everywhere, in_tasks, kind, listener, listener6, until};
 use fibra_io::net::TcpStream;
 use fibra_runtime::spawn;
@@ -17,8 +18,8 @@ const HEAD_START: Duration = Duration::from_millis(250);
 
 /// An address that answers nobody: a listener whose queue is full.
 struct Silent {
-    _listener: socket2::Socket,
-    _queue: Vec<std::net::TcpStream>,
+    listener: socket2::Socket,
+    queue: Vec<std::net::TcpStream>,
     address: SocketAddr,
 }
 
@@ -32,7 +33,7 @@ impl Silent {
         while let Ok(stream) = std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50)) {
             queue.push(stream);
         }
-        Silent { _listener: listener, _queue: queue, address }
+        Silent { listener, queue, address }
     }
 }
 
@@ -58,7 +59,7 @@ fn refused() -> SocketAddr {
 
 #[test]
 fn a_silent_address_does_not_hold_up_the_next() {
-    in_tasks(|| {
+    everywhere(|| {
         let silent = Silent::new();
         let (listener, address) = listener();
         let start = Instant::now();
@@ -73,7 +74,7 @@ fn a_silent_address_does_not_hold_up_the_next() {
 
 #[test]
 fn several_silent_addresses_cost_a_head_start_each() {
-    in_tasks(|| {
+    everywhere(|| {
         let silent = Silent::new();
         let (_listener, address) = listener();
         let stream = TcpStream::connect(&[silent.address, silent.address, address][..]).unwrap();
@@ -104,7 +105,7 @@ fn the_last_error_is_told_if_none_answers() {
 /// The stream that wins after a race is as blocking as any for whoever takes it to std.
 #[test]
 fn the_winner_is_an_ordinary_stream() {
-    in_tasks(|| {
+    everywhere(|| {
         let silent = Silent::new();
         let (_listener, address) = listener();
         let stream = TcpStream::connect(&[silent.address, address][..]).unwrap();
@@ -115,10 +116,37 @@ fn the_winner_is_an_ordinary_stream() {
 #[cfg(target_os = "linux")]
 #[test]
 fn losers_are_closed_when_the_race_is_over() {
-    in_tasks(|| {
+    everywhere(|| {
         let silent = Silent::new();
         let (_listener, address) = listener();
         TcpStream::connect(&[silent.address, silent.address, address][..]).unwrap();
+        assert_eq!(asking(silent.address), 0);
+    });
+}
+
+#[test]
+fn an_attempt_that_fails_does_not_end_the_others() {
+    everywhere(|| {
+        let silent = Silent::new();
+        let (_listener, address) = listener();
+        let addresses = [silent.address, refused(), silent.address, refused(), address];
+        let stream = TcpStream::connect(&addresses[..]).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), address);
+    });
+}
+
+/// The first address answers when others have begun. It is asked again after a second.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_late_answer_counts() {
+    everywhere(|| {
+        let (slow, silent) = (Silent::new(), Silent::new());
+        let addresses = [slow.address, silent.address];
+        let racer = beside(move || TcpStream::connect(&addresses[..]).unwrap().peer_addr().unwrap());
+        until(|| asking(silent.address) == 1);
+        // Whoever leaves the queue makes room in it.
+        let _accepted: Vec<_> = slow.queue.iter().map(|_| slow.listener.accept().unwrap()).collect();
+        assert_eq!(racer.join(), slow.address);
         assert_eq!(asking(silent.address), 0);
     });
 }
@@ -138,7 +166,7 @@ fn a_race_that_is_left_closes_all() {
 
 #[test]
 fn ipv4_answers_where_ipv6_is_silent() {
-    in_tasks(|| {
+    everywhere(|| {
         let (_listener, address) = listener();
         // An address of the range for documentation, which is routed nowhere: refused at once, or never answered.
         let nowhere = SocketAddr::from((std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9));

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use crate::sys::process::wait_any;
+use crate::readiness::Direction;
+use crate::sys::wait_any;
 
 /// How often children are looked at that have no descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -96,7 +97,7 @@ fn rest(ring: &mut PipeReader, orphans: &[Orphan]) {
     let is_blind = orphans.iter().any(|orphan| orphan.pidfd.is_none());
     let pidfds = orphans.iter().filter_map(|orphan| orphan.pidfd.as_ref());
     let fds: Vec<BorrowedFd<'_>> = pidfds.map(AsFd::as_fd).chain([ring.as_fd()]).collect();
-    let rested = wait_any(&fds, is_blind.then_some(PAUSE));
+    let rested = wait_any(&fds, Direction::Read, is_blind.then_some(PAUSE));
     if rested.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
         thread::sleep(PAUSE);
     }

@@ -34,7 +34,7 @@ pub(crate) fn send_to(fd: BorrowedFd<'_>, buf: &[u8], address: &SockAddr) -> io:
 /// True if nothing more will be received: the direction was shut down.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) fn is_shut_down(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    let events = super::poll(fd.as_raw_fd(), libc::POLLRDHUP, Some(Duration::ZERO))?;
+    let events = super::poll_one(fd.as_raw_fd(), libc::POLLRDHUP, Some(Duration::ZERO))?;
     Ok(events & libc::POLLRDHUP != 0)
 }
 

@@ -4,43 +4,30 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use fibra_runtime::wait;
 use socket2::{Domain, Socket};
 
 use super::TcpStream;
-use super::race::connect_first;
-use crate::net::resolve::no_address;
+use super::race::{connect_first, connect_first_in_place};
+use crate::net::resolve::{no_address, try_each};
 use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys;
 
-/// Connects to one of the addresses: in a task by racing them, in a plain thread by trying one after the other.
+/// Connects to one of the addresses by racing them.
 pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream> {
     let first = addresses.next().ok_or_else(no_address)?;
-    match addresses.next() {
-        None => connect_to(first, None),
-        Some(second) => {
-            let all: Vec<SocketAddr> = [first, second].into_iter().chain(addresses).collect();
-            match wait::in_task() && !wait::unwinds_from_cancel() {
-                true => connect_first(all),
-                false => connect_in_turn(&all),
-            }
-        }
+    let Some(second) = addresses.next() else { return connect_to(first, None) };
+    let all: Vec<SocketAddr> = [first, second].into_iter().chain(addresses).collect();
+    match (wait::in_task(), wait::unwinds_from_cancel()) {
+        (true, false) => connect_first(all),
+        // It waits for none.
+        (true, true) => try_each(&all[..], |address| connect_to(address, None)),
+        (false, _) => connect_first_in_place(all),
     }
-}
-
-/// What std does.
-fn connect_in_turn(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut outcome = Err(no_address());
-    for address in addresses {
-        outcome = connect_to(*address, None);
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    outcome
 }
 
 /// Connects to one address, within `timeout` if there is one.
@@ -85,6 +72,10 @@ impl Connecting {
             Err(error) if !is_under_way(&error) => Err(error),
             _ => Ok(Connecting(TcpStream::fresh(socket.into()))),
         }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.io().fd()
     }
 
     /// Waits for the outcome. The first look comes before the first wait: over the loopback it is often there already.

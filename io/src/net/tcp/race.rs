@@ -1,15 +1,18 @@
 //! Several addresses, and the first that answers: RFC 8305, "Happy Eyeballs".
 //!
 //! The families take turns, beginning with the one that the resolver put first. An attempt that has not been decided after
-//! [`HEAD_START`] goes on while the next begins; one that fails lets the next begin at once. The first attempt is waited
-//! for in place, so the usual case spawns nothing. Attempts that have lost are cancelled and waited for: when the race is
-//! over, won or lost or cancelled itself, their sockets are closed and their tasks have ended.
+//! [`HEAD_START`] goes on while the next begins; one that fails lets the next begin at once.
+//!
+//! In a task, the first attempt is waited for in place, so the usual case spawns nothing, and each of the others by a task of its
+//! own. Attempts that have lost are cancelled and waited for: when the race is over, won or lost or cancelled itself, their
+//! sockets are closed and their tasks have ended. A plain thread waits for all of them in one `poll`.
 
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +24,7 @@ use super::connect::{Connecting, Outcome};
 use crate::bell::Bell;
 use crate::net::resolve::no_address;
 use crate::readiness::Direction;
+use crate::sys;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +36,60 @@ const HEAD_START: Duration = Duration::from_millis(250);
 pub(super) fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let board = Board::default();
     scope(|attempts| Race { attempts, board: &board, runners: Vec::new(), undecided: 0 }.run(addresses))
+}
+
+/// The same in a plain thread.
+pub(super) fn connect_first_in_place(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+    let mut addresses = in_turns(addresses);
+    let mut undecided = VecDeque::new();
+    let mut failure = no_address();
+    loop {
+        let next = addresses.next();
+        match next.map(Connecting::start) {
+            Some(Ok(connecting)) => undecided.push_back(connecting),
+            Some(Err(error)) => {
+                failure = error;
+                continue;
+            }
+            None if undecided.is_empty() => return Err(failure),
+            None => {}
+        }
+        match first_of(&mut undecided, next.map(|_| HEAD_START)) {
+            Some(Ok(winner)) => return Ok(winner),
+            Some(Err(error)) => failure = error,
+            None => {}
+        }
+    }
+}
+
+/// Blocks the thread until one of the attempts is decided, and gives what came of it. None if the time has passed.
+fn first_of(
+    undecided: &mut VecDeque<Connecting>,
+    timeout: Option<Duration>,
+) -> Option<io::Result<TcpStream>> {
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    loop {
+        for _ in 0..undecided.len() {
+            match undecided.pop_front()?.within(Some(Duration::ZERO)) {
+                Ok(Outcome::Connected(stream)) => return Some(Ok(stream)),
+                Ok(Outcome::Pending(connecting)) => undecided.push_back(connecting),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return None;
+        }
+        let fds: Vec<BorrowedFd<'_>> = undecided.iter().map(Connecting::fd).collect();
+        match sys::wait_any(&fds, Direction::Write, left) {
+            // Nobody can be waited for. One is given up each time, so that this ends.
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                undecided.pop_front();
+                return Some(Err(error));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The addresses in such an order that the families take turns as long as both last.

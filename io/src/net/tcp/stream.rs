@@ -61,7 +61,7 @@ impl TcpStream {
     ///
     /// A name is looked up on the blocking pool; a literal address is not. Several addresses are raced as RFC 8305
     /// ("Happy Eyeballs") has it: IPv6 and IPv4 take turns, and each attempt has a head start of 250 milliseconds over
-    /// the next, which begins at once if it fails. In a plain thread they are tried one after the other, as std does.
+    /// the next, which begins at once if it fails. std tries them one after the other.
     ///
     /// # Cancellation
     ///
