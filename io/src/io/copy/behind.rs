@@ -69,7 +69,7 @@ impl<F: Front> Front for Take<F> {
     }
 }
 
-/// What is in the buffer of a reader in its turn is not looked for: there is none among the [`readers`].
+/// What is in the buffer of a reader in its turn is not looked for: there is none among the `readers!`.
 impl<F: Front> Front for BufReader<F> {
     fn end(&self) -> &dyn End {
         self.get_ref().end()
