@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::sides::beside;
 use common::{everywhere, in_tasks, kind, listener, listener6, until};
-use fibra_io::net::TcpStream;
+use fibra_io::net::{TcpSocket, TcpStream};
 use fibra_runtime::spawn;
 
 /// How much earlier an attempt begins than the next one.
@@ -192,6 +192,32 @@ fn a_timeout_that_passes_is_told_so() {
         let outcome = TcpStream::connect_timeout(&silent.address, Duration::from_millis(30));
         assert_eq!(kind(outcome), ErrorKind::TimedOut);
         assert_eq!(asking(silent.address), 0);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_connect_fails_at_its_deadline() {
+    everywhere(|| {
+        let silent = Silent::new();
+        let deadline = Instant::now() + Duration::from_millis(30);
+        assert_eq!(kind(TcpStream::connect_deadline(&silent.address, deadline)), ErrorKind::TimedOut);
+        assert!(Instant::now() >= deadline);
+        let socket = TcpSocket::v4().unwrap();
+        assert_eq!(kind(socket.connect_deadline(silent.address, deadline)), ErrorKind::TimedOut);
+        assert_eq!(asking(silent.address), 0);
+    });
+}
+
+#[test]
+fn a_connect_before_its_deadline_succeeds_and_other_errors_are_told() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        let far = Instant::now() + Duration::from_secs(600);
+        let stream = TcpStream::connect_deadline(&address, far).unwrap();
+        assert_eq!(listener.accept().unwrap().1, stream.local_addr().unwrap());
+        TcpSocket::v4().unwrap().connect_deadline(address, far).unwrap();
+        assert_eq!(kind(TcpStream::connect_deadline(&refused(), far)), ErrorKind::ConnectionRefused);
     });
 }
 

@@ -242,6 +242,29 @@ fn a_cancelled_task_drops_its_end() {
     });
 }
 
+#[test]
+fn a_read_and_a_write_fail_at_their_deadlines() {
+    everywhere(|| {
+        let (mut here, mut there) = duplex(2);
+        let deadline = Instant::now() + SHORT;
+        here.set_read_deadline(Some(deadline));
+        here.set_write_deadline(Some(deadline));
+        assert_eq!((here.read_deadline(), here.write_deadline()), (Some(deadline), Some(deadline)));
+        assert_eq!(kind(here.read(&mut [0])), ErrorKind::WouldBlock);
+        assert!(Instant::now() >= deadline);
+        assert_eq!(kind(here.write_all(b"abc")), ErrorKind::WouldBlock);
+        // What is there is read, and what there is room for is written.
+        there.write_all(b"x").unwrap();
+        here.read_exact(&mut [0]).unwrap();
+        there.read_exact(&mut [0; 2]).unwrap();
+        here.write_all(b"d").unwrap();
+        here.set_read_deadline(None);
+        here.set_read_timeout(Some(SHORT)).unwrap();
+        assert_eq!(kind(here.read(&mut [0])), ErrorKind::WouldBlock, "the timeout is left");
+        assert_eq!(there.read_deadline(), None, "each end has its own");
+    });
+}
+
 /// Reads in its destructor.
 struct ReadsInDrop(DuplexStream, std::sync::mpsc::Sender<ErrorKind>);
 

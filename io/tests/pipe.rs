@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
 use common::{everywhere, in_tasks, kind, nap, pattern, runtime};
@@ -391,6 +392,81 @@ fn pipes_whose_clones_are_elsewhere_do_not_stop_a_worker() {
             writer.write_all(&vec![0; 1 << 20]).unwrap();
             read.join().unwrap();
         });
+    });
+}
+
+// ---- deadlines ----
+
+#[test]
+fn a_read_and_a_write_fail_at_their_deadlines() {
+    everywhere(|| {
+        let (mut reader, mut writer) = pipe().unwrap();
+        let deadline = Instant::now() + Duration::from_millis(40);
+        reader.set_read_deadline(Some(deadline));
+        writer.set_write_deadline(Some(deadline));
+        assert_eq!(reader.try_clone().unwrap().read_deadline(), Some(deadline), "clones share it");
+        assert_eq!(writer.try_clone().unwrap().write_deadline(), Some(deadline), "clones share it");
+        let error = reader.read(&mut [0]).unwrap_err();
+        assert!(Instant::now() >= deadline);
+        assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
+        // What there is room for is written, and what is there is read.
+        writer.write_all(b"x").unwrap();
+        reader.read_exact(&mut [0]).unwrap();
+        assert_eq!(kind(writer.write_all(&vec![0; 1 << 20])), ErrorKind::WouldBlock);
+        reader.set_read_deadline(None);
+        writer.set_write_deadline(None);
+        assert_eq!((reader.read_deadline(), writer.write_deadline()), (None, None));
+        drop(writer);
+        reader.read_to_end(&mut Vec::new()).unwrap();
+    });
+}
+
+#[test]
+fn the_streams_of_a_child_have_deadlines() {
+    everywhere(|| {
+        let mut child = fibra_io::process::Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut stderr = child.stderr.take().unwrap();
+        let soon = || Some(Instant::now() + Duration::from_millis(20));
+        stdout.set_read_deadline(soon());
+        stderr.set_read_deadline(soon());
+        assert_eq!(kind(stdout.read(&mut [0])), ErrorKind::WouldBlock);
+        assert_eq!(kind(stderr.read(&mut [0])), ErrorKind::WouldBlock);
+        stdin.set_write_deadline(soon());
+        assert_eq!(kind(stdin.write_all(&vec![0; 1 << 20])), ErrorKind::WouldBlock);
+        assert!(stdin.write_deadline().is_some() && stdout.read_deadline().is_some());
+        drop((stdin, stdout, stderr));
+        child.wait().unwrap();
+    });
+}
+
+#[test]
+fn a_copy_of_a_pipe_heeds_its_deadline() {
+    everywhere(|| {
+        let ((mut reader, mut writer), (mut other, mut into)) = (pipe().unwrap(), pipe().unwrap());
+        writer.write_all(b"some").unwrap();
+        reader.set_read_deadline(Some(Instant::now() + Duration::from_millis(20)));
+        assert_eq!(kind(fibra_io::io::copy(&mut reader, &mut into)), ErrorKind::WouldBlock);
+        other.read_exact(&mut [0; 4]).unwrap();
+    });
+}
+
+/// It never has to wait, so it keeps the deadline for who asks.
+#[test]
+fn a_plain_file_has_a_deadline_in_name() {
+    everywhere(|| {
+        let folder = Folder::new();
+        let file = File::create(folder.file("plain")).unwrap();
+        let mut writer = PipeWriter::from(OwnedFd::from(file));
+        let past = Instant::now();
+        writer.set_write_deadline(Some(past));
+        assert_eq!(writer.try_clone().unwrap().write_deadline(), Some(past));
+        writer.write_all(b"all the same").unwrap();
     });
 }
 

@@ -237,6 +237,29 @@ fn writes_and_other_sockets_have_deadlines_too() {
     });
 }
 
+#[test]
+fn an_accept_fails_at_its_deadline() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        let clone = listener.try_clone().unwrap();
+        let deadline = Instant::now() + Duration::from_millis(40);
+        listener.set_accept_deadline(Some(deadline));
+        assert_eq!(clone.accept_deadline(), Some(deadline), "clones share it");
+        let error = clone.accept().unwrap_err();
+        assert!(Instant::now() >= deadline);
+        assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
+        assert_eq!(kind(listener.incoming().next().unwrap()), ErrorKind::WouldBlock, "it stays");
+        // Who is there already is let in.
+        let client = TcpStream::connect(address).unwrap();
+        assert_eq!(listener.accept().unwrap().1, client.local_addr().unwrap());
+        clone.set_accept_deadline(None);
+        assert_eq!(listener.accept_deadline(), None);
+        let client = beside(move || TcpStream::connect(address).unwrap());
+        listener.accept().unwrap();
+        client.join();
+    });
+}
+
 /// A deadline around the call and one of the socket: the earlier ends it, each in its own way.
 #[test]
 fn deadlines_compose_with_timeout_at() {

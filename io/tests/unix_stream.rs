@@ -480,7 +480,41 @@ fn send_with_descriptor(stream: &UnixStream, bytes: &[u8]) {
     assert_eq!(usize::try_from(sent).unwrap(), bytes.len());
 }
 
+#[test]
+fn an_accept_fails_at_its_deadline() {
+    everywhere(|| {
+        let (_folder, path, listener) = listener();
+        let deadline = Instant::now() + Duration::from_millis(40);
+        listener.set_accept_deadline(Some(deadline));
+        assert_eq!(listener.try_clone().unwrap().accept_deadline(), Some(deadline));
+        assert_eq!(kind(listener.accept()), ErrorKind::WouldBlock);
+        assert!(Instant::now() >= deadline);
+        let _client = UnixStream::connect(&path).unwrap();
+        listener.accept().unwrap();
+    });
+}
+
 // ---- a listener whose queue is full ----
+
+#[test]
+fn a_connect_fails_at_its_deadline() {
+    everywhere(|| {
+        let folder = Folder::new();
+        let path = folder.file("sock");
+        let (listener, queue) = full_listener(&path);
+        let deadline = Instant::now() + Duration::from_millis(150);
+        assert_eq!(kind(UnixStream::connect_deadline(&path, deadline)), ErrorKind::TimedOut);
+        assert!(Instant::now() >= deadline);
+        let address = SocketAddr::from_pathname(&path).unwrap();
+        assert_eq!(kind(UnixStream::connect_addr_deadline(&address, deadline)), ErrorKind::TimedOut);
+        // There is room, so there is nothing to wait for.
+        listener.accept().unwrap();
+        let stream = UnixStream::connect_deadline(&path, deadline).unwrap();
+        assert_eq!(stream.write_timeout().unwrap(), None);
+        assert_eq!(socket2::SockRef::from(&stream).write_timeout().unwrap(), None);
+        drop(queue);
+    });
+}
 
 /// A listener that keeps few connections, and the streams that fill its queue.
 fn full_listener(path: &Path) -> (UnixListener, Vec<UnixStream>) {

@@ -13,7 +13,7 @@ use fibra_runtime::time;
 use fibra_runtime::wait;
 
 use crate::bell::Bell;
-use crate::net::timeouts::{Timeout, Timeouts};
+use crate::net::timeouts::{Timeout, Timeouts, deadline_methods};
 use crate::op::check_may_wait;
 use crate::readiness::Direction;
 
@@ -123,6 +123,9 @@ impl DuplexStream {
         Ok(self.timeouts.write().get())
     }
 }
+
+deadline_methods!(read DuplexStream: stream => stream.timeouts.read());
+deadline_methods!(write DuplexStream: stream => stream.timeouts.write());
 
 fn set(timeout: &Timeout, dur: Option<Duration>) -> io::Result<()> {
     if dur.is_some_and(|dur| dur.is_zero()) {
@@ -248,7 +251,7 @@ impl Pipe {
             return outcome;
         }
         check_may_wait()?;
-        let deadline = timeout.get().and_then(time::deadline);
+        let deadline = timeout.left().and_then(time::deadline);
         let outcome = self.bell.wait(direction, deadline, || step(&mut self.lock()));
         outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
     }

@@ -14,6 +14,7 @@ use socket2::SockRef;
 use crate::channel::Channel;
 use crate::convert::{Wraps, reads, writes};
 use crate::descriptor::Descriptor;
+use crate::net::timeouts::{Timeout, deadline_methods};
 use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys::file::is_endless;
@@ -58,7 +59,7 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 ///
 /// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
 /// once it has been used, until it leaves for std. A process that shares it then sees `WouldBlock`; so does std, if another
-/// handle of the same end goes on here.
+/// handle of the same end goes on here. Deadlines are additions.
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
 /// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
@@ -73,9 +74,11 @@ pub struct PipeWriter(pub(crate) PipeEnd<io::PipeWriter>);
 
 reads!(PipeReader);
 writes!(PipeWriter);
+deadline_methods!(read PipeReader: end => end.0.limit());
+deadline_methods!(write PipeWriter: end => end.0.limit());
 
 impl PipeReader {
-    /// Makes a second handle of the same end, with a descriptor of its own.
+    /// Makes a second handle of the same end, with a descriptor of its own. Both share the deadline.
     ///
     /// # Errors
     ///
@@ -86,7 +89,7 @@ impl PipeReader {
 }
 
 impl PipeWriter {
-    /// Makes a second handle of the same end, with a descriptor of its own.
+    /// Makes a second handle of the same end, with a descriptor of its own. Both share the deadline.
     ///
     /// # Errors
     ///
@@ -111,13 +114,14 @@ impl From<PipeWriter> for Stdio {
 /// Either end; or the plain file that somebody has made std's type of, with which std works.
 pub(crate) enum PipeEnd<S: AsFd> {
     Pipe(Pipe<S>),
-    /// It is always ready for what it can do, so that no reactor takes it; but it may block for as long as a disk does.
-    Plain(Channel<S>),
+    /// It is always ready for what it can do, so that no reactor takes it; but it may block for as long as a disk does. Its
+    /// deadline is kept for who asks.
+    Plain(Channel<S>, Arc<Timeout>),
 }
 
 impl<S: AsFd> PipeEnd<S> {
     fn fresh(inner: S) -> PipeEnd<S> {
-        PipeEnd::Pipe(Pipe { io: Descriptor::new(inner, false), by_mode: Arc::default() })
+        PipeEnd::Pipe(Pipe { io: Descriptor::new(inner, false), shared: Arc::default() })
     }
 
     fn try_clone(&self) -> io::Result<PipeEnd<S>>
@@ -127,12 +131,20 @@ impl<S: AsFd> PipeEnd<S> {
         let clone = S::from(self.expose().as_fd().try_clone_to_owned()?);
         Ok(match self {
             PipeEnd::Pipe(pipe) => PipeEnd::Pipe(pipe.with_clone(clone)),
-            PipeEnd::Plain(file) => PipeEnd::Plain(file.with_clone(clone)),
+            PipeEnd::Plain(file, limit) => PipeEnd::Plain(file.with_clone(clone), Arc::clone(limit)),
         })
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.expose().as_fd()
+    }
+
+    /// How long its transfers wait.
+    pub(crate) fn limit(&self) -> &Timeout {
+        match self {
+            PipeEnd::Pipe(pipe) => &pipe.shared.limit,
+            PipeEnd::Plain(_, limit) => limit,
+        }
     }
 
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
@@ -144,7 +156,7 @@ impl<S: AsFd> PipeEnd<S> {
             PipeEnd::Pipe(pipe) => {
                 pipe.run(Direction::Read, |fd, nowait| call::read_vectored(fd, bufs, nowait))
             }
-            PipeEnd::Plain(file) => file.read(bufs),
+            PipeEnd::Plain(file, _) => file.read(bufs),
         }
     }
 
@@ -157,7 +169,7 @@ impl<S: AsFd> PipeEnd<S> {
             PipeEnd::Pipe(pipe) => {
                 pipe.run(Direction::Write, |fd, nowait| call::write_vectored(fd, bufs, nowait))
             }
-            PipeEnd::Plain(file) => file.write(bufs),
+            PipeEnd::Plain(file, _) => file.write(bufs),
         }
     }
 }
@@ -166,23 +178,23 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     /// The mode that std would obey is read from it.
     fn adopt(inner: S) -> PipeEnd<S> {
         if !is_endless(inner.as_fd()) {
-            return PipeEnd::Plain(Channel::new(inner));
+            return PipeEnd::Plain(Channel::new(inner), Arc::default());
         }
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
-        PipeEnd::Pipe(Pipe { io: Descriptor::new(inner, nonblocking), by_mode: Arc::default() })
+        PipeEnd::Pipe(Pipe { io: Descriptor::new(inner, nonblocking), shared: Arc::default() })
     }
 
     fn into_std(self) -> S {
         match self {
             PipeEnd::Pipe(pipe) => pipe.into_std(),
-            PipeEnd::Plain(file) => file.into_inner(),
+            PipeEnd::Plain(file, _) => file.into_inner(),
         }
     }
 
     fn expose(&self) -> &S {
         match self {
             PipeEnd::Pipe(pipe) => pipe.io.inner(),
-            PipeEnd::Plain(file) => file.inner(),
+            PipeEnd::Plain(file, _) => file.inner(),
         }
     }
 }
@@ -197,14 +209,21 @@ impl<S: AsFd + fmt::Debug> fmt::Debug for PipeEnd<S> {
 /// always asked.
 pub(crate) struct Pipe<S: AsFd> {
     io: Descriptor<S>,
-    /// True once a call was refused for its flag: from then on the mode is set before each. Clones have it in common, as the
-    /// mode: whichever leaves for std restores that.
-    by_mode: Arc<AtomicBool>,
+    /// What clones have in common.
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// True once a call was refused for its flag: from then on the mode is set before each. Whichever leaves for std restores
+    /// that.
+    by_mode: AtomicBool,
+    limit: Timeout,
 }
 
 impl<S: AsFd> Pipe<S> {
     fn with_clone(&self, clone: S) -> Pipe<S> {
-        Pipe { io: Descriptor::new(clone, self.io.is_nonblocking()), by_mode: Arc::clone(&self.by_mode) }
+        Pipe { io: Descriptor::new(clone, self.io.is_nonblocking()), shared: Arc::clone(&self.shared) }
     }
 
     /// Runs a transfer until it moves something, and waits in between.
@@ -222,7 +241,7 @@ impl<S: AsFd> Pipe<S> {
         direction: Direction,
         call: impl FnMut() -> io::Result<Attempt<T>>,
     ) -> io::Result<T> {
-        self.io.run(direction, || None, call)
+        self.io.run(direction, || self.shared.limit.left(), call)
     }
 
     /// One transfer that does not wait.
@@ -233,7 +252,9 @@ impl<S: AsFd> Pipe<S> {
         if !self.is_by_mode() {
             match transfer(self.io.fd(), Nowait::BEST) {
                 // Relaxed: see `is_by_mode`.
-                Err(error) if call::is_flag_unknown(&error) => self.by_mode.store(true, Ordering::Relaxed),
+                Err(error) if call::is_flag_unknown(&error) => {
+                    self.shared.by_mode.store(true, Ordering::Relaxed)
+                }
                 outcome => return outcome.map(Attempt::Done),
             }
         }
@@ -243,7 +264,7 @@ impl<S: AsFd> Pipe<S> {
 
     fn is_by_mode(&self) -> bool {
         // Relaxed: who misses that it was set finds out by itself.
-        Nowait::BEST == Nowait::Mode || self.by_mode.load(Ordering::Relaxed)
+        Nowait::BEST == Nowait::Mode || self.shared.by_mode.load(Ordering::Relaxed)
     }
 
     fn into_std(self) -> S {

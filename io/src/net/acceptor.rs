@@ -8,12 +8,14 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use fibra_runtime::wait;
 use socket2::SockRef;
 
+use super::timeouts::Timeout;
 use crate::convert::Wraps;
 use crate::descriptor::Descriptor;
 use crate::op::{self, Attempt};
@@ -32,6 +34,8 @@ pub(crate) struct Acceptor<L: AsFd> {
     /// not stop a worker. (A clone that is turned between that call and the accept still does, until the next
     /// connection comes.)
     shared: AtomicBool,
+    /// How long they wait; clones that `try_clone` makes have it in common.
+    limit: Arc<Timeout>,
     /// Accepts in a row that found no descriptor left.
     exhausted: AtomicU32,
 }
@@ -40,7 +44,7 @@ impl<L: AsFd> Acceptor<L> {
     /// Takes a listener that is new.
     pub(crate) fn fresh(inner: L) -> io::Result<Acceptor<L>> {
         SockRef::from(&inner).set_nonblocking(true)?;
-        Ok(Acceptor::new(inner, false, false))
+        Ok(Acceptor::new(inner, false, false, Arc::default()))
     }
 
     /// Takes a new listener whose descriptor others may have, and change its mode.
@@ -50,9 +54,9 @@ impl<L: AsFd> Acceptor<L> {
         Ok(acceptor)
     }
 
-    fn new(inner: L, nonblocking: bool, shared: bool) -> Acceptor<L> {
+    fn new(inner: L, nonblocking: bool, shared: bool, limit: Arc<Timeout>) -> Acceptor<L> {
         let io = Descriptor::new(inner, nonblocking);
-        Acceptor { io, shared: AtomicBool::new(shared), exhausted: AtomicU32::new(0) }
+        Acceptor { io, shared: AtomicBool::new(shared), limit, exhausted: AtomicU32::new(0) }
     }
 
     pub(crate) fn std(&self) -> &L {
@@ -64,7 +68,11 @@ impl<L: AsFd> Acceptor<L> {
         L: From<OwnedFd>,
     {
         let clone = L::from(self.expose().as_fd().try_clone_to_owned()?);
-        Ok(Acceptor::new(clone, self.io.is_nonblocking(), true))
+        Ok(Acceptor::new(clone, self.io.is_nonblocking(), true, Arc::clone(&self.limit)))
+    }
+
+    pub(crate) fn limit(&self) -> &Timeout {
+        &self.limit
     }
 
     pub(crate) fn set_nonblocking(&self, nonblocking: bool) {
@@ -79,7 +87,7 @@ impl<L: AsFd> Acceptor<L> {
     /// blocking mode, which no call of ours minds, so that it is what std would have made when it leaves us.
     pub(crate) fn accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
         let call = || self.try_accept(&accept).map(Attempt::Done);
-        let accepted = self.io.run(Direction::Read, || None, call);
+        let accepted = self.io.run(Direction::Read, || self.limit.left(), call);
         match &accepted {
             // Relaxed: a count that sets the length of a pause.
             Ok(_) if self.exhausted.load(Ordering::Relaxed) != 0 => {
@@ -130,7 +138,7 @@ impl<L: AsFd> Wraps<L> for Acceptor<L> {
     /// The mode that std would obey is read from it. It becomes non-blocking at the first accept.
     fn adopt(inner: L) -> Acceptor<L> {
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
-        Acceptor::new(inner, nonblocking, true)
+        Acceptor::new(inner, nonblocking, true, Arc::default())
     }
 
     fn into_std(self) -> L {

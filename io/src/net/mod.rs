@@ -33,6 +33,11 @@ pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
 };
 
+/// What a connection ends with whose time has passed, as in std.
+fn timed_out() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::TimedOut, "connection timed out")
+}
+
 pub use self::resolve::{ToSocketAddrs, lookup_host};
 pub use self::tcp::{Incoming, IntoIncoming, Keepalive, TcpListener, TcpSocket, TcpStream};
 pub use self::udp::UdpSocket;

@@ -55,31 +55,6 @@ macro_rules! handle_methods {
                 Ok(self.0.timeouts().write().get())
             }
 
-            /// Sets the moment until which reads wait, all of them together: a bound for a whole request, however many
-            /// reads it takes. `None`, the default, is for ever.
-            ///
-            /// A read that would wait beyond it fails with `WouldBlock`, as with a timeout; if there is a timeout as well,
-            /// whichever comes first counts. What is there already is read at any time, and a read that waits already keeps
-            /// the deadline that it started with. std has no such thing: what leaves for std leaves it behind.
-            pub fn set_read_deadline(&self, deadline: Option<std::time::Instant>) {
-                self.0.timeouts().read().set_deadline(deadline);
-            }
-
-            /// Sets the moment until which writes wait; otherwise as [`set_read_deadline`](Self::set_read_deadline).
-            pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
-                self.0.timeouts().write().set_deadline(deadline);
-            }
-
-            /// Gives the moment until which reads wait.
-            pub fn read_deadline(&self) -> Option<std::time::Instant> {
-                self.0.timeouts().read().deadline()
-            }
-
-            /// Gives the moment until which writes wait.
-            pub fn write_deadline(&self) -> Option<std::time::Instant> {
-                self.0.timeouts().write().deadline()
-            }
-
             /// Takes the pending error of the socket away (`SO_ERROR`).
             ///
             /// # Errors
@@ -104,6 +79,8 @@ macro_rules! handle_methods {
             }
         }
 
+        $crate::net::timeouts::deadline_methods!(read $ours: it => it.0.timeouts().read());
+        $crate::net::timeouts::deadline_methods!(write $ours: it => it.0.timeouts().write());
         $crate::net::options::buffer_methods!($ours);
     };
 }
@@ -245,7 +222,7 @@ macro_rules! ttl_methods {
 macro_rules! listener_methods {
     ($ours:ident) => {
         impl $ours {
-            /// Makes a second handle of the same listener, with a descriptor of its own.
+            /// Makes a second handle of the same listener, with a descriptor of its own. Both share the deadline.
             ///
             /// # Errors
             ///
@@ -261,6 +238,20 @@ macro_rules! listener_methods {
             /// What `getsockopt(2)` says.
             pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
                 self.0.take_error()
+            }
+
+            /// Sets the moment until which accepts wait, all of them together. `None`, the default, is for ever.
+            ///
+            /// An accept that would wait beyond it fails with `WouldBlock`, as a read at its deadline. Who has connected
+            /// already is accepted at any time, and an accept that waits already keeps the deadline that it started with.
+            /// std has no such thing: what leaves for std leaves it behind.
+            pub fn set_accept_deadline(&self, deadline: Option<std::time::Instant>) {
+                self.0.limit().set_deadline(deadline);
+            }
+
+            /// Gives the moment until which accepts wait.
+            pub fn accept_deadline(&self) -> Option<std::time::Instant> {
+                self.0.limit().deadline()
             }
 
             /// Makes `accept` through this handle fail with `WouldBlock` instead of waiting, or wait again.

@@ -22,7 +22,7 @@ use crate::readiness::Direction;
 use crate::sys;
 
 /// The shortest timeout that the kernel's option can hold; a shorter one would be none.
-const SHORTEST: Duration = Duration::from_micros(1);
+pub(super) const SHORTEST: Duration = Duration::from_micros(1);
 
 /// See the [module](self).
 pub(crate) struct Socket<S: AsFd> {

@@ -5,7 +5,7 @@
 //! they are kept here, shared by the clones that `try_clone` makes. The kernel's option is set as well, so that std types
 //! and raw descriptors made from our sockets agree; and it is read back when a socket is made from one.
 //!
-//! Deadlines stand beside them: the kernel knows none, so they are kept here alone.
+//! Deadlines stand beside them: the kernel knows none, so they are kept here alone. Listeners and pipes have only those.
 
 #![forbid(unsafe_code)]
 
@@ -108,3 +108,49 @@ fn from_epoch(at: Instant) -> i64 {
         None => -nanos(EPOCH.duration_since(at)),
     }
 }
+
+/// The methods for the deadlines of one type, which it keeps in a [`Timeout`].
+macro_rules! deadline_methods {
+    (read $ours:ident: $it:ident => $limit:expr) => {
+        impl $ours {
+            /// Sets the moment until which reads wait, all of them together: a bound for a whole request, however many
+            /// reads it takes. `None`, the default, is for ever.
+            ///
+            /// A read that would wait beyond it fails with `WouldBlock`, as with a timeout; where there is a timeout as well,
+            /// whichever comes first counts. What is there already is read at any time, and a read that waits already keeps
+            /// the deadline that it started with. std has no such thing: what leaves for std leaves it behind.
+            pub fn set_read_deadline(&self, deadline: Option<std::time::Instant>) {
+                let $it = self;
+                $limit.set_deadline(deadline);
+            }
+
+            /// Gives the moment until which reads wait.
+            pub fn read_deadline(&self) -> Option<std::time::Instant> {
+                let $it = self;
+                $limit.deadline()
+            }
+        }
+    };
+    (write $ours:ident: $it:ident => $limit:expr) => {
+        impl $ours {
+            /// Sets the moment until which writes wait, all of them together: a bound for a whole answer, however many
+            /// writes it takes. `None`, the default, is for ever.
+            ///
+            /// A write that would wait beyond it fails with `WouldBlock`, as with a timeout; where there is a timeout as
+            /// well, whichever comes first counts. What there is room for is written at any time, and a write that waits
+            /// already keeps the deadline that it started with. std has no such thing: what leaves for std leaves it behind.
+            pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
+                let $it = self;
+                $limit.set_deadline(deadline);
+            }
+
+            /// Gives the moment until which writes wait.
+            pub fn write_deadline(&self) -> Option<std::time::Instant> {
+                let $it = self;
+                $limit.deadline()
+            }
+        }
+    };
+}
+
+pub(crate) use deadline_methods;

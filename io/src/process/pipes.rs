@@ -6,6 +6,7 @@ use std::process::{self, Stdio};
 
 use crate::convert::{reads, writes};
 use crate::io::PipeEnd;
+use crate::net::timeouts::deadline_methods;
 
 /// Is the writing end of a pipe to a child's standard input: [`std::process::ChildStdin`], for tasks.
 ///
@@ -39,6 +40,9 @@ pub struct ChildStderr(pub(crate) PipeEnd<process::ChildStderr>);
 writes!(ChildStdin);
 reads!(ChildStdout);
 reads!(ChildStderr);
+deadline_methods!(write ChildStdin: end => end.0.limit());
+deadline_methods!(read ChildStdout: end => end.0.limit());
+deadline_methods!(read ChildStderr: end => end.0.limit());
 
 /// For a pipe from one child straight to another.
 macro_rules! stdio {

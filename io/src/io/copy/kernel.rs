@@ -126,7 +126,7 @@ impl<S: AsFd + Sync> End for PipeEnd<S> {
     fn nature(&self) -> Nature {
         match self {
             PipeEnd::Pipe(_) => file::nature(self.fd()).only(Nature::Pipe),
-            PipeEnd::Plain(file) => file.nature(),
+            PipeEnd::Plain(file, _) => file.nature(),
         }
     }
 
@@ -137,14 +137,14 @@ impl<S: AsFd + Sync> End for PipeEnd<S> {
     ) -> io::Result<Option<usize>> {
         match self {
             PipeEnd::Pipe(pipe) => pipe.wait_for(direction, call),
-            PipeEnd::Plain(file) => End::run(file, direction, call),
+            PipeEnd::Plain(file, _) => End::run(file, direction, call),
         }
     }
 
     fn make(&self, call: &mut (dyn FnMut() -> io::Result<usize> + Send)) -> io::Result<usize> {
         match self {
             PipeEnd::Pipe(_) => call(),
-            PipeEnd::Plain(file) => file.make(call),
+            PipeEnd::Plain(file, _) => file.make(call),
         }
     }
 }

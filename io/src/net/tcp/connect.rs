@@ -5,14 +5,15 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fibra_runtime::wait;
+use fibra_runtime::{time, wait};
 use socket2::{Domain, Socket};
 
 use super::TcpStream;
 use super::race::{connect_first, connect_first_in_place};
 use crate::net::resolve::{no_address, try_each};
+use crate::net::timed_out;
 use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys;
@@ -30,23 +31,29 @@ pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io
     }
 }
 
-/// Connects to one address, within `timeout` if there is one.
-pub(super) fn connect_to(address: SocketAddr, timeout: Option<Duration>) -> io::Result<TcpStream> {
-    connect_with(sys::tcp_socket_nonblocking(Domain::for_address(address))?, address, timeout)
+/// Connects to one address, by `deadline` if there is one.
+pub(super) fn connect_to(address: SocketAddr, deadline: Option<Instant>) -> io::Result<TcpStream> {
+    connect_with(sys::tcp_socket_nonblocking(Domain::for_address(address))?, address, deadline)
 }
 
 /// The same with a socket that is there already.
 pub(super) fn connect_with(
     socket: Socket,
     address: SocketAddr,
-    timeout: Option<Duration>,
+    deadline: Option<Instant>,
 ) -> io::Result<TcpStream> {
-    if timeout.is_some_and(|timeout| timeout.is_zero()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout"));
-    }
-    match Connecting::start_with(socket, address)?.within(timeout)? {
+    let connecting = Connecting::start_with(socket, address)?;
+    match connecting.within(deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())))? {
         Outcome::Connected(stream) => Ok(stream),
-        Outcome::Pending(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connection timed out")),
+        Outcome::Pending(_) => Err(timed_out()),
+    }
+}
+
+/// The end of a timeout that begins now; none if it is too long to have one.
+pub(super) fn end_of(timeout: Duration) -> io::Result<Option<Instant>> {
+    match timeout.is_zero() {
+        true => Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout")),
+        false => Ok(time::deadline(timeout)),
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) const BACKLOG: u32 = 4096;
 ///   std types made from it are put into the mode that was wished for. A clone that std holds beside one of ours shares
 ///   that mode, and an `accept` of ours sets it: it will see `WouldBlock`.
 /// * An `accept` that finds no descriptor left waits for some milliseconds before it says so.
+/// * Deadlines are additions.
 /// * [`into_incoming`](TcpListener::into_incoming) is not stable in std yet.
 ///
 /// What is to be set before it is bound, `SO_REUSEPORT` for one, is set on a [`TcpSocket`].

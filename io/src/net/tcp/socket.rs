@@ -5,11 +5,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockRef, Socket};
 
-use super::connect::connect_with;
+use super::connect::{connect_with, end_of};
 use super::{TcpListener, TcpStream};
 use crate::net::options::{buffer_methods, tcp_methods};
 use crate::sys;
@@ -197,7 +197,20 @@ impl TcpSocket {
     ///
     /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpSocket::connect).
     pub fn connect_timeout(self, address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
-        connect_with(self.0, address, Some(timeout))
+        connect_with(self.0, address, end_of(timeout)?)
+    }
+
+    /// Opens a connection by `deadline`. One that has passed leaves time for what needs no waiting.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](TcpSocket::connect).
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` when the deadline has passed, and as [`connect`](TcpSocket::connect).
+    pub fn connect_deadline(self, address: SocketAddr, deadline: Instant) -> io::Result<TcpStream> {
+        connect_with(self.0, address, Some(deadline))
     }
 }
 

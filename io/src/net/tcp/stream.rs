@@ -4,9 +4,9 @@
 
 use std::io;
 use std::net::{self, Shutdown, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::connect::{connect_any, connect_to};
+use super::connect::{connect_any, connect_to, end_of};
 use crate::convert::{reads, writes};
 use crate::descriptor::Descriptor;
 use crate::net::ToSocketAddrs;
@@ -80,7 +80,20 @@ impl TcpStream {
     ///
     /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpStream::connect).
     pub fn connect_timeout(addr: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
-        connect_to(*addr, Some(timeout))
+        connect_to(*addr, end_of(timeout)?)
+    }
+
+    /// Opens a connection to one address, by `deadline`. One that has passed leaves time for what needs no waiting.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](TcpStream::connect).
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` when the deadline has passed, and as [`connect`](TcpStream::connect).
+    pub fn connect_deadline(addr: &SocketAddr, deadline: Instant) -> io::Result<TcpStream> {
+        connect_to(*addr, Some(deadline))
     }
 
     /// Takes a stream that is new, so that it has no timeouts and is not to be non-blocking.

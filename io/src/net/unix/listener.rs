@@ -26,6 +26,7 @@ use crate::net::options::listener_methods;
 ///   takes over when it is made. The descriptor itself is non-blocking, as that of a
 ///   [`TcpListener`](crate::net::TcpListener) is, with what follows from it.
 /// * An `accept` that finds no descriptor left waits for some milliseconds before it says so.
+/// * Deadlines are additions.
 ///
 /// # Examples
 ///

@@ -6,6 +6,7 @@ use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
+use std::time::Instant;
 
 use super::connect::connect;
 use crate::convert::{reads, writes};
@@ -70,7 +71,33 @@ impl UnixStream {
     ///
     /// As [`connect`](UnixStream::connect).
     pub fn connect_addr(socket_addr: &SocketAddr) -> io::Result<UnixStream> {
-        connect(socket_addr).map(UnixStream::fresh)
+        connect(socket_addr, None).map(UnixStream::fresh)
+    }
+
+    /// Opens a connection to the listener at a path, by `deadline`. One that has passed leaves time for what needs no waiting.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](UnixStream::connect).
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` when the deadline has passed, and as [`connect`](UnixStream::connect).
+    pub fn connect_deadline<P: AsRef<Path>>(path: P, deadline: Instant) -> io::Result<UnixStream> {
+        UnixStream::connect_addr_deadline(&SocketAddr::from_pathname(path)?, deadline)
+    }
+
+    /// The same with an address, which may be an abstract name.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](UnixStream::connect).
+    ///
+    /// # Errors
+    ///
+    /// As [`connect_deadline`](UnixStream::connect_deadline).
+    pub fn connect_addr_deadline(socket_addr: &SocketAddr, deadline: Instant) -> io::Result<UnixStream> {
+        connect(socket_addr, Some(deadline)).map(UnixStream::fresh)
     }
 
     /// Makes two streams that are connected with each other.
