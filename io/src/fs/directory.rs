@@ -21,6 +21,10 @@ const BATCH: usize = 256;
 
 /// Gives what is in a directory, in no promised order, without `.` and `..`.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::read_dir`].
@@ -55,6 +59,10 @@ fn fetch(inner: &mut std::fs::ReadDir, fetched: &mut VecDeque<io::Result<DirEntr
 /// Gives the entries of a directory: made by [`read_dir`].
 ///
 /// A good many entries are fetched at once on the blocking pool, and given one by one.
+///
+/// # Cancellation
+///
+/// Fetching more is a cancellation point until it has begun on the pool; no entry is lost.
 #[must_use = "iterators are lazy and do nothing unless consumed"]
 pub struct ReadDir {
     /// None once it has come to the end.
@@ -116,6 +124,10 @@ impl DirEntry {
 
     /// Tells what kind of file it is; of a symbolic link that it is one. It was found out with the entry.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`metadata`](DirEntry::metadata), where it was not found out with the entry; else it waits for nothing.
+    ///
     /// # Errors
     ///
     /// As [`std::fs::DirEntry::file_type`].
@@ -127,6 +139,10 @@ impl DirEntry {
     }
 
     /// Tells what the system knows of the file; of a symbolic link itself.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
     ///
     /// # Errors
     ///
@@ -167,6 +183,10 @@ impl DirBuilder {
     }
 
     /// Makes the directory.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
     ///
     /// # Errors
     ///

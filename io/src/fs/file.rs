@@ -116,6 +116,10 @@ impl File {
 
     /// Waits until all data and metadata are on the disk.
     ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
     /// # Errors
     ///
     /// What `fsync(2)` says.
@@ -124,6 +128,10 @@ impl File {
     }
 
     /// Waits until all data is on the disk.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
     ///
     /// # Errors
     ///
@@ -134,6 +142,10 @@ impl File {
 
     /// Cuts the file off, or extends it with zeroes. The position stays where it is.
     ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
     /// # Errors
     ///
     /// What `ftruncate(2)` says.
@@ -142,6 +154,10 @@ impl File {
     }
 
     /// Tells what the system knows of the file.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
     ///
     /// # Errors
     ///
@@ -162,6 +178,10 @@ impl File {
 
     /// Changes who may do what with the file.
     ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
     /// # Errors
     ///
     /// What `fchmod(2)` says.
@@ -171,6 +191,10 @@ impl File {
 
     /// Changes the times that the system keeps of the file.
     ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
     /// # Errors
     ///
     /// What `futimens(2)` says.
@@ -179,6 +203,10 @@ impl File {
     }
 
     /// Changes the time at which the file was modified last.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
     ///
     /// # Errors
     ///

@@ -29,6 +29,10 @@ fn with_paths<T: Send>(
 
 /// Gives the path in its absolute form, with all symbolic links resolved.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::canonicalize`].
@@ -39,6 +43,10 @@ pub fn canonicalize<P: AsRef<Path>>(path: P) -> io::Result<PathBuf> {
 /// Copies the contents of a file and its permissions, and gives the number of bytes. The kernel copies, where the file
 /// systems have that.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::copy`].
@@ -47,6 +55,10 @@ pub fn copy<P: AsRef<Path>, Q: AsRef<Path>>(from: P, to: Q) -> io::Result<u64> {
 }
 
 /// Makes an empty directory. See [`DirBuilder`](super::DirBuilder) for the mode.
+///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
 ///
 /// # Errors
 ///
@@ -57,6 +69,10 @@ pub fn create_dir<P: AsRef<Path>>(path: P) -> io::Result<()> {
 
 /// Makes a directory and all above it that do not exist.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::create_dir_all`].
@@ -65,6 +81,10 @@ pub fn create_dir_all<P: AsRef<Path>>(path: P) -> io::Result<()> {
 }
 
 /// Tells whether the path points to something.
+///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
 ///
 /// # Errors
 ///
@@ -75,6 +95,10 @@ pub fn exists<P: AsRef<Path>>(path: P) -> io::Result<bool> {
 
 /// Makes a second name for a file.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::hard_link`].
@@ -84,6 +108,10 @@ pub fn hard_link<P: AsRef<Path>, Q: AsRef<Path>>(original: P, link: Q) -> io::Re
 
 /// Tells what the system knows of a file; of what a symbolic link points to.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::metadata`].
@@ -92,6 +120,10 @@ pub fn metadata<P: AsRef<Path>>(path: P) -> io::Result<Metadata> {
 }
 
 /// Reads a whole file.
+///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
 ///
 /// # Errors
 ///
@@ -115,6 +147,10 @@ pub fn read<P: AsRef<Path>>(path: P) -> io::Result<Vec<u8>> {
 
 /// Gives what a symbolic link points to.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::read_link`].
@@ -123,6 +159,10 @@ pub fn read_link<P: AsRef<Path>>(path: P) -> io::Result<PathBuf> {
 }
 
 /// Reads a whole file of text.
+///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
 ///
 /// # Errors
 ///
@@ -133,6 +173,10 @@ pub fn read_to_string<P: AsRef<Path>>(path: P) -> io::Result<String> {
 
 /// Removes an empty directory.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::remove_dir`].
@@ -141,6 +185,10 @@ pub fn remove_dir<P: AsRef<Path>>(path: P) -> io::Result<()> {
 }
 
 /// Removes a directory with all that is in it. Symbolic links are removed, not followed.
+///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
 ///
 /// # Errors
 ///
@@ -151,6 +199,10 @@ pub fn remove_dir_all<P: AsRef<Path>>(path: P) -> io::Result<()> {
 
 /// Removes a file's name, and the file with its last one.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::remove_file`].
@@ -159,6 +211,10 @@ pub fn remove_file<P: AsRef<Path>>(path: P) -> io::Result<()> {
 }
 
 /// Gives a file or a directory another name, and replaces what had that one.
+///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
 ///
 /// # Errors
 ///
@@ -169,6 +225,10 @@ pub fn rename<P: AsRef<Path>, Q: AsRef<Path>>(from: P, to: Q) -> io::Result<()> 
 
 /// Changes who may do what with a file.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::set_permissions`].
@@ -178,6 +238,10 @@ pub fn set_permissions<P: AsRef<Path>>(path: P, perm: Permissions) -> io::Result
 
 /// Tells what the system knows of a file; of a symbolic link itself.
 ///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+///
 /// # Errors
 ///
 /// As [`std::fs::symlink_metadata`].
@@ -186,6 +250,10 @@ pub fn symlink_metadata<P: AsRef<Path>>(path: P) -> io::Result<Metadata> {
 }
 
 /// Writes a whole file, and replaces the one that was there.
+///
+/// # Cancellation
+///
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
 ///
 /// # Errors
 ///

@@ -55,6 +55,10 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// through `&PipeReader` or a clone; they compete. What a descriptor has made one of that is no pipe works as in std: a terminal is
 /// waited for, a plain file read as a [`File`](crate::fs::File) is.
 ///
+/// # Cancellation
+///
+/// A read that has to wait is a cancellation point; it has taken nothing then.
+///
 /// # Differences from std
 ///
 /// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
@@ -66,6 +70,10 @@ pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 ///
 /// Writing puts the task to sleep while the pipe is full, never the thread; in a plain thread it blocks it. What several
 /// tasks write may interleave, but for pieces of at most `PIPE_BUF` bytes (4096 on Linux).
+///
+/// # Cancellation
+///
+/// A write that has to wait for room is a cancellation point; what was written before stays written.
 ///
 /// # Differences from std
 ///

@@ -57,6 +57,10 @@ impl UdpSocket {
     ///
     /// Port 0 asks the system for a free port, which [`local_addr`](UdpSocket::local_addr) then tells.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`ToSocketAddrs`]: waiting for a lookup is a cancellation point.
+    ///
     /// # Errors
     ///
     /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
@@ -66,6 +70,10 @@ impl UdpSocket {
 
     /// Fixes the address that [`send`](UdpSocket::send) sends to and that messages are received from, to the first of the
     /// addresses with which that works. It never waits: nothing is sent.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`ToSocketAddrs`]: waiting for a lookup is a cancellation point.
     ///
     /// # Errors
     ///
@@ -94,6 +102,10 @@ impl UdpSocket {
 
     /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
     /// # Errors
     ///
     /// What `recvfrom(2)` says.
@@ -103,6 +115,10 @@ impl UdpSocket {
 
     /// The same without taking the message away, so that the next call gets it again.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
     /// # Errors
     ///
     /// As [`recv_from`](UdpSocket::recv_from).
@@ -111,6 +127,10 @@ impl UdpSocket {
     }
 
     /// Sends a message to the first of the addresses.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for a lookup is a cancellation point, and so is waiting for room; nothing is sent then.
     ///
     /// # Errors
     ///
@@ -125,6 +145,10 @@ impl UdpSocket {
     /// Waits for a message from the address that the socket is connected to, and gives its length. What does not fit into
     /// the buffer is lost.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
     /// # Errors
     ///
     /// What `recv(2)` says: `ConnectionRefused`, for one, when nobody has the port that an earlier message was sent to.
@@ -134,6 +158,10 @@ impl UdpSocket {
 
     /// The same without taking the message away, so that the next call gets it again.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
     /// # Errors
     ///
     /// As [`recv`](UdpSocket::recv).
@@ -142,6 +170,10 @@ impl UdpSocket {
     }
 
     /// Sends a message to the address that the socket is connected to.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for room is a cancellation point; nothing is sent then.
     ///
     /// # Errors
     ///

@@ -100,6 +100,10 @@ impl Child {
 
     /// As [`wait`](Child::wait), but no longer than `timeout`. None if the child has not ended by then.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`wait`](Child::wait).
+    ///
     /// # Errors
     ///
     /// As [`wait`](Child::wait).
@@ -109,6 +113,10 @@ impl Child {
     }
 
     /// As [`wait`](Child::wait), but not beyond `deadline`. None if the child has not ended by then.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`wait`](Child::wait).
     ///
     /// # Errors
     ///

@@ -61,6 +61,10 @@ impl TcpListener {
     ///
     /// Port 0 asks the system for a free port, which [`local_addr`](TcpListener::local_addr) then tells.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`ToSocketAddrs`]: waiting for a lookup is a cancellation point.
+    ///
     /// # Errors
     ///
     /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
@@ -100,6 +104,11 @@ impl TcpListener {
     ///
     /// A connection that was given up before it could be accepted is passed over.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; who connects meanwhile stays in the queue. So is the pause of an accept that finds no
+    /// descriptor left.
+    ///
     /// # Errors
     ///
     /// What `accept(2)` says. When the process or the system has run out of descriptors or memory, the error comes
@@ -111,11 +120,19 @@ impl TcpListener {
     }
 
     /// Gives the connections one after the other: [`accept`](TcpListener::accept) as an iterator that never ends.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`accept`](TcpListener::accept), each time.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming { listener: self }
     }
 
     /// The same, owning the listener.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`accept`](TcpListener::accept), each time.
     #[must_use = "`self` will be dropped if the result is not used"]
     pub fn into_incoming(self) -> IntoIncoming {
         IntoIncoming { listener: self }

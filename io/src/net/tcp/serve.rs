@@ -26,6 +26,10 @@ impl TcpListener {
     /// The address is given once all listeners are there. The tasks end when `serve` returns, or are cancelled with the
     /// runtime.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`ToSocketAddrs`]: waiting for a lookup is a cancellation point.
+    ///
     /// # Panics
     ///
     /// Off a runtime.

@@ -193,6 +193,10 @@ impl TcpSocket {
 
     /// Opens a connection within `timeout`.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](TcpSocket::connect).
+    ///
     /// # Errors
     ///
     /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpSocket::connect).

@@ -76,6 +76,10 @@ impl TcpStream {
 
     /// Opens a connection to one address, within `timeout`.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](TcpStream::connect).
+    ///
     /// # Errors
     ///
     /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpStream::connect).
@@ -138,6 +142,10 @@ impl TcpStream {
     }
 
     /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.
+    ///
+    /// # Cancellation
+    ///
+    /// As for a read: a wait is a cancellation point.
     ///
     /// # Errors
     ///

@@ -138,6 +138,10 @@ impl UnixDatagram {
 
     /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
     /// # Errors
     ///
     /// What `recvfrom(2)` says.
@@ -146,6 +150,10 @@ impl UnixDatagram {
     }
 
     /// The same without taking the message away, so that the next call gets it again.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
     ///
     /// # Errors
     ///
@@ -156,6 +164,10 @@ impl UnixDatagram {
 
     /// Waits for a message, and gives its length. What does not fit into the buffer is lost.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
     /// # Errors
     ///
     /// What `recv(2)` says.
@@ -164,6 +176,10 @@ impl UnixDatagram {
     }
 
     /// The same without taking the message away, so that the next call gets it again.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
     ///
     /// # Errors
     ///
@@ -174,6 +190,10 @@ impl UnixDatagram {
 
     /// Sends a message to the socket at a path. If its queue is full, waits until there is room in it.
     ///
+    /// # Cancellation
+    ///
+    /// Waiting for room is a cancellation point; nothing is sent then.
+    ///
     /// # Errors
     ///
     /// `ConnectionRefused` if nobody has that path any more, `InvalidInput` if it is too long for an address, and what
@@ -183,6 +203,10 @@ impl UnixDatagram {
     }
 
     /// The same with an address, which may be an abstract name.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for room is a cancellation point; nothing is sent then.
     ///
     /// # Errors
     ///
@@ -196,6 +220,10 @@ impl UnixDatagram {
     }
 
     /// Sends a message to the socket that this one is connected to. If its queue is full, waits until there is room in it.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for room is a cancellation point; nothing is sent then.
     ///
     /// # Errors
     ///

@@ -66,6 +66,11 @@ impl UnixListener {
 
     /// Waits for the next connection, and gives it with the address of its other end, which mostly is unnamed.
     ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; who connects meanwhile stays in the queue. So is the pause of an accept that finds no
+    /// descriptor left.
+    ///
     /// # Errors
     ///
     /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
@@ -84,6 +89,10 @@ impl UnixListener {
     }
 
     /// Gives the connections one after the other: [`accept`](UnixListener::accept) as an iterator that never ends.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`accept`](UnixListener::accept), each time.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming { listener: self }
     }

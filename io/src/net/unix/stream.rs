@@ -67,6 +67,10 @@ impl UnixStream {
 
     /// The same with an address, which may be an abstract name.
     ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](UnixStream::connect).
+    ///
     /// # Errors
     ///
     /// As [`connect`](UnixStream::connect).
@@ -145,6 +149,10 @@ impl UnixStream {
     }
 
     /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.
+    ///
+    /// # Cancellation
+    ///
+    /// As for a read: a wait is a cancellation point.
     ///
     /// # Errors
     ///
