@@ -32,6 +32,7 @@ use crate::convert::Wraps;
 ///
 /// * A write into a FIFO or a terminal may be short.
 /// * `Arc<File>` has none of the traits, as the language has it; a `&File` out of it has all.
+/// * [`copy_to`](File::copy_to) is an addition.
 ///
 /// # Examples
 ///
