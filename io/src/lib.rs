@@ -12,6 +12,7 @@ mod reactor;
 mod readiness;
 mod source;
 mod sys;
+mod vigil;
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub mod compat;

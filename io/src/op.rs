@@ -141,24 +141,8 @@ impl<S: AsFd> Descriptor<S> {
     #[cold]
     #[inline(never)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        let recheck = self.recheck_at(direction).filter(|at| deadline.is_none_or(|deadline| *at < deadline));
-        match self.wait_to_be_told(direction, recheck.or(deadline)) {
-            Err(error) if recheck.is_some() && error.kind() == io::ErrorKind::WouldBlock => {
-                self.heard(direction);
-                Ok(())
-            }
-            outcome => outcome,
-        }
-    }
-
-    /// When a wait that begins now is to look again by itself.
-    fn recheck_at(&self, direction: Direction) -> Option<Instant> {
-        (direction == Direction::Write && self.rechecks_writes()).then(|| Instant::now() + RECHECK)
-    }
-
-    fn wait_to_be_told(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         if !wait::in_task() {
-            return self.wait_in_place(direction, deadline);
+            return self.rechecking(direction, deadline, |until| self.wait_in_place(direction, until));
         }
         check_may_wait()?;
         if driver::with_current(|here: &Handle| self.source().is_at_home(here)) == Some(true) {
@@ -170,11 +154,37 @@ impl<S: AsFd> Descriptor<S> {
                 drop(here);
                 self.wait_for_edge(direction, deadline)
             }
-            None => self.wait_on_pool(direction, deadline),
+            None => self.rechecking(direction, deadline, |until| self.wait_on_pool(direction, until)),
+        }
+    }
+
+    /// True if who waits in that direction has to look again by itself.
+    pub(crate) fn rechecks(&self, direction: Direction) -> bool {
+        direction == Direction::Write && self.rechecks_writes()
+    }
+
+    /// Waits where no reactor does; ends the wait after a while where there is something that nobody tells.
+    fn rechecking(
+        &self,
+        direction: Direction,
+        deadline: Option<Instant>,
+        wait: impl FnOnce(Option<Instant>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let recheck = self.rechecks(direction).then(|| Instant::now() + RECHECK);
+        let recheck = recheck.filter(|at| deadline.is_none_or(|deadline| *at < deadline));
+        match wait(recheck.or(deadline)) {
+            Err(error) if recheck.is_some() && error.kind() == io::ErrorKind::WouldBlock => {
+                self.heard(direction);
+                Ok(())
+            }
+            outcome => outcome,
         }
     }
 
     fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+        if self.rechecks(direction) {
+            self.source().watch();
+        }
         match self.source().sleep(direction, deadline) {
             Waking::Notified => Ok(()),
             Waking::TimedOut => Err(timed_out()),

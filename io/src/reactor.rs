@@ -36,6 +36,7 @@ use slab::Slab;
 use crate::readiness::{Direction, Edge};
 use crate::source::Source;
 use crate::sys;
+use crate::vigil::Vigil;
 
 #[cfg(test)]
 mod tests;
@@ -85,7 +86,7 @@ impl Reactor {
     pub(crate) fn new() -> io::Result<Reactor> {
         let poll = Poll::new()?;
         let unparker = Arc::new(Unparker(mio::Waker::new(poll.registry(), UNPARK)?));
-        let handle = Arc::new(Handle::new(poll.registry().try_clone()?));
+        let handle = Arc::new(Handle::new(poll.registry().try_clone()?, Arc::clone(&unparker)));
         Ok(Reactor { poll, events: Events::with_capacity(EVENTS), unparker, handle })
     }
 
@@ -120,15 +121,23 @@ impl Reactor {
             }
         }
     }
+
+    /// Has those look again whom the system does not tell, when it is time.
+    fn recheck(&self, ready: &mut Ready) {
+        for source in self.handle.vigil.take_due() {
+            source.recheck(|wake| ready.push(wake));
+        }
+    }
 }
 
 impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
-        match self.fetch(timeout) {
+        match self.fetch(self.handle.vigil.cut(timeout)) {
             Ok(()) => self.dispatch(ready),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+        self.recheck(ready);
         Ok(())
     }
 
@@ -143,6 +152,9 @@ impl Drop for Reactor {
         let mut wakes = Vec::new();
         for source in self.handle.close() {
             source.abandon(self.handle.id, |wake| wakes.push(wake));
+        }
+        for source in self.handle.vigil.close() {
+            source.recheck(|wake| wakes.push(wake));
         }
         wait::wake_each(wakes);
     }
@@ -190,15 +202,18 @@ pub(crate) struct Handle {
     id: u64,
     registry: Registry,
     entries: Mutex<Entries>,
+    vigil: Vigil,
+    unparker: Arc<Unparker>,
     closed: AtomicBool,
 }
 
 impl Handle {
-    fn new(registry: Registry) -> Handle {
+    fn new(registry: Registry, unparker: Arc<Unparker>) -> Handle {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only the uniqueness of the number counts.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Handle { id, registry, entries: Mutex::default(), closed: AtomicBool::new(false) }
+        let (entries, vigil) = (Mutex::default(), Vigil::default());
+        Handle { id, registry, entries, vigil, unparker, closed: AtomicBool::new(false) }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -222,6 +237,16 @@ impl Handle {
                 Err(error)
             }
         }
+    }
+
+    /// Where it is kept who has to look again without being told.
+    pub(crate) fn vigil(&self) -> &Vigil {
+        &self.vigil
+    }
+
+    /// Breaks the park of the worker.
+    pub(crate) fn unpark(&self) {
+        self.unparker.unpark();
     }
 
     /// Takes every source out, so that handle and sources do not keep each other alive.
@@ -255,7 +280,7 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    pub(crate) fn handle(&self) -> &Handle {
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }
 

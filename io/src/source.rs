@@ -13,7 +13,10 @@
 //! sees the first. A reactor that ends does the same with all its sources, and leaves a mark that lets nobody sleep
 //! on one before it is registered elsewhere.
 //!
-//! Lock order: `place`, then the reactor's slab, then the wait lists. No system call but `epoll_ctl` is made under any
+//! **Looking again**: a wait for what the system does not tell enters the source with its reactor's
+//! [`Vigil`](crate::vigil::Vigil), which has the writers look again at its next round.
+//!
+//! Lock order: `place`, then the reactor's slab or its vigil, then the wait lists. No system call but `epoll_ctl` is made under any
 //! of them, and that only under `place`.
 
 use std::cell::Cell;
@@ -21,7 +24,7 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -30,6 +33,7 @@ use fibra_runtime::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle,
 
 use crate::reactor::{Handle, Registration};
 use crate::readiness::{Direction, Edge, Readiness};
+use crate::vigil::Entered;
 
 /// So many waits in a row from other workers move a descriptor. A wait from afar costs a wake across threads, some
 /// twenty times what a move costs; fewer would let a socket that changes hands once be moved twice.
@@ -48,6 +52,8 @@ pub(crate) struct Source {
     home: AtomicU64,
     /// Waits from other workers since the last one from home.
     visits: AtomicU32,
+    /// It is in the list of a vigil.
+    is_watched: AtomicBool,
     place: Mutex<Option<Registration>>,
 }
 
@@ -72,6 +78,7 @@ impl Source {
             waiters: Lock::new(Waiters { readers: List::new(), writers: List::new() }),
             home: AtomicU64::new(NOWHERE),
             visits: AtomicU32::new(0),
+            is_watched: AtomicBool::new(false),
             place: Mutex::new(None),
         }
     }
@@ -102,6 +109,38 @@ impl Source {
         if let Some(first) = first {
             first.wake();
             wait::wake_all(&self.waiters, |waiters| waiters.of(direction).pop_front());
+        }
+    }
+
+    /// Has the writers look again, of which the hand-out is as for an edge. For the vigil that has let the source go.
+    pub(crate) fn recheck(&self, wakes: impl FnMut(RawWake)) {
+        // Relaxed: one who enters after this is in the next round. One who found it set is woken by this: its node was
+        // linked before, under the lock of the lists; had `edge` taken that lock earlier, it would have found it clear.
+        self.is_watched.store(false, Ordering::Relaxed);
+        self.edge(Edge::new().ready(Direction::Write, true), wakes);
+    }
+
+    /// Sees to it that who waits to write now looks again within [`RECHECK`](crate::op::RECHECK), also if nobody tells.
+    pub(crate) fn watch(self: &Arc<Self>) {
+        // Relaxed: see `recheck`.
+        if self.is_watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let place = self.place();
+        let home = place.as_ref().map(Registration::handle);
+        let first = match home.map(|home| (home, home.vigil().enter(self))) {
+            Some((home, Entered::First)) => Some(Arc::clone(home)),
+            Some((_, Entered::Later)) => None,
+            // Who waits is told that the reactor is gone, and comes again when there is another one.
+            Some((_, Entered::Closed)) | None => {
+                // Relaxed: see `recheck`.
+                self.is_watched.store(false, Ordering::Relaxed);
+                None
+            }
+        };
+        drop(place);
+        if let Some(home) = first {
+            home.unpark();
         }
     }
 

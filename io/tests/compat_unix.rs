@@ -4,12 +4,12 @@
 mod common;
 
 use std::convert::Infallible;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use common::sides::{beside, guarded};
@@ -225,5 +225,54 @@ fn a_writer_is_woken_to_look_again_until_it_is_dropped() {
         }
         drop(stream);
         assert_eq!(Arc::strong_count(&count), 1);
+    });
+}
+
+/// The runtime has no room for a task beside the one that polls.
+#[test]
+fn writers_into_many_full_sockets_are_woken_by_one_clock() {
+    use futures_io::AsyncWrite;
+    guarded(|| {
+        let builder = fibra_runtime::Runtime::builder().driver(fibra_io::driver());
+        builder.workers(1).max_tasks(1).build().unwrap().run(|| {
+            let mut writers: Vec<_> = (0..100)
+                .map(|_| {
+                    let (stream, other) = UnixStream::pair().unwrap();
+                    (Async::new(stream), other, Arc::new(Count::default()))
+                })
+                .collect();
+            let write = |stream: &mut Async<UnixStream>, count: &Arc<Count>| {
+                let waker = Waker::from(Arc::clone(count));
+                Pin::new(stream).poll_write(&mut Context::from_waker(&waker), &[7; 64 * 1024])
+            };
+            for (stream, other, count) in &mut writers {
+                while write(stream, count).is_ready() {}
+                other.shutdown(Shutdown::Read).unwrap();
+            }
+            for (stream, _, count) in &mut writers {
+                until(|| count.0.load(Ordering::SeqCst) > 0);
+                until(|| match write(stream, count) {
+                    Poll::Pending => false,
+                    Poll::Ready(outcome) => kind(outcome) == ErrorKind::BrokenPipe,
+                });
+            }
+        });
+    });
+}
+
+/// The same for those who do not poll.
+#[test]
+fn tasks_that_write_into_full_sockets_are_told_by_the_same_clock() {
+    in_tasks(|| {
+        let writers: Vec<_> = (0..20)
+            .map(|_| {
+                let (mut stream, other) = UnixStream::pair().unwrap();
+                let writer = beside(move || kind(stream.write_all(&pattern(MUCH))));
+                (writer, other)
+            })
+            .collect();
+        nap(5);
+        writers.iter().for_each(|(_, other)| other.shutdown(Shutdown::Read).unwrap());
+        assert!(writers.into_iter().all(|(writer, _)| writer.join() == ErrorKind::BrokenPipe));
     });
 }

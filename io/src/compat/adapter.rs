@@ -11,7 +11,7 @@ use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use fibra_runtime::driver;
 
@@ -68,8 +68,8 @@ sockets! {
 /// the worker on which the `Async` was made. If there is none, or its runtime has ended, polls that would have to wait fail
 /// with [`Unsupported`](io::ErrorKind::Unsupported).
 ///
-/// The system tells no poller that a full `UnixStream` was shut down. So a poll that has to wait to write into one is woken by a
-/// timer as well, four times a second, of the runtime on which it waits, or else of the one on which the `Async` was made.
+/// The system tells no poller that a full `UnixStream` was shut down. So a poll that has to wait to write into one is woken four
+/// times a second, to look again.
 ///
 /// # Differences from the socket
 /// Timeouts and `set_nonblocking` mean nothing here. A poll is no cancellation point; the
@@ -115,8 +115,7 @@ pub struct Async<S> {
 impl<S: Socket> Async<S> {
     /// Takes a socket.
     pub fn new(socket: S) -> Async<S> {
-        let rechecks = socket.inner().io().rechecks_writes();
-        let (reads, writes) = (Watch::new(Direction::Read), Watch::new(Direction::Write).recheck(rechecks));
+        let (reads, writes) = (Watch::new(Direction::Read), Watch::new(Direction::Write));
         Async { reads, writes, origin: driver::current::<Handle>(), socket }
     }
 
@@ -202,10 +201,8 @@ fn poll<S: Socket>(
         return Poll::Pending;
     }
     let io = socket.inner().io();
-    watch.begin(io.source());
     loop {
         if let Some(outcome) = io.attempt(watch.direction(), &mut || call(io.fd())) {
-            watch.end();
             return Poll::Ready(outcome);
         }
         if let Err(error) = attach(io, origin) {
@@ -213,7 +210,12 @@ fn poll<S: Socket>(
             io.source().readiness().edge(Edge::new().ready(watch.direction(), true));
             return Poll::Ready(Err(error));
         }
-        ready!(watch.poll(io.source(), context));
+        if watch.poll(io.source(), context).is_pending() {
+            if io.rechecks(watch.direction()) {
+                io.source().watch();
+            }
+            return Poll::Pending;
+        }
     }
 }
 

@@ -70,11 +70,6 @@ impl Clock {
         Clock { runtime, state: Mutex::default() }
     }
 
-    /// True if nobody is woken any more, as the runtime has ended; the next to arm an alarm has found out.
-    pub(super) fn has_ended(&self) -> bool {
-        self.lock().keeper.as_ref().is_some_and(Task::is_finished)
-    }
-
     /// Leaves `waker` to be called at the deadline of `alarm`.
     pub(super) fn arm(self: &Arc<Self>, alarm: &Arc<Alarm>, waker: &Waker) {
         // Clones and drops of wakers are code of others: none of it under a lock.

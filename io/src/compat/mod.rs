@@ -22,7 +22,7 @@
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 mod adapter;
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+#[cfg(feature = "hyper")]
 mod clock;
 #[cfg(feature = "hyper")]
 mod executor;
@@ -30,8 +30,6 @@ mod executor;
 mod futures_io;
 #[cfg(feature = "hyper")]
 mod hyper_io;
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-mod recheck;
 #[cfg(feature = "hyper")]
 mod timer;
 #[cfg(feature = "tokio")]

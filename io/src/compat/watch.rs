@@ -9,16 +9,13 @@ use std::task::{Context, Poll};
 
 use fibra_runtime::wait::{self, Polled};
 
-use super::recheck::Recheck;
-use crate::readiness::{Direction, Edge};
+use crate::readiness::Direction;
 use crate::source::{Source, Waiter};
 
 /// See the [module](self).
 pub(super) struct Watch {
     direction: Direction,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// For what the system does not tell.
-    recheck: Option<Recheck>,
     /// The last poll gave way, so that the next one does not.
     gave_way: bool,
 }
@@ -30,13 +27,7 @@ unsafe impl Sync for Watch {}
 
 impl Watch {
     pub(super) fn new(direction: Direction) -> Watch {
-        Watch { direction, sleep: None, recheck: None, gave_way: false }
-    }
-
-    /// Lets a wait look again by itself now and then.
-    pub(super) fn recheck(mut self, recheck: bool) -> Watch {
-        self.recheck = recheck.then(Recheck::new);
-        self
+        Watch { direction, sleep: None, gave_way: false }
     }
 
     pub(super) fn direction(&self) -> Direction {
@@ -50,20 +41,6 @@ impl Watch {
         self.gave_way
     }
 
-    /// Begins a poll: what the system may not have told is asked for if it is time.
-    pub(super) fn begin(&mut self, source: &Source) {
-        if self.recheck.as_ref().is_some_and(Recheck::is_due) {
-            source.readiness().edge(Edge::new().ready(self.direction, true));
-        }
-    }
-
-    /// Ends a wait with the poll that has an outcome.
-    pub(super) fn end(&mut self) {
-        if let Some(recheck) = &mut self.recheck {
-            recheck.end();
-        }
-    }
-
     /// Pending until that direction may be ready, from then on by an edge that calls the waker of the last poll. The source
     /// is the same each time, and some reactor hears of it.
     pub(super) fn poll(&mut self, source: &Arc<Source>, context: &mut Context<'_>) -> Poll<()> {
@@ -73,9 +50,6 @@ impl Watch {
         let polled = sleep.as_mut().poll(context);
         // Does nothing to one that is not over.
         sleep.as_mut().renew();
-        if let (Poll::Pending, Some(recheck)) = (&polled, &mut self.recheck) {
-            recheck.set(context.waker());
-        }
         polled.map(|_notified| ())
     }
 }
