@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use fibra_runtime::wait::{self, Waking};
@@ -10,7 +11,7 @@ use crate::readiness::{Clearing, Direction};
 use crate::source::{Source, Waiter};
 
 /// See the [module](self). The two directions are two lists of waiters; what each waits for is its user's to say.
-pub(crate) struct Bell(Source);
+pub(crate) struct Bell(Arc<Source>);
 
 impl Bell {
     /// Asks `look` until it finds something, and sleeps in between until somebody rings. `None` once the deadline has
@@ -31,7 +32,7 @@ impl Bell {
             if self.0.readiness().blocked(direction, seen) == Clearing::Overtaken {
                 continue;
             }
-            match wait::sleep(&Waiter::new(&self.0, direction), deadline) {
+            match wait::sleep(&Waiter::new(&*self.0, direction), deadline) {
                 Waking::Notified => {}
                 Waking::TimedOut => return None,
                 Waking::Cancelled => wait::unwind_cancelled(),
@@ -43,10 +44,16 @@ impl Bell {
     pub(crate) fn ring(&self, direction: Direction) {
         self.0.ring(direction);
     }
+
+    /// What is rung, for futures that wait.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        &self.0
+    }
 }
 
 impl Default for Bell {
     fn default() -> Bell {
-        Bell(Source::new())
+        Bell(Arc::new(Source::new()))
     }
 }

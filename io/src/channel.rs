@@ -112,6 +112,11 @@ impl<S: AsFd> Channel<S> {
         self.io.into_inner()
     }
 
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn io(&self) -> &Descriptor<S> {
+        &self.io
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.io.fd()
     }

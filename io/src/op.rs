@@ -29,6 +29,7 @@ use fibra_runtime::{driver, unblock};
 use crate::descriptor::Descriptor;
 use crate::reactor::Handle;
 use crate::readiness::{Clearing, Direction, Edge};
+use crate::source::Source;
 use crate::sys;
 
 /// The longest that one closure on the blocking pool waits, and so the longest that a cancel goes unseen there.
@@ -84,7 +85,7 @@ impl<S: AsFd> Descriptor<S> {
             wait::charge();
             return call().map(Attempt::value);
         }
-        if let Some(outcome) = self.attempt(direction, &mut call) {
+        if let Some(outcome) = self.source().attempt(direction, &mut call) {
             wait::charge();
             return outcome;
         }
@@ -101,38 +102,8 @@ impl<S: AsFd> Descriptor<S> {
                 }
                 Err(error) => return Err(error),
             }
-            if let Some(outcome) = self.attempt(direction, &mut call) {
+            if let Some(outcome) = self.source().attempt(direction, &mut call) {
                 return outcome;
-            }
-        }
-    }
-
-    /// Tries the call if that is worth it. None: wait first.
-    #[inline]
-    pub(crate) fn attempt<T>(
-        &self,
-        direction: Direction,
-        call: &mut impl FnMut() -> io::Result<Attempt<T>>,
-    ) -> Option<io::Result<T>> {
-        let readiness = self.source().readiness();
-        loop {
-            let seen = readiness.load();
-            if !seen.is_ready(direction) {
-                return None;
-            }
-            match call() {
-                Ok(Attempt::Done(value)) => return Some(Ok(value)),
-                Ok(Attempt::Drained(value)) => {
-                    readiness.drained(direction, seen);
-                    return Some(Ok(value));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if readiness.blocked(direction, seen) == Clearing::Cleared {
-                        return None;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Some(Err(error)),
             }
         }
     }
@@ -223,6 +194,37 @@ impl<S: AsFd> Descriptor<S> {
     /// by itself.
     fn heard(&self, direction: Direction) {
         self.source().readiness().edge(Edge::new().ready(direction, true));
+    }
+}
+
+impl Source {
+    /// Tries the call if that is worth it. None: wait first.
+    #[inline]
+    pub(crate) fn attempt<T>(
+        &self,
+        direction: Direction,
+        call: &mut impl FnMut() -> io::Result<Attempt<T>>,
+    ) -> Option<io::Result<T>> {
+        loop {
+            let seen = self.readiness().load();
+            if !seen.is_ready(direction) {
+                return None;
+            }
+            match call() {
+                Ok(Attempt::Done(value)) => return Some(Ok(value)),
+                Ok(Attempt::Drained(value)) => {
+                    self.readiness().drained(direction, seen);
+                    return Some(Ok(value));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.readiness().blocked(direction, seen) == Clearing::Cleared {
+                        return None;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
     }
 }
 

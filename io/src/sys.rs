@@ -21,6 +21,8 @@ mod datagram;
 pub(crate) mod file;
 pub(crate) mod pipe;
 pub(crate) mod process;
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+pub(crate) mod uninit;
 
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
 
@@ -43,12 +45,6 @@ pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Resu
     // SAFETY: the descriptor is borrowed, so it is open; the buffer is writable for `len` bytes and outlives the call.
     let n = unsafe { libc::recv(fd.as_raw_fd(), buf.as_mut_ptr().cast(), len, libc::MSG_DONTWAIT | extra) };
     transferred(n)
-}
-
-/// Receives into memory that need not be initialized, whose begin is then, without waiting.
-#[cfg(any(feature = "hyper", feature = "tokio-io"))]
-pub(crate) fn recv_uninit(fd: BorrowedFd<'_>, buf: &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize> {
-    SockRef::from(&fd).recv_with_flags(buf, libc::MSG_DONTWAIT)
 }
 
 /// Receives into several buffers in turn, without waiting.

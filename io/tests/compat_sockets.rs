@@ -2,6 +2,8 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/count.rs"]
+mod count;
 
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, IoSlice, Read, Write};
@@ -15,29 +17,10 @@ use std::time::Duration;
 
 use common::sides::{beside, guarded};
 use common::{everywhere, in_tasks, kind, nap, pair, runtime, until};
+use count::{Count, polled};
 use fibra_io::compat::Async;
 use fibra_io::net::TcpStream;
 use fibra_runtime::block_on;
-
-/// A waker that counts.
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Count {
-    fn wakes(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-fn polled<T>(count: &Arc<Count>, poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
-    poll(&mut Context::from_waker(&Waker::from(Arc::clone(count))))
-}
 
 /// Polls a read of one byte.
 fn read_byte(stream: &mut Async<TcpStream>, context: &mut Context<'_>) -> Poll<std::io::Result<Option<u8>>> {

@@ -2,18 +2,20 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/count.rs"]
+mod count;
 
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::Poll;
 use std::thread;
 
 use common::sides::{beside, guarded};
 use common::{in_tasks, kind, nap, pattern, runtime, until};
+use count::{Count, polled};
 use fibra_io::compat::Async;
 use fibra_io::net::UnixStream;
 use fibra_runtime::block_on;
@@ -197,16 +199,6 @@ fn so_does_one_whose_first_runtime_has_ended() {
     });
 }
 
-/// A waker that counts.
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn a_writer_is_woken_to_look_again_until_it_is_dropped() {
     use futures_io::AsyncWrite;
@@ -215,12 +207,11 @@ fn a_writer_is_woken_to_look_again_until_it_is_dropped() {
         let mut stream = Async::new(stream);
         let count = Arc::new(Count::default());
         let write = |stream: &mut Async<UnixStream>| {
-            let waker = Waker::from(Arc::clone(&count));
-            Pin::new(stream).poll_write(&mut Context::from_waker(&waker), &[7; 64 * 1024])
+            polled(&count, |context| Pin::new(stream).poll_write(context, &[7; 64 * 1024]))
         };
         while write(&mut stream).is_ready() {}
         for times in 1..4 {
-            until(|| count.0.load(Ordering::SeqCst) == times);
+            until(|| count.wakes() == times);
             assert!(write(&mut stream).is_pending(), "it waits on");
         }
         drop(stream);
@@ -242,15 +233,14 @@ fn writers_into_many_full_sockets_are_woken_by_one_clock() {
                 })
                 .collect();
             let write = |stream: &mut Async<UnixStream>, count: &Arc<Count>| {
-                let waker = Waker::from(Arc::clone(count));
-                Pin::new(stream).poll_write(&mut Context::from_waker(&waker), &[7; 64 * 1024])
+                polled(count, |context| Pin::new(stream).poll_write(context, &[7; 64 * 1024]))
             };
             for (stream, other, count) in &mut writers {
                 while write(stream, count).is_ready() {}
                 other.shutdown(Shutdown::Read).unwrap();
             }
             for (stream, _, count) in &mut writers {
-                until(|| count.0.load(Ordering::SeqCst) > 0);
+                until(|| count.wakes() > 0);
                 until(|| match write(stream, count) {
                     Poll::Pending => false,
                     Poll::Ready(outcome) => kind(outcome) == ErrorKind::BrokenPipe,

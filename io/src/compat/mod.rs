@@ -1,7 +1,7 @@
 //! Crates that are written for `async`, over our sockets and on our tasks.
 //!
 //! A task runs a future with [`block_on`](fibra_runtime::block_on); what the future waits for wakes the task. Most futures
-//! need nothing else. Those that do I/O are given a socket of ours in an [`Async`], which speaks the traits that they know:
+//! need nothing else. Those that do I/O are given a socket or a pipe of ours in an [`Async`], which speaks what they know:
 //!
 //! | feature | gives |
 //! | --- | --- |
@@ -26,21 +26,13 @@ mod adapter;
 mod clock;
 #[cfg(feature = "hyper")]
 mod executor;
-#[cfg(feature = "futures-io")]
-mod futures_io;
-#[cfg(feature = "hyper")]
-mod hyper_io;
 #[cfg(feature = "hyper")]
 mod timer;
 #[cfg(feature = "tokio")]
 pub mod tokio;
-#[cfg(feature = "tokio-io")]
-mod tokio_io;
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-mod watch;
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-pub use self::adapter::{Async, Socket};
+pub use self::adapter::{Async, Datagram, Door, Listener, Reader, Writer};
 #[cfg(feature = "hyper")]
 pub use self::executor::Executor;
 #[cfg(feature = "hyper")]

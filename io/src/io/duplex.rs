@@ -5,6 +5,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +18,8 @@ use crate::bell::Bell;
 use crate::net::timeouts::{Timeout, Timeouts, deadline_methods};
 use crate::op::check_may_wait;
 use crate::readiness::Direction;
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+use crate::source::Source;
 
 /// Makes two connected streams: what is written to one is read from the other. Each direction keeps up to `capacity` bytes;
 /// a writer that finds no room waits.
@@ -142,25 +146,47 @@ impl Drop for DuplexStream {
     }
 }
 
+/// Calls that do not wait.
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+impl DuplexStream {
+    /// Fills the begin of `buf`, as far as the count tells.
+    pub(crate) fn try_read_uninit(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+        let room = buf.len();
+        let taken = self.incoming.lock().take(room, |at, bytes| {
+            buf[at..][..bytes.len()].write_copy_of_slice(bytes);
+        });
+        self.incoming.have_read(taken.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
+    }
+
+    pub(crate) fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        let put = self.outgoing.lock().put(buf, self.outgoing.capacity);
+        self.outgoing.have_written(put.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
+    }
+
+    /// Where those wait who read, or who write.
+    pub(crate) fn source(&self, direction: Direction) -> &Arc<Source> {
+        match direction {
+            Direction::Read => self.incoming.bell.source(),
+            Direction::Write => self.outgoing.bell.source(),
+        }
+    }
+}
+
 impl Read for &DuplexStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.incoming.run(Direction::Read, self.timeouts.read(), |state| state.take(buf))?;
-        if n > 0 {
-            self.incoming.bell.ring(Direction::Write);
-        }
-        Ok(n)
+        let room = buf.len();
+        self.incoming.have_read(self.incoming.run(Direction::Read, self.timeouts.read(), |state| {
+            state.take(room, |at, bytes| buf[at..][..bytes.len()].copy_from_slice(bytes))
+        }))
     }
 }
 
 impl Write for &DuplexStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let capacity = self.outgoing.capacity;
-        let n =
-            self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity))?;
-        if n > 0 {
-            self.outgoing.bell.ring(Direction::Read);
-        }
-        Ok(n)
+        let run =
+            self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity));
+        self.outgoing.have_written(run)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -208,14 +234,19 @@ struct State {
 }
 
 impl State {
-    /// Takes out what there is. None: wait.
-    fn take(&mut self, buf: &mut [u8]) -> Option<io::Result<usize>> {
-        if self.unread || (self.bytes.is_empty() && self.no_more) || buf.is_empty() {
+    /// Takes out what there is and `room` for, piece by piece with the place where it goes. None: wait.
+    fn take(&mut self, room: usize, mut put: impl FnMut(usize, &[u8])) -> Option<io::Result<usize>> {
+        if self.unread || (self.bytes.is_empty() && self.no_more) || room == 0 {
             return Some(Ok(0));
         }
-        // It reads from one of the two halves of a ring at a time.
-        let first = self.bytes.read(buf).and_then(|n| Ok(n + self.bytes.read(&mut buf[n..])?));
-        first.map(|n| (n > 0).then_some(n)).transpose()
+        let (first, second) = self.bytes.as_slices();
+        let first = &first[..first.len().min(room)];
+        let second = &second[..second.len().min(room - first.len())];
+        put(0, first);
+        put(first.len(), second);
+        let n = first.len() + second.len();
+        self.bytes.drain(..n);
+        (n > 0).then_some(Ok(n))
     }
 
     /// Puts in what there is room for. None: wait.
@@ -254,6 +285,23 @@ impl Pipe {
         let deadline = timeout.left().and_then(time::deadline);
         let outcome = self.bell.wait(direction, deadline, || step(&mut self.lock()));
         outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
+    }
+
+    /// Tells those who wait for room, if a read has made some.
+    fn have_read(&self, outcome: io::Result<usize>) -> io::Result<usize> {
+        self.have_moved(outcome, Direction::Write)
+    }
+
+    /// Tells those who wait for bytes, if a write has brought some.
+    fn have_written(&self, outcome: io::Result<usize>) -> io::Result<usize> {
+        self.have_moved(outcome, Direction::Read)
+    }
+
+    fn have_moved(&self, outcome: io::Result<usize>, others: Direction) -> io::Result<usize> {
+        if matches!(outcome, Ok(1..)) {
+            self.bell.ring(others);
+        }
+        outcome
     }
 
     /// Ends the direction, by its reader or by its writer.

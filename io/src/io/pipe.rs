@@ -19,6 +19,12 @@ use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys::file::is_endless;
 use crate::sys::pipe::{self as call, Nowait};
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+use crate::sys::uninit::Uninit;
+
+/// What a poll reads of a plain file at once, by way of the stack.
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+const PIECE: usize = 4096;
 
 /// Makes an anonymous pipe: [`std::io::pipe`], for tasks.
 ///
@@ -161,9 +167,7 @@ impl<S: AsFd> PipeEnd<S> {
 
     pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match self {
-            PipeEnd::Pipe(pipe) => {
-                pipe.run(Direction::Read, |fd, nowait| call::read_vectored(fd, bufs, nowait))
-            }
+            PipeEnd::Pipe(pipe) => pipe.run(Direction::Read, |fd, nowait| call::read(fd, bufs, nowait)),
             PipeEnd::Plain(file, _) => file.read(bufs),
         }
     }
@@ -174,10 +178,52 @@ impl<S: AsFd> PipeEnd<S> {
 
     pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            PipeEnd::Pipe(pipe) => {
-                pipe.run(Direction::Write, |fd, nowait| call::write_vectored(fd, bufs, nowait))
-            }
+            PipeEnd::Pipe(pipe) => pipe.run(Direction::Write, |fd, nowait| call::write(fd, bufs, nowait)),
             PipeEnd::Plain(file, _) => file.write(bufs),
+        }
+    }
+}
+
+/// Calls that do not wait. They make no difference to a plain file, which is always ready: there they are the ordinary ones.
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+impl<S: AsFd> PipeEnd<S> {
+    /// Fills the begin of `buf`, as far as the count tells.
+    pub(crate) fn try_read_uninit(
+        &self,
+        buf: &mut [std::mem::MaybeUninit<u8>],
+    ) -> io::Result<Attempt<usize>> {
+        match self {
+            PipeEnd::Pipe(pipe) => {
+                pipe.attempt(&mut |fd, nowait| call::read(fd, &mut Uninit::new(buf), nowait))
+            }
+            PipeEnd::Plain(file, _) => {
+                let mut piece = [0; PIECE];
+                let n = file.read(&mut [IoSliceMut::new(&mut piece[..buf.len().min(PIECE)])])?;
+                buf[..n].write_copy_of_slice(&piece[..n]);
+                Ok(Attempt::Done(n))
+            }
+        }
+    }
+
+    #[cfg(feature = "futures-io")]
+    pub(crate) fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+        match self {
+            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::read(fd, bufs, nowait)),
+            PipeEnd::Plain(file, _) => file.read(bufs).map(Attempt::Done),
+        }
+    }
+
+    pub(crate) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
+        match self {
+            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::write(fd, bufs, nowait)),
+            PipeEnd::Plain(file, _) => file.write(bufs).map(Attempt::Done),
+        }
+    }
+
+    pub(crate) fn io(&self) -> &Descriptor<S> {
+        match self {
+            PipeEnd::Pipe(pipe) => &pipe.io,
+            PipeEnd::Plain(file, _) => file.io(),
         }
     }
 }

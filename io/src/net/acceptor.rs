@@ -63,6 +63,11 @@ impl<L: AsFd> Acceptor<L> {
         self.io.inner()
     }
 
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn io(&self) -> &Descriptor<L> {
+        &self.io
+    }
+
     pub(crate) fn try_clone(&self) -> io::Result<Acceptor<L>>
     where
         L: From<OwnedFd>,
@@ -100,7 +105,7 @@ impl<L: AsFd> Acceptor<L> {
     }
 
     /// One accept that does not wait.
-    fn try_accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn try_accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
         // Relaxed: see `expose`.
         if self.shared.load(Ordering::Relaxed) {
             SockRef::from(self.std()).set_nonblocking(true)?;

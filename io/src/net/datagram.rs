@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use libc::c_int;
 use socket2::SockAddr;
@@ -13,57 +14,119 @@ use super::socket::{Kind, Socket};
 use crate::op::Attempt;
 use crate::sys;
 
-impl<S: Kind> Socket<S> {
+/// What has to be known of the addresses of messages.
+pub(crate) trait Family: Kind {
+    /// As std has them.
+    type Address;
+
+    /// For a system call.
+    fn to_raw(address: &Self::Address) -> io::Result<SockAddr>;
+
+    /// From a system call, or nobody's if the system gave none.
+    fn to_std(raw: &SockAddr) -> io::Result<Self::Address>;
+
+    /// True if a message that was refused found no room in the queue of its receiver, of which this socket hears nothing.
+    fn is_full_elsewhere(fd: BorrowedFd<'_>) -> io::Result<bool>;
+}
+
+impl<S: Family> Socket<S> {
     /// Receives a message. `flags`: `MSG_PEEK`, or none.
     pub(crate) fn receive_message(&self, buf: &mut [u8], flags: c_int) -> io::Result<usize> {
-        self.receive_to_the_end(|| sys::recv(self.fd(), buf, flags), || Ok(0))
+        let mut has_waited = false;
+        self.receive(|| self.try_receive(buf, flags, self.may_have_ended(&mut has_waited)))
     }
 
     /// Receives a message, and the address of its sender.
-    pub(crate) fn receive_from(&self, buf: &mut [u8], flags: c_int) -> io::Result<(usize, SockAddr)> {
-        let no_address = || Ok((0, SockAddr::unix("")?));
-        self.receive_to_the_end(|| sys::recv_from(self.fd(), buf, flags), no_address)
+    pub(crate) fn receive_from(&self, buf: &mut [u8], flags: c_int) -> io::Result<(usize, S::Address)> {
+        let mut has_waited = false;
+        self.receive(|| self.try_receive_from(buf, flags, self.may_have_ended(&mut has_waited)))
     }
 
     /// Sends a message to who the socket is connected to.
     pub(crate) fn send_message(&self, buf: &[u8]) -> io::Result<usize> {
-        self.dispatch(|| sys::send(self.fd(), buf).map(Attempt::Done))
+        self.dispatch(|| self.try_send(buf))
     }
 
-    /// Receives, or gives what stands for the end.
-    ///
     /// A blocking receive ends when the socket is shut down; one that does not wait says `WouldBlock` to the last. So it is
     /// looked into where there is reason to: where something had ended when it was last heard of, and where one has waited for
     /// nothing.
+    fn may_have_ended(&self, has_waited: &mut bool) -> impl FnOnce() -> bool {
+        move || {
+            let doubtful = *has_waited || self.has_heard_of_an_end();
+            *has_waited = true;
+            doubtful && !self.io().is_nonblocking()
+        }
+    }
+
+    /// True if something had ended when it was last heard of.
+    pub(crate) fn has_heard_of_an_end(&self) -> bool {
+        self.io().source().readiness().load().is_hung_up()
+    }
+}
+
+/// Calls that do not wait.
+impl<S: Family> Socket<S> {
+    /// Receives a message. The system is asked for the end only if it `may_have_ended`.
+    pub(crate) fn try_receive(
+        &self,
+        buf: &mut [u8],
+        flags: c_int,
+        may_have_ended: impl FnOnce() -> bool,
+    ) -> io::Result<Attempt<usize>> {
+        self.receive_to_the_end(|| sys::recv(self.fd(), buf, flags), || Ok(0), may_have_ended)
+    }
+
+    /// Receives a message, and the address of its sender.
+    pub(crate) fn try_receive_from(
+        &self,
+        buf: &mut [u8],
+        flags: c_int,
+        may_have_ended: impl FnOnce() -> bool,
+    ) -> io::Result<Attempt<(usize, S::Address)>> {
+        let with_address = |(len, from)| Ok((len, S::to_std(&from)?));
+        let call = || sys::recv_from(self.fd(), buf, flags).and_then(with_address);
+        self.receive_to_the_end(call, || with_address((0, SockAddr::unix("")?)), may_have_ended)
+    }
+
+    /// Sends a message to who the socket is connected to.
+    pub(crate) fn try_send(&self, buf: &[u8]) -> io::Result<Attempt<usize>> {
+        sys::send(self.fd(), buf).map(Attempt::Done)
+    }
+
+    /// Sends a message to an address. None: its owner's queue is full, of which this socket hears nothing.
+    pub(crate) fn try_send_to(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<Option<usize>>> {
+        match sys::send_to(self.fd(), buf, receiver) {
+            Err(error) if is_would_block(&error) && S::is_full_elsewhere(self.fd())? => {
+                Ok(Attempt::Done(None))
+            }
+            outcome => outcome.map(|sent| Attempt::Done(Some(sent))),
+        }
+    }
+
+    /// Receives, or gives what stands for the end.
     fn receive_to_the_end<T>(
         &self,
         mut call: impl FnMut() -> io::Result<T>,
-        end: impl Fn() -> io::Result<T>,
-    ) -> io::Result<T> {
-        let mut has_waited = false;
-        self.receive(|| {
-            let mut outcome = call();
-            if is_empty(&outcome) && self.has_ended(&mut has_waited)? {
-                // What came before the end goes before it.
-                outcome = call();
-                if is_empty(&outcome) {
-                    outcome = end();
-                }
+        end: impl FnOnce() -> io::Result<T>,
+        may_have_ended: impl FnOnce() -> bool,
+    ) -> io::Result<Attempt<T>> {
+        let mut outcome = call();
+        if is_empty(&outcome) && may_have_ended() && sys::is_shut_down(self.fd())? {
+            // What came before the end goes before it.
+            outcome = call();
+            if is_empty(&outcome) {
+                outcome = end();
             }
-            outcome.map(Attempt::Done)
-        })
-    }
-
-    /// Asks the system, if there is reason to.
-    #[cold]
-    fn has_ended(&self, has_waited: &mut bool) -> io::Result<bool> {
-        let doubtful = *has_waited || self.io().source().readiness().load().is_hung_up();
-        *has_waited = true;
-        Ok(doubtful && !self.io().is_nonblocking() && sys::is_shut_down(self.fd())?)
+        }
+        outcome.map(Attempt::Done)
     }
 }
 
 /// True if nothing is there.
 fn is_empty<T>(outcome: &io::Result<T>) -> bool {
-    outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    outcome.as_ref().is_err_and(is_would_block)
+}
+
+fn is_would_block(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
 }

@@ -18,8 +18,8 @@
 //! Every wait is a cancellation point. In a task that unwinds from a cancellation, an operation that would have to
 //! wait fails with [`TimedOut`](std::io::ErrorKind::TimedOut) instead.
 
-mod acceptor;
-mod datagram;
+pub(crate) mod acceptor;
+pub(crate) mod datagram;
 pub(crate) mod mode;
 mod options;
 mod resolve;

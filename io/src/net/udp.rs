@@ -4,10 +4,12 @@
 
 use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::BorrowedFd;
 
 use socket2::SockAddr;
 
 use super::ToSocketAddrs;
+use super::datagram::Family;
 use super::options::{handle_methods, ttl_methods};
 use super::resolve::try_each;
 use super::socket::Socket;
@@ -110,7 +112,7 @@ impl UdpSocket {
     ///
     /// What `recvfrom(2)` says.
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        with_address(self.0.receive_from(buf, 0)?)
+        self.0.receive_from(buf, 0)
     }
 
     /// The same without taking the message away, so that the next call gets it again.
@@ -123,7 +125,7 @@ impl UdpSocket {
     ///
     /// As [`recv_from`](UdpSocket::recv_from).
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        with_address(self.0.receive_from(buf, libc::MSG_PEEK)?)
+        self.0.receive_from(buf, libc::MSG_PEEK)
     }
 
     /// Sends a message to the first of the addresses.
@@ -138,7 +140,7 @@ impl UdpSocket {
     pub fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], addr: A) -> io::Result<usize> {
         let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "no addresses to send data to");
         let address = addr.to_socket_addrs()?.next().ok_or_else(no_address)?;
-        let address = SockAddr::from(address);
+        let address = net::UdpSocket::to_raw(&address)?;
         self.0.dispatch(|| sys::send_to(self.0.fd(), buf, &address).map(Attempt::Done))
     }
 
@@ -291,8 +293,20 @@ impl UdpSocket {
     }
 }
 
-/// The address of a sender as std has it.
-fn with_address((len, from): (usize, SockAddr)) -> io::Result<(usize, SocketAddr)> {
-    let not_ip = || io::Error::new(io::ErrorKind::InvalidInput, "the socket is of another family");
-    Ok((len, from.as_socket().ok_or_else(not_ip)?))
+impl Family for net::UdpSocket {
+    type Address = SocketAddr;
+
+    fn to_raw(address: &SocketAddr) -> io::Result<SockAddr> {
+        Ok(SockAddr::from(*address))
+    }
+
+    fn to_std(raw: &SockAddr) -> io::Result<SocketAddr> {
+        let not_ip = || io::Error::new(io::ErrorKind::InvalidInput, "the socket is of another family");
+        raw.as_socket().ok_or_else(not_ip)
+    }
+
+    /// What a receiver has no room for is lost.
+    fn is_full_elsewhere(_fd: BorrowedFd<'_>) -> io::Result<bool> {
+        Ok(false)
+    }
 }

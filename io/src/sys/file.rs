@@ -20,16 +20,35 @@ use super::{MAX_BUFFERS, transferred};
 /// into one page.
 pub(crate) const ROOM: usize = 4096;
 
+/// Where a read puts what it finds.
+///
+/// # Safety
+///
+/// Each of the vectors is a place that may be written to for its length, as long as the room is borrowed.
+pub(crate) unsafe trait Room {
+    /// For a system call.
+    fn vectors(&mut self) -> &[libc::iovec];
+}
+
+// SAFETY: they are buffers that are borrowed for writing.
+unsafe impl Room for [IoSliceMut<'_>] {
+    fn vectors(&mut self) -> &[libc::iovec] {
+        // SAFETY: `IoSliceMut` is guaranteed to have the layout of `iovec`, and these are borrowed for as long as the result.
+        unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.len()) }
+    }
+}
+
 /// Reads at the file's position. May block the thread.
-pub(crate) fn read(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-    // SAFETY: the descriptor is borrowed, so it is open; `IoSliceMut` has the layout of `iovec`, and there are at least
-    // so many of them, each a buffer that is writable for its length and outlives the call.
-    transferred(unsafe { libc::readv(fd.as_raw_fd(), bufs.as_mut_ptr().cast(), count(bufs.len())) })
+pub(crate) fn read(fd: BorrowedFd<'_>, room: &mut (impl Room + ?Sized)) -> io::Result<usize> {
+    let vectors = room.vectors();
+    // SAFETY: the descriptor is borrowed, so it is open; there are at least so many vectors, each a place that is writable for
+    // its length and outlives the call.
+    transferred(unsafe { libc::readv(fd.as_raw_fd(), vectors.as_ptr(), count(vectors.len())) })
 }
 
 /// Writes at the file's position. May block the thread.
 pub(crate) fn write(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-    // SAFETY: as in `read`, for buffers that are readable.
+    // SAFETY: as in `read`; `IoSlice` has the layout of `iovec`, and the buffers are readable.
     transferred(unsafe { libc::writev(fd.as_raw_fd(), bufs.as_ptr().cast(), count(bufs.len())) })
 }
 
@@ -52,13 +71,13 @@ pub(crate) enum Place {
 #[cfg(target_os = "linux")]
 pub(crate) fn read_nowait(
     fd: BorrowedFd<'_>,
-    bufs: &mut [IoSliceMut<'_>],
+    room: &mut (impl Room + ?Sized),
     place: Place,
 ) -> io::Result<usize> {
-    let (count, offset) = (count(bufs.len()), place.offset()?);
+    let vectors = room.vectors();
+    let (count, offset) = (count(vectors.len()), place.offset()?);
     // SAFETY: as in `read`.
-    let n =
-        unsafe { libc::preadv2(fd.as_raw_fd(), bufs.as_mut_ptr().cast(), count, offset, libc::RWF_NOWAIT) };
+    let n = unsafe { libc::preadv2(fd.as_raw_fd(), vectors.as_ptr(), count, offset, libc::RWF_NOWAIT) };
     transferred(n)
 }
 
@@ -84,7 +103,7 @@ impl Place {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn read_nowait(_: BorrowedFd<'_>, _: &mut [IoSliceMut<'_>], _: Place) -> io::Result<usize> {
+pub(crate) fn read_nowait(_: BorrowedFd<'_>, _: &mut (impl Room + ?Sized), _: Place) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
 }
 

@@ -3,12 +3,12 @@
 //! Linux has a flag of its own for it, `RWF_NOWAIT`, which pipes know since 6.4. Where it is unknown, the descriptor has to be
 //! in non-blocking mode.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 
-use super::file;
 #[cfg(target_os = "linux")]
 use super::file::Place;
+use super::file::{self, Room};
 
 /// By what a transfer is kept from waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,21 +33,17 @@ pub(crate) fn is_flag_unknown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
 }
 
-/// Reads into several buffers in turn.
-pub(crate) fn read_vectored(
-    fd: BorrowedFd<'_>,
-    bufs: &mut [IoSliceMut<'_>],
-    nowait: Nowait,
-) -> io::Result<usize> {
+/// Reads what is there.
+pub(crate) fn read(fd: BorrowedFd<'_>, room: &mut (impl Room + ?Sized), nowait: Nowait) -> io::Result<usize> {
     match nowait {
         #[cfg(target_os = "linux")]
-        Nowait::Flag => file::read_nowait(fd, bufs, Place::Position),
-        Nowait::Mode => file::read(fd, bufs),
+        Nowait::Flag => file::read_nowait(fd, room, Place::Position),
+        Nowait::Mode => file::read(fd, room),
     }
 }
 
-/// Writes from several buffers in turn.
-pub(crate) fn write_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>], nowait: Nowait) -> io::Result<usize> {
+/// Writes from several buffers in turn what there is room for.
+pub(crate) fn write(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>], nowait: Nowait) -> io::Result<usize> {
     match nowait {
         #[cfg(target_os = "linux")]
         Nowait::Flag => file::write_nowait(fd, bufs),

@@ -119,6 +119,13 @@ impl TcpListener {
         Ok((TcpStream::fresh(stream), peer))
     }
 
+    /// Accepts a connection if there is one.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (stream, peer) = self.0.try_accept(net::TcpListener::accept)?;
+        Ok((TcpStream::fresh(stream), peer))
+    }
+
     /// Gives the connections one after the other: [`accept`](TcpListener::accept) as an iterator that never ends.
     ///
     /// # Cancellation

@@ -4,16 +4,18 @@
 
 use std::io;
 use std::net::Shutdown;
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use socket2::{SockAddr, SockRef};
+use socket2::SockAddr;
 
 use super::address;
-use crate::descriptor::Descriptor;
+use super::probe::Probe;
+use crate::net::datagram::Family;
 use crate::net::options::handle_methods;
 use crate::net::socket::Socket;
 use crate::op::Attempt;
@@ -146,7 +148,7 @@ impl UnixDatagram {
     ///
     /// What `recvfrom(2)` says.
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        with_address(self.0.receive_from(buf, 0)?)
+        self.0.receive_from(buf, 0)
     }
 
     /// The same without taking the message away, so that the next call gets it again.
@@ -159,7 +161,7 @@ impl UnixDatagram {
     ///
     /// As [`recv_from`](UnixDatagram::recv_from).
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        with_address(self.0.receive_from(buf, libc::MSG_PEEK)?)
+        self.0.receive_from(buf, libc::MSG_PEEK)
     }
 
     /// Waits for a message, and gives its length. What does not fit into the buffer is lost.
@@ -212,7 +214,7 @@ impl UnixDatagram {
     ///
     /// As [`send_to`](UnixDatagram::send_to).
     pub fn send_to_addr(&self, buf: &[u8], socket_addr: &SocketAddr) -> io::Result<usize> {
-        let receiver = address::to_raw(socket_addr)?;
+        let receiver = net::UnixDatagram::to_raw(socket_addr)?;
         match self.send_unless_full(buf, &receiver, || self.0.timeouts().write().left())? {
             Some(sent) => Ok(sent),
             None => self.send_when_not_full(buf, &receiver),
@@ -249,13 +251,10 @@ impl UnixDatagram {
         receiver: &SockAddr,
         timeout: impl Fn() -> Option<Duration>,
     ) -> io::Result<Option<usize>> {
-        let waits = !self.0.io().is_nonblocking();
-        self.0.io().run(Direction::Write, timeout, || match sys::send_to(self.0.fd(), buf, receiver) {
-            Err(error) if waits && is_would_block(&error) && !sys::lacks_room_of_its_own(self.0.fd())? => {
-                Ok(Attempt::Done(None))
-            }
-            outcome => outcome.map(|sent| Attempt::Done(Some(sent))),
-        })
+        match self.0.io().is_nonblocking() {
+            true => self.0.dispatch(|| sys::send_to(self.0.fd(), buf, receiver).map(Attempt::Done)).map(Some),
+            false => self.0.io().run(Direction::Write, timeout, || self.0.try_send_to(buf, receiver)),
+        }
     }
 
     /// The same until it succeeds. No event of this socket tells when the queue has room again, since it is not connected
@@ -265,43 +264,32 @@ impl UnixDatagram {
         let deadline = self.0.timeouts().write().left().and_then(time::deadline);
         let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         loop {
-            let outlook = wait_for_room_at(receiver, left)?;
-            match (self.send_unless_full(buf, receiver, left)?, outlook) {
+            let cannot_wait = match Probe::of(receiver)? {
+                Ok(probe) => probe.wait(left).map(|()| None)?,
+                Err(error) => Some(error),
+            };
+            // What it means to a message that it cannot be waited for, sending one will tell.
+            match (self.send_unless_full(buf, receiver, left)?, cannot_wait) {
                 (Some(sent), _) => return Ok(sent),
-                (None, Outlook::Good) => {}
-                (None, Outlook::Bad(error)) => return Err(error),
+                (None, None) => {}
+                (None, Some(error)) => return Err(error),
             }
         }
     }
 }
 
-/// What a wait for room has come to.
-enum Outlook {
-    /// There is room, or was a moment ago.
-    Good,
-    /// It cannot be waited for. What that means to a message, sending one will tell; otherwise this is the error.
-    Bad(io::Error),
-}
+impl Family for net::UnixDatagram {
+    type Address = SocketAddr;
 
-/// Waits until the queue of a receiver has room.
-fn wait_for_room_at(receiver: &SockAddr, timeout: impl Fn() -> Option<Duration>) -> io::Result<Outlook> {
-    let probe = Descriptor::new(net::UnixDatagram::unbound()?, false);
-    if let Err(error) = SockRef::from(probe.inner()).connect(receiver) {
-        return Ok(Outlook::Bad(error));
+    fn to_raw(address: &SocketAddr) -> io::Result<SockAddr> {
+        address::to_raw(address)
     }
-    probe.run(Direction::Write, timeout, || {
-        match sys::wait_for(probe.fd(), Direction::Write, Some(Instant::now()))? {
-            true => Ok(Attempt::Done(Outlook::Good)),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        }
-    })
-}
 
-fn is_would_block(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
-}
+    fn to_std(raw: &SockAddr) -> io::Result<SocketAddr> {
+        address::to_std(raw)
+    }
 
-/// The address of a sender as std has it.
-fn with_address((len, from): (usize, SockAddr)) -> io::Result<(usize, SocketAddr)> {
-    Ok((len, address::to_std(&from)?))
+    fn is_full_elsewhere(fd: BorrowedFd<'_>) -> io::Result<bool> {
+        Ok(!sys::lacks_room_of_its_own(fd)?)
+    }
 }

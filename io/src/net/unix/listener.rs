@@ -79,6 +79,13 @@ impl UnixListener {
         Ok((UnixStream::fresh(stream), peer))
     }
 
+    /// Accepts a connection if there is one.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn try_accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let (stream, peer) = self.0.try_accept(net::UnixListener::accept)?;
+        Ok((UnixStream::fresh(stream), peer))
+    }
+
     /// Gives the address that the listener is bound to.
     ///
     /// # Errors

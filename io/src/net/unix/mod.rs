@@ -4,6 +4,7 @@ mod address;
 mod connect;
 mod datagram;
 mod listener;
+pub(crate) mod probe;
 mod stream;
 
 pub use std::os::unix::net::SocketAddr;

@@ -6,10 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 
-use super::adapter::polled_writes;
-use super::{Async, Socket};
+use super::{Async, Reader, Writer, polled_writes};
 
-impl<S: Socket + Unpin> Read for Async<S> {
+impl<S: Reader + Unpin> Read for Async<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -17,7 +16,8 @@ impl<S: Socket + Unpin> Read for Async<S> {
     ) -> Poll<io::Result<()>> {
         // SAFETY: nothing is read from it, and it is not made uninitialized.
         let place = unsafe { buf.as_mut() };
-        let count = ready!(self.poll_recv_uninit(place, context))?;
+        let (site, waits) = self.parts();
+        let count = ready!(site.read(waits, context, place))?;
         // SAFETY: so many bytes were received into its begin.
         unsafe { buf.advance(count) };
         Poll::Ready(Ok(()))

@@ -1,0 +1,56 @@
+//! The wait of a future for the queue of a receiver to whom its socket is not connected.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use socket2::SockAddr;
+
+use super::doors::{Ears, Polls};
+use super::watch::Watch;
+use crate::net::unix::probe::Probe;
+use crate::reactor::Handle;
+use crate::readiness::Direction;
+
+/// See the [module](self).
+pub(super) struct Detour {
+    /// Before the probe: it leaves its lists before that closes.
+    watch: Watch,
+    probe: Probe,
+    receiver: SockAddr,
+}
+
+impl Detour {
+    /// The one to that receiver: the one of the poll before, or a new one.
+    ///
+    /// # Errors
+    /// When that receiver cannot be waited for: it is gone, or is connected to somebody else.
+    pub(super) fn to<'a>(
+        kept: &'a mut Option<Box<Detour>>,
+        receiver: &SockAddr,
+    ) -> io::Result<&'a mut Detour> {
+        if kept.as_ref().is_none_or(|kept| kept.receiver != *receiver) {
+            let probe = Probe::of(receiver)??;
+            let watch = Watch::new(Direction::Write);
+            *kept = Some(Box::new(Detour { watch, probe, receiver: receiver.clone() }));
+        }
+        Ok(kept.as_mut().expect("it is there, or was just made"))
+    }
+
+    /// Ready when there is room, or was a moment ago.
+    pub(super) fn poll(
+        &mut self,
+        origin: Option<&Arc<Handle>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.watch.run(&self.probe, origin, context, || self.probe.look())
+    }
+}
+
+impl Polls for Probe {
+    fn ears(&self, direction: Direction) -> Ears<'_> {
+        Ears::of(self.io(), direction)
+    }
+}

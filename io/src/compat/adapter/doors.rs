@@ -1,0 +1,304 @@
+//! What of ours can be polled, and by which calls.
+//!
+//! The public traits say who can what. Behind them each type gives what it is made of, and that has the calls: sockets of every
+//! family are one thing here, and so are pipes. No call waits: it says `WouldBlock`, and the source tells when it is worth
+//! another try.
+
+#![expect(private_bounds, reason = "what is behind the public traits is nobody else's")]
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use crate::descriptor::Descriptor;
+use crate::io::{DuplexStream, PipeEnd, PipeReader, PipeWriter};
+use crate::net::acceptor::Acceptor;
+use crate::net::datagram::Family;
+use crate::net::socket::{self as net, Kind};
+use crate::net::{SocketAddr, TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use crate::op::Attempt;
+use crate::os::unix::net::SocketAddr as UnixAddress;
+use crate::process::{ChildStderr, ChildStdin, ChildStdout};
+use crate::readiness::Direction;
+use crate::source::Source;
+use crate::sys;
+use crate::sys::uninit::recv_uninit;
+
+/// Is something of ours that an [`Async`](super::Async) polls: a [`Reader`], a [`Writer`], a [`Listener`] or a [`Datagram`] socket.
+pub trait Door: Sealed {}
+
+/// Is a [`Door`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
+/// [`DuplexStream`].
+pub trait Reader: Door + Sealed<Inner: Reads> {}
+
+/// Is a [`Door`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
+pub trait Writer: Door + Sealed<Inner: Writes> {}
+
+/// Is a [`Door`] through which connections come: [`TcpListener`] and [`UnixListener`].
+pub trait Listener:
+    Door + Accepts<Accepted = (<Self as Listener>::Stream, <Self as Listener>::Address)>
+{
+    /// One connection.
+    type Stream: Door;
+    /// Where it comes from.
+    type Address;
+}
+
+/// Is a [`Door`] for messages: [`UdpSocket`] and [`UnixDatagram`].
+pub trait Datagram: Door + Sealed<Inner = net::Socket<<Self as Datagram>::Family>> {
+    /// Whom a message is for, or from.
+    type Address;
+    #[doc(hidden)]
+    type Family: Family<Address = <Self as Datagram>::Address>;
+}
+
+/// Keeps the traits ours.
+pub(super) trait Sealed {
+    /// What has the calls.
+    type Inner: Polls;
+
+    fn inner(&self) -> &Self::Inner;
+}
+
+/// How somebody hears of a direction.
+pub(super) struct Ears<'a> {
+    pub(super) source: &'a Arc<Source>,
+    /// What a reactor has to know of it. None: it needs none, as it is rung by hand.
+    pub(super) fd: Option<BorrowedFd<'a>>,
+    /// Not all is told: see [`Source::watch`].
+    pub(super) rechecks: bool,
+}
+
+impl<'a> Ears<'a> {
+    pub(super) fn of<T: AsFd>(io: &'a Descriptor<T>, direction: Direction) -> Ears<'a> {
+        Ears { source: io.source(), fd: Some(io.fd()), rechecks: io.rechecks(direction) }
+    }
+}
+
+/// Can be waited for.
+pub(super) trait Polls {
+    fn ears(&self, direction: Direction) -> Ears<'_>;
+}
+
+/// Can be read from.
+///
+/// # Safety
+///
+/// Who says that it has read so many bytes has initialized the first so many of the buffer, and has made nothing uninitialized.
+pub(super) unsafe trait Reads: Polls {
+    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>>;
+
+    #[cfg(feature = "futures-io")]
+    fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+        let first = bufs.iter_mut().find(|buf| !buf.is_empty()).map_or(&mut [][..], |buf| &mut **buf);
+        // SAFETY: as this trait says.
+        self.try_read(unsafe { as_uninit(first) })
+    }
+}
+
+/// Can be written to.
+pub(super) trait Writes: Polls {
+    fn try_write(&self, buf: &[u8]) -> io::Result<Attempt<usize>>;
+
+    fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
+        self.try_write(bufs.iter().find(|buf| !buf.is_empty()).map_or(&[], |buf| &**buf))
+    }
+
+    /// Ends this direction, where it can end before what it is a direction of is dropped.
+    fn end(&self) -> io::Result<()>;
+}
+
+/// Can be accepted from.
+pub(super) trait Accepts {
+    type Accepted;
+
+    fn try_accept(&self) -> io::Result<Self::Accepted>;
+}
+
+impl<S: Kind> Polls for net::Socket<S> {
+    fn ears(&self, direction: Direction) -> Ears<'_> {
+        Ears::of(self.io(), direction)
+    }
+}
+
+// SAFETY: the system has filled as many as it says.
+unsafe impl<S: Kind> Reads for net::Socket<S> {
+    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
+        recv_uninit(self.fd(), buf).map(|n| Self::have_read(n, buf.len()))
+    }
+
+    #[cfg(feature = "futures-io")]
+    fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+        let len = sys::total(bufs.iter().map(|buf| buf.len()));
+        sys::recv_vectored(self.fd(), bufs).map(|n| Self::have_read(n, len))
+    }
+}
+
+impl<S: Kind> Writes for net::Socket<S> {
+    fn try_write(&self, buf: &[u8]) -> io::Result<Attempt<usize>> {
+        sys::send(self.fd(), buf).map(|n| Attempt::written(n, buf.len()))
+    }
+
+    fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
+        let len = sys::total(bufs.iter().map(|buf| buf.len()));
+        sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len))
+    }
+
+    /// A connection that has ended already is no error.
+    fn end(&self) -> io::Result<()> {
+        match self.option().shutdown(Shutdown::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            other => other,
+        }
+    }
+}
+
+impl<S: AsFd> Polls for PipeEnd<S> {
+    fn ears(&self, direction: Direction) -> Ears<'_> {
+        Ears::of(self.io(), direction)
+    }
+}
+
+// SAFETY: as `try_read_uninit` says.
+unsafe impl<S: AsFd> Reads for PipeEnd<S> {
+    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
+        self.try_read_uninit(buf)
+    }
+
+    #[cfg(feature = "futures-io")]
+    fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+        PipeEnd::try_read_vectored(self, bufs)
+    }
+}
+
+impl<S: AsFd> Writes for PipeEnd<S> {
+    fn try_write(&self, buf: &[u8]) -> io::Result<Attempt<usize>> {
+        self.try_write_vectored(&[IoSlice::new(buf)])
+    }
+
+    fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
+        PipeEnd::try_write_vectored(self, bufs)
+    }
+
+    /// It is the end of the descriptor that a reader hears of.
+    fn end(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Polls for DuplexStream {
+    fn ears(&self, direction: Direction) -> Ears<'_> {
+        Ears { source: self.source(direction), fd: None, rechecks: false }
+    }
+}
+
+// SAFETY: as `try_read_uninit` says.
+unsafe impl Reads for DuplexStream {
+    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
+        self.try_read_uninit(buf).map(Attempt::Done)
+    }
+}
+
+impl Writes for DuplexStream {
+    fn try_write(&self, buf: &[u8]) -> io::Result<Attempt<usize>> {
+        DuplexStream::try_write(self, buf).map(Attempt::Done)
+    }
+
+    fn end(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
+
+impl<L: AsFd> Polls for Acceptor<L> {
+    fn ears(&self, direction: Direction) -> Ears<'_> {
+        Ears::of(self.io(), direction)
+    }
+}
+
+/// What each type is made of, and what it can.
+macro_rules! doors {
+    ($($ours:ty: $inner:ty $(, $can:ident)*;)+) => {$(
+        impl Door for $ours {}
+        $(impl $can for $ours {})*
+
+        impl Sealed for $ours {
+            type Inner = $inner;
+
+            fn inner(&self) -> &$inner {
+                &self.0
+            }
+        }
+    )+};
+}
+
+doors! {
+    TcpStream: net::Socket<std::net::TcpStream>, Reader, Writer;
+    UnixStream: net::Socket<std::os::unix::net::UnixStream>, Reader, Writer;
+    PipeReader: PipeEnd<io::PipeReader>, Reader;
+    PipeWriter: PipeEnd<io::PipeWriter>, Writer;
+    ChildStdin: PipeEnd<std::process::ChildStdin>, Writer;
+    ChildStdout: PipeEnd<std::process::ChildStdout>, Reader;
+    ChildStderr: PipeEnd<std::process::ChildStderr>, Reader;
+    TcpListener: Acceptor<std::net::TcpListener>;
+    UnixListener: Acceptor<std::os::unix::net::UnixListener>;
+    UdpSocket: net::Socket<std::net::UdpSocket>;
+    UnixDatagram: net::Socket<std::os::unix::net::UnixDatagram>;
+}
+
+impl Door for DuplexStream {}
+impl Reader for DuplexStream {}
+impl Writer for DuplexStream {}
+
+impl Sealed for DuplexStream {
+    type Inner = DuplexStream;
+
+    fn inner(&self) -> &DuplexStream {
+        self
+    }
+}
+
+/// The listeners.
+macro_rules! listeners {
+    ($($ours:ty: $stream:ty, $address:ty;)+) => {$(
+        impl Listener for $ours {
+            type Stream = $stream;
+            type Address = $address;
+        }
+
+        impl Accepts for $ours {
+            type Accepted = ($stream, $address);
+
+            fn try_accept(&self) -> io::Result<($stream, $address)> {
+                self.try_accept()
+            }
+        }
+    )+};
+}
+
+listeners! {
+    TcpListener: TcpStream, SocketAddr;
+    UnixListener: UnixStream, UnixAddress;
+}
+
+impl Datagram for UdpSocket {
+    type Address = SocketAddr;
+    type Family = std::net::UdpSocket;
+}
+
+impl Datagram for UnixDatagram {
+    type Address = UnixAddress;
+    type Family = std::os::unix::net::UnixDatagram;
+}
+
+/// The same memory for those who need not have it initialized.
+///
+/// # Safety
+///
+/// Nothing of it is made uninitialized.
+#[cfg(feature = "futures-io")]
+pub(super) unsafe fn as_uninit(buf: &mut [u8]) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: `MaybeUninit` has the layout of what it may hold; the caller keeps it initialized.
+    unsafe { &mut *(std::ptr::from_mut(buf) as *mut [MaybeUninit<u8>]) }
+}

@@ -1,0 +1,62 @@
+//! Listeners, polled.
+
+#![forbid(unsafe_code)]
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+
+use super::{Async, Listener, Site, Waits};
+use crate::op::Attempt;
+
+/// A connection, and where it comes from.
+type Accepted<L> = (Async<<L as Listener>::Stream>, <L as Listener>::Address);
+
+impl<L: Listener> Async<L> {
+    /// Accepts a connection: gives it, to be polled in its turn, with the address of its other end.
+    ///
+    /// # Errors
+    /// Those of the listener. That no descriptor is left is said at once, without the pause that its own `accept` makes: who goes
+    /// on after it had better wait for some milliseconds first.
+    ///
+    /// # Fairness
+    /// All who wait on one listener are woken by a connection, and compete for it.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_io::compat::Async;
+    /// use fibra_io::net::{TcpListener, TcpStream};
+    ///
+    /// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+    /// # runtime.run(|| -> std::io::Result<()> {
+    /// let listener = Async::new(TcpListener::bind("127.0.0.1:0")?);
+    /// let client = TcpStream::connect(listener.get_ref().local_addr()?)?;
+    /// let (server, from) = fibra_runtime::block_on(listener.accept())?;
+    /// assert_eq!(from, client.local_addr()?);
+    /// assert_eq!(server.get_ref().peer_addr()?, from);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub async fn accept(&self) -> io::Result<Accepted<L>> {
+        let (site, mut waits) = (self.site(), Waits::new());
+        poll_fn(|context| site.accept(&mut waits, context)).await
+    }
+
+    /// [`accept`](Async::accept) as a poll, which keeps the waker of the last one.
+    ///
+    /// # Errors
+    /// As [`accept`](Async::accept).
+    pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Accepted<L>>> {
+        let (site, waits) = self.parts();
+        site.accept(waits, context)
+    }
+}
+
+impl<L: Listener> Site<'_, L> {
+    fn accept(&self, waits: &mut Waits, context: &mut Context<'_>) -> Poll<io::Result<Accepted<L>>> {
+        let call = || self.socket.try_accept().map(Attempt::Done);
+        let accepted = waits.reads.run(self.socket.inner(), self.origin, context, call);
+        accepted.map_ok(|(stream, from)| (Async::of_origin(stream, self.origin), from))
+    }
+}

@@ -1,0 +1,197 @@
+//! Datagram sockets, polled.
+
+#![forbid(unsafe_code)]
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use super::detour::Detour;
+use super::{Async, Datagram, Site, Waits};
+use crate::net::datagram::Family;
+
+impl<S: Datagram> Async<S> {
+    /// Receives a message from whom the socket is connected to, and gives its length. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    ///
+    /// # Fairness
+    /// All who wait to receive from one socket are woken by a message, and compete for it.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_io::compat::Async;
+    /// use fibra_io::net::UnixDatagram;
+    ///
+    /// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+    /// # runtime.run(|| -> std::io::Result<()> {
+    /// let (here, there) = UnixDatagram::pair()?;
+    /// let (here, there) = (Async::new(here), Async::new(there));
+    /// let mut buf = [0; 16];
+    /// let len = fibra_runtime::block_on(async {
+    ///     here.send(b"hello").await?;
+    ///     there.recv(&mut buf).await
+    /// })?;
+    /// assert_eq!(&buf[..len], b"hello");
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let (site, mut waits) = (self.site(), Waits::new());
+        poll_fn(|context| site.recv(&mut waits, context, buf)).await
+    }
+
+    /// Receives a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_io::compat::Async;
+    /// use fibra_io::net::UdpSocket;
+    ///
+    /// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+    /// # runtime.run(|| -> std::io::Result<()> {
+    /// let server = Async::new(UdpSocket::bind("127.0.0.1:0")?);
+    /// let client = UdpSocket::bind("127.0.0.1:0")?;
+    /// client.send_to(b"ping", server.get_ref().local_addr()?)?;
+    /// let mut buf = [0; 16];
+    /// let answered = fibra_runtime::block_on(async {
+    ///     let (len, from) = server.recv_from(&mut buf).await?;
+    ///     server.send_to(&buf[..len], &from).await
+    /// })?;
+    /// assert_eq!(client.recv(&mut [0; 16])?, answered);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, S::Address)> {
+        let (site, mut waits) = (self.site(), Waits::new());
+        poll_fn(|context| site.recv_from(&mut waits, context, buf)).await
+    }
+
+    /// Sends a message to whom the socket is connected to.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
+        let (site, mut waits) = (self.site(), Waits::new());
+        poll_fn(|context| site.send(&mut waits, context, buf)).await
+    }
+
+    /// Sends a message to an address. As long as the queue of a Unix receiver is full it waits, with a descriptor more, by which
+    /// it hears that there is room.
+    ///
+    /// # Errors
+    /// Those of the socket; and when there is no descriptor for that wait.
+    pub async fn send_to(&self, buf: &[u8], address: &S::Address) -> io::Result<usize> {
+        let (site, mut waits) = (self.site(), Waits::new());
+        poll_fn(|context| site.send_to(&mut waits, context, buf, address)).await
+    }
+
+    /// [`recv`](Async::recv) as a poll, which keeps the waker of the last one that receives.
+    ///
+    /// # Errors
+    /// As [`recv`](Async::recv).
+    pub fn poll_recv(&mut self, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        let (site, waits) = self.parts();
+        site.recv(waits, context, buf)
+    }
+
+    /// [`recv_from`](Async::recv_from) as a poll, which keeps the waker of the last one that receives.
+    ///
+    /// # Errors
+    /// As [`recv_from`](Async::recv_from).
+    pub fn poll_recv_from(
+        &mut self,
+        context: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<(usize, S::Address)>> {
+        let (site, waits) = self.parts();
+        site.recv_from(waits, context, buf)
+    }
+
+    /// [`send`](Async::send) as a poll, which keeps the waker of the last one that sends.
+    ///
+    /// # Errors
+    /// As [`send`](Async::send).
+    pub fn poll_send(&mut self, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let (site, waits) = self.parts();
+        site.send(waits, context, buf)
+    }
+
+    /// [`send_to`](Async::send_to) as a poll, which keeps the waker of the last one that sends.
+    ///
+    /// # Errors
+    /// As [`send_to`](Async::send_to).
+    pub fn poll_send_to(
+        &mut self,
+        context: &mut Context<'_>,
+        buf: &[u8],
+        address: &S::Address,
+    ) -> Poll<io::Result<usize>> {
+        let (site, waits) = self.parts();
+        site.send_to(waits, context, buf, address)
+    }
+}
+
+impl<S: Datagram> Site<'_, S> {
+    fn recv(&self, waits: &mut Waits, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        let inner = self.socket.inner();
+        let call = || inner.try_receive(buf, 0, || inner.has_heard_of_an_end());
+        waits.reads.run(inner, self.origin, context, call)
+    }
+
+    fn recv_from(
+        &self,
+        waits: &mut Waits,
+        context: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<(usize, S::Address)>> {
+        let inner = self.socket.inner();
+        let call = || inner.try_receive_from(buf, 0, || inner.has_heard_of_an_end());
+        waits.reads.run(inner, self.origin, context, call)
+    }
+
+    fn send(&self, waits: &mut Waits, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let inner = self.socket.inner();
+        waits.writes.run(inner, self.origin, context, || inner.try_send(buf))
+    }
+
+    fn send_to(
+        &self,
+        waits: &mut Waits,
+        context: &mut Context<'_>,
+        buf: &[u8],
+        address: &S::Address,
+    ) -> Poll<io::Result<usize>> {
+        let sent = self.send_around(waits, context, buf, address);
+        if sent.is_ready() {
+            waits.detour = None;
+        }
+        sent
+    }
+
+    /// Sends, by way of a wait for the receiver's queue if that is full.
+    fn send_around(
+        &self,
+        waits: &mut Waits,
+        context: &mut Context<'_>,
+        buf: &[u8],
+        address: &S::Address,
+    ) -> Poll<io::Result<usize>> {
+        let inner = self.socket.inner();
+        let receiver = S::Family::to_raw(address)?;
+        loop {
+            let call = || inner.try_send_to(buf, &receiver);
+            if let Some(sent) = ready!(waits.writes.run(inner, self.origin, context, call))? {
+                return Poll::Ready(Ok(sent));
+            }
+            let detour = Detour::to(&mut waits.detour, &receiver)?;
+            ready!(detour.poll(self.origin, context))?;
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Our sockets and pipes, polled.
+//!
+//! ```text
+//!   Async ── parts ──▶ Site {what is waited for}: one method for each operation, a system call that does not wait
+//!                        │
+//!                        ▼
+//!                      Watch: tries it, and keeps the waker where the reactor, or who rings, finds it
+//! ```
+//!
+//! Polls keep who waits in the `Async`; the `async` functions keep it in their future.
+
+mod detour;
+mod doors;
+#[cfg(feature = "futures-io")]
+mod futures_io;
+#[cfg(feature = "hyper")]
+mod hyper_io;
+mod listen;
+mod messages;
+#[cfg(feature = "tokio-io")]
+mod tokio_io;
+mod watch;
+
+use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use fibra_runtime::driver;
+
+pub use self::doors::{Datagram, Door, Listener, Reader, Writer};
+
+use self::detour::Detour;
+use self::doors::{Reads, Writes};
+use self::watch::Watch;
+use crate::reactor::Handle;
+use crate::readiness::Direction;
+
+/// A socket or a pipe of ours for crates that are written for `async`.
+///
+/// | what | has |
+/// | --- | --- |
+/// | what is [read](Reader): streams, the reading ends of pipes | `AsyncRead` of tokio and of futures-rs, `Read` of hyper, each with the feature of that name |
+/// | what is [written](Writer): streams, the writing ends of pipes | `AsyncWrite` and `Write` in the same way |
+/// | a [listener](Listener) | [`accept`](Async::accept), and a poll of it |
+/// | a [datagram socket](Datagram) | [`recv`](Async::recv), [`recv_from`](Async::recv_from), [`send`](Async::send), [`send_to`](Async::send_to), and polls of them |
+///
+/// A poll that would have to wait returns `Pending` and keeps the waker, one for each direction, so that one task may read
+/// while another one writes. The reactor calls it; nobody sleeps in between, and nothing is allocated but at the first wait in
+/// a direction. The `async` functions borrow the `Async` and keep a waker for each call, so that any number may go on at once.
+///
+/// # Where it may be polled
+/// Anywhere: in tasks of any worker, on plain threads, by executors of other crates. Some reactor has to hear of the socket,
+/// though. In a task it is that of the task's worker; elsewhere it is the one where the socket has waited before, or that of
+/// the worker on which the `Async` was made. If there is none, or its runtime has ended, polls that would have to wait fail
+/// with [`Unsupported`](io::ErrorKind::Unsupported). A [`DuplexStream`](crate::io::DuplexStream) needs no reactor.
+///
+/// The system tells no poller that a full `UnixStream` or `UnixDatagram` was shut down. So a poll that has to wait to write into
+/// one is woken four times a second, to look again.
+///
+/// # Cancellation
+/// Who drops a future loses nothing by that: what has come is there for the next one. A poll is no cancellation point; the
+/// [`block_on`](fibra_runtime::block_on) around it is.
+///
+/// # Differences from the socket
+/// Timeouts and `set_nonblocking` mean nothing here. The writing end of a pipe ends when the `Async` is dropped, not when it is
+/// shut down or closed as the traits have it. What std takes for a pipe though it is a plain file is read and written as by
+/// ordinary code: the task, or the thread, waits for the disk inside the poll.
+///
+/// # Fairness
+/// A poll that has something to do while its task has used up its turn wakes itself and returns `Pending`, which lets others
+/// run before `block_on` polls again.
+///
+/// # Examples
+/// ```
+/// # #[cfg(feature = "futures-io")] {
+/// use std::future::poll_fn;
+/// use std::io::Write;
+/// use std::pin::Pin;
+/// use fibra_io::compat::Async;
+/// use fibra_io::net::{TcpListener, TcpStream};
+/// use futures_io::AsyncRead;
+///
+/// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+/// # runtime.run(|| -> std::io::Result<()> {
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let mut client = TcpStream::connect(listener.local_addr()?)?;
+/// let mut server = Async::new(listener.accept()?.0);
+/// fibra_runtime::spawn(move || client.write_all(b"hello"));
+/// let mut buf = [0; 5];
+/// let count = fibra_runtime::block_on(poll_fn(|cx| Pin::new(&mut server).poll_read(cx, &mut buf)))?;
+/// assert_eq!(&buf[..count], b"hello");
+/// # Ok(())
+/// # })?;
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Async<S> {
+    /// Before the socket: they leave its lists before it closes.
+    waits: Waits,
+    /// Of the worker that this was made on.
+    origin: Option<Arc<Handle>>,
+    socket: S,
+}
+
+impl<S: Door> Async<S> {
+    /// Takes a socket or one end of a pipe.
+    pub fn new(socket: S) -> Async<S> {
+        Async::of_origin(socket, None)
+    }
+
+    /// The same, for `origin` to hear of it where no other reactor does.
+    fn of_origin(socket: S, origin: Option<&Arc<Handle>>) -> Async<S> {
+        let origin = driver::current::<Handle>().or_else(|| origin.cloned());
+        Async { waits: Waits::new(), origin, socket }
+    }
+
+    /// The socket, for its options, and for whoever uses it beside.
+    pub fn get_ref(&self) -> &S {
+        &self.socket
+    }
+
+    /// Gives the socket back.
+    pub fn into_inner(self) -> S {
+        self.socket
+    }
+
+    fn site(&self) -> Site<'_, S> {
+        Site { socket: &self.socket, origin: self.origin.as_ref() }
+    }
+
+    /// What a poll needs: where it waits, and who waited there before.
+    fn parts(&mut self) -> (Site<'_, S>, &mut Waits) {
+        (Site { socket: &self.socket, origin: self.origin.as_ref() }, &mut self.waits)
+    }
+}
+
+impl<S: Door> From<S> for Async<S> {
+    fn from(socket: S) -> Async<S> {
+        Async::new(socket)
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Async<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Async").field(&self.socket).finish()
+    }
+}
+
+/// Who waits: kept from one poll to the next.
+struct Waits {
+    reads: Watch,
+    writes: Watch,
+    /// Of a writer, for the queue of a receiver.
+    detour: Option<Box<Detour>>,
+}
+
+impl Waits {
+    fn new() -> Waits {
+        Waits { reads: Watch::new(Direction::Read), writes: Watch::new(Direction::Write), detour: None }
+    }
+}
+
+/// What is waited for. The operations are its methods; each takes those who wait, and is what the poll and the `async`
+/// function of its name have in common.
+struct Site<'a, S> {
+    socket: &'a S,
+    origin: Option<&'a Arc<Handle>>,
+}
+
+impl<S: Reader> Site<'_, S> {
+    /// Fills the begin of `buf`, as far as the count tells; makes nothing uninitialized.
+    fn read(
+        &self,
+        waits: &mut Waits,
+        context: &mut Context<'_>,
+        buf: &mut [MaybeUninit<u8>],
+    ) -> Poll<io::Result<usize>> {
+        let inner = self.socket.inner();
+        waits.reads.run(inner, self.origin, context, || inner.try_read(buf))
+    }
+
+    #[cfg(feature = "futures-io")]
+    fn read_vectored(
+        &self,
+        waits: &mut Waits,
+        context: &mut Context<'_>,
+        bufs: &mut [io::IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let inner = self.socket.inner();
+        waits.reads.run(inner, self.origin, context, || inner.try_read_vectored(bufs))
+    }
+}
+
+impl<S: Writer> Site<'_, S> {
+    fn write(&self, waits: &mut Waits, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let inner = self.socket.inner();
+        waits.writes.run(inner, self.origin, context, || inner.try_write(buf))
+    }
+
+    fn write_vectored(
+        &self,
+        waits: &mut Waits,
+        context: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let inner = self.socket.inner();
+        waits.writes.run(inner, self.origin, context, || inner.try_write_vectored(bufs))
+    }
+
+    /// Ends the direction.
+    fn end(&self) -> Poll<io::Result<()>> {
+        Poll::Ready(self.socket.inner().end())
+    }
+}
+
+/// One world's trait of writing. They differ in what the end is called, and in whether one asks for vectored writes.
+macro_rules! polled_writes {
+    ($writes:ident, ending by $end:ident $(, $is_vectored:ident)?) => {
+        impl<S: Writer + Unpin> $writes for Async<S> {
+            fn poll_write(
+                mut self: Pin<&mut Self>,
+                context: &mut Context<'_>,
+                buf: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                let (site, waits) = self.parts();
+                site.write(waits, context, buf)
+            }
+
+            fn poll_write_vectored(
+                mut self: Pin<&mut Self>,
+                context: &mut Context<'_>,
+                bufs: &[io::IoSlice<'_>],
+            ) -> Poll<io::Result<usize>> {
+                let (site, waits) = self.parts();
+                site.write_vectored(waits, context, bufs)
+            }
+
+            $(fn $is_vectored(&self) -> bool {
+                true
+            })?
+
+            fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn $end(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.site().end()
+            }
+        }
+    };
+}
+
+use polled_writes;

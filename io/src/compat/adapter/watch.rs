@@ -1,0 +1,98 @@
+//! The wait of a future for one direction of a descriptor: the place where its waker is kept.
+//!
+//! The reactor's edge takes the node out of the list, as it does a task's, and calls the waker: no task waits in between. The
+//! memory is had at the first wait, and used for all that follow.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use fibra_runtime::driver;
+use fibra_runtime::wait::{self, Polled};
+
+use super::doors::{Ears, Polls};
+use crate::op::Attempt;
+use crate::reactor::Handle;
+use crate::readiness::{Direction, Edge};
+use crate::source::{Source, Waiter};
+
+/// See the [module](self).
+pub(super) struct Watch {
+    direction: Direction,
+    sleep: Option<Pin<Box<Sleep>>>,
+    /// The last poll gave way, so that the next one does not.
+    gave_way: bool,
+}
+
+type Sleep = Polled<Waiter<Arc<Source>>>;
+
+// SAFETY: all that it can do takes `&mut self`.
+unsafe impl Sync for Watch {}
+
+impl Watch {
+    pub(super) fn new(direction: Direction) -> Watch {
+        Watch { direction, sleep: None, gave_way: false }
+    }
+
+    /// Tries `call`, and if it would have to wait leaves the waker to be called when it is worth another try. It is of the same
+    /// thing each time.
+    pub(super) fn run<T>(
+        &mut self,
+        what: &impl Polls,
+        origin: Option<&Arc<Handle>>,
+        context: &mut Context<'_>,
+        mut call: impl FnMut() -> io::Result<Attempt<T>>,
+    ) -> Poll<io::Result<T>> {
+        if self.gives_way() {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let ears = what.ears(self.direction);
+        loop {
+            if let Some(outcome) = ears.source.attempt(self.direction, &mut call) {
+                return Poll::Ready(outcome);
+            }
+            if let Err(error) = attach(&ears, origin) {
+                // Nobody will tell when there is something: the next poll has to look for itself.
+                ears.source.readiness().edge(Edge::new().ready(self.direction, true));
+                return Poll::Ready(Err(error));
+            }
+            ready!(self.wait(&ears, context));
+        }
+    }
+
+    /// Counts an operation. True if the task that polls has used up its turn: the poll wakes itself and is pending. Never
+    /// twice in a row, since an executor of others does not know of turns.
+    fn gives_way(&mut self) -> bool {
+        self.gave_way = wait::charge_poll() && !self.gave_way;
+        self.gave_way
+    }
+
+    /// Pending until that direction may be ready, from then on by an edge that calls the waker of the last poll.
+    fn wait(&mut self, ears: &Ears<'_>, context: &mut Context<'_>) -> Poll<()> {
+        let sleep = self.sleep.get_or_insert_with(|| {
+            Box::pin(Polled::new(Waiter::new(Arc::clone(ears.source), self.direction)))
+        });
+        let polled = sleep.as_mut().poll(context);
+        // Does nothing to one that is not over.
+        sleep.as_mut().renew();
+        if polled.is_pending() && ears.rechecks {
+            ears.source.watch();
+        }
+        polled.map(|_notified| ())
+    }
+}
+
+/// Sees to it that a reactor hears of the descriptor, if it is one.
+fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<()> {
+    let Some(fd) = ears.fd else { return Ok(()) };
+    if driver::with_current(|here: &Handle| ears.source.is_at_home(here)) == Some(true) {
+        return Ok(());
+    }
+    match driver::current::<Handle>() {
+        Some(here) => ears.source.attach(fd.as_raw_fd(), &here),
+        None => ears.source.attach_from_afar(fd.as_raw_fd(), origin),
+    }
+}

@@ -1,0 +1,47 @@
+//! A wait for room in the queue of a receiver to whom one is not connected.
+//!
+//! No event of the sender's socket tells when there is room again. A socket that is connected to the receiver hears of it, so one
+//! is made for the wait.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::time::{Duration, Instant};
+
+use socket2::{SockAddr, SockRef};
+
+use crate::descriptor::Descriptor;
+use crate::op::Attempt;
+use crate::readiness::Direction;
+use crate::sys;
+
+/// See the [module](self).
+pub(crate) struct Probe(Descriptor<UnixDatagram>);
+
+impl Probe {
+    /// Makes one; or gives the reason why that receiver cannot be waited for.
+    pub(crate) fn of(receiver: &SockAddr) -> io::Result<Result<Probe, io::Error>> {
+        let socket = UnixDatagram::unbound()?;
+        let connected = SockRef::from(&socket).connect(receiver);
+        Ok(connected.map(|()| Probe(Descriptor::new(socket, false))))
+    }
+
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn io(&self) -> &Descriptor<UnixDatagram> {
+        &self.0
+    }
+
+    /// Waits until there is room.
+    pub(super) fn wait(&self, timeout: impl Fn() -> Option<Duration>) -> io::Result<()> {
+        self.0.run(Direction::Write, timeout, || self.look())
+    }
+
+    /// `WouldBlock` unless there is room.
+    pub(crate) fn look(&self) -> io::Result<Attempt<()>> {
+        match sys::wait_for(self.0.fd(), Direction::Write, Some(Instant::now()))? {
+            true => Ok(Attempt::Done(())),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
