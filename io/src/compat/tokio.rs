@@ -27,7 +27,8 @@ thread_local! {
 /// that need `tokio::net`, `tokio::time` or `tokio::spawn`.
 ///
 /// The context is entered for each poll, and for the drop of the future, and left before the task sleeps: tasks beside it see
-/// nothing of it. What `tokio::spawn` spawns runs on tokio's thread, and goes on when this call is over. The thread is one for
+/// nothing of it. So what looks for the context already when it is made, as timers do, is to be made in an `async` block. What
+/// `tokio::spawn` spawns runs on tokio's thread, and goes on when this call is over. The thread is one for
 /// the process, and stays to its end.
 ///
 /// # Cancellation
