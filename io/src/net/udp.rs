@@ -49,6 +49,26 @@ use crate::sys;
 /// assert_eq!(client.recv(&mut buf)?, 4);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// What has to be set before a socket is bound is set by socket2. Two sockets on one port, between which the system divides the
+/// messages by their senders:
+///
+/// ```
+/// use std::net::{SocketAddr, UdpSocket as StdSocket};
+/// use fibra_io::net::UdpSocket;
+/// use socket2::{Domain, Socket, Type};
+///
+/// let bind = |address: SocketAddr| -> std::io::Result<UdpSocket> {
+///     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+///     socket.set_reuse_port(true)?;
+///     socket.bind(&address.into())?;
+///     Ok(UdpSocket::from(StdSocket::from(socket)))
+/// };
+/// let first = bind("127.0.0.1:0".parse().unwrap())?;
+/// let second = bind(first.local_addr()?)?;
+/// assert_eq!(first.local_addr()?, second.local_addr()?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct UdpSocket(pub(crate) Socket<net::UdpSocket>);
 
 handle_methods!(UdpSocket);
