@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawF
 
 use crate::fs::File;
 use crate::io::{PipeReader, PipeWriter};
-use crate::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use crate::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use crate::process::{ChildStderr, ChildStdin, ChildStdout};
 
 /// What stands behind a type of ours: it owns a value of std's type `S`.
@@ -21,6 +21,24 @@ pub(crate) trait Wraps<S: AsFd> {
 
     /// The descriptor for the user, who may clone it.
     fn expose(&self) -> &S;
+}
+
+/// Conversions to and from bare descriptors, by way of those that are owned.
+macro_rules! raw_conversions {
+    ($ours:ident) => {
+        impl IntoRawFd for $ours {
+            fn into_raw_fd(self) -> RawFd {
+                OwnedFd::from(self).into_raw_fd()
+            }
+        }
+
+        impl FromRawFd for $ours {
+            unsafe fn from_raw_fd(fd: RawFd) -> $ours {
+                // SAFETY: the caller's promise is the same: the descriptor is open, and nobody else's.
+                unsafe { OwnedFd::from_raw_fd(fd) }.into()
+            }
+        }
+    };
 }
 
 /// Conversions to and from std's types and descriptors, and std's `Debug`.
@@ -62,18 +80,7 @@ macro_rules! std_conversions {
             }
         }
 
-        impl IntoRawFd for $ours {
-            fn into_raw_fd(self) -> RawFd {
-                self.0.into_std().into_raw_fd()
-            }
-        }
-
-        impl FromRawFd for $ours {
-            unsafe fn from_raw_fd(fd: RawFd) -> $ours {
-                // SAFETY: the caller's promise is the same: the descriptor is open, and nobody else's.
-                unsafe { OwnedFd::from_raw_fd(fd) }.into()
-            }
-        }
+        raw_conversions!($ours);
 
         impl fmt::Debug for $ours {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,6 +104,8 @@ std_conversions! {
     ChildStderr from std::process::ChildStderr,
     File from std::fs::File,
 }
+
+raw_conversions!(TcpSocket);
 
 /// `Read` for the type and for a shared reference to it.
 macro_rules! reads {

@@ -6,13 +6,13 @@ mod common;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
-use common::{everywhere, in_tasks, kind, listener, nap, pair, runtime};
+use common::{everywhere, in_tasks, kind, listener, nap, pair, runtime, until};
 use fibra_io::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UdpSocket, UnixStream};
 use fibra_runtime::timeout_at;
 
@@ -87,6 +87,89 @@ fn options_of_a_socket_are_those_of_its_stream() {
         assert!(stream.nodelay().unwrap());
         assert_eq!(stream.linger().unwrap(), Some(Duration::from_secs(3)));
         assert_eq!((stream.send_buffer_size().unwrap(), stream.recv_buffer_size().unwrap()), sizes);
+    });
+}
+
+#[test]
+fn what_is_asked_of_the_packets_is_read_back() {
+    everywhere(|| {
+        let socket = TcpSocket::v4().unwrap();
+        socket.set_tos_v4(0x10).unwrap();
+        assert_eq!(socket.tos_v4().unwrap(), 0x10);
+        if let Ok(socket) = TcpSocket::v6() {
+            socket.set_tclass_v6(0x20).unwrap();
+            assert_eq!(socket.tclass_v6().unwrap(), 0x20);
+        }
+    });
+}
+
+#[test]
+fn a_linger_time_of_zero_resets_the_connection() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        let socket = TcpSocket::v4().unwrap();
+        socket.set_zero_linger().unwrap();
+        assert_eq!(socket.linger().unwrap(), Some(Duration::ZERO));
+        let client = socket.connect(address).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        drop(client);
+        assert_eq!(kind(server.read(&mut [0])), ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn bound_to_an_interface_it_uses_that() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        let socket = TcpSocket::v4().unwrap();
+        assert_eq!(socket.device().unwrap(), None);
+        match socket.bind_device(Some(b"lo")) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return,
+            bound => bound.unwrap(),
+        }
+        assert_eq!(socket.device().unwrap().as_deref(), Some(&b"lo"[..]));
+        let _client = socket.connect(address).unwrap();
+        listener.accept().unwrap();
+    });
+}
+
+#[test]
+fn its_pending_error_is_taken_once() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        drop(listener);
+        let socket = TcpSocket::v4().unwrap();
+        assert!(socket.take_error().unwrap().is_none());
+        // It does not wait for the answer.
+        if socket2::SockRef::from(&socket)
+            .connect(&address.into())
+            .is_err_and(|error| error.raw_os_error() == Some(libc::EINPROGRESS))
+        {
+            let mut pending = None;
+            until(|| {
+                pending = socket.take_error().unwrap();
+                pending.is_some()
+            });
+            assert_eq!(pending.unwrap().kind(), ErrorKind::ConnectionRefused);
+        }
+        assert!(socket.take_error().unwrap().is_none());
+    });
+}
+
+#[test]
+fn it_comes_and_goes_as_a_bare_descriptor_and_as_std_has_it() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        let socket = TcpSocket::v4().unwrap();
+        socket.bind(ANY_PORT).unwrap();
+        let here = socket.local_addr().unwrap();
+        let fd = socket.into_raw_fd();
+        // SAFETY: it was given away a line above, and nobody else has it.
+        let socket = unsafe { TcpSocket::from_raw_fd(fd) };
+        let stream = std::net::TcpStream::from(OwnedFd::from(socket));
+        let stream = TcpSocket::from_std_stream(stream).connect(address).unwrap();
+        assert_eq!(stream.local_addr().unwrap(), here);
+        assert_eq!(listener.accept().unwrap().1, here);
     });
 }
 

@@ -75,6 +75,11 @@ impl TcpSocket {
         TcpSocket::for_family(Domain::IPV6)
     }
 
+    /// Takes a socket that has std's type but is not connected yet, as those of socket2 can be had.
+    pub fn from_std_stream(std_stream: std::net::TcpStream) -> TcpSocket {
+        OwnedFd::from(std_stream).into()
+    }
+
     pub(super) fn for_family(family: Domain) -> io::Result<TcpSocket> {
         sys::tcp_socket_nonblocking(family).map(TcpSocket)
     }
@@ -137,6 +142,81 @@ impl TcpSocket {
     /// What `getsockopt(2)` says.
     pub fn only_v6(&self) -> io::Result<bool> {
         self.0.only_v6()
+    }
+
+    /// Has closing the connection reset it and throw away what is unsent: a linger time of zero, with which closing never blocks.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.set_linger(Some(Duration::ZERO))
+    }
+
+    /// Sets the type of service of IPv4 packets sent from here (`IP_TOS`).
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
+        self.0.set_tos_v4(tos)
+    }
+
+    /// Gives the type of service of IPv4 packets.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn tos_v4(&self) -> io::Result<u32> {
+        self.0.tos_v4()
+    }
+
+    /// Sets the traffic class of IPv6 packets sent from here (`IPV6_TCLASS`).
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
+        self.0.set_tclass_v6(tclass)
+    }
+
+    /// Gives the traffic class of IPv6 packets.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn tclass_v6(&self) -> io::Result<u32> {
+        self.0.tclass_v6()
+    }
+
+    /// Binds to the network interface of that name (`SO_BINDTODEVICE`), or to none any more: only what goes through it is sent
+    /// and received.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says: `PermissionDenied`, for one, when it is bound to another one already and this is not root.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
+        self.0.bind_device(interface)
+    }
+
+    /// Gives the name of the network interface that it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
+        self.0.device()
+    }
+
+    /// Takes the pending error of the socket away (`SO_ERROR`).
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.0.take_error()
     }
 
     /// Takes an address for this end; port 0 asks for a free one.
