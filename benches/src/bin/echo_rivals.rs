@@ -64,17 +64,6 @@ fn serve_with_tokio(builder: &mut Builder, address: &str) -> io::Result<()> {
     })
 }
 
-async fn echo_with_tokio(mut stream: tokio::net::TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut buffer = [0; ROOM];
-    loop {
-        match stream.read(&mut buffer).await? {
-            0 => return Ok(()),
-            n => stream.write_all(&buffer[..n]).await?,
-        }
-    }
-}
-
 fn serve_with_smol(address: &str) -> io::Result<()> {
     static EXECUTOR: smol::Executor<'static> = smol::Executor::new();
     let others = iter::repeat_n((), workers() - 1);
@@ -90,16 +79,24 @@ fn serve_with_smol(address: &str) -> io::Result<()> {
     }))
 }
 
-async fn echo_with_smol(mut stream: smol::net::TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut buffer = [0; ROOM];
-    loop {
-        match stream.read(&mut buffer).await? {
-            0 => return Ok(()),
-            n => stream.write_all(&buffer[..n]).await?,
+/// The text that both have for it.
+macro_rules! echo {
+    ($name:ident, $stream:ty) => {
+        async fn $name(mut stream: $stream) -> io::Result<()> {
+            stream.set_nodelay(true)?;
+            let mut buffer = [0; ROOM];
+            loop {
+                match stream.read(&mut buffer).await? {
+                    0 => return Ok(()),
+                    n => stream.write_all(&buffer[..n]).await?,
+                }
+            }
         }
-    }
+    };
 }
+
+echo!(echo_with_tokio, tokio::net::TcpStream);
+echo!(echo_with_smol, smol::net::TcpStream);
 
 fn serve_with_may(address: &str) -> io::Result<()> {
     may::config().set_workers(workers());

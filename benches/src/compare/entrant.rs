@@ -12,8 +12,38 @@ pub(super) trait Rival<Q> {
 pub(super) struct Entrant<Q: 'static> {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    pub(super) start: fn(workers: usize) -> Box<dyn Rival<Q>>,
-    pub(super) enters: fn(Q, workers: usize) -> bool,
+    pub(super) start: Start<Q>,
+    pub(super) enters: Enters<Q>,
+}
+
+/// Starts a library with so many workers.
+pub(super) type Start<Q> = fn(workers: usize) -> Box<dyn Rival<Q>>;
+
+/// Whether it is asked a question with so many workers.
+pub(super) type Enters<Q> = fn(Q, workers: usize) -> bool;
+
+impl<Q> Entrant<Q> {
+    pub(super) const fn ours(name: &'static str, start: Start<Q>, enters: Enters<Q>) -> Self {
+        Entrant { name, kind: Kind::Ours, start, enters }
+    }
+
+    pub(super) const fn theirs(name: &'static str, start: Start<Q>, enters: Enters<Q>) -> Self {
+        Entrant { name, kind: Kind::Theirs, start, enters }
+    }
+
+    pub(super) const fn floor(name: &'static str, start: Start<Q>, enters: Enters<Q>) -> Self {
+        Entrant { name, kind: Kind::Floor, start, enters }
+    }
+}
+
+/// For those who are asked everything.
+pub(super) fn always<Q>(_: Q, _: usize) -> bool {
+    true
+}
+
+/// For those who have one worker.
+pub(super) fn on_one_worker<Q>(_: Q, workers: usize) -> bool {
+    workers == 1
 }
 
 /// Which side an entrant is on.

@@ -15,23 +15,19 @@ mod question;
 mod rayon;
 mod work;
 
-use super::entrant::{Contest, Entrant, Kind};
+use super::entrant::{Contest, Entrant, always};
 use super::worlds::{fibra, may, smol, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 7] = [
-    Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start_at_home, enters: always },
-    Entrant { name: "fibra migr.", kind: Kind::Ours, start: fibra::start_migratable, enters: always },
-    Entrant { name: "may", kind: Kind::Theirs, start: may::start, enters: as_may_can },
-    Entrant { name: "tokio multi", kind: Kind::Theirs, start: tokio::start_multi, enters: always },
-    Entrant { name: "smol", kind: Kind::Theirs, start: smol::start, enters: always },
-    Entrant { name: "rayon", kind: Kind::Theirs, start: rayon::start, enters: not_started },
-    Entrant { name: "even shares", kind: Kind::Floor, start: even::start, enters: always },
+    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra migr.", fibra::start_migratable, always),
+    Entrant::theirs("may", may::start, as_may_can),
+    Entrant::theirs("tokio multi", tokio::start_multi, always),
+    Entrant::theirs("smol", smol::start, always),
+    Entrant::theirs("rayon", rayon::start, not_started),
+    Entrant::floor("even shares", even::start, always),
 ];
-
-fn always(_: Question, _: usize) -> bool {
-    true
-}
 
 fn not_started(question: Question, _: usize) -> bool {
     question != Question::Started

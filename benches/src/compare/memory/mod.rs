@@ -8,22 +8,18 @@
 mod question;
 mod sleepers;
 
-use super::entrant::{Contest, Entrant, Kind};
+use super::entrant::{Contest, Entrant, always};
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 6] = [
-    Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start_at_home, enters: always },
-    Entrant { name: "fibra 64-KiB", kind: Kind::Ours, start: fibra::start_narrow, enters: always },
-    Entrant { name: "may", kind: Kind::Theirs, start: may::start_empty, enters: as_may_can },
-    Entrant { name: "tokio current", kind: Kind::Theirs, start: tokio::start_current, enters: always },
-    Entrant { name: "smol", kind: Kind::Theirs, start: smol::start, enters: always },
-    Entrant { name: "std threads", kind: Kind::Theirs, start: threads::start, enters: by_few },
+    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra 64-KiB", fibra::start_narrow, always),
+    Entrant::theirs("may", may::start_empty, as_may_can),
+    Entrant::theirs("tokio current", tokio::start_current, always),
+    Entrant::theirs("smol", smol::start, always),
+    Entrant::theirs("std threads", threads::start, by_few),
 ];
-
-fn always(_: Question, _: usize) -> bool {
-    true
-}
 
 fn as_may_can(question: Question, _: usize) -> bool {
     u64::from(question.tasks) <= may::MOST

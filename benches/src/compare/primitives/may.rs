@@ -11,6 +11,7 @@ use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Channel, Event, Oneshot, Turns};
 use super::question::{ACQUIRERS, PERMITS, Question, READERS};
+use super::standard::poisonable_guards;
 use crate::compare::worlds::Blocking;
 
 /// What it has.
@@ -41,29 +42,7 @@ impl Library for Coroutines {
     }
 }
 
-impl Lock for Mutex<u64> {
-    fn new() -> Self {
-        Mutex::new(0)
-    }
-
-    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut self.lock().expect("nobody panics with it"))
-    }
-}
-
-impl ReadLock for RwLock<u64> {
-    fn new() -> Self {
-        RwLock::new(0)
-    }
-
-    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
-        f(&RwLock::read(self).expect("nobody panics with it"))
-    }
-
-    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut RwLock::write(self).expect("nobody panics with it"))
-    }
-}
+poisonable_guards!();
 
 impl Permits for Semphore {
     fn new(permits: usize) -> Self {
@@ -108,23 +87,6 @@ impl Event for Parked {
         while !self.set.swap(false, SeqCst) {
             coroutine::park();
         }
-    }
-}
-
-impl Turns for (Mutex<bool>, Condvar) {
-    fn new() -> Self {
-        Default::default()
-    }
-
-    #[inline(always)]
-    fn pass(&self, mine: bool) {
-        let (turn, passed) = self;
-        let mut turn = turn.lock().expect("nobody panics with it");
-        while *turn != mine {
-            turn = passed.wait(turn).expect("nobody panics with it");
-        }
-        *turn = !mine;
-        passed.notify_one();
     }
 }
 

@@ -26,7 +26,7 @@ mod question;
 mod standard;
 mod started;
 
-use super::entrant::{Contest, Entrant, Kind};
+use super::entrant::{Contest, Entrant};
 
 use channels::{Crossbeam, Flume};
 use fibra::Fibra;
@@ -36,74 +36,19 @@ use standard::Standard;
 use started::Among;
 
 const ENTRANTS: [Entrant<Question>; 13] = [
-    Entrant {
-        name: "fibra",
-        kind: Kind::Ours,
-        start: started::start_at_home,
-        enters: started::at_home_enters,
-    },
-    Entrant {
-        name: "fibra migr.",
-        kind: Kind::Ours,
-        start: started::start_migratable,
-        enters: started::migratable_enters,
-    },
-    Entrant { name: "may", kind: Kind::Theirs, start: started::start_may, enters: started::may_enters },
-    Entrant {
-        name: "tokio current",
-        kind: Kind::Theirs,
-        start: awaiting::start_tokio_current,
-        enters: awaiting::tokio_current_enters,
-    },
-    Entrant {
-        name: "tokio multi",
-        kind: Kind::Theirs,
-        start: awaiting::start_tokio_multi,
-        enters: awaiting::tokio_multi_enters,
-    },
-    Entrant {
-        name: "flume tokio",
-        kind: Kind::Theirs,
-        start: awaiting::start_flume,
-        enters: awaiting::flume_enters,
-    },
-    Entrant { name: "smol", kind: Kind::Theirs, start: awaiting::start_smol, enters: awaiting::smol_enters },
-    Entrant {
-        name: "fibra threads",
-        kind: Kind::Ours,
-        start: Among::<Fibra>::start,
-        enters: Among::<Fibra>::enters,
-    },
-    Entrant {
-        name: "crossbeam",
-        kind: Kind::Theirs,
-        start: Among::<Crossbeam>::start,
-        enters: Among::<Crossbeam>::enters,
-    },
-    Entrant {
-        name: "flume",
-        kind: Kind::Theirs,
-        start: Among::<Flume>::start,
-        enters: Among::<Flume>::enters,
-    },
-    Entrant {
-        name: "parking_lot",
-        kind: Kind::Theirs,
-        start: Among::<ParkingLot>::start,
-        enters: Among::<ParkingLot>::enters,
-    },
-    Entrant {
-        name: "std",
-        kind: Kind::Theirs,
-        start: Among::<Standard>::start,
-        enters: Among::<Standard>::enters,
-    },
-    Entrant {
-        name: "cache lines",
-        kind: Kind::Floor,
-        start: cache_lines::start,
-        enters: cache_lines::enters,
-    },
+    Entrant::ours("fibra", started::start_at_home, started::at_home_enters),
+    Entrant::ours("fibra migr.", started::start_migratable, started::migratable_enters),
+    Entrant::theirs("may", started::start_may, started::may_enters),
+    Entrant::theirs("tokio current", awaiting::start_tokio_current, awaiting::tokio_current_enters),
+    Entrant::theirs("tokio multi", awaiting::start_tokio_multi, awaiting::tokio_multi_enters),
+    Entrant::theirs("flume tokio", awaiting::start_flume, awaiting::flume_enters),
+    Entrant::theirs("smol", awaiting::start_smol, awaiting::smol_enters),
+    Entrant::ours("fibra threads", Among::<Fibra>::start, Among::<Fibra>::enters),
+    Entrant::theirs("crossbeam", Among::<Crossbeam>::start, Among::<Crossbeam>::enters),
+    Entrant::theirs("flume", Among::<Flume>::start, Among::<Flume>::enters),
+    Entrant::theirs("parking_lot", Among::<ParkingLot>::start, Among::<ParkingLot>::enters),
+    Entrant::theirs("std", Among::<Standard>::start, Among::<Standard>::enters),
+    Entrant::floor("cache lines", cache_lines::start, cache_lines::enters),
 ];
 
 /// All questions with so many workers.

@@ -80,7 +80,8 @@ pub(super) enum Question {
     Semaphore,
 }
 
-const ONE_WORKER: [Question; 20] = [
+/// What is not of pairs, with one worker.
+const ONE_WORKER: [Question; 11] = [
     MutexFree,
     ReadFree,
     WriteFree,
@@ -92,6 +93,14 @@ const ONE_WORKER: [Question; 20] = [
     Semaphore,
     EventFree,
     ChannelFree,
+];
+
+/// What is not of pairs, with more workers.
+const MORE_WORKERS: [Question; 6] =
+    [MutexTiny(2), MutexTiny(8), MutexTiny(64), MutexOverYield(64), ReadWrite, Semaphore];
+
+/// Of tasks beside each other, with however many.
+const TOGETHER: [Question; 9] = [
     PingPong(Place::Together),
     Rendezvous(Place::Together),
     Event(Place::Together),
@@ -103,22 +112,8 @@ const ONE_WORKER: [Question; 20] = [
     Select,
 ];
 
-const TWO_WORKERS: [Question; 22] = [
-    MutexTiny(2),
-    MutexTiny(8),
-    MutexTiny(64),
-    MutexOverYield(64),
-    ReadWrite,
-    Semaphore,
-    PingPong(Place::Together),
-    Rendezvous(Place::Together),
-    Event(Place::Together),
-    Condition(Place::Together),
-    Call(Place::Together),
-    Bounded(Place::Together),
-    BoundedEight,
-    Unbounded(Place::Together),
-    Select,
+/// Of tasks apart, with more workers.
+const APART: [Question; 7] = [
     PingPong(Place::Apart),
     Rendezvous(Place::Apart),
     Event(Place::Apart),
@@ -147,8 +142,8 @@ impl Question {
 impl question::Question for Question {
     fn all(workers: usize) -> Vec<Self> {
         match workers {
-            1 => ONE_WORKER.to_vec(),
-            _ => TWO_WORKERS.to_vec(),
+            1 => [&ONE_WORKER[..], &TOGETHER].concat(),
+            _ => [&MORE_WORKERS[..], &TOGETHER, &APART].concat(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What std has.
 
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
+use std::sync::{Condvar, Mutex, RwLock};
 
 use super::crowd::{self, Lock, ReadLock};
 use super::library::{Library, Pair, Way};
@@ -37,50 +37,55 @@ impl Library for Standard {
     }
 }
 
-impl Lock for Mutex<u64> {
-    fn new() -> Self {
-        Mutex::new(0)
-    }
+/// What is asked of whoever has `Mutex`, `RwLock` and `Condvar` in scope that are std's or like them: a panic poisons them.
+macro_rules! poisonable_guards {
+    () => {
+        impl Lock for Mutex<u64> {
+            fn new() -> Self {
+                Mutex::new(0)
+            }
 
-    fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut lock(self))
-    }
-}
-
-impl ReadLock for RwLock<u64> {
-    fn new() -> Self {
-        RwLock::new(0)
-    }
-
-    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
-        f(&RwLock::read(self).expect("nobody panics with it"))
-    }
-
-    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
-        f(&mut RwLock::write(self).expect("nobody panics with it"))
-    }
-}
-
-impl Turns for (Mutex<bool>, Condvar) {
-    fn new() -> Self {
-        Default::default()
-    }
-
-    #[inline(always)]
-    fn pass(&self, mine: bool) {
-        let (turn, passed) = self;
-        let mut turn = lock(turn);
-        while *turn != mine {
-            turn = passed.wait(turn).expect("nobody panics with it");
+            fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+                f(&mut self.lock().expect("nobody panics with it"))
+            }
         }
-        *turn = !mine;
-        passed.notify_one();
-    }
+
+        impl ReadLock for RwLock<u64> {
+            fn new() -> Self {
+                RwLock::new(0)
+            }
+
+            fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
+                f(&RwLock::read(self).expect("nobody panics with it"))
+            }
+
+            fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+                f(&mut RwLock::write(self).expect("nobody panics with it"))
+            }
+        }
+
+        impl Turns for (Mutex<bool>, Condvar) {
+            fn new() -> Self {
+                Default::default()
+            }
+
+            #[inline(always)]
+            fn pass(&self, mine: bool) {
+                let (turn, passed) = self;
+                let mut turn = turn.lock().expect("nobody panics with it");
+                while *turn != mine {
+                    turn = passed.wait(turn).expect("nobody panics with it");
+                }
+                *turn = !mine;
+                passed.notify_one();
+            }
+        }
+    };
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("nobody panics with it")
-}
+pub(super) use poisonable_guards;
+
+poisonable_guards!();
 
 impl<M: Send + 'static, const SLOTS: usize> Channel<M> for Bounded<SLOTS> {
     type Sender = SyncSender<M>;

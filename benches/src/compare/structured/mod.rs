@@ -17,7 +17,7 @@ mod rayon;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::entrant::{Contest, Entrant, Kind};
+use super::entrant::{Contest, Entrant, always};
 use super::worlds;
 use question::{ITEMS, Question};
 
@@ -25,35 +25,16 @@ use question::{ITEMS, Question};
 const FAR: Duration = Duration::from_secs(3600);
 
 const ENTRANTS: [Entrant<Question>; 9] = [
-    Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start, enters: always },
-    Entrant {
-        name: "fibra migr.",
-        kind: Kind::Ours,
-        start: worlds::fibra::start_migratable,
-        enters: to_skynet,
-    },
-    Entrant { name: "two spawns", kind: Kind::Floor, start: fibra::start_spawning, enters: to_scope },
-    Entrant { name: "may", kind: Kind::Theirs, start: worlds::may::start, enters: to_small_skynet },
-    Entrant {
-        name: "tokio current",
-        kind: Kind::Theirs,
-        start: awaiting::start_current,
-        enters: without_borrows_on_one,
-    },
-    Entrant {
-        name: "tokio multi",
-        kind: Kind::Theirs,
-        start: awaiting::start_multi,
-        enters: without_borrows,
-    },
-    Entrant { name: "smol", kind: Kind::Theirs, start: worlds::smol::start, enters: to_skynet },
-    Entrant { name: "rayon", kind: Kind::Theirs, start: rayon::start, enters: to_loop },
-    Entrant { name: "std threads", kind: Kind::Theirs, start: fibra::start_threads, enters: to_scope },
+    Entrant::ours("fibra", fibra::start, always),
+    Entrant::ours("fibra migr.", worlds::fibra::start_migratable, to_skynet),
+    Entrant::floor("two spawns", fibra::start_spawning, to_scope),
+    Entrant::theirs("may", worlds::may::start, to_small_skynet),
+    Entrant::theirs("tokio current", awaiting::start_current, without_borrows_on_one),
+    Entrant::theirs("tokio multi", awaiting::start_multi, without_borrows),
+    Entrant::theirs("smol", worlds::smol::start, to_skynet),
+    Entrant::theirs("rayon", rayon::start, to_loop),
+    Entrant::theirs("std threads", fibra::start_threads, to_scope),
 ];
-
-fn always(_: Question, _: usize) -> bool {
-    true
-}
 
 fn to_scope(question: Question, _: usize) -> bool {
     question == Question::Scope

@@ -16,32 +16,24 @@ mod question;
 
 use std::time::Duration;
 
-use super::entrant::{Contest, Entrant, Kind};
+use super::entrant::{Contest, Entrant, always, on_one_worker};
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 8] = [
-    Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start_at_home, enters: always },
-    Entrant { name: "fibra migr.", kind: Kind::Ours, start: fibra::start_migratable, enters: always },
-    Entrant { name: "may", kind: Kind::Theirs, start: may::start, enters: as_may_can },
-    Entrant { name: "tokio current", kind: Kind::Theirs, start: tokio::start_current, enters: on_one_worker },
-    Entrant { name: "tokio multi", kind: Kind::Theirs, start: tokio::start_multi, enters: always },
-    Entrant { name: "smol", kind: Kind::Theirs, start: smol::start, enters: always },
-    Entrant { name: "std threads", kind: Kind::Theirs, start: threads::start, enters: by_few },
-    Entrant { name: "parking_lot", kind: Kind::Theirs, start: parking_lot::start, enters: to_park },
+    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra migr.", fibra::start_migratable, always),
+    Entrant::theirs("may", may::start, as_may_can),
+    Entrant::theirs("tokio current", tokio::start_current, on_one_worker),
+    Entrant::theirs("tokio multi", tokio::start_multi, always),
+    Entrant::theirs("smol", smol::start, always),
+    Entrant::theirs("std threads", threads::start, by_few),
+    Entrant::theirs("parking_lot", parking_lot::start, to_park),
 ];
-
-fn always(_: Question, _: usize) -> bool {
-    true
-}
 
 fn as_may_can(question: Question, workers: usize) -> bool {
     let ends = workers == 1 || question != Question::Park;
     ends && question.tasks() <= may::MOST
-}
-
-fn on_one_worker(_: Question, workers: usize) -> bool {
-    workers == 1
 }
 
 /// Threads are not asked to take turns, nor for thousands of them.

@@ -13,29 +13,21 @@ mod lateness;
 mod question;
 mod sleepers;
 
-use super::entrant::{Contest, Entrant, Kind};
+use super::entrant::{Contest, Entrant, always, on_one_worker};
 use super::worlds::{fibra, may, smol, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 6] = [
-    Entrant { name: "fibra", kind: Kind::Ours, start: fibra::start_at_home, enters: always },
-    Entrant { name: "fibra migr.", kind: Kind::Ours, start: fibra::start_migratable, enters: always },
-    Entrant { name: "may", kind: Kind::Theirs, start: may::start, enters: as_may_can },
-    Entrant { name: "tokio current", kind: Kind::Theirs, start: tokio::start_current, enters: on_one_worker },
-    Entrant { name: "tokio multi", kind: Kind::Theirs, start: tokio::start_multi, enters: always },
-    Entrant { name: "smol", kind: Kind::Theirs, start: smol::start, enters: always },
+    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra migr.", fibra::start_migratable, always),
+    Entrant::theirs("may", may::start, as_may_can),
+    Entrant::theirs("tokio current", tokio::start_current, on_one_worker),
+    Entrant::theirs("tokio multi", tokio::start_multi, always),
+    Entrant::theirs("smol", smol::start, always),
 ];
-
-fn always(_: Question, _: usize) -> bool {
-    true
-}
 
 fn as_may_can(question: Question, _: usize) -> bool {
     u64::from(question.tasks) <= may::MOST
-}
-
-fn on_one_worker(_: Question, workers: usize) -> bool {
-    workers == 1
 }
 
 /// All questions with so many workers.

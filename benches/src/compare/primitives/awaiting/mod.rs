@@ -3,10 +3,12 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `crowd.rs`, `pairs.rs` | the questions, one generic function each |
+//! | `library.rs` | what a library has to have for them |
 //! | `tokio.rs`, `flume.rs`, `smol.rs` | those who are asked |
 
 mod crowd;
 mod flume;
+mod library;
 mod pairs;
 mod smol;
 mod tokio;
@@ -21,6 +23,8 @@ use crate::compare::question::Answer;
 use crate::compare::worlds::smol::{Smol, Threads};
 use crate::compare::worlds::tokio::{Tokio, current, multi};
 use crate::compare::worlds::{Awaiting, EnterAsync, threads};
+
+use library::way;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -43,11 +47,11 @@ struct Started<T, E> {
 }
 
 pub(super) fn start_tokio_current(_workers: usize) -> Box<dyn Rival<Question>> {
-    Box::new(Started { door: current(), way: tokio::way, tasks: PhantomData::<Tokio> })
+    Box::new(Started { door: current(), way: way::<Tokio>, tasks: PhantomData::<Tokio> })
 }
 
 pub(super) fn start_tokio_multi(workers: usize) -> Box<dyn Rival<Question>> {
-    Box::new(Started { door: multi(workers), way: tokio::way, tasks: PhantomData::<Tokio> })
+    Box::new(Started { door: multi(workers), way: way::<Tokio>, tasks: PhantomData::<Tokio> })
 }
 
 pub(super) fn start_flume(_workers: usize) -> Box<dyn Rival<Question>> {
@@ -55,15 +59,15 @@ pub(super) fn start_flume(_workers: usize) -> Box<dyn Rival<Question>> {
 }
 
 pub(super) fn start_smol(workers: usize) -> Box<dyn Rival<Question>> {
-    Box::new(Started { door: Threads::start(workers), way: smol::way, tasks: PhantomData::<Smol> })
+    Box::new(Started { door: Threads::start(workers), way: way::<Smol>, tasks: PhantomData::<Smol> })
 }
 
 pub(super) fn tokio_current_enters(question: Question, workers: usize) -> bool {
-    is_for_one_thread(question, workers) && tokio::way(question).is_some()
+    is_for_one_thread(question, workers) && way::<Tokio>(question).is_some()
 }
 
 pub(super) fn tokio_multi_enters(question: Question, _workers: usize) -> bool {
-    question.place() == Place::Together && tokio::way(question).is_some()
+    question.place() == Place::Together && way::<Tokio>(question).is_some()
 }
 
 pub(super) fn flume_enters(question: Question, workers: usize) -> bool {
@@ -71,7 +75,7 @@ pub(super) fn flume_enters(question: Question, workers: usize) -> bool {
 }
 
 pub(super) fn smol_enters(question: Question, _workers: usize) -> bool {
-    smol::way(question).is_some()
+    way::<Smol>(question).is_some()
 }
 
 /// Whether every task has a runtime that runs on one thread.

@@ -3,73 +3,29 @@
 use smol::channel::{Receiver, Sender, bounded, unbounded};
 use smol::lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard};
 
-use super::super::question::{ACQUIRERS, PERMITS, Question, READERS, SLOTS};
-use super::Way;
-use super::crowd::{self, Lock, Permits, ReadLock};
-use super::pairs::{self, Channel, Choice, Oneshot};
-use crate::compare::worlds::smol::{Flag, Smol};
+use super::super::question::SLOTS;
+use super::crowd::{Lock, Permits, ReadLock};
+use super::library::{Library, locks};
+use super::pairs::{Channel, Choice, Oneshot};
+use crate::compare::worlds::smol::Smol;
 
-struct Bounded<const SLOTS: usize>;
+pub(super) struct Bounded<const SLOTS: usize>;
 
-struct Unbounded;
+pub(super) struct Unbounded;
 
-struct Once;
+pub(super) struct Once;
 
-pub(super) fn way(question: Question) -> Option<Way> {
-    Some(match question {
-        Question::MutexFree => crowd::lock_freely::<Mutex<u64>>,
-        Question::ReadFree => crowd::read_freely::<RwLock<u64>>,
-        Question::WriteFree => crowd::write_freely::<RwLock<u64>>,
-        Question::SemaphoreFree => crowd::acquire_freely::<Semaphore>,
-        Question::MutexOverYield(2) => |n| crowd::lock_over_yields::<Smol, Mutex<u64>>(2, n),
-        Question::MutexOverYield(64) => |n| crowd::lock_over_yields::<Smol, Mutex<u64>>(64, n),
-        Question::MutexOverYield(1000) => |n| crowd::lock_over_yields::<Smol, Mutex<u64>>(1000, n),
-        Question::MutexTiny(2) => |n| crowd::lock_briefly::<Smol, Mutex<u64>>(2, n),
-        Question::MutexTiny(8) => |n| crowd::lock_briefly::<Smol, Mutex<u64>>(8, n),
-        Question::MutexTiny(64) => |n| crowd::lock_briefly::<Smol, Mutex<u64>>(64, n),
-        Question::ReadWrite => |n| crowd::share_over_yields::<Smol, RwLock<u64>>(READERS, n),
-        Question::Semaphore => |n| crowd::acquire_over_yields::<Smol, Semaphore>(PERMITS, ACQUIRERS, n),
-        Question::EventFree => pairs::set_freely::<Flag>,
-        Question::ChannelFree => pairs::pass_freely::<Bounded<SLOTS>>,
-        Question::PingPong(_) => pairs::ping_pong::<Bounded<1>>,
-        Question::Event(_) => pairs::set_to_and_fro::<Flag>,
-        Question::Call(_) => pairs::call::<Bounded<SLOTS>, Once>,
-        Question::Bounded(_) => pairs::stream::<Bounded<SLOTS>>,
-        Question::BoundedEight => pairs::stream_from_eight::<Smol, Bounded<SLOTS>>,
-        Question::Unbounded(_) => pairs::stream::<Unbounded>,
-        Question::Select => pairs::choose::<Smol, Bounded<SLOTS>>,
-        _ => return None,
-    })
+impl Library for Smol {
+    type Mutex = Mutex<u64>;
+    type RwLock = RwLock<u64>;
+    type Semaphore = Semaphore;
+    type One = Bounded<1>;
+    type Slots = Bounded<SLOTS>;
+    type Unbounded = Unbounded;
+    type Once = Once;
 }
 
-impl Lock for Mutex<u64> {
-    type Guard<'a> = MutexGuard<'a, u64>;
-
-    fn new() -> Self {
-        Mutex::new(0)
-    }
-
-    fn lock(&self) -> impl Future<Output = MutexGuard<'_, u64>> + Send {
-        Mutex::lock(self)
-    }
-}
-
-impl ReadLock for RwLock<u64> {
-    type Read<'a> = RwLockReadGuard<'a, u64>;
-    type Write<'a> = RwLockWriteGuard<'a, u64>;
-
-    fn new() -> Self {
-        RwLock::new(0)
-    }
-
-    fn read(&self) -> impl Future<Output = RwLockReadGuard<'_, u64>> + Send {
-        RwLock::read(self)
-    }
-
-    fn write(&self) -> impl Future<Output = RwLockWriteGuard<'_, u64>> + Send {
-        RwLock::write(self)
-    }
-}
+locks!();
 
 impl Permits for Semaphore {
     type Permit<'a> = SemaphoreGuard<'a>;

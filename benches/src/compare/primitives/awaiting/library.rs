@@ -1,0 +1,88 @@
+//! What a library has whose operations are awaited.
+
+use super::Way;
+use super::crowd::{self, Lock, Permits, ReadLock};
+use super::pairs::{self, Channel, Choice, Oneshot, Request};
+use crate::compare::primitives::question::{ACQUIRERS, PERMITS, Question, READERS};
+use crate::compare::worlds::Awaiting;
+
+/// One that has nearly all that is asked about. None has a channel without slots.
+pub(super) trait Library: Awaiting {
+    type Mutex: Lock;
+    type RwLock: ReadLock;
+    type Semaphore: Permits;
+    /// A channel of one slot.
+    type One: Channel<u64>;
+    /// One of [`SLOTS`](crate::compare::primitives::question::SLOTS).
+    type Slots: Choice + Channel<Request<Self::Once>>;
+    type Unbounded: Channel<u64>;
+    type Once: Oneshot;
+
+    /// What it has for a condition variable, if it has anything.
+    const CONDITION: Option<Way> = None;
+}
+
+/// How it answers the question; `None` where it has no such thing.
+pub(super) fn way<L: Library>(question: Question) -> Option<Way> {
+    Some(match question {
+        Question::MutexFree => crowd::lock_freely::<L::Mutex>,
+        Question::ReadFree => crowd::read_freely::<L::RwLock>,
+        Question::WriteFree => crowd::write_freely::<L::RwLock>,
+        Question::SemaphoreFree => crowd::acquire_freely::<L::Semaphore>,
+        Question::MutexOverYield(2) => |n| crowd::lock_over_yields::<L, L::Mutex>(2, n),
+        Question::MutexOverYield(64) => |n| crowd::lock_over_yields::<L, L::Mutex>(64, n),
+        Question::MutexOverYield(1000) => |n| crowd::lock_over_yields::<L, L::Mutex>(1000, n),
+        Question::MutexTiny(2) => |n| crowd::lock_briefly::<L, L::Mutex>(2, n),
+        Question::MutexTiny(8) => |n| crowd::lock_briefly::<L, L::Mutex>(8, n),
+        Question::MutexTiny(64) => |n| crowd::lock_briefly::<L, L::Mutex>(64, n),
+        Question::ReadWrite => |n| crowd::share_over_yields::<L, L::RwLock>(READERS, n),
+        Question::Semaphore => |n| crowd::acquire_over_yields::<L, L::Semaphore>(PERMITS, ACQUIRERS, n),
+        Question::EventFree => pairs::set_freely::<L::Signal>,
+        Question::ChannelFree => pairs::pass_freely::<L::Slots>,
+        Question::PingPong(_) => pairs::ping_pong::<L::One>,
+        Question::Event(_) => pairs::set_to_and_fro::<L::Signal>,
+        Question::Condition(_) => return L::CONDITION,
+        Question::Call(_) => pairs::call::<L::Slots, L::Once>,
+        Question::Bounded(_) => pairs::stream::<L::Slots>,
+        Question::BoundedEight => pairs::stream_from_eight::<L, L::Slots>,
+        Question::Unbounded(_) => pairs::stream::<L::Unbounded>,
+        Question::Select => pairs::choose::<L, L::Slots>,
+        _ => return None,
+    })
+}
+
+/// What is asked of whoever has `Mutex` and `RwLock`, and their guards, in scope.
+macro_rules! locks {
+    () => {
+        impl Lock for Mutex<u64> {
+            type Guard<'a> = MutexGuard<'a, u64>;
+
+            fn new() -> Self {
+                Mutex::new(0)
+            }
+
+            fn lock(&self) -> impl Future<Output = MutexGuard<'_, u64>> + Send {
+                Mutex::lock(self)
+            }
+        }
+
+        impl ReadLock for RwLock<u64> {
+            type Read<'a> = RwLockReadGuard<'a, u64>;
+            type Write<'a> = RwLockWriteGuard<'a, u64>;
+
+            fn new() -> Self {
+                RwLock::new(0)
+            }
+
+            fn read(&self) -> impl Future<Output = RwLockReadGuard<'_, u64>> + Send {
+                RwLock::read(self)
+            }
+
+            fn write(&self) -> impl Future<Output = RwLockWriteGuard<'_, u64>> + Send {
+                RwLock::write(self)
+            }
+        }
+    };
+}
+
+pub(super) use locks;
