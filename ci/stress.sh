@@ -20,7 +20,7 @@ chosen() {
     done
 }
 
-is_slow() { [[ ${1##*/} =~ ^(echo_faults|balance|examples|malformed|resp_server|cancel_races|cancel_races_channels|faults|crowds|leaks|tls|tls_faults|websocket|websocket_faults)- ]]; }
+is_slow() { [[ ${1##*/} =~ ^(echo_faults|balance|examples|malformed|resp_server|cancel_races|cancel_races_channels|faults|crowds|leaks|tls|tls_faults|tls_lines|websocket|websocket_faults|websocket_lines)- ]]; }
 
 attempt() {
     local how=$1

@@ -16,7 +16,7 @@ use common::faulty::{Cuts, Delays, Direction, Fault, Glues, Proxy, Resets, Slice
 use common::http::{self, PLAINTEXT};
 use common::resp;
 use common::server::Server;
-use common::{MOST, until};
+use common::{MOST, PATIENCE, until};
 
 /// How many clients suffer at once.
 const CLIENTS: usize = 4;
@@ -27,9 +27,6 @@ const REQUESTS: usize = 20;
 /// What is said to `resp_server`, and comes back.
 const WORD: &str =
     "a word that is as long as that of the others, more or less, so that what is cut off is in its middle";
-
-/// How long `http_server` and `resp_server` wait for who is slow, in milliseconds. In most tests nobody is.
-const PATIENCE: &str = "60000";
 
 /// What a server speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,7 +183,7 @@ fn delayed() {
 }
 
 fn slices(kind: Kind) {
-    all_are_answered(kind, 5, Slices);
+    all_are_answered(kind, 5, Slices(0));
 }
 
 #[test]
@@ -197,10 +194,7 @@ fn sliced_into_single_bytes() {
 /// All requests are in one piece; or in some; or pieces end wherever in a request.
 fn glues(kind: Kind) {
     let all = kind.requests(REQUESTS).len();
-    [all, all / 4, 4].into_iter().for_each(|size| {
-        assert_eq!(all % size, 0, "the last piece would never be whole");
-        all_are_answered(kind, REQUESTS, Glues(size));
-    });
+    [all, all / 4, 4].into_iter().for_each(|size| all_are_answered(kind, REQUESTS, Glues(size)));
 }
 
 #[test]
@@ -270,7 +264,7 @@ fn no_longer_read_from() {
 /// The same, where nobody but the server ends it.
 #[test]
 fn no_longer_read_from_until_the_server_has_had_enough() {
-    harmed(Kind::Http, "300", |victim| {
+    harmed(Kind::Http, "2000", |victim| {
         let before = victim.server.settled_descriptors();
         let proxy = Proxy::before(victim.server.address(), StopsReading(1000));
         let mut deaf = connect(proxy.address());

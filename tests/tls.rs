@@ -137,7 +137,7 @@ fn two_tasks_of_one_runtime_talk_in_pieces_beyond_all_buffers() {
                 });
                 let (mut client, mut answer) = (sides.connect(), Vec::new());
                 client.write_all(&bytes).expect("sent");
-                end(&mut client);
+                end(&mut client).expect("told");
                 client.read_to_end(&mut answer).expect("all of it");
                 assert!(answer == bytes, "{} bytes came back, or others", answer.len());
             });
@@ -193,7 +193,7 @@ fn serve(sides: &Sides) {
         });
         let mut client = sides.connect();
         client.write_all(b"hello").expect("sent");
-        end(&mut client);
+        end(&mut client).expect("told");
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).expect("an answer");
         assert_eq!(answer, b"hello");

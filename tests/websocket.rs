@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::client::{connect_task, payload};
-use common::websocket::{Socket, config, ends, exchange, receives, second, upgrade, with_server};
+use common::websocket::{
+    Socket, config, ends, exchange, receives, second, upgrade, with_server, would_block, write_until_stuck,
+};
 use common::{HANG, MOST, STUCK, on};
 use fibra::net::{TcpListener, TcpStream};
 use fibra::sync::Semaphore;
@@ -108,20 +110,10 @@ fn both_directions_of_a_connection_are_used_at_once() {
 fn who_sends_without_reading_is_held_back_and_loses_nothing() {
     with_server(|echo| {
         let (mut socket, bytes) = (echo.connect(), Bytes::from(payload(1 << 20)));
+        let sent = write_until_stuck(&mut socket, &bytes);
+        // What is half sent goes on while the echo is read.
         let timeout =
             |socket: &Socket, time| socket.get_ref().set_write_timeout(Some(time)).expect("a time-out");
-        timeout(&socket, STUCK);
-        // The last of them is in the socket's memory, some of it.
-        let would_block = |done| match done {
-            Ok(()) => false,
-            Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => true,
-            Err(error) => panic!("the server ends a connection that is merely slow: {error}"),
-        };
-        let mut sent = 1;
-        while !would_block(socket.send(Message::Binary(bytes.clone()))) {
-            sent += 1;
-            assert!(sent < MOST >> 20, "the server keeps {sent} MiB or more that nobody reads");
-        }
         timeout(&socket, Duration::from_millis(1));
         for _ in 1..sent {
             would_block(socket.flush());

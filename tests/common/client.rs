@@ -1,6 +1,6 @@
 //! What a client does, well or badly.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;
 use std::time::Duration;
@@ -20,11 +20,16 @@ pub(crate) fn connect(address: &str) -> TcpStream {
 
 /// The same, for tasks.
 pub(crate) fn connect_task(address: &str) -> fibra::net::TcpStream {
-    let stream = fibra::net::TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(HANG)).expect("a time-out");
-    stream.set_write_timeout(Some(HANG)).expect("a time-out");
-    stream.set_nodelay(true).expect("no delay");
-    stream
+    try_connect_task(address).expect("a connection")
+}
+
+/// The same, unless it is reset before it is seen to be there.
+pub(crate) fn try_connect_task(address: &str) -> io::Result<fibra::net::TcpStream> {
+    let stream = fibra::net::TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(HANG))?;
+    stream.set_write_timeout(Some(HANG))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// Bytes in which a loss, a repetition or an exchange shows: a round of 251, to which no buffer's size is a multiple.
@@ -111,9 +116,14 @@ pub(crate) fn sees_an_end(mut stream: TcpStream, request: &[u8]) -> Vec<u8> {
     // The server may be quicker with its end.
     _ = stream.write_all(request);
     _ = stream.shutdown(Shutdown::Write);
+    rest(stream)
+}
+
+/// Gives what comes until the server's end, orderly or not.
+pub(crate) fn rest(mut stream: TcpStream) -> Vec<u8> {
     let mut answer = Vec::new();
     if let Err(error) = stream.read_to_end(&mut answer) {
-        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{:?}", String::from_utf8_lossy(request));
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "after {:?}", String::from_utf8_lossy(&answer));
     }
     answer
 }

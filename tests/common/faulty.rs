@@ -2,6 +2,7 @@
 //! written with fibra itself, and each kind of harm is a type.
 
 use std::io::{self, Read, Write};
+use std::mem;
 use std::net::Shutdown;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
@@ -14,6 +15,9 @@ use fibra::sync::Barrier;
 
 /// The largest piece that is carried at once.
 const PIECE: usize = 64 << 10;
+
+/// Who says nothing for so long is taken to wait for an answer.
+const QUIET: Duration = Duration::from_millis(50);
 
 /// A running proxy; ends, with what it carries, when dropped.
 pub(crate) struct Proxy {
@@ -199,12 +203,13 @@ fn break_off(way: &Way<'_>, direction: Direction, after: usize, end: End) -> io:
     }
 }
 
-/// Sends each byte by itself, in both directions.
+/// Sends each byte by itself after so many, in both directions.
 #[derive(Clone, Copy)]
-pub(crate) struct Slices;
+pub(crate) struct Slices(pub(crate) usize);
 
 impl Fault for Slices {
     fn carry(&self, way: &Way<'_>) -> io::Result<End> {
+        way.carry_some(self.0)?;
         way.pieces(PIECE, |piece| {
             piece.chunks(1).try_for_each(|byte| {
                 way.write(byte)?;
@@ -217,7 +222,8 @@ impl Fault for Slices {
     }
 }
 
-/// Keeps requests until there are so many bytes of them, and sends these in one piece.
+/// Keeps requests until there are so many bytes of them, and sends these in one piece; or less, for who sends no more before
+/// there is an answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Glues(pub(crate) usize);
 
@@ -226,15 +232,22 @@ impl Fault for Glues {
         if way.direction == Direction::Answers {
             return way.carry();
         }
-        let mut kept = Vec::new();
-        way.pieces(PIECE, |piece| {
-            kept.extend_from_slice(piece);
+        let (mut from, mut piece, mut kept) = (way.from, vec![0; PIECE], Vec::new());
+        loop {
+            let read = match kept.is_empty() {
+                true => Ok(from.read(&mut piece)),
+                false => fibra::timeout(QUIET, || from.read(&mut piece)),
+            };
+            match read {
+                Ok(Ok(0)) => break,
+                Ok(count) => kept.extend_from_slice(&piece[..count?]),
+                Err(_) => way.write(&mem::take(&mut kept))?,
+            }
             while kept.len() >= self.0 {
                 way.write(&kept[..self.0])?;
                 kept.drain(..self.0);
             }
-            Ok(())
-        })?;
+        }
         way.write(&kept)?;
         way.end()
     }

@@ -8,6 +8,7 @@ pub(crate) mod example;
 pub(crate) mod faulty;
 pub(crate) mod fuzz;
 pub(crate) mod http;
+pub(crate) mod line;
 pub(crate) mod resp;
 pub(crate) mod server;
 #[cfg(feature = "tls-examples")]
@@ -15,6 +16,9 @@ pub(crate) mod tls;
 #[cfg(feature = "websocket-examples")]
 pub(crate) mod websocket;
 
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,16 +28,42 @@ pub(crate) const HANG: Duration = Duration::from_secs(60);
 /// The longest payload, in bytes; more than sockets hold.
 pub(crate) const MOST: usize = 64 << 20;
 
+/// How long servers wait for who is slow, in milliseconds, where nobody is.
+pub(crate) const PATIENCE: &str = "60000";
+
 /// After so long without a byte taken, a peer is said to take no more.
 pub(crate) const STUCK: Duration = Duration::from_millis(200);
 
-/// Waits until `reached` says nothing more; panics with what it said last if that takes too long.
-pub(crate) fn until(mut reached: impl FnMut() -> Result<(), String>) {
+/// Waits, as a task or as a thread, until `reached` gives something; panics with what it said last if that takes too long.
+pub(crate) fn until<T>(mut reached: impl FnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
-    while let Err(lacking) = reached() {
+    loop {
+        let lacking = match reached() {
+            Ok(reached) => return reached,
+            Err(lacking) => lacking,
+        };
         assert!(begun.elapsed() < HANG, "still after {HANG:?}: {lacking}");
-        thread::sleep(Duration::from_millis(10));
+        match fibra::wait::in_task() {
+            true => fibra::sleep(Duration::from_millis(10)),
+            false => thread::sleep(Duration::from_millis(10)),
+        }
     }
+}
+
+/// How many descriptors a process has open, by its number or as `self`.
+pub(crate) fn descriptors(process: impl Display) -> usize {
+    fs::read_dir(format!("/proc/{process}/fd")).expect("the process runs").count()
+}
+
+/// Raises the limit of open descriptors as far as it goes. Tells how many of `wanted` there is room for beside so many others,
+/// and says, also where the output of tests is kept from the reader, if these are not all.
+pub(crate) fn room_for(wanted: usize, others: usize) -> usize {
+    let limit = allow_descriptors();
+    let most = wanted.min(limit.saturating_sub(others));
+    if most < wanted {
+        _ = writeln!(io::stderr(), "only {most}, not {wanted}: no more than {limit} descriptors are allowed");
+    }
+    most
 }
 
 /// Raises the limit of open descriptors, which children inherit, as far as it goes. Tells how far that is.

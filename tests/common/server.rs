@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::client::{ask, connect, leave};
 use super::example;
-use super::until;
+use super::{descriptors, until};
 
 /// A running server; ended when dropped.
 pub(crate) struct Server {
@@ -125,7 +125,7 @@ impl Server {
 
     /// How many descriptors it has open.
     pub(crate) fn descriptors(&self) -> usize {
-        fs::read_dir(self.proc("fd")).expect("the server runs").count()
+        descriptors(self.process.id())
     }
 
     /// The same, once those of connections that have ended are closed.

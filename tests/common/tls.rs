@@ -1,7 +1,7 @@
 //! Clients and servers of TLS, as tasks; and certificates, which are made for one test and trusted by nobody else.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,10 +16,11 @@ use rustls::{
     StreamOwned, pki_types,
 };
 
-use super::client::{connect_task, payload, write_until_timeout};
+use super::client::{connect_task, payload, try_connect_task, write_until_timeout};
 use super::example::example;
+use super::line::Sessions;
 use super::server::Server;
-use super::{HANG, STUCK, on};
+use super::{HANG, MOST, PATIENCE, STUCK, on, until};
 
 /// A session, seen from the client.
 pub(crate) type Client = StreamOwned<ClientConnection, TcpStream>;
@@ -79,9 +80,10 @@ pub(crate) struct TlsEcho {
 }
 
 impl TlsEcho {
-    /// With so many workers.
+    /// With so many workers, and with patience that nobody uses up.
     pub(crate) fn start(workers: usize) -> TlsEcho {
-        TlsEcho::launch(example("tls_echo").env("FIBRA_WORKERS", workers.to_string()))
+        let mut program = example("tls_echo");
+        TlsEcho::launch(program.env("FIBRA_WORKERS", workers.to_string()).env("PATIENCE_MS", PATIENCE))
     }
 
     /// With patience of so many milliseconds for a handshake.
@@ -101,6 +103,18 @@ impl TlsEcho {
         connect(self.server.address(), &self.config)
     }
 
+    /// A session that the server has taken. Where it has little patience, a busy machine may hold up a handshake for longer;
+    /// who is cut off for that comes again.
+    pub(crate) fn connect_in_time(&self) -> Client {
+        until(|| {
+            let mut client = self.connect();
+            match client.write_all(b"x").and_then(|()| client.read_exact(&mut [0])) {
+                Ok(()) => Ok(client),
+                Err(error) => Err(format!("no session: {error}")),
+            }
+        })
+    }
+
     /// Does `harm`. The server must serve afterwards, and have closed everything.
     pub(crate) fn recovers(&self, harm: impl FnOnce(&TlsEcho)) {
         self.server.recovers(|| self.serves(), || harm(self));
@@ -109,6 +123,32 @@ impl TlsEcho {
     /// What it must still do after whatever was done to it. In a task or a thread.
     pub(crate) fn serves(&self) {
         exchange(self.connect(), &payload(1000));
+    }
+}
+
+impl Sessions for TlsEcho {
+    type Client = Client;
+
+    fn start(workers: usize) -> TlsEcho {
+        TlsEcho::start(workers)
+    }
+
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn serves(&self) {
+        self.serves();
+    }
+
+    fn talk(&self, address: &str, bytes: usize) -> io::Result<()> {
+        try_exchange(session(try_connect_task(address)?, &self.config), &payload(bytes))
+    }
+
+    fn stick(&self, address: &str) -> Client {
+        let mut client = connect(address, &self.config);
+        write_until_stuck(&mut client, &payload(MOST));
+        client
     }
 }
 
@@ -153,31 +193,38 @@ impl Sides {
 
 /// Connects to `localhost` at that address.
 pub(crate) fn connect(address: &str, config: &Arc<ClientConfig>) -> Client {
+    session(connect_task(address), config)
+}
+
+fn session(stream: TcpStream, config: &Arc<ClientConfig>) -> Client {
     let name = ServerName::try_from("localhost").expect("a name");
-    StreamOwned::new(
-        ClientConnection::new(Arc::clone(config), name).expect("a session"),
-        connect_task(address),
-    )
+    StreamOwned::new(ClientConnection::new(Arc::clone(config), name).expect("a session"), stream)
 }
 
 /// Sends `bytes` and reads them back, a piece for a piece, then ends the session and sees the server do so.
-pub(crate) fn exchange(mut stream: Client, bytes: &[u8]) {
+pub(crate) fn exchange(stream: Client, bytes: &[u8]) {
+    try_exchange(stream, bytes).expect("all of it echoed, and an end that is told");
+}
+
+/// The same, unless the connection ends before.
+pub(crate) fn try_exchange(mut stream: Client, bytes: &[u8]) -> io::Result<()> {
     let mut back = [0; PIECE];
     for piece in bytes.chunks(PIECE) {
-        stream.write_all(piece).expect("sent");
+        stream.write_all(piece)?;
         let back = &mut back[..piece.len()];
-        stream.read_exact(back).expect("echoed");
+        stream.read_exact(back)?;
         assert!(back == piece, "other bytes came back");
     }
-    end(&mut stream);
-    assert_eq!(stream.read(&mut [0]).expect("an end that is told"), 0, "a byte, where the end was due");
+    end(&mut stream)?;
+    assert_eq!(stream.read(&mut [0])?, 0, "a byte, where the end was due");
+    Ok(())
 }
 
 /// Says that no more will come, which a session can say once there is one.
-pub(crate) fn end(stream: &mut Client) {
-    stream.flush().expect("a handshake");
+pub(crate) fn end(stream: &mut Client) -> io::Result<()> {
+    stream.flush()?;
     stream.conn.send_close_notify();
-    stream.flush().expect("told");
+    stream.flush()
 }
 
 /// What a session has to send.
@@ -197,6 +244,14 @@ pub(crate) fn begin(client: &mut Client) {
 
 /// Writes until the server takes no more. Tells how many bytes that were.
 pub(crate) fn write_until_stuck(client: &mut Client, bytes: &[u8]) -> usize {
-    client.sock.set_write_timeout(Some(STUCK)).expect("a time-out");
-    write_until_timeout(client, bytes)
+    let timeouts = |stream: &TcpStream, time| {
+        stream.set_write_timeout(Some(time)).expect("a time-out");
+        // Where it cannot write, rustls looks for something to read.
+        stream.set_read_timeout(Some(time)).expect("a time-out");
+    };
+    client.flush().expect("a handshake");
+    timeouts(&client.sock, STUCK);
+    let sent = write_until_timeout(client, bytes);
+    timeouts(&client.sock, HANG);
+    sent
 }
