@@ -46,11 +46,22 @@ fn main() -> io::Result<()> {
 /// Lets guests in until it is told to stop, and says how many it had to put out.
 fn serve(listener: TcpListener, stop: &CancelToken) -> String {
     let (room, guests) = (Sender::new(KEPT), TaskGroup::new());
+    let mut number = 0;
     _ = stop.scope(|| {
-        for (number, stream) in (0..).zip(listener.incoming().flatten()) {
-            let room = room.clone();
-            guests.spawn(move || visit(&stream, number, &room));
-            // Those who have left.
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    let room = room.clone();
+                    number += 1;
+                    guests.spawn(move || visit(&stream, number, &room));
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: some connection will end and free one.
+                    eprintln!("accept: {error}");
+                    fibra::sleep(Duration::from_millis(10));
+                }
+            }
+            // That a guest leaves is his own affair.
             while guests.try_join_next().is_some() {}
         }
     });

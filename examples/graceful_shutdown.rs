@@ -44,9 +44,18 @@ fn main() -> io::Result<()> {
 fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> String {
     let connections = TaskGroup::new();
     _ = stop.scope(|| {
-        for stream in listener.incoming().flatten() {
-            let begun = Arc::clone(begun);
-            connections.spawn(move || answer(stream, &begun));
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    let begun = Arc::clone(begun);
+                    connections.spawn(move || answer(stream, &begun));
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: some connection will end and free one.
+                    eprintln!("accept: {error}");
+                    fibra::sleep(Duration::from_millis(10));
+                }
+            }
         }
     });
     drop(listener);

@@ -6,7 +6,7 @@
 //! take to send a request (10,000 unless set), and no more than twice as long to take its answers; without a request it may stay
 //! for six times as long.
 
-use fibra::net::{TcpListener, TcpStream};
+use fibra::net::{Shutdown, TcpListener, TcpStream};
 use httparse::{Request, Status};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -22,6 +22,8 @@ const HEADERS: usize = 64;
 const SMALL: usize = 2 * 1024;
 /// The longest body, which is read and thrown away.
 const BODY: usize = 1 << 20;
+/// How much is thrown away at the most of what comes after the last answer.
+const REST: u64 = 4 << 20;
 /// Answers are sent when there are so many bytes of them, also while more requests are there.
 const ENOUGH: usize = 64 * 1024;
 /// How many times as long as a request may take a connection may stay without one.
@@ -73,7 +75,7 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
             output.clear();
         }
         match next {
-            Next::Close => return Ok(()),
+            Next::Close => return end(&stream, patience),
             Next::Again => continue,
             Next::Read => {}
         }
@@ -91,7 +93,8 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
             Ok(Err(error)) => return Err(error),
             Err(_) => {
                 respond(&mut output, "408 Request Timeout", "text/plain", "too slow");
-                return send(&mut stream, &output, patience);
+                send(&mut stream, &output, patience)?;
+                return end(&stream, patience);
             }
         }
     }
@@ -103,6 +106,13 @@ fn send(stream: &mut TcpStream, answers: &[u8], patience: Duration) -> io::Resul
         all if all == answers.len() => Ok(()),
         some => fibra::timeout(patience, || stream.write_all(&answers[some..]))?,
     }
+}
+
+/// Ends a connection so that its last answer is heard. A socket that is closed over something unread sends a reset, which may
+/// overtake the answer: so the end is told first, and what still comes is thrown away, within limits.
+fn end(stream: &TcpStream, patience: Duration) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    fibra::timeout(patience, || io::copy(&mut stream.take(REST), &mut io::sink()).map(drop))?
 }
 
 /// What has come of requests that were not answered.

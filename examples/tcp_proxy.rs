@@ -8,6 +8,8 @@ use fibra::io::{self, copy_bidirectional};
 use fibra::net::{TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};
 use fibra::{CancelToken, TaskGroup};
+use std::cell::Cell;
+use std::iter;
 use std::time::Duration;
 
 const GRACE: Duration = Duration::from_secs(2);
@@ -38,22 +40,32 @@ fn main() -> io::Result<()> {
 /// Serves until it is told to stop, and says how many connections ended by themselves and how many did not.
 fn serve(listener: TcpListener, server: &str, stop: &CancelToken) -> (usize, usize) {
     let connections = TaskGroup::new();
-    let mut ended = 0;
+    let ended = Cell::new(0);
     _ = stop.scope(|| {
-        for client in listener.incoming().flatten() {
-            let server = server.to_owned();
-            connections.spawn(move || carry(&client, &server));
-            ended += std::iter::from_fn(|| connections.try_join_next()).count();
+        loop {
+            match listener.accept() {
+                Ok((client, _)) => {
+                    let server = server.to_owned();
+                    connections.spawn(move || carry(&client, &server));
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: some connection will end and free one.
+                    eprintln!("accept: {error}");
+                    fibra::sleep(Duration::from_millis(10));
+                }
+            }
+            // That one of them goes away is their own affair.
+            ended.update(|ended| ended + iter::from_fn(|| connections.try_join_next()).count());
         }
     });
     drop(listener);
     _ = fibra::timeout(GRACE, || {
         while connections.join_next().is_some() {
-            ended += 1;
+            ended.update(|ended| ended + 1);
         }
     });
     connections.cancel_all();
-    (ended, connections.join_all().len())
+    (ended.get(), connections.join_all().len())
 }
 
 /// One connection, both ways; dropping the streams closes them.

@@ -59,11 +59,19 @@ fn configure(path: &str) -> Result<Arc<ServerConfig>, Box<dyn Error>> {
 fn serve(listener: TcpListener, config: &Arc<ServerConfig>, stop: &CancelToken, patience: Duration) -> usize {
     let connections = TaskGroup::new();
     _ = stop.scope(|| {
-        for stream in listener.incoming().flatten() {
-            let config = Arc::clone(config);
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    let config = Arc::clone(config);
+                    connections.spawn(move || connection(stream, config, patience));
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: some connection will end and free one.
+                    eprintln!("accept: {error}");
+                    fibra::sleep(Duration::from_millis(10));
+                }
+            }
             // That a client goes away, or speaks no TLS, is its own affair: rustls has told it so.
-            connections.spawn(move || connection(stream, config, patience));
-            // Those that have ended.
             while connections.try_join_next().is_some() {}
         }
     });

@@ -7,6 +7,7 @@
 use fibra::net::UdpSocket;
 use std::env;
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Tasks that serve the socket.
 const SERVERS: usize = 4;
@@ -26,18 +27,27 @@ fn serve() -> io::Result<()> {
         for _ in 1..SERVERS {
             scope.spawn(|| echo(&socket));
         }
-        echo(&socket)
-    })
+        echo(&socket);
+    });
+    Ok(())
 }
 
 /// Sends back what comes, for ever.
-fn echo(socket: &UdpSocket) -> io::Result<()> {
+fn echo(socket: &UdpSocket) {
     let mut buffer = vec![0; LONGEST];
     loop {
-        let (len, sender) = socket.recv_from(&mut buffer)?;
-        if let Err(error) = socket.send_to(&buffer[..len], sender) {
-            // Of no concern to the others.
-            eprintln!("{sender}: {error}");
+        match socket.recv_from(&mut buffer) {
+            Ok((len, sender)) => {
+                if let Err(error) = socket.send_to(&buffer[..len], sender) {
+                    // Of no concern to the others.
+                    eprintln!("{sender}: {error}");
+                }
+            }
+            Err(error) => {
+                // Out of memory, most likely, which passes.
+                eprintln!("receive: {error}");
+                fibra::sleep(Duration::from_millis(10));
+            }
         }
     }
 }

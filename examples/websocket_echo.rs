@@ -50,11 +50,19 @@ fn main() -> Result<(), Box<dyn error::Error>> {
 fn serve(listener: TcpListener, stop: &CancelToken, patience: Duration) -> usize {
     let connections = TaskGroup::new();
     _ = stop.scope(|| {
-        for stream in listener.incoming().flatten() {
-            let stop = stop.clone();
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    let stop = stop.clone();
+                    connections.spawn(move || connection(&stream, &stop, patience));
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: some connection will end and free one.
+                    eprintln!("accept: {error}");
+                    fibra::sleep(Duration::from_millis(10));
+                }
+            }
             // That a client goes away is its own affair, and what it does wrong it has been told.
-            connections.spawn(move || connection(&stream, &stop, patience));
-            // Those that have ended.
             while connections.try_join_next().is_some() {}
         }
     });

@@ -226,10 +226,10 @@ fn http_server_refuses_what_is_too_large_or_no_http() {
     let server = Server::start("http_server");
     let refused = |request: &[u8], status: u16| {
         let mut stream = server.connect();
-        // Who is refused may find the connection closed before all is sent.
-        _ = stream.write_all(request);
+        stream.write_all(request).expect("sent");
         let begin = String::from_utf8_lossy(&request[..request.len().min(80)]);
         assert_eq!(http::answer(&mut stream).0, status, "{begin:?}");
+        ends(&mut stream);
     };
     let mut large = b"GET /plaintext HTTP/1.1\r\nx: ".to_vec();
     large.resize(16 * 1024, b'y');
@@ -243,6 +243,47 @@ fn http_server_refuses_what_is_too_large_or_no_http() {
     refused(b"POST / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n", 400);
     refused(b"POST / HTTP/1.1\r\ncontent-length: 1048577\r\n\r\n", 413);
     refused(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n", 501);
+    http::serves(&server);
+}
+
+/// Also if much more comes than the server has read when it refuses.
+#[test]
+fn http_server_is_heard_by_whom_it_refuses() {
+    let server = Server::start("http_server");
+    let more = payload(1 << 20);
+    for (request, status) in [
+        (&b"no http\r\n\r\n"[..], 400),
+        (b"POST / HTTP/1.1\r\ncontent-length: 1048577\r\n\r\n", 413),
+        (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n", 501),
+        (b"POST /none HTTP/1.1\r\nconnection: close\r\ncontent-length: 1048576\r\n\r\n", 404),
+    ] {
+        let mut stream = server.connect();
+        stream.write_all(&[request, &more].concat()).expect("sent");
+        assert_eq!(http::answer(&mut stream).0, status);
+        ends(&mut stream);
+    }
+    http::serves(&server);
+}
+
+/// Who sends on and on after his last answer is not listened to for ever: there is an end to the bytes, and to the time.
+#[test]
+fn http_server_does_not_listen_for_ever_to_whom_it_has_refused() {
+    let server = Server::with_patience("http_server", 1000);
+    let before = server.settled_descriptors();
+    let refused = || {
+        let mut stream = server.connect();
+        stream.write_all(b"no http\r\n\r\n").expect("sent");
+        assert_eq!(http::answer(&mut stream).0, 400);
+        ends(&mut stream);
+        stream
+    };
+    let more = payload(100_000);
+    let (mut eager, _silent) = (refused(), refused());
+    until(|| match eager.write_all(&more) {
+        Ok(()) => Err("the server takes bytes for ever".to_owned()),
+        Err(_) => Ok(()),
+    });
+    server.comes_to(before);
     http::serves(&server);
 }
 
@@ -266,7 +307,7 @@ fn http_server_survives_all_kinds_of_nonsense() {
 
 #[test]
 fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
-    let server = Server::with_patience("http_server", 300);
+    let server = Server::with_patience("http_server", 2000);
     // One after the other: bytes that come in time one by one do not buy more time for the whole.
     let mut drip = server.connect();
     let mut sent = 0;
@@ -276,8 +317,12 @@ fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
     }
     assert!(sent < 10_000, "a request may take for ever");
     // Others are served meanwhile.
-    let slow: Vec<TcpStream> = (0..200).map(|_| server.connect()).collect();
-    slow.iter().for_each(|mut stream| stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent"));
+    let slow = (0..200).map(|_| {
+        let mut stream = server.connect();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent");
+        stream
+    });
+    let slow: Vec<TcpStream> = slow.collect();
     http::serves(&server);
     for mut stream in slow {
         assert_eq!(http::answer(&mut stream).0, 408);

@@ -20,7 +20,7 @@ mod reply;
 mod store;
 
 use command::Then;
-use fibra::net::{TcpListener, TcpStream};
+use fibra::net::{Shutdown, TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};
 use fibra::{TaskGroup, task, time};
 use parse::Input;
@@ -30,6 +30,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Store;
 
+/// How much is thrown away at the most of what comes after the last answer.
+const REST: u64 = 4 << 20;
 /// Answers are sent when there are so many bytes of them, also while more requests are there.
 const ENOUGH: usize = 64 * 1024;
 /// How often what has expired is thrown away.
@@ -109,7 +111,7 @@ fn connection(mut stream: TcpStream, store: &Store, patience: Duration) -> io::R
             output.shrink_to(2 * ENOUGH);
         }
         match next {
-            Next::Close => return Ok(()),
+            Next::Close => return end(&stream, patience),
             Next::Again => continue,
             Next::Read => {}
         }
@@ -123,6 +125,13 @@ fn connection(mut stream: TcpStream, store: &Store, patience: Duration) -> io::R
             count => input.add(count),
         }
     }
+}
+
+/// Ends a connection so that its last answer is heard. A socket that is closed over something unread sends a reset, which may
+/// overtake the answer: so the end is told first, and what still comes is thrown away, within limits.
+fn end(stream: &TcpStream, patience: Duration) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    fibra::timeout(patience, || io::copy(&mut stream.take(REST), &mut io::sink()).map(drop))?
 }
 
 /// What to do once the answers are sent.

@@ -127,6 +127,7 @@ impl TcpListener {
     }
 
     /// Gives the connections one after the other: [`accept`](TcpListener::accept) as an iterator that never ends.
+    /// Errors are items too: who passes over them (`flatten`) does not hear that there are no descriptors left.
     ///
     /// # Cancellation
     ///

@@ -42,13 +42,21 @@ impl TcpListener {
     ///
     /// ```
     /// use std::io::{Read, Write};
+    /// use std::time::Duration;
     /// use fibra_io::net::{TcpListener, TcpStream};
     ///
     /// let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(2).build()?;
     /// runtime.run(|| -> std::io::Result<()> {
     ///     let (address, tasks) = TcpListener::serve_on_each_worker("127.0.0.1:0", |listener| {
-    ///         for mut stream in listener.incoming().flatten() {
-    ///             fibra_runtime::spawn_local(move || stream.write_all(b"hello"));
+    ///         loop {
+    ///             match listener.accept() {
+    ///                 Ok((mut stream, _)) => drop(fibra_runtime::spawn_local(move || stream.write_all(b"hello"))),
+    ///                 Err(error) => {
+    ///                     // Out of descriptors, most likely: some connection will end and free one.
+    ///                     eprintln!("accept: {error}");
+    ///                     fibra_runtime::sleep(Duration::from_millis(10));
+    ///                 }
+    ///             }
     ///         }
     ///     })?;
     ///     assert_eq!(tasks.len(), 2);
