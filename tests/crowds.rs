@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::client::{ask, leave, reset};
 use common::http::{self, PLAINTEXT};
 use common::server::Server;
-use common::{HANG, allow_descriptors, until};
+use common::{HANG, allow_descriptors, room_for, until};
 
 /// How many clients are slow at once.
 const SLOW: usize = 500;
@@ -84,7 +84,7 @@ fn meanwhile(others: impl FnOnce() + Send, mut healthy: impl FnMut()) {
 fn slow_clients_are_ended_and_others_are_served_meanwhile() {
     let _alone = alone();
     allow_descriptors();
-    let server = Server::with_patience("http_server", 500);
+    let server = Server::with_patience("http_server", 1000);
     http::serves(&server);
     let before = server.settled_descriptors();
     let healthy = || {
@@ -113,10 +113,7 @@ fn asks_http(stream: &mut TcpStream) {
 /// the other by reset.
 fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) {
     let _alone = alone();
-    let most = allow_descriptors().saturating_sub(OTHERS).min(IDLE);
-    if most < IDLE {
-        println!("the limit of descriptors allows for {most} connections only, not {IDLE}");
-    }
+    let most = room_for(IDLE, OTHERS);
     let server = launch();
     let mut first = server.connect();
     asks(&mut first);
@@ -136,6 +133,7 @@ fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) {
     };
     meanwhile(others, || asks(&mut busy));
     leave(busy);
+    assert_eq!(streams.len(), most, "there is room for more connections");
     for (index, stream) in streams.into_iter().enumerate() {
         if index % 2 == 0 { drop(stream) } else { reset(stream) }
     }

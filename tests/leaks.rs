@@ -2,15 +2,17 @@
 //! counted is the process's.
 #![cfg(target_os = "linux")]
 
-use std::fs;
+mod common;
+
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use common::{descriptors, until};
 use fibra::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use fibra::sync::ManualResetEvent;
 
@@ -25,21 +27,6 @@ const LATE: usize = 50;
 
 /// How many tasks and how many stacks there may be at once.
 const MOST: usize = 500;
-
-/// What takes longer than this does not come.
-const HANG: Duration = Duration::from_secs(60);
-
-fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").expect("the folder of this process").count()
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < HANG, "{what}");
-        fibra::sleep(Duration::from_millis(1));
-    }
-}
 
 /// How many more tasks can be alive at once, each of them with a stack: all but this one, if nothing is left of others.
 fn room() -> usize {
@@ -58,7 +45,10 @@ fn room() -> usize {
         }
         waiting.push(task);
     }
-    until("some have no stack", || inside.load(Ordering::Relaxed) == waiting.len());
+    until(|| match inside.load(Ordering::Relaxed) {
+        all if all == waiting.len() => Ok(()),
+        some => Err(format!("{some} of {} tasks have a stack", waiting.len())),
+    });
     gate.set();
     let count = waiting.len();
     waiting.into_iter().for_each(|task| task.join().expect("it ran"));
@@ -191,16 +181,24 @@ fn rounds(connections: usize) {
     });
 }
 
+/// Waits until as many tasks can be alive as there may be, beside this one.
+fn nothing_is_left() {
+    until(|| match room() {
+        all if all == MOST - 1 => Ok(()),
+        some => Err(format!("room for {some} tasks with stacks, not for {}", MOST - 1)),
+    });
+}
+
 #[test]
 fn connections_leave_nothing_behind() {
     let runtime = fibra::Runtime::builder().workers(2).max_tasks(MOST).max_stacks(MOST).build();
     runtime.expect("a runtime").run(|| {
         // What the runtime needs for itself, it has after some of them.
         rounds(1000);
-        until("a task or a stack has leaked", || room() == MOST - 1);
-        let open = descriptors();
+        nothing_is_left();
+        let open = descriptors("self");
         rounds(CONNECTIONS);
-        until("a task or a stack has leaked", || room() == MOST - 1);
-        assert_eq!(descriptors(), open, "descriptors have leaked");
+        nothing_is_left();
+        assert_eq!(descriptors("self"), open, "descriptors have leaked");
     });
 }

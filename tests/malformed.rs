@@ -4,17 +4,18 @@ mod common;
 #[path = "../examples/resp_server/parse.rs"]
 mod parse;
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread::{self, JoinHandle};
 
+use common::client::rest;
 use common::corpus::{File, Mutator, files};
 use common::server::Server;
 use common::{http, resp};
 use parse::{ARGUMENTS, BULK, Input, LINE, Malformed};
 
 /// How long the servers wait for the rest of a request, in milliseconds: where that is looked at, and where it is not.
-const SHORT: u64 = 300;
+const SHORT: u64 = 3000;
 const LONG: u64 = 30_000;
 /// How many random changes are made, in the process and over connections.
 const MUTANTS: usize = 40_000;
@@ -223,7 +224,7 @@ impl Speaker {
 
     /// Sends what is to be refused, and sees that it is, and that the server ends the connection.
     fn refuses(&self, (name, bytes): &File) {
-        let text = rest(self.sent(bytes), name);
+        let text = told(self.sent(bytes));
         assert!((self.refuses)(&text), "{name} is not refused: {text:?}");
         (self.serves)(&self.server);
     }
@@ -234,7 +235,7 @@ impl Speaker {
             files.into_iter().map(|(name, bytes)| (name, self.sent(&bytes))).collect();
         (self.serves)(&self.server);
         for (name, stream) in streams {
-            let text = rest(stream, &name);
+            let text = told(stream);
             assert!((self.answers)(&text), "{name}: {text:?}");
         }
         (self.serves)(&self.server);
@@ -245,7 +246,7 @@ impl Speaker {
         let stream = self.sent(bytes);
         // Unless the server was quicker.
         _ = stream.shutdown(Shutdown::Write);
-        let text = rest(stream, name);
+        let text = told(stream);
         assert!((self.answers)(&text), "{name}: {text:?}");
     }
 
@@ -275,13 +276,9 @@ fn upgraded(server: &Server) -> TcpStream {
     stream
 }
 
-/// Reads to the server's end. Whoever has sent what was not read sees a reset, behind what was answered.
-fn rest(mut stream: TcpStream, name: &str) -> String {
-    let mut bytes = Vec::new();
-    if let Err(error) = stream.read_to_end(&mut bytes) {
-        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{name}");
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+/// What the server says to its end.
+fn told(stream: TcpStream) -> String {
+    String::from_utf8_lossy(&rest(stream)).into_owned()
 }
 
 #[test]

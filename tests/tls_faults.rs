@@ -4,10 +4,11 @@
 mod common;
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use common::client::{ends, payload, sees_an_end};
+use common::client::{ends, payload, rest, sees_an_end};
 use common::fuzz::Random;
 use common::tls::{Client, TlsEcho, begin, certify, exchange, records, with_server, write_until_stuck};
 use common::{MOST, until};
@@ -17,6 +18,9 @@ use rustls::pki_types::ServerName;
 
 /// The number with which a record of TLS begins that holds an alert.
 const ALERT: u8 = 21;
+
+/// How long the server waits for who is slow where some are, in milliseconds.
+const SHORT: u64 = 300;
 
 #[test]
 fn who_goes_away_at_any_moment_harms_nobody() {
@@ -109,10 +113,7 @@ fn what_is_no_handshake_is_refused_at_once() {
         for (what, bytes) in &cases {
             let mut stream = echo.server.connect();
             stream.write_all(bytes).expect("sent");
-            let mut answer = Vec::new();
-            if let Err(error) = stream.read_to_end(&mut answer) {
-                assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{what}");
-            }
+            let answer = rest(stream);
             // rustls has no word for this one.
             let alert = (*what != "a message that is too long").then_some(ALERT);
             assert_eq!(answer.first().copied(), alert, "the answer to {what}");
@@ -162,36 +163,58 @@ fn a_record_that_was_tampered_with_ends_its_session() {
     });
 }
 
-#[test]
-fn who_is_silent_or_slow_in_the_handshake_is_cut_off_and_the_others_are_served_meanwhile() {
-    TlsEcho::with_patience(1000).recovers(|echo| {
-        let silent: Vec<_> = (0..100).map(|_| echo.server.connect()).collect();
-        let half: Vec<_> = (0..100).map(|_| echo.server.connect()).collect();
-        let hello = hello();
-        half.iter().for_each(|mut stream| stream.write_all(&hello[..100]).expect("sent"));
-        echo.serves();
-        silent.into_iter().chain(half).for_each(|mut stream| ends(&mut stream));
-        // Bytes that come in time one by one do not buy more time for the whole.
-        let (mut drip, mut sent) = (echo.server.connect(), 0);
-        for byte in hello.chunks(1) {
-            if drip.write_all(byte).is_err() {
-                break;
-            }
-            sent += 1;
-            thread::sleep(Duration::from_millis(10));
-        }
-        assert!(sent < hello.len(), "a handshake may take for ever");
+/// Connections that say nothing, and such as say the half of what is due first.
+fn slow(echo: &TlsEcho) -> Vec<TcpStream> {
+    let hello = hello();
+    let begins = [&[][..], &hello[..100]].into_iter().cycle().take(200);
+    let streams = begins.map(|begin| {
+        let mut stream = echo.server.connect();
+        // Unless it was cut off already.
+        _ = stream.write_all(begin);
+        stream
     });
+    streams.collect()
+}
+
+#[test]
+fn others_are_served_while_some_are_silent_or_slow_in_the_handshake() {
+    for workers in [1, 2] {
+        TlsEcho::start(workers).recovers(|echo| {
+            let _slow = slow(echo);
+            echo.serves();
+        });
+    }
+}
+
+#[test]
+fn who_is_silent_or_slow_in_the_handshake_is_cut_off() {
+    let echo = TlsEcho::with_patience(SHORT);
+    echo.server.recovers(
+        || drop(echo.connect_in_time()),
+        || {
+            slow(&echo)
+                .into_iter()
+                .for_each(|stream| assert!(rest(stream).is_empty(), "an answer to nothing"));
+            // Bytes that come in time one by one do not buy more time for the whole.
+            let (hello, mut drip, mut sent) = (hello(), echo.server.connect(), 0);
+            for byte in hello.chunks(1) {
+                if drip.write_all(byte).is_err() {
+                    break;
+                }
+                sent += 1;
+                thread::sleep(Duration::from_millis(10));
+            }
+            assert!(sent < hello.len(), "a handshake may take for ever");
+        },
+    );
 }
 
 #[test]
 fn a_session_has_time_once_the_handshake_is_done() {
-    TlsEcho::with_patience(1000).recovers(|echo| {
-        let mut client = echo.connect();
-        client.flush().expect("a handshake");
-        thread::sleep(Duration::from_millis(1500));
-        exchange(client, &payload(1000));
-    });
+    let echo = TlsEcho::with_patience(SHORT);
+    let client = echo.connect_in_time();
+    thread::sleep(2 * Duration::from_millis(SHORT));
+    exchange(client, &payload(1000));
 }
 
 #[test]

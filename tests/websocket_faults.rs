@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use common::client::{ends, payload, reset, sees_an_end, write_until_stuck};
+use common::client::{ends, payload, reset, rest, sees_an_end, write_until_stuck};
 use common::fuzz::Random;
 use common::websocket::{WebsocketEcho, exchange};
 use common::{MOST, http, until};
@@ -27,6 +27,9 @@ const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
 /// To be taken from these: there is more to come.
 const FINAL: u8 = 0x80;
+
+/// How long the server waits for who is slow where some are, in milliseconds.
+const SHORT: u64 = 300;
 
 /// A connection that frames can be sent on, right or wrong.
 fn upgraded(echo: &WebsocketEcho) -> TcpStream {
@@ -262,14 +265,32 @@ fn who_goes_away_at_any_moment_harms_nobody() {
     }
 }
 
+/// Connections that say nothing, and such as say the half of a request.
+fn slow(echo: &WebsocketEcho) -> Vec<TcpStream> {
+    let begins = [&[][..], &REQUEST[..50]].into_iter().cycle().take(200);
+    let streams = begins.map(|begin| {
+        let mut stream = echo.0.connect();
+        // Unless it was cut off already.
+        _ = stream.write_all(begin);
+        stream
+    });
+    streams.collect()
+}
+
 #[test]
-fn who_is_silent_or_slow_in_the_upgrade_is_cut_off_and_the_others_are_served_meanwhile() {
-    WebsocketEcho::with_patience(1000).recovers(|echo| {
-        let silent: Vec<_> = (0..100).map(|_| echo.0.connect()).collect();
-        let half: Vec<_> = (0..100).map(|_| echo.0.connect()).collect();
-        half.iter().for_each(|mut stream| stream.write_all(&REQUEST[..50]).expect("sent"));
-        echo.serves();
-        silent.into_iter().chain(half).for_each(|mut stream| ends(&mut stream));
+fn others_are_served_while_some_are_silent_or_slow_in_the_upgrade() {
+    for workers in [1, 2] {
+        WebsocketEcho::start(workers).recovers(|echo| {
+            let _slow = slow(echo);
+            echo.serves();
+        });
+    }
+}
+
+#[test]
+fn who_is_silent_or_slow_in_the_upgrade_is_cut_off() {
+    recovers_in_time(|echo| {
+        slow(echo).into_iter().for_each(|stream| assert!(rest(stream).is_empty(), "an answer to nothing"));
         // Bytes that come in time one by one do not buy more time for the whole. So few are no attack in tungstenite's eyes.
         let (mut drip, mut sent) = (echo.0.connect(), 0);
         for byte in REQUEST.chunks(1) {
@@ -283,10 +304,17 @@ fn who_is_silent_or_slow_in_the_upgrade_is_cut_off_and_the_others_are_served_mea
     });
 }
 
+/// Does `harm` to a server of little patience. And then it serves again.
+fn recovers_in_time(harm: impl FnOnce(&WebsocketEcho)) {
+    let echo = WebsocketEcho::with_patience(SHORT);
+    echo.0.recovers(|| drop(echo.connect_in_time()), || harm(&echo));
+}
+
 #[test]
 fn who_does_not_hear_the_last_word_is_cut_off() {
-    WebsocketEcho::with_patience(1000).recovers(|echo| {
-        let mut stream = upgraded(echo);
+    recovers_in_time(|echo| {
+        let socket = echo.connect_in_time();
+        let mut stream = socket.get_ref();
         stream.write_all(&frame(BINARY | 0x40, b"hello")).expect("sent");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("an end");
@@ -301,11 +329,10 @@ fn who_does_not_hear_the_last_word_is_cut_off() {
 
 #[test]
 fn a_websocket_has_time_once_it_is_one() {
-    WebsocketEcho::with_patience(1000).recovers(|echo| {
-        let socket = echo.connect();
-        thread::sleep(Duration::from_millis(1500));
-        exchange(socket, payload(1000).into());
-    });
+    let echo = WebsocketEcho::with_patience(SHORT);
+    let socket = echo.connect_in_time();
+    thread::sleep(2 * Duration::from_millis(SHORT));
+    exchange(socket, payload(1000).into());
 }
 
 #[test]
