@@ -3,10 +3,12 @@
 # clients against `resp_server`. What is not installed is fetched by root from Debian's packages, or left out with a word.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/have
 
 cargo clippy -p fibra --all-targets --features store-examples -- -D warnings
 cargo test -p fibra --features store-examples --test examples redis
 cargo build --features store-examples --example redis --example postgres --example resp_server
+examples=${CARGO_TARGET_DIR:-target}/debug/examples
 
 room=$(mktemp -d) started=()
 cleanup() {
@@ -22,24 +24,16 @@ comes() { for _ in {1..300}; do "$@" >/dev/null 2>&1 && return; sleep 0.1; done;
 free_port() { while port=$((20000 + RANDOM % 10000)); (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done; }
 is() { [[ $1 == "$2" ]] || { echo "$1, where $2 was due"; exit 1; }; }
 
-# Where Debian keeps the servers of PostgreSQL, of whatever version; looked up after an installation.
-there_is() { PATH=$PATH$(printf ':%s' /usr/lib/postgresql/*/bin) type -P "$1"; }
-install() { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends "$@"; }
-have() {
-    there_is "$1" >/dev/null || { ((UID == 0)) && install "${@:2}" >"$room/log" 2>&1; } || true
-    there_is "$1" >/dev/null || { echo "SKIPPED: there is no $1, and it cannot be installed"; return 1; }
-}
-
 with_redis() {
     free_port
     start redis-server --port "$port" --bind 127.0.0.1 --save '' --dir "$room"
     comes redis-cli -p "$port" ping
-    target/debug/examples/redis "127.0.0.1:$port"
+    "$examples/redis" "127.0.0.1:$port"
 
-    start target/debug/examples/resp_server 127.0.0.1:0
+    start "$examples/resp_server" 127.0.0.1:0
     comes grep -q 'listening on' "$room/log"
     port=$(sed -n 's/^listening on .*://p' "$room/log")
-    target/debug/examples/redis "127.0.0.1:$port"
+    "$examples/redis" "127.0.0.1:$port"
     ask() { redis-cli -p "$port" "$@"; }
     is "$(ask set n 41 ex 100)" OK
     is "$(ask incr n)" 42
@@ -54,17 +48,17 @@ with_redis() {
 
 # PostgreSQL refuses to run as root.
 humbly=()
-((UID)) || humbly=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+((EUID)) || humbly=(setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups)
 
 with_postgres() {
     free_port
     echo secret >"$room/password"
-    ((UID)) || chown -R nobody "$room"
+    ((EUID)) || chown -R nobody "$room"
     PATH=$(dirname "$(there_is initdb)"):$PATH
     "${humbly[@]}" initdb -D "$room/data" -U fibra --pwfile="$room/password" -A scram-sha-256 --no-sync >>"$room/log"
     start "${humbly[@]}" postgres -D "$room/data" -p "$port" -k "$room" -c listen_addresses=127.0.0.1 -c fsync=off
     comes pg_isready -h 127.0.0.1 -p "$port"
-    target/debug/examples/postgres "postgresql://fibra:secret@127.0.0.1:$port/postgres"
+    "$examples/postgres" "postgresql://fibra:secret@127.0.0.1:$port/postgres"
 }
 
 if have redis-server redis-server redis-tools; then with_redis; fi
