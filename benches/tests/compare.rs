@@ -115,17 +115,43 @@ fn what_nobody_can_answer_is_no_success() {
 #[test]
 fn the_servers_of_the_rivals_send_everything_back() {
     for rival in ["tokio-current", "tokio-multi", "smol", "may"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_echo_rivals"));
-        let mut server = command.arg(rival).stdout(Stdio::piped()).spawn().expect("it can be started");
-        let mut line = String::new();
-        let stdout = server.stdout.take().expect("a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("its first line");
-        let address = line.trim().strip_prefix("listening on ").expect("where it listens");
-        let echoed = echo(address);
-        server.kill().expect("it runs until it is ended");
-        server.wait().expect("it has ended");
+        let echoed = asked(env!("CARGO_BIN_EXE_echo_rivals"), rival, echo);
         assert_eq!(echoed.expect("a connection"), *b"hello, you there", "{rival}");
     }
+}
+
+#[test]
+fn the_http_servers_of_the_rivals_answer() {
+    for rival in ["may_minihttp", "hyper"] {
+        let found = asked(env!("CARGO_BIN_EXE_http_rivals"), rival, |address| get(address, "/plaintext"));
+        let found = found.expect("a connection");
+        assert!(found.starts_with("HTTP/1.1 200 ") && found.ends_with("\r\n\r\nHello, World!"), "{found}");
+        let none = asked(env!("CARGO_BIN_EXE_http_rivals"), rival, |address| get(address, "/none"));
+        assert!(none.expect("a connection").starts_with("HTTP/1.1 404 "), "{rival}");
+    }
+}
+
+/// What comes of a question to a server, which runs for as long.
+fn asked<T>(program: &str, rival: &str, question: impl FnOnce(&str) -> io::Result<T>) -> io::Result<T> {
+    let mut command = Command::new(program);
+    let mut server = command.arg(rival).stdout(Stdio::piped()).spawn().expect("it can be started");
+    let mut line = String::new();
+    let stdout = server.stdout.take().expect("a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("its first line");
+    let address = line.trim().strip_prefix("listening on ").expect("where it listens");
+    let answer = question(address);
+    server.kill().expect("it runs until it is ended");
+    server.wait().expect("it has ended");
+    answer
+}
+
+/// The answer to a request, which is as long as its head says and no more than one reads.
+fn get(address: &str, path: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")?;
+    let mut answer = [0; 4096];
+    let count = stream.read(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer[..count]).into_owned())
 }
 
 fn echo(address: &str) -> io::Result<[u8; 16]> {
