@@ -61,5 +61,5 @@ with_postgres() {
     "$examples/postgres" "postgresql://fibra:secret@127.0.0.1:$port/postgres"
 }
 
-if have redis-server redis-server redis-tools; then with_redis; fi
-if have initdb postgresql; then with_postgres; fi
+if have redis-server && have redis-cli redis-tools; then with_redis; fi
+if have initdb postgresql && have pg_isready postgresql-client; then with_postgres; fi

@@ -222,7 +222,7 @@ fn memory_returns_with_two_workers() {
 
 /// Two thousand connections at once, each of which makes its task use the whole of its buffer.
 fn bursts(server: &Server) {
-    // The other half is for the tests beside this one.
+    // The others are for the tests beside this one.
     let most = room_for(2000, 4000);
     let before = server.resident();
     let mut streams: Vec<TcpStream> = (0..most).map(|_| server.connect()).collect();
