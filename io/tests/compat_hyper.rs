@@ -143,11 +143,16 @@ fn many_streams_of_http2_share_a_connection_on_our_executor() {
 #[test]
 fn a_client_that_sends_no_head_is_cut_off_by_our_timer_and_the_next_is_served() {
     in_tasks(|| {
-        let timer = Timer::new();
+        let (timer, number) = (Timer::new(), Arc::new(AtomicUsize::new(0)));
         let (address, server) = serve(2, move |stream| {
+            // The first is the slow one, and the only one to be short of time.
+            let patience = match number.fetch_add(1, Ordering::Relaxed) {
+                0 => Duration::from_millis(200),
+                _ => LONG,
+            };
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(timer.clone())
-                .header_read_timeout(Duration::from_millis(200))
+                .header_read_timeout(patience)
                 .serve_connection(Async::new(stream), service_fn(echo));
             // The slow one ends with an error.
             _ = block_on(connection);

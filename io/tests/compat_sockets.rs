@@ -1,5 +1,7 @@
 //! Promises of our sockets as sockets of tokio and of futures-rs.
 
+#[path = "common/both_ways.rs"]
+mod both_ways;
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 #[path = "common/count.rs"]
@@ -15,8 +17,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use both_ways::{carry_as_futures, carry_as_tokio};
 use common::sides::{beside, guarded};
-use common::{everywhere, in_tasks, kind, nap, pair, runtime, until};
+use common::{everywhere, in_tasks, kind, nap, pair, pattern, runtime, until};
 use count::{Count, polled};
 use fibra_io::compat::Async;
 use fibra_io::net::TcpStream;
@@ -42,10 +45,6 @@ fn fill(stream: &mut Async<TcpStream>, count: &Arc<Count>) -> usize {
     filled
 }
 
-fn payload(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|i| (i * 31 % 251) as u8).collect()
-}
-
 #[expect(dead_code, reason = "checked by the compiler only")]
 fn bounds_of_the_adapter() {
     fn of_tokio<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Sync + Unpin + 'static>() {}
@@ -58,57 +57,17 @@ fn bounds_of_the_adapter() {
 
 #[test]
 fn the_traits_of_tokio_carry_megabytes_both_ways_at_once() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     in_tasks(|| {
         let (client, server) = pair();
-        let echo = beside(move || {
-            block_on(async {
-                let (mut reads, mut writes) = tokio::io::split(Async::new(server));
-                tokio::io::copy(&mut reads, &mut writes).await.unwrap();
-                writes.shutdown().await.unwrap();
-            });
-        });
-        let (mut reads, mut writes) = tokio::io::split(Async::new(client));
-        let sender = beside(move || {
-            block_on(async {
-                writes.write_all(&payload(4 << 20)).await.unwrap();
-                writes.shutdown().await.unwrap();
-            });
-        });
-        let mut back = Vec::new();
-        block_on(reads.read_to_end(&mut back)).unwrap();
-        assert!(back == payload(4 << 20), "{} bytes came back, or others", back.len());
-        sender.join();
-        echo.join();
+        carry_as_tokio(Async::new(client), Async::new(server));
     });
 }
 
 #[test]
 fn the_traits_of_futures_carry_megabytes_both_ways_at_once() {
-    use futures_util::io::{AsyncReadExt, AsyncWriteExt};
     in_tasks(|| {
         let (client, server) = pair();
-        let echo = beside(move || {
-            block_on(async {
-                let (reads, mut writes) = Async::new(server).split();
-                futures_util::io::copy(reads, &mut writes).await.unwrap();
-                writes.close().await.unwrap();
-            });
-        });
-        let (mut reads, mut writes) = Async::new(client).split();
-        let mut back = Vec::new();
-        // In one task: what waits for room does not keep the other from reading.
-        block_on(async {
-            let bytes = payload(4 << 20);
-            let sending = async {
-                writes.write_all(&bytes).await.unwrap();
-                writes.close().await.unwrap();
-            };
-            let (_, read) = futures_util::future::join(sending, reads.read_to_end(&mut back)).await;
-            read.unwrap();
-        });
-        assert!(back == payload(4 << 20), "{} bytes came back, or others", back.len());
-        echo.join();
+        carry_as_futures(Async::new(client), Async::new(server));
     });
 }
 
@@ -470,7 +429,7 @@ fn an_executor_of_others_goes_on_where_a_turn_is_used_up() {
     guarded(|| {
         runtime(1).run(|| {
             let (client, mut server) = pair();
-            server.write_all(&payload(1000)).unwrap();
+            server.write_all(&pattern(1000)).unwrap();
             drop(server);
             let mut client = Async::new(client);
             // Blocks the worker, which has heard of all there is.
@@ -482,7 +441,7 @@ fn an_executor_of_others_goes_on_where_a_turn_is_used_up() {
                 }
                 all
             });
-            assert_eq!(all, payload(1000));
+            assert_eq!(all, pattern(1000));
         });
     });
 }

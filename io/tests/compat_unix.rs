@@ -1,5 +1,7 @@
 //! Promises of our Unix sockets as sockets of tokio, of futures-rs and of hyper.
 
+#[path = "common/both_ways.rs"]
+mod both_ways;
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 #[path = "common/count.rs"]
@@ -13,6 +15,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
+use both_ways::{carry_as_futures, carry_as_tokio};
 use common::sides::{beside, guarded};
 use common::{in_tasks, kind, nap, pattern, runtime, until};
 use count::{Count, polled};
@@ -29,56 +32,17 @@ const MUCH: usize = 4 << 20;
 
 #[test]
 fn the_traits_of_tokio_carry_megabytes_both_ways_at_once() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     in_tasks(|| {
         let (client, server) = UnixStream::pair().unwrap();
-        let echo = beside(move || {
-            block_on(async {
-                let (mut reads, mut writes) = tokio::io::split(Async::new(server));
-                tokio::io::copy(&mut reads, &mut writes).await.unwrap();
-                writes.shutdown().await.unwrap();
-            });
-        });
-        let (mut reads, mut writes) = tokio::io::split(Async::new(client));
-        let sender = beside(move || {
-            block_on(async {
-                writes.write_all(&pattern(MUCH)).await.unwrap();
-                writes.shutdown().await.unwrap();
-            });
-        });
-        let mut back = Vec::new();
-        block_on(reads.read_to_end(&mut back)).unwrap();
-        assert!(back == pattern(MUCH), "{} bytes came back, or others", back.len());
-        sender.join();
-        echo.join();
+        carry_as_tokio(Async::new(client), Async::new(server));
     });
 }
 
 #[test]
 fn the_traits_of_futures_carry_megabytes_both_ways_at_once() {
-    use futures_util::io::{AsyncReadExt, AsyncWriteExt};
     in_tasks(|| {
         let (client, server) = UnixStream::pair().unwrap();
-        let echo = beside(move || {
-            block_on(async {
-                let (reads, mut writes) = Async::new(server).split();
-                futures_util::io::copy(reads, &mut writes).await.unwrap();
-                writes.close().await.unwrap();
-            });
-        });
-        let (mut reads, mut writes) = Async::new(client).split();
-        let mut back = Vec::new();
-        block_on(async {
-            let bytes = pattern(MUCH);
-            let sending = async {
-                writes.write_all(&bytes).await.unwrap();
-                writes.close().await.unwrap();
-            };
-            let (_, read) = futures_util::future::join(sending, reads.read_to_end(&mut back)).await;
-            read.unwrap();
-        });
-        assert!(back == pattern(MUCH), "{} bytes came back, or others", back.len());
-        echo.join();
+        carry_as_futures(Async::new(client), Async::new(server));
     });
 }
 

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::sides::beside;
-use common::{everywhere, listener, nap, until};
+use common::{descriptors, everywhere, listener, nap, until};
 use fibra_io::net::TcpStream;
 
 /// Lets the process open so many more descriptors than it has now.
-fn leave(descriptors: libc::rlim_t) {
-    let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as libc::rlim_t;
-    let limit = libc::rlimit { rlim_cur: open + descriptors, rlim_max: hard_limit() };
+fn leave(more: libc::rlim_t) {
+    let open = descriptors() as libc::rlim_t;
+    let limit = libc::rlimit { rlim_cur: open + more, rlim_max: hard_limit() };
     // SAFETY: the limit is a valid structure that outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }

@@ -11,16 +11,12 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use common::sides::guarded;
-use common::{runtime, until};
+use common::{descriptors, runtime, until};
 use fibra_io::Pollable;
 use fibra_io::process::{Command, Stdio};
 use fibra_runtime::{CancelToken, timeout};
 
 const ROUNDS: usize = 60;
-
-fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").unwrap().count()
-}
 
 /// How many processes have this one as their parent, running or ended.
 fn children() -> usize {

@@ -4,21 +4,16 @@
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
-use std::fs::read_dir;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use common::sides::guarded;
-use common::{listener, runtime, until};
+use common::{descriptors, listener, runtime, until};
 use fibra_io::fs::File;
 use fibra_io::io::copy_bidirectional;
 use fibra_io::net::TcpStream;
 use fibra_runtime::{scope, timeout};
-
-fn descriptors() -> usize {
-    read_dir("/proc/self/fd").unwrap().count()
-}
 
 /// A listener whose queue is full, with those that fill it.
 fn silent() -> (socket2::Socket, Vec<std::net::TcpStream>, SocketAddr) {

@@ -4,8 +4,9 @@
 #[path = "../../../runtime/tests/common/beside.rs"]
 pub(crate) mod sides;
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Once;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -79,16 +80,26 @@ pub(crate) fn listener() -> (TcpListener, SocketAddr) {
 
 /// The same over IPv6, if the machine has it.
 pub(crate) fn listener6() -> Option<(TcpListener, SocketAddr)> {
-    match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Ok(listener) => {
-            let address = listener.local_addr().unwrap();
-            Some((listener, address))
-        }
-        Err(error) => {
-            assert!(matches!(error.kind(), ErrorKind::AddrNotAvailable | ErrorKind::Unsupported), "{error}");
-            None
-        }
-    }
+    let listener = unless_ipv6_lacks(TcpListener::bind((Ipv6Addr::LOCALHOST, 0)))?;
+    let address = listener.local_addr().unwrap();
+    Some((listener, address))
+}
+
+/// Gives what was made for IPv6, or says, also where the output of tests is kept from the reader, that the machine has none.
+pub(crate) fn unless_ipv6_lacks<T>(made: io::Result<T>) -> Option<T> {
+    static SAID: Once = Once::new();
+    made.inspect_err(|error| {
+        let lacks = [libc::EADDRNOTAVAIL, libc::EAFNOSUPPORT].map(Some);
+        assert!(lacks.contains(&error.raw_os_error()), "{error}");
+        SAID.call_once(|| _ = writeln!(io::stderr(), "SKIPPED what needs IPv6: {error}"));
+    })
+    .ok()
+}
+
+/// How many descriptors this process has open.
+#[cfg(target_os = "linux")]
+pub(crate) fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
 /// Two ends of one connection: the client's, the server's.
