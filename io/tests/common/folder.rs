@@ -1,5 +1,6 @@
 //! Files of one test.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
@@ -10,10 +11,18 @@ pub(crate) struct Folder(PathBuf);
 impl Folder {
     pub(crate) fn new() -> Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("fibra-{}-{number}", process::id()));
-        fs::create_dir(&path).unwrap();
-        Folder(path)
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = env::temp_dir().join(format!("fibra-{}-{number}", process::id()));
+            match fs::create_dir(&path) {
+                // Of a process that had the same number once, and was killed.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                created => {
+                    created.unwrap();
+                    return Folder(path);
+                }
+            }
+        }
     }
 
     /// The path of a file in it.
