@@ -87,20 +87,16 @@ fn read_byte<R: Reads>(reader: &mut R, context: &mut Context<'_>) -> Poll<io::Re
     read.map_ok(|count| (count == 1).then_some(byte[0]))
 }
 
-/// Writes until there is no room for long: a child takes away what a pipe keeps.
-fn fill<W: Writes>(writer: &mut W, count: &Arc<Count>) {
-    loop {
-        match polled(count, |context| write(writer, context, &[7; 4096])) {
-            Poll::Ready(written) => _ = written.unwrap(),
-            Poll::Pending => {
-                let wakes = count.wakes();
-                nap(20);
-                if count.wakes() == wakes {
-                    return;
-                }
-            }
-        }
+/// Calls until it would have to wait; how often it has not.
+fn until_full(
+    count: &Arc<Count>,
+    mut call: impl FnMut(&mut Context<'_>) -> Poll<io::Result<usize>>,
+) -> usize {
+    let mut calls = 0;
+    while polled(count, &mut call).map(Result::unwrap).is_ready() {
+        calls += 1;
     }
+    calls
 }
 
 fn carries_what_is_written<R: Reads, W: Writes>(ends: impl Fn() -> (R, W)) {
@@ -164,10 +160,7 @@ fn keeps_the_last_waker_only<R: Reads, W: Writes>(ends: impl Fn() -> (R, W)) {
     assert!(matches!(polled(&other, |context| read_byte(&mut reader, context)), Poll::Ready(Ok(Some(9)))));
 
     assert!(polled(&counts[0], |context| read_byte(&mut reader, context)).is_pending());
-    fill(&mut writer, &counts[1]);
-    assert_eq!(Arc::strong_count(&counts[1]), 2);
     drop(writer);
-    assert_eq!(Arc::strong_count(&counts[1]), 1);
     until(|| counts[0].wakes() == 1);
     drop(reader);
     assert_eq!(Arc::strong_count(&counts[0]), 1);
@@ -180,6 +173,36 @@ fn only_the_waker_of_the_last_poll_is_kept_and_a_drop_lets_it_go() {
     });
 }
 
+/// Of ends between which nobody takes anything away.
+fn keeps_the_waker_of_a_writer<R: Reads, W: Writes>(ends: impl Fn() -> (R, W)) {
+    let (mut reader, mut writer) = ends();
+    let counts: [Arc<Count>; 3] = Default::default();
+    until_full(&counts[0], |context| write(&mut writer, context, &[7; 4096]));
+    assert!(polled(&counts[1], |context| write(&mut writer, context, &[7; 4096])).is_pending());
+    assert!(polled(&counts[2], |context| write(&mut writer, context, &[7; 4096])).is_pending());
+    assert!(counts[..2].iter().all(|count| Arc::strong_count(count) == 1));
+    let before = counts.each_ref().map(|count| count.wakes());
+    until(|| {
+        let mut some = [0; 4096];
+        let read = futures_io::AsyncRead::poll_read;
+        block_on(poll_fn(|context| read(Pin::new(&mut reader), context, &mut some))).unwrap();
+        counts[2].wakes() > before[2]
+    });
+    assert_eq!(counts[..2].iter().map(|count| count.wakes()).collect::<Vec<_>>(), before[..2]);
+    until_full(&counts[2], |context| write(&mut writer, context, &[7; 4096]));
+    assert_eq!(Arc::strong_count(&counts[2]), 2);
+    drop(writer);
+    assert_eq!(Arc::strong_count(&counts[2]), 1);
+}
+
+#[test]
+fn so_it_is_with_who_waits_to_write() {
+    in_tasks(|| {
+        keeps_the_waker_of_a_writer(pipes);
+        keeps_the_waker_of_a_writer(in_memory);
+    });
+}
+
 fn hears_of_the_end<R: Reads, W: Writes>(ends: impl Fn() -> (R, W)) {
     let (mut reader, writer) = ends();
     let count = Arc::default();
@@ -189,16 +212,16 @@ fn hears_of_the_end<R: Reads, W: Writes>(ends: impl Fn() -> (R, W)) {
     assert_eq!(block_on(poll_fn(|context| read_byte(&mut reader, context))).unwrap(), None);
 
     let (reader, mut writer) = ends();
-    fill(&mut writer, &count);
-    let before = count.wakes();
-    drop(reader);
-    until(|| count.wakes() > before);
-    let error = loop {
-        if let Err(error) = block_on(poll_fn(|context| write(&mut writer, context, &[7; 4096]))) {
-            break error;
+    let writing = beside(move || {
+        loop {
+            if let Err(error) = block_on(poll_fn(|context| write(&mut writer, context, &[7; 4096]))) {
+                return error.kind();
+            }
         }
-    };
-    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    });
+    nap(1);
+    drop(reader);
+    assert_eq!(writing.join(), ErrorKind::BrokenPipe);
 }
 
 #[test]
@@ -605,16 +628,7 @@ fn flood(
     count: &Arc<Count>,
     send: impl Fn(&mut Async<UnixDatagram>, &mut Context<'_>) -> Poll<io::Result<usize>>,
 ) -> usize {
-    let mut sent = 0;
-    loop {
-        let wakes = count.wakes();
-        match polled(count, |context| send(socket, context)).map(Result::unwrap) {
-            Poll::Ready(_) => sent += 1,
-            // A turn was used up.
-            Poll::Pending if count.wakes() > wakes => {}
-            Poll::Pending => return sent,
-        }
-    }
+    until_full(count, |context| send(socket, context))
 }
 
 #[test]

@@ -19,7 +19,8 @@ impl Wake for Count {
     }
 }
 
-/// Polls with that waker.
+/// Polls with that waker, at the begin of a turn: it does not give way.
 pub(crate) fn polled<T>(count: &Arc<Count>, poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+    fibra_runtime::yield_now();
     poll(&mut Context::from_waker(&Waker::from(Arc::clone(count))))
 }
