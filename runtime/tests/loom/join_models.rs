@@ -9,7 +9,7 @@ use loom::thread;
 
 use crate::join_state::{Detaching, Join, JoinState, Joiner};
 use crate::primitive::{check, check_bounded};
-use crate::wait::{Claim, RawWake, Sleeper};
+use crate::wait::{Claim, RawWake, Sleeper, Waking, waking};
 
 /// The arms of the sleeper.
 const JOINED: usize = 0;
@@ -57,6 +57,37 @@ impl Model {
             // SAFETY: a handle that is gone has left the result.
             JoinState::Detached => self.result.with_mut(|result| unsafe { *result = 0 }),
         }
+    }
+
+    /// The same as in `task/raw.rs`: where the handle has gone already, the result is dropped before the end.
+    fn complete(&self) {
+        if !self.join.is_detached() {
+            return self.end();
+        }
+        // SAFETY: a handle that is gone has left the stage.
+        self.result.with_mut(|result| unsafe { *result = 0 });
+        assert!(matches!(self.join.finish(), JoinState::Detached), "a dropped handle does not come back");
+    }
+
+    /// A sleep of `UntilDone` in `task/join.rs`. True if the task has ended.
+    fn sleep_until_done(&self, joiner: &Joiner, expires: bool) -> bool {
+        let word = &self.sleeper.word;
+        let epoch = word.begin(true);
+        if !self.join.publish(joiner, self.wake()) {
+            assert!(joiner.is_served(), "roused early");
+            return true;
+        }
+        self.sleeper.leave_stack_and(|| {
+            if expires {
+                self.sleeper.settle(word.expire(epoch));
+            }
+        });
+        let why = waking(word.why());
+        if (why == Waking::Notified && joiner.is_served()) || self.join.withdraw(joiner) {
+            return why == Waking::Notified;
+        }
+        self.sleeper.await_landing();
+        true
     }
 
     /// One poll of the handle with the waker of `future`. True if the result is there.
@@ -259,6 +290,60 @@ fn a_plain_joiner_is_woken_or_has_withdrawn() {
             model.assert_result();
         }
         drop(joiner);
+        runner.join().unwrap();
+        model.sleeper.assert_even();
+    });
+}
+
+/// Hunts: a result that both the runner and a handle that nobody joins drop, or neither; also where the runner looks for
+/// the handle before it has a result.
+#[test]
+fn a_handle_that_goes_away_leaves_the_result_to_one() {
+    check(|| {
+        let model = Model::new();
+        let runner = model.spawn(Model::complete);
+        if model.join.detach() == Detaching::Done {
+            model.assert_result();
+            // SAFETY: the task is done and the result is the handle's.
+            model.result.with_mut(|result| unsafe { *result = 0 });
+        }
+        runner.join().unwrap();
+        // SAFETY: everybody has ended.
+        assert_eq!(model.result.with(|result| unsafe { *result }), 0, "dropped by one");
+    });
+}
+
+/// Hunts: a sleeper whose time runs out as the task ends, and that takes itself for withdrawn or for served wrongly; a wake
+/// that lands in its next sleep.
+#[test]
+fn the_end_meets_the_deadline_of_its_joiner() {
+    check(|| {
+        let model = Model::new();
+        let runner = model.spawn(Model::end);
+        let joiner = Joiner::new();
+        if model.sleep_until_done(&joiner, true) {
+            model.assert_result();
+        }
+        drop(joiner);
+        let _ = model.sleeper.word.begin(true);
+        runner.join().unwrap();
+        assert!(!model.sleeper.word.why().notified, "nothing lands in the next sleep");
+        model.sleeper.assert_even();
+    });
+}
+
+/// Hunts: an end between two waits of one joiner, the first of which was cut short: it is not seen, or its wake is lost.
+#[test]
+fn a_joiner_that_was_cut_short_waits_on() {
+    check_bounded(3, || {
+        let model = Model::new();
+        let runner = model.spawn(Model::end);
+        let joiner = Joiner::new();
+        if !model.sleep_until_done(&joiner, true) {
+            assert!(model.sleep_until_done(&joiner, false), "there is no deadline any more");
+        }
+        drop(joiner);
+        model.assert_result();
         runner.join().unwrap();
         model.sleeper.assert_even();
     });
