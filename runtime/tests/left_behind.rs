@@ -192,7 +192,8 @@ fn what_waits_behind_calls_comes_to_its_end_where_no_thread_is_to_be_had() {
             (0..threads).for_each(|_| calls.begin());
             stranded.set();
         };
-        let builder = Runtime::builder().workers(workers).startable_blocking_threads(threads);
+        let builder = Runtime::builder().workers(workers);
+        let builder = builder.max_blocking_threads(threads).startable_blocking_threads(threads);
         match round / 4 % 4 {
             0 => builder.run(scene).unwrap(),
             1 => {
@@ -217,5 +218,26 @@ fn what_waits_behind_calls_comes_to_its_end_where_no_thread_is_to_be_had() {
         }
         stranded.check();
         calls.end();
+    }
+}
+
+#[test]
+fn nothing_waits_behind_calls_for_a_thread_that_the_system_does_not_have() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    for threads in 1..=2 {
+        let mut calls = Calls::new();
+        let runtime = Runtime::builder().workers(1).startable_blocking_threads(threads).build().unwrap();
+        runtime.run(|| {
+            (0..threads).for_each(|_| calls.begin());
+            let here = thread::current().id();
+            assert_eq!(fibra::unblock(|| thread::current().id()), here, "it runs in place");
+            assert!(fibra::spawn_blocking(|| ()).join().unwrap_err().is_not_started());
+            assert!(task::spawn_call(|| ()).join().unwrap_err().is_not_started());
+            calls.end();
+            while fibra::unblock(|| thread::current().id()) == here {
+                fibra::sleep(Duration::from_micros(50));
+            }
+        });
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct State {
     told: usize,
     /// Threads that are in a call. None begins one once the runtime is to end.
     pub(super) calling: usize,
-    /// Threads that hold the runtime: all that are in no call, and those that are about to leave.
+    /// Threads that hold the runtime: all that are in no call, and those that are about to leave or to begin one.
     pub(super) holding: usize,
     pub(super) running: Vec<Task>,
     pub(super) ended: bool,
@@ -125,12 +125,15 @@ impl Pool {
                 false => VecDeque::new(),
             }
         };
+        let mut unrun = Vec::new();
         for job in stranded {
             match job {
-                Job::Task(task) => end_unrun(shared, task),
+                Job::Task(task) => unrun.push(task),
                 Job::Borrowed(borrowed) => borrowed.give_back(),
             }
         }
+        // Last: their destructors may wait for the tasks above.
+        unrun.into_iter().for_each(|task| end_unrun(shared, task));
     }
 
     /// The runtime has ended: threads leave as soon as they have nothing to do.
@@ -149,14 +152,17 @@ impl Pool {
 
     /// By a thread that has let go of the runtime.
     pub(super) fn let_go(&self) {
-        self.lock().holding -= 1;
-        self.let_go.notify_all();
+        let mut state = self.lock();
+        state.holding -= 1;
+        if state.ended && state.holding == 0 {
+            self.let_go.notify_all();
+        }
     }
 
     /// Queues `job` for a thread, starting one if none is free.
     ///
     /// # Errors
-    /// When there is no thread at all and none can be started; the job is not queued then.
+    /// When none can be started, and there is none but those in calls, which may never end; the job is not queued then.
     pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), (io::Error, Job)> {
         let mut state = self.lock();
         if state.idle > state.told {
@@ -169,7 +175,7 @@ impl Pool {
         let threads = state.threads - if shared.is_ending() { state.calling } else { 0 };
         if threads < self.config.max_threads
             && let Err(error) = self.start_thread(&mut state, shared)
-            && threads == 0
+            && state.threads == state.calling
         {
             return Err((error, job));
         }

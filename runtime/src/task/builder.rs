@@ -4,6 +4,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::bounds::shield;
 use super::forbid;
 use super::header::{Heritage, Nature, Origin, TaskRef, Traits};
 use super::locals::Locals;
@@ -422,16 +423,17 @@ fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &Join
     }
 }
 
-/// Ends a task that no queue has seen; the closure is dropped in the caller.
+/// Ends a task that is in no queue; the closure is dropped in the caller, shielded: what befalls that one is no end of the task's
+/// destructors.
 ///
 /// # Safety
 /// The stage and the runtime's count are the caller's.
 pub(crate) unsafe fn discard_here(task: TaskRef, error: JoinError) {
     // SAFETY: by this function's contract.
-    unsafe {
+    shield(|| unsafe {
         (task.header().vtable.discard)(task, error);
         task.release();
-    }
+    });
 }
 
 #[track_caller]
