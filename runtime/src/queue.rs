@@ -121,7 +121,7 @@ impl Thief {
         self.0.len()
     }
 
-    /// Moves up to half of the tasks into `into`. True if any came.
+    /// Moves about half of the tasks into `into`, 32 at most. True if any came.
     pub(crate) fn steal_half(&self, into: &Stealable) -> bool {
         match into {
             Stealable::Alone(_) => false,
@@ -158,7 +158,7 @@ impl Shared {
         retry(|| self.0.steal())
     }
 
-    /// Moves up to half of the tasks into `into`. True if any came.
+    /// Moves about half of the tasks into `into`, 32 at most. True if any came.
     pub(crate) fn steal_batch(&self, into: &Stealable) -> bool {
         self.steal_up_to(LOT, into)
     }

@@ -169,18 +169,19 @@ impl Worker {
         self.heed_shutdown();
     }
 
-    /// Takes from a worker that does not come to what waits there: it may be stuck in a task, and nobody idles.
+    /// Takes from a worker that does not come to what waits there, if nothing waits to be started here: it may be stuck in a task,
+    /// and nobody idles.
     fn help(&self) {
-        if self.has_peers && !self.is_starving() {
+        if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
             let blocks = &self.shared.blocks;
             let stuck = self.eye.borrow_mut().look(Instant::now(), blocks, self.block.index);
-            if let Some(index) = stuck {
-                self.take_from(&blocks[index]);
+            if stuck.is_some_and(|index| self.take_from(&blocks[index])) {
+                self.tell_thieves();
             }
         }
     }
 
-    /// Moves up to half of what waits there to this worker. True if any came.
+    /// Moves about half of what waits there to this worker. True if any came.
     pub(super) fn take_from(&self, block: &Block) -> bool {
         block.thief.steal_half(&self.stealable) || block.placed.steal_batch(&self.stealable)
     }
