@@ -27,21 +27,27 @@ const LONGEST: u32 = 3;
 const LOCK_LOOKS: u32 = 3;
 const LOCK_PAUSES: u32 = 32;
 
-/// The most luck there is, and how many waits do without a spin where there is none, until one tries again.
+/// The most luck there is.
 const MOST: i32 = 8;
-const UNLUCKY: i32 = 256;
+
+/// How many waits do without a spin where there is no luck, until one tries again: twice as many after each that tried in vain.
+const SHORT_REST: i32 = 256;
+const LONG_REST: i32 = 4096;
 
 /// What a spin in vain takes from the luck beside others, to which one that helped adds 1.
 const LOSS_BESIDE_OTHERS: i32 = 4;
 
 thread_local! {
-    static LUCK: Luck = const { Luck(Cell::new(MOST)) };
-    static LUCK_BESIDE_OTHERS: Luck = const { Luck(Cell::new(MOST)) };
+    static LUCK: Luck = const { Luck::new() };
+    static LUCK_BESIDE_OTHERS: Luck = const { Luck::new() };
 }
 
-/// What has come of the last spins on a thread. Above 0: they are worth while. Else, negated: how many waits have done without
-/// one since.
-struct Luck(Cell<i32>);
+/// What has come of the last spins on a thread.
+struct Luck {
+    /// Above 0: they are worth while. Else, negated: how many waits have done without one since.
+    left: Cell<i32>,
+    rest: Cell<i32>,
+}
 
 /// Spins until `done`, for a microsecond or two, where that may help and of late has helped. True if it was done.
 pub fn spin_until(mut done: impl FnMut() -> bool) -> bool {
@@ -56,7 +62,8 @@ pub fn spin_until(mut done: impl FnMut() -> bool) -> bool {
     spun
 }
 
-/// The same for a lock, which `take` tries to take and somebody else may hold for a moment: up to three microseconds.
+/// The same for a lock, which `take` tries to take and somebody else may hold for a moment: up to some 220 pauses of the
+/// processor, which are one to ten microseconds.
 pub fn back_off_until(mut take: impl FnMut() -> bool) -> bool {
     let (luck, gain, loss) = match is_idle() {
         true => (&LUCK, MOST, 1),
@@ -80,32 +87,50 @@ fn pause(times: u32) {
 
 /// True where another worker or thread can end a wait, and nothing else is ready to run here.
 fn is_idle() -> bool {
-    current::with_worker(|worker| worker.may_spin()).unwrap_or_else(has_processors)
+    current::with_worker(|worker| worker.may_spin()).unwrap_or(true) && has_processors()
 }
 
 /// True where another worker or thread can end a wait.
 fn has_peers() -> bool {
-    current::with_worker(|worker| worker.has_peers()).unwrap_or_else(has_processors)
+    current::with_worker(|worker| worker.has_peers()).unwrap_or(true) && has_processors()
 }
 
-/// True if there is more than one processor.
+/// True if the process may use more than one processor: on a single one nobody can do anything while another spins.
 fn has_processors() -> bool {
     static MANY: OnceLock<bool> = OnceLock::new();
     *MANY.get_or_init(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1))
 }
 
-/// True if spins on this thread have been worth while; and once in a while, to find out.
-#[inline(never)]
-fn is_lucky(luck: &'static LocalKey<Luck>) -> bool {
-    luck.with(|Luck(luck)| {
-        let before = luck.get();
-        luck.set(if before > 0 { before } else { before - 1 });
-        before > 0 || before <= -UNLUCKY
-    })
+impl Luck {
+    const fn new() -> Self {
+        Luck { left: Cell::new(MOST), rest: Cell::new(SHORT_REST) }
+    }
+
+    /// True if spins have been worth while; and once in a while, to find out.
+    fn is_there(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(if left > 0 { left } else { left - 1 });
+        left > 0 || left <= -self.rest.get()
+    }
+
+    fn note(&self, gain: i32) {
+        let left = self.left.get();
+        self.rest.set(match gain {
+            1.. => SHORT_REST,
+            _ if left > 0 => self.rest.get(),
+            _ => LONG_REST.min(2 * self.rest.get()),
+        });
+        self.left.set((left.max(0) + gain).clamp(0, MOST));
+    }
 }
 
-/// Adds to the luck, where no waits are counted any more.
+#[inline(never)]
+fn is_lucky(luck: &'static LocalKey<Luck>) -> bool {
+    luck.with(Luck::is_there)
+}
+
+/// Adds to the luck.
 #[inline(never)]
 fn note(luck: &'static LocalKey<Luck>, gain: i32) {
-    luck.with(|Luck(luck)| luck.set((luck.get().max(0) + gain).clamp(0, MOST)));
+    luck.with(|luck| luck.note(gain));
 }

@@ -45,9 +45,10 @@ impl RawMutex {
     /// The same, with a node that may have been in the line before.
     pub(crate) fn compete(&self, node: &Node<Seat>, mut comer: Comer, deadline: Option<Instant>) -> bool {
         let seat = node.data();
+        let in_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         loop {
             let take = || self.line.take(seat.number(), comer) == Attempt::Taken;
-            if take() || wait::back_off_until(take) {
+            if take() || (in_time() && wait::back_off_until(take)) {
                 return true;
             }
             seat.home.set(wait::home());
