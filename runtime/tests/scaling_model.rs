@@ -47,7 +47,7 @@ use std::sync::LazyLock;
 
 use clock::{HOLD_UP, Pace};
 use common::hang_guard;
-use costs::{MICRO, MILLI, RISE, SLACK, WATCH_MOST};
+use costs::{MICRO, MILLI, RISE, SLACK, WATCH_FIRST, WATCH_MOST};
 use load::{Lengths, Load};
 use model::{Outcome, simulate};
 use tally::Counts;
@@ -173,8 +173,18 @@ fn a_worker_that_has_what_it_needs_is_left_alone() {
     let _guard = hang_guard();
     for workers in [8, 64] {
         let Outcome { counts, .. } = simulate(workers, Pace::Even, &HALF_BUSY);
-        assert!(counts.wakes * 50 <= counts.tasks, "{counts:?}");
+        assert!(counts.wakes * 20 <= counts.tasks, "{counts:?}");
         assert!(counts.stolen * 10 <= counts.tasks, "{counts:?}");
+    }
+}
+
+#[test]
+fn of_many_idle_workers_few_watch_one_that_spawns() {
+    let _guard = hang_guard();
+    for workers in [8, 64] {
+        let Outcome { counts, .. } = simulate(workers, Pace::Even, &LONE);
+        let of_one = counts.last / WATCH_FIRST;
+        assert!(counts.ticks <= of_one + workers as u64, "{counts:?}");
     }
 }
 

@@ -22,6 +22,16 @@ struct Parked {
     watching: bool,
 }
 
+/// What a worker that parks has seen of the others' queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sight {
+    Nothing,
+    /// New spawns since its last look, none of which waits: one watcher is enough for these.
+    News,
+    /// Something waits that it cannot take yet.
+    Waiting,
+}
+
 impl Idle {
     pub(crate) fn new(workers: usize) -> Self {
         Idle {
@@ -41,11 +51,18 @@ impl Idle {
         self.counters.end_search()
     }
 
-    /// Counts worker `index` as parked. It looks at the queues again before it really parks.
-    pub(crate) fn park(&self, index: usize, searching: bool, watching: bool) {
+    /// Counts worker `index` as parked, and tells whether it is to watch. It looks at the queues again before it really parks,
+    /// at the others' only where it saw nothing there: otherwise it watches, or trusts in who does.
+    pub(crate) fn park(&self, index: usize, searching: bool, sight: Sight) -> bool {
         let mut parked = self.lock();
+        let watching = match sight {
+            Sight::Nothing => false,
+            Sight::News => self.counters.snapshot().watching == 0,
+            Sight::Waiting => true,
+        };
         parked.push(Parked { index, watching });
         self.counters.park(searching, watching);
+        watching
     }
 
     /// Counts worker `index` as running again. False if a producer has done so before and made it a searcher.

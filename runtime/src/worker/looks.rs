@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::block::Block;
+use crate::idle::Sight;
 
 /// Between two looks that count as two.
 pub(super) const TICK: Duration = Duration::from_micros(20);
@@ -48,9 +49,8 @@ impl Looks {
         seen.offer != 0 && seen.offer == block.offers.first()
     }
 
-    /// Looks again. True if there is something to watch: a task or an offer that waits, or new ones since
-    /// the last look.
-    pub(super) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> bool {
+    /// Looks again, for tasks and offers.
+    pub(super) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> Sight {
         let mut waiting = false;
         let mut spawned = 0_u64;
         for block in blocks.iter().filter(|block| block.index != own) {
@@ -67,7 +67,11 @@ impl Looks {
         }
         let news = std::mem::replace(&mut self.spawned, spawned) != spawned;
         self.at = Some(now);
-        waiting || news
+        match (waiting, news) {
+            (true, _) => Sight::Waiting,
+            (false, true) => Sight::News,
+            (false, false) => Sight::Nothing,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use super::polling::{self, Reading};
 use super::start::FEED;
+use crate::idle::Sight;
 use crate::stack::Trim;
 use crate::sys;
 use crate::task::Task;
@@ -30,7 +31,7 @@ impl Worker {
             if self.search() || self.poll() {
                 return true;
             }
-            if self.park(watch) || self.has_work() {
+            if self.park(watch) {
                 return true;
             }
             watch = (watch * 2).min(WATCH_MOST);
@@ -115,15 +116,16 @@ impl Worker {
         Reading { spent: sys::thread_time(), done: self.picks.get() }
     }
 
-    /// Parks in the driver, unless something came after all. True if it did.
+    /// Parks in the driver, unless something came after all. True if something did, or is here now.
     fn park(&self, watch: Duration) -> bool {
         let now = Instant::now();
-        let watching = self.look(now);
-        let timeout = self.timeout(now, watching.then_some(watch));
+        let sight = self.look(now);
+        let timeout = self.timeout(now);
         let searching = self.searching.replace(false);
-        self.shared.idle.park(self.block.index, searching, watching);
+        let watching = self.shared.idle.park(self.block.index, searching, sight);
+        let timeout = [timeout, watching.then_some(watch)].into_iter().flatten().min();
         let came = if self.block.begin_park() {
-            let came = self.sees_work(watching);
+            let came = self.sees_work(sight);
             self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
             came
         } else {
@@ -135,37 +137,38 @@ impl Worker {
         let woken = !self.shared.idle.unpark(self.block.index);
         self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
         self.expire_timers(Instant::now());
-        if watching && !self.searching.get() && self.has_work() && self.leaves_work() {
-            // Its own work calls the watcher away: another one takes over.
+        let leaves = came || self.has_work();
+        if watching && leaves && !self.searching.get() && self.leaves_work() {
+            // Something else calls the watcher away: another one takes over.
             self.tell_thieves();
         }
-        came
+        leaves
     }
 
     /// The look after the worker is counted as parked; the other half of the store-load pairs of `idle` and `Block`.
-    fn sees_work(&self, watching: bool) -> bool {
+    fn sees_work(&self, sight: Sight) -> bool {
         let others = || self.shared.blocks.iter().any(|block| block.tempts());
         self.has_work()
             || (!self.shared.injector.is_empty() && !self.is_starving())
-            || (!watching && others())
+            || (sight == Sight::Nothing && others())
             || self.must_heed()
     }
 
-    /// Looks at the others' queues. True if there is something to watch.
-    fn look(&self, now: Instant) -> bool {
+    /// Looks at the others' queues.
+    fn look(&self, now: Instant) -> Sight {
         let blocks = &self.shared.blocks;
         if blocks.len() == 1 {
-            return false;
+            return Sight::Nothing;
         }
         let mut looks = self.looks.borrow_mut();
         looks.look(now, blocks, self.block.index)
     }
 
-    /// How long to park at the most.
-    fn timeout(&self, now: Instant, watch: Option<Duration>) -> Option<Duration> {
+    /// How long to park at the most, unless it is to watch.
+    fn timeout(&self, now: Instant) -> Option<Duration> {
         let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
         let starved = self.is_starving().then_some(FEED);
-        [timer, watch, starved, self.trim(now)].into_iter().flatten().min()
+        [timer, starved, self.trim(now)].into_iter().flatten().min()
     }
 
     /// Gives cold stacks back now and then. How long until the next look, if one is owed.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::idle::Idle;
+use crate::idle::{Idle, Sight};
 use crate::park_state::{Found, ParkState};
 use crate::primitive::{AtomicU64, Ordering, check_bounded};
 use crate::wait::Tickets;
@@ -39,6 +39,8 @@ enum Flaw {
     LooksTooEarly,
     /// A searcher that finds work at its second look does not search again.
     LeavesTheSearch,
+    /// A watcher that its own work calls away does not look whether something is left.
+    LeavesTheWatch,
 }
 
 /// A runtime, reduced to a queue and the workers' parks.
@@ -47,6 +49,8 @@ struct Runtime {
     blocks: Vec<Block>,
     /// The tasks that anybody may take. A queue's own synchronization is not sequentially consistent at a push.
     queue: AtomicU64,
+    /// Tasks that were taken, in models where all wait for that.
+    taken: AtomicU64,
     flaw: Flaw,
 }
 
@@ -56,9 +60,11 @@ impl Runtime {
             idle: Idle::new(workers),
             blocks: (0..workers).map(|_| Block::new()).collect(),
             queue: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
             flaw,
         };
         runtime.queue.load(Ordering::Relaxed);
+        runtime.taken.load(Ordering::Relaxed);
         assert_eq!(runtime.idle.after_global(), None);
         Arc::new(runtime)
     }
@@ -99,7 +105,8 @@ impl Runtime {
             if (searching || watching) && self.take() {
                 break;
             }
-            searching = self.park(index, searching, watching);
+            let sight = if watching { Sight::Waiting } else { Sight::Nothing };
+            searching = self.park(index, searching, sight);
             // A watcher's park has a timeout, after which it parks for good.
             watching = false;
             if self.take() {
@@ -113,10 +120,11 @@ impl Runtime {
 
     /// As `Worker::park`. True if this worker searches now: a producer has woken it for that, or it came to its park from
     /// the search and has to tell others of what it found at the second look.
-    fn park(&self, index: usize, searching: bool, watching: bool) -> bool {
+    fn park(&self, index: usize, searching: bool, sight: Sight) -> bool {
         let block = &self.blocks[index];
-        self.idle.park(index, searching, watching);
-        let came = !block.state.begin_park() || (self.flaw != Flaw::NoSecondLook && self.has_work());
+        let watching = self.idle.park(index, searching, sight);
+        let looks = self.flaw != Flaw::NoSecondLook && sight != Sight::News;
+        let came = !block.state.begin_park() || (looks && self.has_work());
         if !came && !watching {
             block.driver.take();
         }
@@ -124,6 +132,24 @@ impl Runtime {
         let woken = !self.idle.unpark(index);
         let again = searching && came && self.flaw != Flaw::LeavesTheSearch;
         woken || (again && self.idle.try_search())
+    }
+
+    /// As `Worker::rest`, until somebody has taken the one task.
+    fn rest(&self, index: usize, sight: Sight) {
+        let (mut searching, mut sight) = (false, sight);
+        while self.taken.load(Ordering::SeqCst) == 0 {
+            searching = searching || self.idle.try_search();
+            if searching && self.take() {
+                self.taken.fetch_add(1, Ordering::SeqCst);
+                (0..self.blocks.len()).for_each(|other| self.blocks[other].unpark());
+                break;
+            }
+            searching = self.park(index, searching, sight);
+            // A watch runs out; then there is nothing new.
+            sight = Sight::Nothing;
+            // What it sees may be the other's, who searches.
+            thread::yield_now();
+        }
     }
 
     /// As `Worker::found_work`.
@@ -141,7 +167,7 @@ impl Runtime {
         assert_eq!(self.idle.after_global(), None, "nobody is parked");
         assert!(self.idle.try_search(), "nobody searches");
         assert!(self.idle.end_search(), "and this was the only one");
-        self.idle.park(0, false, false);
+        self.idle.park(0, false, Sight::Nothing);
         assert_eq!(self.idle.after_spawn(), Some(0), "nobody watches");
     }
 }
@@ -187,6 +213,67 @@ fn one_worker(flaw: Flaw, watching: bool) {
     runtime.next(0, watching);
     producer.join().unwrap();
     runtime.assert_all_counted_back();
+}
+
+/// Hunts: a worker that saw no more than news trusts in a watcher, and so does the producer; but its watch ends.
+#[test]
+fn a_task_meets_one_who_trusts_in_a_watcher() {
+    check_bounded(3, || one_trusts_in_a_watcher(Flaw::None));
+}
+
+/// Shows that the hunt finds it.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_watcher_that_ends_without_a_look_loses_the_task_of_all_who_trusted_in_it() {
+    check_bounded(3, || one_trusts_in_a_watcher(Flaw::NoSecondLook));
+}
+
+fn one_trusts_in_a_watcher(flaw: Flaw) {
+    let (runtime, threads) = beside_a_watcher(flaw);
+    // The watch runs out.
+    runtime.idle.unpark(0);
+    runtime.rest(0, Sight::Nothing);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Hunts: the same where the watcher's own work calls it away, so that it does not come back to look.
+#[test]
+fn a_task_meets_a_watcher_that_is_called_away() {
+    check_bounded(3, || a_watcher_is_called_away(Flaw::None));
+}
+
+/// Shows that the hunt finds it.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_watcher_that_is_called_away_and_tells_nobody_loses_a_task() {
+    check_bounded(3, || a_watcher_is_called_away(Flaw::LeavesTheWatch));
+}
+
+fn a_watcher_is_called_away(flaw: Flaw) {
+    let (runtime, threads) = beside_a_watcher(flaw);
+    runtime.idle.unpark(0);
+    if flaw != Flaw::LeavesTheWatch && runtime.has_work() {
+        runtime.wake(runtime.idle.after_spawn());
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// The first worker watches; the second has seen news; and somebody spawns.
+fn beside_a_watcher(flaw: Flaw) -> (Arc<Runtime>, [thread::JoinHandle<()>; 2]) {
+    let runtime = Runtime::new(2, flaw);
+    assert!(runtime.idle.park(0, false, Sight::Waiting), "the first watches");
+    let other = {
+        let runtime = Arc::clone(&runtime);
+        thread::spawn(move || runtime.rest(1, Sight::News))
+    };
+    let producer = {
+        let runtime = Arc::clone(&runtime);
+        thread::spawn(move || {
+            runtime.queue.fetch_add(1, Ordering::Release);
+            runtime.wake(runtime.idle.after_spawn());
+        })
+    };
+    (runtime, [other, producer])
 }
 
 /// Hunts: of two tasks the second is left lying while the worker that took the first runs it for ever: the producer

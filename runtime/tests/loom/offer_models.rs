@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use crate::idle::Idle;
+use crate::idle::{Idle, Sight};
 use crate::join_state::Joiner;
 use crate::offer_state::{Offered, Offers, Taken};
 use crate::park_state::{Found, ParkState};
@@ -268,7 +268,7 @@ impl Idlers {
     /// As `Worker::park`. True if this worker searches now.
     fn park(&self, index: usize, searching: bool) -> bool {
         let (state, driver) = &self.parks[index];
-        self.idle.park(index, searching, false);
+        self.idle.park(index, searching, Sight::Nothing);
         let came = !state.begin_park() || !self.offers.is_empty();
         if !came {
             driver.take();

@@ -10,7 +10,7 @@ use fibra_runtime::{self as fibra, Runtime};
 use crate::block::Block;
 use crate::clock::{Clock, Pace};
 use crate::costs::{ENTRY, RISE, SPAWN, WAKE};
-use crate::idle::Idle;
+use crate::idle::{Idle, Sight};
 use crate::line::Line;
 use crate::load::{Load, Plan};
 use crate::park_state::Found;
@@ -112,13 +112,13 @@ impl Model {
         self.idle.end_search()
     }
 
-    pub(crate) fn park(&self, who: usize, searching: bool, watching: bool) {
+    pub(crate) fn park(&self, who: usize, searching: bool, sight: Sight) -> bool {
         self.lock_idle(who, 0);
         self.parked.set(self.parked.get() + 1);
         if searching {
             self.tally.ends_search();
         }
-        self.idle.park(who, searching, watching);
+        self.idle.park(who, searching, sight)
     }
 
     /// False if a producer has made it a searcher.

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::block::Block;
 use crate::costs::{MOVE, POLL, SLACK, SLEEP, WATCH_FIRST, WATCH_MOST};
+use crate::idle::Sight;
 use crate::worker::Worker;
 
 impl Worker {
@@ -13,7 +14,7 @@ impl Worker {
     pub(crate) fn rest(&self) {
         let mut watch = WATCH_FIRST;
         loop {
-            if self.search() || self.park(watch) || self.has_work() {
+            if self.search() || self.park(watch) {
                 return;
             }
             watch = (watch * 2).min(WATCH_MOST);
@@ -96,13 +97,13 @@ impl Worker {
         (1..blocks.len()).map(move |step| &*blocks[(self.index + step) % blocks.len()])
     }
 
-    /// True if something came after all.
+    /// True if something came after all, or is here now.
     fn park(&self, watch: u64) -> bool {
-        let watching = self.look();
+        let sight = self.look();
         let searching = self.searching.replace(false);
-        self.model.park(self.index, searching, watching);
+        let watching = self.model.park(self.index, searching, sight);
         let came = if self.block().state.begin_park() {
-            let came = self.sees_work(watching);
+            let came = self.sees_work(sight);
             if came {
                 self.poll_driver();
             } else {
@@ -115,19 +116,22 @@ impl Worker {
         self.block().state.end_park();
         let woken = !self.model.unpark(self.index);
         self.searching.set(woken || (searching && came && self.model.try_search(self.index)));
-        if watching && !self.searching.get() && self.has_work() && self.leaves_work() {
+        let leaves = came || self.has_work();
+        if watching && leaves && !self.searching.get() && self.leaves_work() {
             self.model.tell_thieves(self.index);
         }
-        came
+        leaves
     }
 
-    fn sees_work(&self, watching: bool) -> bool {
-        self.has_work() || !self.model.is_injector_empty(self.index) || (!watching && self.tempts_elsewhere())
+    fn sees_work(&self, sight: Sight) -> bool {
+        self.has_work()
+            || !self.model.is_injector_empty(self.index)
+            || (sight == Sight::Nothing && self.tempts_elsewhere())
     }
 
-    fn look(&self) -> bool {
+    fn look(&self) -> Sight {
         if self.model.workers() == 1 {
-            return false;
+            return Sight::Nothing;
         }
         self.model.scan(self.index);
         self.looks.borrow_mut().look(self.instant(), &self.model.blocks, self.index)
