@@ -720,6 +720,36 @@ fn who_waits_for_the_queue_of_one_that_goes_is_told() {
 }
 
 #[test]
+fn who_waits_for_a_queue_waits_on_when_a_full_one_takes_its_place() {
+    in_tasks(|| {
+        let address = abstract_address();
+        let first = UnixDatagram::bind_addr(&address).unwrap();
+        let mut sender = Async::new(UnixDatagram::unbound().unwrap());
+        let count: Arc<Count> = Arc::default();
+        let send = |sender: &mut Async<UnixDatagram>, context: &mut Context<'_>| {
+            sender.poll_send_to(context, &[7], &address)
+        };
+        flood(&mut sender, &count, send);
+        let before = count.wakes();
+        drop(first);
+        until(|| count.wakes() > before);
+        let second = UnixDatagram::bind_addr(&address).unwrap();
+        let other = UnixDatagram::unbound().unwrap();
+        other.set_nonblocking(true).unwrap();
+        while other.send_to_addr(&[8], &address).is_ok() {}
+        assert!(polled(&count, |context| send(&mut sender, context)).is_pending());
+        let (before, mut place) = (count.wakes(), [0]);
+        second.set_nonblocking(true).unwrap();
+        until(|| {
+            _ = second.recv(&mut place);
+            count.wakes() > before
+        });
+        assert!(polled(&count, |context| send(&mut sender, context)).is_ready());
+        until(|| second.recv(&mut place).is_ok() && place == [7]);
+    });
+}
+
+#[test]
 fn a_datagram_socket_that_is_shut_down_tells_who_receives_and_who_sends() {
     in_tasks(|| {
         let [(mut one, _), (other, _)] = unix();

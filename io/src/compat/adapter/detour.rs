@@ -23,7 +23,7 @@ pub(super) struct Detour {
 }
 
 impl Detour {
-    /// The one to that receiver: the one of the poll before, or a new one.
+    /// The one to that receiver: the one that is pending since the poll before, or a new one.
     ///
     /// # Errors
     /// When that receiver cannot be waited for: it is gone, or is connected to somebody else.

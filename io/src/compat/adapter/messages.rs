@@ -192,6 +192,9 @@ impl<S: Datagram> Site<'_, S> {
             }
             let detour = Detour::to(&mut waits.detour, &receiver)?;
             ready!(detour.poll(self.origin, context))?;
+            // It knows the socket that had the address when it was made. If another one has it by now, and is full, then this
+            // would be ready for ever.
+            waits.detour = None;
         }
     }
 }
