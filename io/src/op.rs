@@ -153,10 +153,11 @@ impl<S: AsFd> Descriptor<S> {
     }
 
     fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        if self.rechecks(direction) {
-            self.source().watch();
-        }
-        match self.source().sleep(direction, deadline) {
+        let waking = match self.rechecks(direction) {
+            true => self.source().sleep_watched(direction, deadline),
+            false => self.source().sleep(direction, deadline),
+        };
+        match waking {
             Waking::Notified => Ok(()),
             Waking::TimedOut => Err(timed_out()),
             Waking::Cancelled if wait::CAN_UNWIND => wait::unwind_cancelled(),

@@ -114,8 +114,10 @@ impl Source {
 
     /// Has the writers look again, of which the hand-out is as for an edge. For the vigil that has let the source go.
     pub(crate) fn recheck(&self, wakes: impl FnMut(RawWake)) {
-        // Relaxed: one who enters after this is in the next round. One who found it set is woken by this: its node was
-        // linked before, under the lock of the lists; had `edge` taken that lock earlier, it would have found it clear.
+        // Relaxed: one who enters after this is in the next round. One who found it set is woken by this, by way of the lock
+        // of the lists, which `edge` takes next. A task looks once more under that lock before it links its node, and finds
+        // it clear if it comes later. A future has linked its node before it enters; had `edge` taken the lock earlier than
+        // that, it would have found it clear.
         self.is_watched.store(false, Ordering::Relaxed);
         self.edge(Edge::new().ready(Direction::Write, true), wakes);
     }
@@ -161,6 +163,17 @@ impl Source {
     /// Puts the task to sleep until an edge of that direction, unless there has been one already.
     pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
         wait::sleep_or_cancel(&Waiter::new(self, direction), deadline)
+    }
+
+    /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
+    pub(crate) fn sleep_watched(self: &Arc<Self>, direction: Direction, deadline: Option<Instant>) -> Waking {
+        wait::sleep_or_cancel(&self.watched(direction), deadline)
+    }
+
+    /// The first half of that.
+    pub(crate) fn watched(self: &Arc<Self>, direction: Direction) -> Waiter<&Source> {
+        self.watch();
+        Waiter { needs_watch: true, ..Waiter::new(&**self, direction) }
     }
 
     /// True if the reactor of `here` hears of this descriptor. Counts as a wait from home.
@@ -292,6 +305,8 @@ impl fmt::Debug for Source {
 pub(crate) struct Waiter<S> {
     source: S,
     direction: Direction,
+    /// It does not sleep while its source is in no vigil.
+    needs_watch: bool,
     /// In the source's list from `after_asleep` until an edge or `before_awake` takes it out; reached under the
     /// lock of the lists only.
     node: Node,
@@ -304,7 +319,7 @@ unsafe impl<S: Send> Send for Waiter<S> {}
 
 impl<S: Deref<Target = Source>> Waiter<S> {
     pub(crate) fn new(source: S, direction: Direction) -> Waiter<S> {
-        Waiter { source, direction, node: Node::new(), linked: Cell::new(false) }
+        Waiter { source, direction, needs_watch: false, node: Node::new(), linked: Cell::new(false) }
     }
 }
 
@@ -312,7 +327,9 @@ impl<S: Deref<Target = Source>> WaitStrategy for Waiter<S> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         self.linked.set(false);
         let mut waiters = self.source.waiters.lock();
-        if self.source.rouses(self.direction) {
+        // Relaxed: see `recheck`.
+        let is_missed = self.needs_watch && !self.source.is_watched.load(Ordering::Relaxed);
+        if is_missed || self.source.rouses(self.direction) {
             return Asleep::Rouse;
         }
         // SAFETY: the wake is used at most once, since only `pop_front` hands it out; and either that has happened and

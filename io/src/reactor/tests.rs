@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::driver::{Driver, Ready};
-use fibra_runtime::wait::Waking;
+use fibra_runtime::wait::{self, Waking};
 use mio::Token;
 
 use super::{Entries, KEY_BITS, KEY_MASK, Reactor, UNPARK};
@@ -242,5 +242,27 @@ fn a_reactor_that_ends_lets_its_sources_go() {
     assert_eq!(source.home(), two.handle().id(), "at once, not after some waits");
     let soon = Instant::now() + Duration::from_millis(5);
     assert_eq!(source.sleep(Direction::Read, Some(soon)), Waking::TimedOut);
+    source.detach(fd);
+}
+
+/// A round goes by between the two halves of a wait, and finds nobody; then somebody else clears the direction.
+#[test]
+fn who_comes_to_sleep_when_the_round_has_gone_by_looks_again() {
+    let mut reactor = Reactor::new().unwrap();
+    let (_client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    source.attach(fd, reactor.handle()).unwrap();
+    // It tells that it is writable, once.
+    park(&mut reactor, Some(LONG));
+    clear(&source, Direction::Write);
+    let watched = source.watched(Direction::Write);
+    while !source.readiness().load().is_ready(Direction::Write) {
+        park(&mut reactor, Some(LONG));
+    }
+    clear(&source, Direction::Write);
+    let deadline = Some(Instant::now() + LONG);
+    assert_eq!(wait::sleep_or_cancel(&watched, deadline), Waking::Notified);
+    drop(watched);
     source.detach(fd);
 }
