@@ -223,6 +223,13 @@ impl Source {
         ))
     }
 
+    /// The live reactor that hears of this descriptor, if there is one.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn reactor(&self) -> Option<Arc<Handle>> {
+        let place = self.place();
+        place.as_ref().map(Registration::handle).filter(|handle| !handle.is_closed()).cloned()
+    }
+
     #[cold]
     fn attach_slow(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
         let mut place = self.place();

@@ -411,6 +411,38 @@ where
     assert_eq!(Arc::strong_count(&counts[0]), 1);
 }
 
+fn accepts_away_from_where_it_waited<L, C>(listener: impl Fn() -> (Async<L>, C) + Send + Sync)
+where
+    L: Listener<Address: Debug> + Send,
+    Async<L::Stream>: Reads,
+    C: Fn() -> <L as Listener>::Stream,
+    <L as Listener>::Stream: Send + 'static,
+    for<'a> &'a <L as Listener>::Stream: Write,
+{
+    let (listener, connect) = listener();
+    let mut listener = Async::new(listener.into_inner());
+    let runtime = runtime(1);
+    runtime.run(|| {
+        assert!(polled(&Arc::default(), |context| listener.poll_accept(context)).is_pending());
+    });
+    let listener = Async::new(listener.into_inner());
+    let client = connect();
+    let (mut server, _from) = futures_executor::block_on(listener.accept()).unwrap();
+    let count = Arc::default();
+    assert!(polled(&count, |context| read_byte(&mut server, context)).is_pending());
+    (&client).write_all(&[7]).unwrap();
+    let read = futures_executor::block_on(poll_fn(|context| read_byte(&mut server, context)));
+    assert_eq!(read.unwrap(), Some(7));
+}
+
+/// The reactor of which its listener is hears of it.
+#[test]
+fn what_is_accepted_away_from_tasks_waits_where_its_listener_has_waited() {
+    guarded(|| {
+        for_all_listeners!(accepts_away_from_where_it_waited);
+    });
+}
+
 #[test]
 fn a_connection_wakes_who_accepts_it() {
     in_tasks(|| {

@@ -4,10 +4,14 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::doors::Polls;
 use super::{Async, Listener, Site, Waits};
 use crate::op::Attempt;
+use crate::reactor::Handle;
+use crate::readiness::Direction;
 
 /// A connection, and where it comes from.
 type Accepted<L> = (Async<<L as Listener>::Stream>, <L as Listener>::Address);
@@ -57,6 +61,12 @@ impl<L: Listener> Site<'_, L> {
     fn accept(&self, waits: &mut Waits, context: &mut Context<'_>) -> Poll<io::Result<Accepted<L>>> {
         let call = || self.socket.try_accept().map(Attempt::Done);
         let accepted = waits.reads.run(self.socket.inner(), self.origin, context, call);
-        accepted.map_ok(|(stream, from)| (Async::of_origin(stream, self.origin), from))
+        accepted.map_ok(|(stream, from)| (Async::of_origin(stream, || self.heir()), from))
+    }
+
+    /// Who is to hear of what is accepted where no reactor is.
+    fn heir(&self) -> Option<Arc<Handle>> {
+        let origin = self.origin.filter(|origin| !origin.is_closed());
+        origin.cloned().or_else(|| self.socket.inner().ears(Direction::Read).source.reactor())
     }
 }
