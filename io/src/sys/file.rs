@@ -114,16 +114,34 @@ pub(crate) fn write_nowait(_: BorrowedFd<'_>, _: &[IoSlice<'_>]) -> io::Result<u
 
 /// True unless there are more bytes in the file than those before `place`. Waits for nothing.
 pub(crate) fn is_at_end(fd: BorrowedFd<'_>, place: Place) -> bool {
-    // SAFETY: all zeroes are a value of this struct, which has integers only.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open while it is borrowed, and the place is a whole struct of this type.
-    let told = unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } == 0;
     let before = match place {
-        // SAFETY: as above; no memory is touched.
-        Place::Position => unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) },
+        Place::Position => position(fd),
         Place::Offset(offset) => libc::off_t::try_from(offset).unwrap_or(libc::off_t::MAX),
     };
-    told && before >= stat.st_size
+    status(fd).is_some_and(|status| before >= status.st_size)
+}
+
+/// Bytes between the position and the end of a file, at most `most`. Something else that has bytes, a block device, may have
+/// as many as that.
+#[cfg(target_os = "linux")]
+fn left(fd: BorrowedFd<'_>, most: usize) -> usize {
+    let regular = status(fd).filter(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG);
+    let length = |status: libc::stat| usize::try_from(status.st_size - position(fd)).unwrap_or(0);
+    regular.map_or(most, |status| length(status).min(most))
+}
+
+fn status(fd: BorrowedFd<'_>) -> Option<libc::stat> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
+    let told = unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } == 0;
+    // SAFETY: the call has succeeded, so it has filled the structure.
+    told.then(|| unsafe { status.assume_init() })
+}
+
+/// Negative if there is none.
+fn position(fd: BorrowedFd<'_>) -> libc::off_t {
+    // SAFETY: the descriptor is borrowed, so it is open; no memory is touched.
+    unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) }
 }
 
 /// True if the system, or the file system, does not have the call or the flag: asking again would be in vain.
@@ -163,14 +181,8 @@ impl Nature {
 
 /// Tells what is open. What cannot be asked is taken for something on a disk.
 pub(crate) fn nature(fd: BorrowedFd<'_>) -> Nature {
-    let mut stat = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
-    if unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) } == -1 {
-        return Nature::Disk;
-    }
-    // SAFETY: the call has succeeded, so it has filled the structure.
-    let mode = unsafe { stat.assume_init() }.st_mode;
-    match mode & libc::S_IFMT {
+    let Some(status) = status(fd) else { return Nature::Disk };
+    match status.st_mode & libc::S_IFMT {
         libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK | libc::S_IFLNK => Nature::Disk,
         libc::S_IFIFO => Nature::Pipe,
         libc::S_IFSOCK => Nature::Socket,
@@ -186,9 +198,14 @@ pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -
     transferred(unsafe { libc::copy_file_range(from.as_raw_fd(), here, to.as_raw_fd(), here, len, 0) })
 }
 
-/// Sends up to `len` bytes of a file, from its position on, without bringing them into the process.
+/// Sends up to `len` bytes of a file, from its position on, without bringing them into the process. It sends none where the
+/// size tells of none.
+///
+/// No more are asked for than there are: Linux before 6.5 would take what it lacks for something to come, and hold the last
+/// segment back for it, for a fifth of a second.
 #[cfg(target_os = "linux")]
 pub(crate) fn send_file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
+    let len = left(from, len);
     // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
     transferred(unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), len) })
 }
