@@ -139,6 +139,20 @@ fn the_kernel_sends_a_file_to_a_slow_reader() {
 }
 
 #[test]
+fn what_was_copied_into_a_socket_stays_what_it_was() {
+    everywhere(|| {
+        let (_scratch, mut file) = Scratch::file(&pattern(50_000));
+        let (mut here, mut there) = UnixStream::pair().unwrap();
+        assert_eq!(copy(&mut file, &mut here).unwrap(), 50_000);
+        file.write_all_at(&[0xff; 50_000], 0).unwrap();
+        drop(here);
+        let mut read = Vec::new();
+        there.read_to_end(&mut read).unwrap();
+        assert!(read == pattern(50_000));
+    });
+}
+
+#[test]
 fn the_kernel_sends_a_file_into_a_unix_socket() {
     everywhere(|| {
         let (_scratch, file) = Scratch::file(&pattern(MUCH));
@@ -496,10 +510,14 @@ fn a_copy_that_waits_can_be_cancelled_and_a_limit_tells_how_far_it_came() {
         assert_eq!(limited.limit(), 95);
         there.read_exact(&mut [0; 5]).unwrap();
         // For the writing end.
-        let (mut limited, (stuck, mut full)) = (a_file().0.take(MUCH as u64), pair());
+        let ((reader, mut source), (stuck, mut full)) = (pipe().unwrap(), pair());
+        let feeder = beside(move || source.write_all(&pattern(MUCH)).is_err());
+        let mut limited = reader.take(MUCH as u64);
         assert!(timeout(SHORT, || copy(&mut limited, &mut full)).is_err());
         drop(full);
         assert_eq!(read_all(stuck).len() as u64, MUCH as u64 - limited.limit());
+        drop(limited);
+        assert!(feeder.join());
     });
 }
 

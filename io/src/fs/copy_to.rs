@@ -5,7 +5,7 @@
 use std::io;
 
 use super::File;
-use crate::io::copy;
+use crate::io::{Pages, copy_with};
 use crate::net::{TcpStream, UnixStream};
 
 mod sealed {
@@ -24,7 +24,7 @@ macro_rules! targets {
 
         impl CopyTarget for $target {
             fn fill_from(&self, file: &File) -> io::Result<u64> {
-                copy(&mut &*file, &mut &*self)
+                copy_with(&mut &*file, &mut &*self, Pages::Shared)
             }
         }
     )+};

@@ -276,7 +276,14 @@ impl File {
 
     /// Copies what is left of the file, from its position on, into another file or a socket, and gives the number of bytes.
     ///
-    /// It is [`io::copy`](fn@crate::io::copy), which has the kernel do it, for who has both of them borrowed.
+    /// The kernel does it. Into a socket it sends the pages of the file themselves (`sendfile(2)`): what is changed in the file
+    /// before the other end has taken it may show there, also after this has returned. Where that must not be, there is
+    /// [`io::copy`](fn@crate::io::copy), which is not slower over the loopback.
+    ///
+    /// Meanwhile the socket is in non-blocking mode, for all of its descriptors. Handles that
+    /// [`try_clone`](crate::net::TcpStream::try_clone) makes know of each other, and the last copy gives back the mode that the
+    /// first one found. Copies through descriptors that were cloned in another way do not: if they overlap, the socket may
+    /// stay non-blocking.
     ///
     /// # Cancellation
     ///

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::io::{self, Read, Write};
 
 use self::behind::{behind_reader, behind_writer, pass_reader};
+pub(crate) use self::kernel::Pages;
+use self::kernel::Route;
 
 mod behind;
 mod kernel;
@@ -21,8 +23,7 @@ const MOST: usize = 64 << 10;
 /// | from | into | by |
 /// | --- | --- | --- |
 /// | a [`File`](crate::fs::File) on a disk | another one | `copy_file_range(2)`, or `sendfile(2)` from one file system to another |
-/// | a file on a disk | a [`TcpStream`](crate::net::TcpStream) or [`UnixStream`](crate::net::UnixStream) | `sendfile(2)` |
-/// | a pipe | a pipe, a stream, a file on a disk | `splice(2)` |
+/// | a pipe | a pipe, a [`TcpStream`](crate::net::TcpStream) or [`UnixStream`](crate::net::UnixStream), a file on a disk | `splice(2)` |
 /// | a stream | a pipe | `splice(2)` |
 ///
 /// A pipe is a [`PipeReader`](crate::io::PipeReader), a [`PipeWriter`](crate::io::PipeWriter) or a stream of a
@@ -47,10 +48,9 @@ const MOST: usize = 64 << 10;
 /// Those of a read or a write, but for `Interrupted`; `WriteZero` if the writer takes nothing more. Timeouts and deadlines of
 /// sockets and pipes hold here too.
 ///
-/// # Differences from std
-///
-/// std's copies from a file into a socket by a buffer, since the kernel sends the pages of the file themselves: what is
-/// changed in the file before the other end has taken it may show there. Where that must not be, copy into a `dyn Write`.
+/// From a file into a socket it copies by a buffer, as std's does: the kernel would send the pages of the file themselves, and
+/// what is changed in the file afterwards could show at the other end. Who does not mind has
+/// [`File::copy_to`](crate::fs::File::copy_to).
 ///
 /// # Examples
 ///
@@ -65,18 +65,28 @@ where
     R: Read + ?Sized,
     W: Write + ?Sized,
 {
-    let carried = by_kernel(reader, writer)?;
+    copy_with(reader, writer, Pages::Copied)
+}
+
+/// The same, for who may lend the pages of a file.
+pub(crate) fn copy_with<R, W>(reader: &mut R, writer: &mut W, pages: Pages) -> io::Result<u64>
+where
+    R: Read + ?Sized,
+    W: Write + ?Sized,
+{
+    let carried = by_kernel(reader, writer, pages)?;
     Ok(carried + by_buffer(reader, writer, u64::MAX)?)
 }
 
 /// Copies what the kernel can copy. The rest, if there is one, is for the buffer.
-fn by_kernel<R, W>(reader: &mut R, writer: &mut W) -> io::Result<u64>
+fn by_kernel<R, W>(reader: &mut R, writer: &mut W, pages: Pages) -> io::Result<u64>
 where
     R: Read + ?Sized,
     W: Write + ?Sized,
 {
     let (Some(from), Some(to)) = (behind_reader(reader), behind_writer(writer)) else { return Ok(0) };
-    if kernel::ways(from.end(), to.end()).is_empty() {
+    let route = Route::between(from.end(), to.end(), pages);
+    if route.ways.is_empty() {
         return Ok(0);
     }
     let ahead = from.ahead() as u64;
@@ -84,7 +94,7 @@ where
     writer.flush()?;
     let passage = Passage { reader, bytes: Cell::new(0) };
     if let (Some(from), Some(to)) = (behind_reader(&*passage.reader), behind_writer(writer)) {
-        kernel::carry(from.end(), to.end(), from.left(), &passage.bytes)?;
+        route.carry(from.end(), to.end(), from.left(), &passage.bytes)?;
     }
     Ok(ahead + passage.bytes.get())
 }

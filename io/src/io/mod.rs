@@ -6,7 +6,7 @@
 //!
 //! | ours | is |
 //! | --- | --- |
-//! | [`copy`](fn@copy) | std's: the kernel copies between files, sockets and pipes, a buffer between all else |
+//! | [`copy`](fn@copy) | std's: the kernel copies between files, and between pipes and all else; a buffer what is left |
 //! | [`copy_bidirectional`] | both directions between two streams at once, until both have ended |
 //! | [`duplex`](fn@duplex) | two ends of a connection in memory |
 //! | [`stdin`](fn@stdin), [`stdout`], [`stderr`] | the standard streams, for tasks |
@@ -29,6 +29,7 @@ pub use std::io::{
 
 pub use self::bidirectional::{HalfClose, copy_bidirectional};
 pub use self::copy::copy;
+pub(crate) use self::copy::{Pages, copy_with};
 pub use self::duplex::{DuplexStream, duplex};
 pub use self::output::{
     Standard, StandardLock, StandardStream, Stderr, StderrLock, Stdout, StdoutLock, stderr, stdout,

@@ -2,13 +2,14 @@
 //!
 //! | from | into a disk | into a socket | into a pipe |
 //! | --- | --- | --- | --- |
-//! | a disk | `copy_file_range`, else `sendfile` | `sendfile` | |
+//! | a disk | `copy_file_range`, else `sendfile` | `sendfile`, for who asks for it | |
 //! | a socket | | | `splice` |
 //! | a pipe | `splice` | `splice` | `splice` |
 //!
 //! The empty places are for a buffer: between two sockets `splice` needs a pipe in between, and from a disk into a pipe it
 //! holds the lock of the pipe for as long as the disk takes, in the way of the worker of whoever reads there. (From a pipe into
-//! a disk it holds it too, but for as long as memory takes, if the system is not short of that.)
+//! a disk it holds it too, but for as long as memory takes, if the system is not short of that.) From a disk into a socket
+//! the pages of the file themselves are sent, which is no copy to who changes the file next: only `File::copy_to` does it.
 //!
 //! A piece with a disk at one end is moved on the blocking pool, any other in place. Neither waits for a pipe or a socket:
 //! pipes are told by a flag, and sockets are lent for as long as it takes (`net::mode`). When there is nothing to be moved, one
@@ -157,30 +158,49 @@ pub(super) enum Way {
     Splice,
 }
 
-/// The ways from one end to the other, the best first; none if the kernel knows none.
-pub(super) fn ways(from: &dyn End, to: &dyn End) -> &'static [Way] {
-    match (from.nature(), to.nature()) {
-        (Nature::Disk, Nature::Disk) => &[Way::CopyRange, Way::SendFile],
-        (Nature::Disk, Nature::Socket) => &[Way::SendFile],
-        (Nature::Pipe, Nature::Disk | Nature::Socket | Nature::Pipe) => &[Way::Splice],
-        (Nature::Socket, Nature::Pipe) => &[Way::Splice],
-        _ => &[],
-    }
+/// What becomes of the pages of a file that goes into a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// They are copied: what has been sent stays as it was.
+    Copied,
+    /// They are sent themselves: a change of the file may show where the other end has not taken them yet.
+    Shared,
 }
 
-/// Copies up to `most` bytes, and notes in `moved` how many have been so far. What is left then, if anything, is for a
-/// buffer.
-pub(super) fn carry(from: &dyn End, to: &dyn End, most: u64, moved: &Cell<u64>) -> io::Result<()> {
-    let ways = ways(from, to);
-    let with_disk = from.nature() == Nature::Disk || to.nature() == Nature::Disk;
-    let piece = if with_disk { PIECE } else { PIECE_IN_PLACE };
-    let loans = [from.lend()?, to.lend()?];
-    for way in ways {
-        if (Carrier { from, to, way: *way, loans: &loans }).go(piece, most, moved)? == Stop::Done {
-            break;
-        }
+/// How the kernel copies from one end to the other.
+#[derive(Clone, Copy)]
+pub(super) struct Route {
+    /// The best first; none if the kernel knows none.
+    pub(super) ways: &'static [Way],
+    /// Bytes that are copied at once.
+    piece: u64,
+}
+
+impl Route {
+    pub(super) fn between(from: &dyn End, to: &dyn End, pages: Pages) -> Route {
+        let (from, to) = (from.nature(), to.nature());
+        let ways: &[Way] = match (from, to) {
+            (Nature::Disk, Nature::Disk) => &[Way::CopyRange, Way::SendFile],
+            (Nature::Disk, Nature::Socket) if pages == Pages::Shared => &[Way::SendFile],
+            (Nature::Pipe, Nature::Disk | Nature::Socket | Nature::Pipe) => &[Way::Splice],
+            (Nature::Socket, Nature::Pipe) => &[Way::Splice],
+            _ => &[],
+        };
+        let piece = if [from, to].contains(&Nature::Disk) { PIECE } else { PIECE_IN_PLACE };
+        Route { ways, piece }
     }
-    Ok(())
+
+    /// Copies up to `most` bytes, and notes in `moved` how many have been so far. What is left then, if anything, is for a
+    /// buffer.
+    pub(super) fn carry(self, from: &dyn End, to: &dyn End, most: u64, moved: &Cell<u64>) -> io::Result<()> {
+        let loans = [from.lend()?, to.lend()?];
+        for way in self.ways {
+            if (Carrier { from, to, way: *way, loans: &loans }).go(self.piece, most, moved)? == Stop::Done {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Why no more was copied in one way.

@@ -1,7 +1,7 @@
 //! What goes through the kernel, and by which call. That all arrives is tested in `tests/copy.rs`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use super::behind::{behind_reader, behind_writer};
-use super::by_kernel;
-use super::kernel::{Way, ways};
+use super::kernel::{Pages, Route, Way};
 use crate::fs::File;
 use crate::io::{PipeReader, PipeWriter, duplex, pipe};
 use crate::net::{TcpListener, TcpStream, UnixStream};
@@ -40,10 +39,19 @@ fn some() -> Vec<u8> {
 }
 
 fn told<R: Read, W: Write>(reader: R, writer: W) -> &'static [Way] {
+    told_of(reader, writer, Pages::Copied)
+}
+
+fn told_of<R: Read, W: Write>(reader: R, writer: W, pages: Pages) -> &'static [Way] {
     match (behind_reader(&reader), behind_writer(&writer)) {
-        (Some(from), Some(to)) => ways(from.end(), to.end()),
+        (Some(from), Some(to)) => Route::between(from.end(), to.end(), pages).ways,
         _ => &[],
     }
+}
+
+/// Copies with all that the kernel can.
+fn by_kernel<R: Read, W: Write>(reader: &mut R, writer: &mut W) -> io::Result<u64> {
+    super::by_kernel(reader, writer, Pages::Shared)
 }
 
 #[test]
@@ -53,8 +61,8 @@ fn each_pair_has_its_call() {
     let (tcp, _tcp) = pair();
     let (unix, _unix) = UnixStream::pair().unwrap();
     assert_eq!(told(&file, &other), [Way::CopyRange, Way::SendFile]);
-    assert_eq!(told(&file, &tcp), [Way::SendFile]);
-    assert_eq!(told(&file, &unix), [Way::SendFile]);
+    assert_eq!(told_of(&file, &tcp, Pages::Shared), [Way::SendFile]);
+    assert_eq!(told_of(&file, &unix, Pages::Shared), [Way::SendFile]);
     for into in [told(&reader, &file), told(&reader, &tcp), told(&reader, &unix), told(&reader, &writer)] {
         assert_eq!(into, [Way::Splice]);
     }
@@ -63,6 +71,9 @@ fn each_pair_has_its_call() {
     }
     for none in [told(&file, &writer), told(&tcp, &unix), told(&unix, &file), told(&tcp, &file)] {
         assert_eq!(none, []);
+    }
+    for copied in [told(&file, &tcp), told(&file, &unix)] {
+        assert_eq!(copied, []);
     }
 }
 
