@@ -212,6 +212,15 @@ enum Stop {
     Unfit,
 }
 
+/// What came of a piece.
+enum Step {
+    Moved(usize),
+    /// The reading end was not ready, and may be now.
+    Waited,
+    /// Nothing was moved, though both ends say that they are ready.
+    Fruitless,
+}
+
 struct Carrier<'a> {
     from: &'a dyn End,
     to: &'a dyn End,
@@ -226,13 +235,14 @@ impl Carrier<'_> {
             // At most some megabytes.
             let len = piece.min(most - moved.get()) as usize;
             match self.step(len) {
-                Ok(Some(0)) => break,
-                Ok(Some(n)) => {
+                Ok(Step::Moved(0)) => break,
+                Ok(Step::Moved(n)) => {
                     moved.set(moved.get() + n as u64);
                     fruitless = 0;
                 }
-                Ok(None) if fruitless == FRUITLESS => return Ok(Stop::Unfit),
-                Ok(None) => fruitless += 1,
+                Ok(Step::Waited) => {}
+                Ok(Step::Fruitless) if fruitless == FRUITLESS => return Ok(Stop::Unfit),
+                Ok(Step::Fruitless) => fruitless += 1,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if is_unfit(&error) => return Ok(Stop::Unfit),
                 Err(error) => return Err(error),
@@ -241,21 +251,25 @@ impl Carrier<'_> {
         Ok(Stop::Done)
     }
 
-    /// Moves a piece. None: try again, now that the reading end may be ready.
-    fn step(&self, len: usize) -> io::Result<Option<usize>> {
+    /// Moves a piece, or waits until that may be possible.
+    fn step(&self, len: usize) -> io::Result<Step> {
         let moved = self.to.run(Direction::Write, &mut || match self.call(len) {
             Err(error) if is_would_block(&error) && is_ready(self.to, Direction::Write)? => {
                 Ok(Attempt::Done(None))
             }
             outcome => outcome.map(|n| Attempt::Done(Some(n))),
         })?;
-        match moved {
-            Some(n) => Ok(Some(n)),
-            None => self.from.run(Direction::Read, &mut || match is_ready(self.from, Direction::Read)? {
-                true => Ok(Attempt::Done(None)),
-                false => Err(io::ErrorKind::WouldBlock.into()),
-            }),
+        if let Some(n) = moved {
+            return Ok(Step::Moved(n));
         }
+        if is_ready(self.from, Direction::Read)? {
+            return Ok(Step::Fruitless);
+        }
+        self.from.run(Direction::Read, &mut || match is_ready(self.from, Direction::Read)? {
+            true => Ok(Attempt::Done(None)),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        })?;
+        Ok(Step::Waited)
     }
 
     fn call(&self, len: usize) -> io::Result<usize> {
