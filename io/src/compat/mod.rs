@@ -8,7 +8,7 @@
 //! | `tokio-io` | `tokio::io::{AsyncRead, AsyncWrite}` for [`Async`] |
 //! | `futures-io` | the same of futures-rs |
 //! | `hyper` | `hyper::rt::{Read, Write}` for [`Async`]; an `Executor` that spawns tasks; a `Timer` |
-//! | `tokio` | `tokio::block_on`: beside a runtime of tokio's own, for crates that insist on it |
+//! | `tokio` | `tokio::block_on`: beside a runtime of tokio's own, for crates that insist on it, such as reqwest and sqlx |
 //!
 //! They are off by default.
 //!

@@ -28,14 +28,16 @@ const MOST: usize = 64 << 10;
 ///
 /// A pipe is a [`PipeReader`](crate::io::PipeReader), a [`PipeWriter`](crate::io::PipeWriter) or a stream of a
 /// [`Child`](crate::process::Child). References to all of these are as good, and so are they in a
-/// [`BufReader`](io::BufReader), a [`BufWriter`](io::BufWriter), which is flushed first, or a [`Take`](io::Take), one of each
-/// at most; but not in a `Box`, nor as a `dyn Read` or `dyn Write`. The locks of the standard streams are copied as all
+/// [`BufReader`](io::BufReader) or a [`Take`](io::Take), one of each at most, or a [`BufWriter`](io::BufWriter), which is
+/// flushed first, and mutable references to those; but not in a `Box`, nor as a `dyn Read` or `dyn Write`. The locks of the standard streams are copied as all
 /// else is, and as what the kernel refuses: through a buffer, which grows from 8 to 64 KiB as long as reads fill it, since for
 /// a file every piece may be a way to the blocking pool and back.
 ///
 /// While the kernel copies, the descriptor of a stream is non-blocking, for whoever has a clone of it that we have not
 /// made. A mode that [`set_nonblocking`](crate::net::TcpStream::set_nonblocking) asks for meanwhile is set when the copy ends.
-/// And a `SIGPIPE` comes to a process that does not ignore it; programs in Rust do.
+/// Several copies may use one socket at once, through handles that [`try_clone`](crate::net::TcpStream::try_clone) has made:
+/// the last one gives the mode back. Through descriptors that were cloned in another way they know nothing of each other, and
+/// the socket may stay non-blocking when they have ended. And a `SIGPIPE` comes to a process that does not ignore it; programs in Rust do.
 ///
 /// # Cancellation
 ///

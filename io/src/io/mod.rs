@@ -6,7 +6,7 @@
 //!
 //! | ours | is |
 //! | --- | --- |
-//! | [`copy`](fn@copy) | std's: the kernel copies between files, and between pipes and all else; a buffer what is left |
+//! | [`copy`](fn@copy) | std's: the kernel copies from file to file, out of pipes, and from sockets into pipes; a buffer all else |
 //! | [`copy_bidirectional`] | both directions between two streams at once, until both have ended |
 //! | [`duplex`](fn@duplex) | two ends of a connection in memory |
 //! | [`stdin`](fn@stdin), [`stdout`], [`stderr`] | the standard streams, for tasks |

@@ -125,6 +125,9 @@ impl<S: Datagram> Async<S> {
 
     /// [`send_to`](Async::send_to) as a poll, which keeps the waker of the last one that sends.
     ///
+    /// While it is pending because of the queue of a Unix receiver it also keeps a descriptor: until it is polled to the end, or
+    /// for another receiver, or the `Async` is dropped. Who gives up polling has that descriptor open as long.
+    ///
     /// # Errors
     /// As [`send_to`](Async::send_to).
     pub fn poll_send_to(

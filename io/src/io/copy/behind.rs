@@ -126,8 +126,11 @@ macro_rules! tell {
 
 macro_rules! readers {
     ($id:ident, $at:ident: $($ours:ty),+) => {$(
-        tell!($id, $at: $ours, BufReader<$ours>, &'a mut BufReader<$ours>, BufReader<Take<$ours>>, Take<$ours>,
-            &'a mut Take<$ours>, Take<BufReader<$ours>>, Take<&'a mut BufReader<$ours>>);
+        tell!($id, $at: $ours, BufReader<$ours>, &'a mut BufReader<$ours>, Take<$ours>, &'a mut Take<$ours>);
+        tell!($id, $at: BufReader<Take<$ours>>, BufReader<&'a mut Take<$ours>>);
+        tell!($id, $at: &'a mut BufReader<Take<$ours>>, &'a mut BufReader<&'a mut Take<$ours>>);
+        tell!($id, $at: Take<BufReader<$ours>>, Take<&'a mut BufReader<$ours>>);
+        tell!($id, $at: &'a mut Take<BufReader<$ours>>, &'a mut Take<&'a mut BufReader<$ours>>);
     )+};
 }
 

@@ -107,6 +107,11 @@ fn what_stands_behind_is_seen_through_adapters() {
     assert_eq!(told(&mut BufReader::new(&mut from), &to), BOTH);
     assert_eq!(told(BufReader::new(&from).take(1), &to), BOTH);
     assert_eq!(told(BufReader::new(&from).by_ref().take(1), &to), BOTH);
+    assert_eq!(told(&mut BufReader::new(&from).take(1), &to), BOTH);
+    assert_eq!(told(&mut BufReader::new(&mut from).by_ref().take(1), &to), BOTH);
+    assert_eq!(told(BufReader::new(&mut (&from).take(1)), &to), BOTH);
+    assert_eq!(told(&mut BufReader::new(&mut (&from).take(1)), &to), BOTH);
+    assert_eq!(told(&mut BufReader::new((&from).take(1)), &to), BOTH);
     assert_eq!(told(BufReader::new(from.take(1)), &to), BOTH);
     let from: &mut dyn Read = &mut scratch(b"");
     assert_eq!(told(from, &to), []);

@@ -306,7 +306,7 @@ impl From<OwnedFd> for TcpSocket {
 }
 
 impl From<TcpSocket> for OwnedFd {
-    /// The descriptor is in non-blocking mode.
+    /// The descriptor keeps the mode that it has: non-blocking for those of [`v4`](TcpSocket::v4) and [`v6`](TcpSocket::v6).
     fn from(socket: TcpSocket) -> OwnedFd {
         socket.0.into()
     }
