@@ -263,6 +263,5 @@ fn who_comes_to_sleep_when_the_round_has_gone_by_looks_again() {
     clear(&source, Direction::Write);
     let deadline = Some(Instant::now() + LONG);
     assert_eq!(wait::sleep_or_cancel(&watched, deadline), Waking::Notified);
-    drop(watched);
     source.detach(fd);
 }
