@@ -290,12 +290,14 @@ fn the_first_failure_cancels_the_rest_and_is_returned() {
 fn a_dropped_group_cancels_and_does_not_wait() {
     on_workers(|| {
         let alive = Arc::new(AtomicUsize::new(0));
-        let stuck = Arc::new(AtomicUsize::new(0));
+        let (begun, stuck) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let group = TaskGroup::new();
         for _ in 0..10 {
-            let (counted, stuck) = (Counted::new(Arc::clone(&alive)), Arc::clone(&stuck));
+            let (begun, stuck) = (Arc::clone(&begun), Arc::clone(&stuck));
+            let counted = Counted::new(Arc::clone(&alive));
             group.spawn(move || {
                 let _counted = counted;
+                begun.fetch_add(1, Ordering::SeqCst);
                 // Goes on in spite of its cancellation, until the group has gone.
                 while stuck.load(Ordering::SeqCst) == 0 {
                     _ = std::panic::catch_unwind(|| fibra::sleep(Duration::from_micros(100)));
@@ -303,7 +305,10 @@ fn a_dropped_group_cancels_and_does_not_wait() {
                 Counted::new(Arc::new(AtomicUsize::new(0)))
             });
         }
-        fibra::yield_now();
+        // One that has not begun would never enter its body.
+        while begun.load(Ordering::SeqCst) < 10 {
+            fibra::yield_now();
+        }
         drop(group);
         assert_eq!(alive.load(Ordering::SeqCst), 10);
         stuck.store(1, Ordering::SeqCst);
