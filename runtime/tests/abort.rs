@@ -26,6 +26,13 @@ fn on_workers(test: impl Fn() + Send + Sync) {
     }
 }
 
+/// Yields until somebody has set it: one that has not begun when it is cancelled never does.
+fn until_set(begun: &AtomicBool) {
+    while !begun.load(Ordering::SeqCst) {
+        fibra::yield_now();
+    }
+}
+
 /// Runs `body` in a task that is cancelled before its first wait, and once more in one that is cancelled when it has begun.
 fn cancelled_before_and_meanwhile(body: fn()) {
     on_workers(|| {
@@ -40,9 +47,7 @@ fn cancelled_before_and_meanwhile(body: fn()) {
             begin.store(true, Ordering::SeqCst);
             body();
         });
-        while !begun.load(Ordering::SeqCst) {
-            fibra::yield_now();
-        }
+        until_set(&begun);
         meanwhile.cancel();
         meanwhile.join().unwrap();
         before.join().unwrap();
@@ -52,7 +57,10 @@ fn cancelled_before_and_meanwhile(body: fn()) {
 #[test]
 fn a_cancelled_task_sees_it_and_runs_on() {
     on_workers(|| {
-        let looks = fibra::spawn(|| {
+        let begun = Arc::new(AtomicBool::new(false));
+        let begin = Arc::clone(&begun);
+        let looks = fibra::spawn(move || {
+            begin.store(true, Ordering::SeqCst);
             while !task::is_cancelled() {
                 fibra::sleep(Duration::from_micros(50));
             }
@@ -64,7 +72,7 @@ fn a_cancelled_task_sees_it_and_runs_on() {
             assert!(begin.elapsed() >= SHORT, "it could not say that it was cut short");
             "ended as it liked"
         });
-        fibra::yield_now();
+        until_set(&begun);
         looks.cancel();
         assert_eq!(looks.join().unwrap(), "ended as it liked");
     });
@@ -113,9 +121,10 @@ fn what_was_notified_is_no_timeout() {
 #[test]
 fn a_wait_without_a_limit_goes_on_until_it_has_what_it_waits_for() {
     on_workers(|| {
-        let unparked = Arc::new(AtomicBool::new(false));
-        let sees = Arc::clone(&unparked);
+        let [begun, unparked] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (begin, sees) = (Arc::clone(&begun), Arc::clone(&unparked));
         let parks = fibra::spawn(move || {
+            begin.store(true, Ordering::SeqCst);
             task::park();
             assert!(sees.load(Ordering::SeqCst));
             let joined = fibra::spawn(|| {
@@ -124,7 +133,7 @@ fn a_wait_without_a_limit_goes_on_until_it_has_what_it_waits_for() {
             });
             joined.join().unwrap() + fibra::unblock(|| 8)
         });
-        fibra::yield_now();
+        until_set(&begun);
         parks.cancel();
         fibra::sleep(SHORT);
         unparked.store(true, Ordering::SeqCst);
@@ -312,9 +321,7 @@ fn an_end_that_has_a_time_names_who_is_left() {
                 fibra::sleep(SHORT);
             }
         }));
-        while !begun.load(Ordering::SeqCst) {
-            fibra::yield_now();
-        }
+        until_set(&begun);
     });
     let left = runtime.shutdown_timeout(SHORT);
     assert_eq!(left.iter().map(|task| task.name()).collect::<Vec<_>>(), [Some("stubborn")]);
