@@ -4,11 +4,10 @@
 //! Each is written as its users would, with as many workers as there are processors for the process.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::thread;
-use std::{env, iter};
+use std::{iter, thread};
 
+use fibra_bench::rival::{self, greet, workers};
 use smol::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Builder;
@@ -17,40 +16,15 @@ use tokio::runtime::Builder;
 const ROOM: usize = 4096;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let (rival, address) = match &arguments[..] {
-        [rival] => (rival.as_str(), "127.0.0.1:0"),
-        [rival, address] => (rival.as_str(), address.as_str()),
-        _ => return usage(),
-    };
-    let served = match rival {
-        "tokio-current" => serve_with_tokio(&mut Builder::new_current_thread(), address),
-        "tokio-multi" => serve_with_tokio(Builder::new_multi_thread().worker_threads(workers()), address),
-        "smol" => serve_with_smol(address),
-        "may" => serve_with_may(address),
-        _ => return usage(),
-    };
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("echo_rivals: {error}");
-            ExitCode::FAILURE
+    rival::main("echo_rivals", "tokio-current|tokio-multi|smol|may", |name, address| match name {
+        "tokio-current" => Some(serve_with_tokio(&mut Builder::new_current_thread(), address)),
+        "tokio-multi" => {
+            Some(serve_with_tokio(Builder::new_multi_thread().worker_threads(workers()), address))
         }
-    }
-}
-
-fn usage() -> ExitCode {
-    eprintln!("usage: echo_rivals tokio-current|tokio-multi|smol|may [ADDRESS]");
-    ExitCode::from(2)
-}
-
-fn workers() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn greet(address: SocketAddr) -> io::Result<()> {
-    println!("listening on {address}");
-    io::stdout().flush()
+        "smol" => Some(serve_with_smol(address)),
+        "may" => Some(serve_with_may(address)),
+        _ => None,
+    })
 }
 
 fn serve_with_tokio(builder: &mut Builder, address: &str) -> io::Result<()> {

@@ -4,11 +4,10 @@
 //! Each answers `/plaintext` as the rules of the TechEmpower benchmarks ask for, and is written as its users would.
 
 use std::convert::Infallible;
-use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::io;
 use std::process::ExitCode;
-use std::{env, thread};
 
+use fibra_bench::rival::{self, greet, workers};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
@@ -21,34 +20,11 @@ use tokio::task::{LocalSet, spawn_local};
 const TEXT: &str = "Hello, World!";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let (rival, address) = match &arguments[..] {
-        [rival] => (rival.as_str(), "127.0.0.1:0"),
-        [rival, address] => (rival.as_str(), address.as_str()),
-        _ => return usage(),
-    };
-    let served = match rival {
-        "may_minihttp" => serve_with_may(address),
-        "hyper" => serve_with_hyper(address),
-        _ => return usage(),
-    };
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("http_rivals: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn usage() -> ExitCode {
-    eprintln!("usage: http_rivals may_minihttp|hyper [ADDRESS]");
-    ExitCode::from(2)
-}
-
-fn greet(address: SocketAddr) -> io::Result<()> {
-    println!("listening on {address}");
-    io::stdout().flush()
+    rival::main("http_rivals", "may_minihttp|hyper", |name, address| match name {
+        "may_minihttp" => Some(serve_with_may(address)),
+        "hyper" => Some(serve_with_hyper(address)),
+        _ => None,
+    })
 }
 
 #[derive(Clone)]
@@ -69,7 +45,7 @@ impl HttpService for Service {
 }
 
 fn serve_with_may(address: &str) -> io::Result<()> {
-    may::config().set_workers(thread::available_parallelism().map_or(1, usize::from));
+    may::config().set_workers(workers());
     // As in its own programs for those benchmarks.
     may::config().set_pool_capacity(1000).set_stack_size(0x1000);
     // It does not say which port it has, so it is given one that is free.
