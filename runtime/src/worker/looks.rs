@@ -86,8 +86,9 @@ pub(super) struct Eye {
 }
 
 impl Eye {
-    pub(super) fn new(own: usize) -> Self {
-        Eye { on: own, seen: None }
+    /// Makes an eye that looks at worker `on` first.
+    pub(super) fn new(on: usize) -> Self {
+        Eye { on, seen: None }
     }
 
     /// Looks once more: at this worker while it takes none of what waits there, else at the next. The worker, if that has
