@@ -6,7 +6,7 @@ mod rerun;
 
 use std::panic;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -97,12 +97,26 @@ fn a_hook_of_the_users_own_may_wait_and_keeps_the_task_s_name() {
 #[test]
 fn a_shutdown_that_takes_long_says_who_is_still_there() {
     if is_child() {
+        static ENDING: AtomicBool = AtomicBool::new(false);
+        static STARTED: AtomicBool = AtomicBool::new(false);
         let runtime = runtime(2);
         runtime.run(|| {
-            drop(task::Builder::new().name("dawdler").spawn(|| thread::sleep(Duration::from_millis(5600))));
-            fibra::sleep(Duration::from_millis(20));
+            drop(task::Builder::new().name("dawdler").spawn(|| {
+                STARTED.store(true, Ordering::SeqCst);
+                task::shield(|| {
+                    while !ENDING.load(Ordering::SeqCst) {
+                        fibra::yield_now();
+                    }
+                });
+                // It is told of after five seconds.
+                thread::sleep(Duration::from_millis(6500));
+            }));
+            while !STARTED.load(Ordering::SeqCst) {
+                fibra::yield_now();
+            }
         });
-        return;
+        ENDING.store(true, Ordering::SeqCst);
+        return drop(runtime);
     }
     let _guard = hang_guard();
     let output = rerun("a_shutdown_that_takes_long_says_who_is_still_there");
