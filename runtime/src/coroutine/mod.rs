@@ -48,7 +48,7 @@ mod switch;
 mod switch;
 
 pub(crate) use credit::Credit;
-pub(crate) use switch::{Coroutine, Suspender, on_worker_stack};
+pub(crate) use switch::{Coroutine, on_worker_stack};
 
 use std::io;
 
@@ -97,7 +97,7 @@ impl From<Stop> for Resumed {
 }
 
 /// A task's first frame. Does not unwind.
-pub(crate) type Body = fn(TaskRef, &Suspender);
+pub(crate) type Body = fn(TaskRef);
 
 /// Runs `f` on a stack of `size` bytes that is made for it; for threads that run no task. `f` does not unwind.
 pub(crate) fn on_own_stack(size: usize, f: impl FnOnce()) -> io::Result<()> {

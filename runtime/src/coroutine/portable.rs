@@ -1,7 +1,8 @@
 //! The switch by corosensei, for where there is none of ours.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::num::NonZeroUsize;
+use std::ptr;
 
 use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
@@ -12,10 +13,13 @@ use crate::task::TaskRef;
 /// What a running task suspends itself with; lives at the top of its stack.
 pub(crate) type Suspender = Yielder<(), Stop>;
 
-/// A stack with a task on it.
+/// A place for a task on a stack. Stays where it is while there is one.
 ///
 /// The cell is the worker's, which resumes one coroutine at a time; the task reaches its own stack only.
-pub(crate) struct Coroutine(UnsafeCell<Inner<(), Stop, (), Bound>>);
+pub(crate) struct Coroutine {
+    inner: UnsafeCell<Option<Inner<(), Stop, (), Bound>>>,
+    suspender: Cell<*const Suspender>,
+}
 
 /// A stack as corosensei wants it.
 struct Bound(Stack);
@@ -35,21 +39,43 @@ unsafe impl corosensei::stack::Stack for Bound {
 }
 
 impl Coroutine {
+    pub(crate) const fn vacant() -> Self {
+        Coroutine { inner: UnsafeCell::new(None), suspender: Cell::new(ptr::null()) }
+    }
+
     /// Binds `task` to `stack`; `body` runs at the first resume.
-    pub(crate) fn new(stack: Stack, task: TaskRef, body: Body) -> Self {
-        Coroutine(UnsafeCell::new(Inner::with_stack(Bound(stack), move |suspender, ()| {
-            body(task, suspender)
-        })))
+    pub(crate) fn bind(&self, stack: Stack, task: TaskRef, body: Body) {
+        let place = ptr::from_ref(self);
+        let inner = Inner::with_stack(Bound(stack), move |suspender, ()| {
+            // SAFETY: a coroutine stays in place until its stack is taken, by the contract of `resume`.
+            unsafe { (*place).suspender.set(suspender) };
+            body(task)
+        });
+        // SAFETY: nobody resumes it before it is bound.
+        let before = unsafe { (*self.inner.get()).replace(inner) };
+        assert!(before.is_none(), "a task is on this stack");
     }
 
     /// Runs the task until it suspends or ends.
+    ///
+    /// # Safety
+    /// A task was bound, has not ended, and does not run. The coroutine stays in place until its stack is taken, and all of
+    /// this is done by one thread at a time.
     #[inline]
-    pub(crate) fn resume(&self) -> Resumed {
+    pub(crate) unsafe fn resume(&self) -> Resumed {
         // SAFETY: only the worker that has the coroutine resumes it, and it does not while the task runs.
-        match unsafe { (*self.0.get()).resume(()) } {
+        let inner = unsafe { (*self.inner.get()).as_mut() };
+        match inner.expect("a task was bound").resume(()) {
             CoroutineResult::Yield(stop) => stop.into(),
             CoroutineResult::Return(()) => Resumed::FINISHED,
         }
+    }
+
+    /// What the running task suspends itself with.
+    #[inline]
+    pub(crate) fn suspender(&self) -> &Suspender {
+        // SAFETY: asked by the running task, which has set it, and on whose stack it lies.
+        unsafe { &*self.suspender.get() }
     }
 
     /// Fetches nothing ahead: where the stack stands is corosensei's.
@@ -57,8 +83,10 @@ impl Coroutine {
     pub(crate) fn prefetch(&self) {}
 
     /// Takes the stack of a finished coroutine.
-    pub(crate) fn into_stack(self) -> Stack {
-        self.0.into_inner().into_stack().0
+    pub(crate) fn take_stack(&self) -> Stack {
+        // SAFETY: it does not run.
+        let inner = unsafe { (*self.inner.get()).take() };
+        inner.expect("a finished coroutine has its stack").into_stack().0
     }
 }
 

@@ -9,7 +9,7 @@ use std::ptr;
 use std::thread;
 
 use super::header::TaskRef;
-use crate::coroutine::{self, Coroutine, Suspender};
+use crate::coroutine::{self, Coroutine};
 use crate::current;
 
 /// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
@@ -65,25 +65,26 @@ impl<F: FnOnce() -> R, R> Errand<F, R> {
 fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F, R>) -> io::Result<()> {
     let header = task.header();
     let stack = current::with_worker(|worker| worker.take_stack_of(size)).expect("a task has a worker")?;
-    let (extent, suspender) = (header.extent.replace(stack.extent()), header.suspender());
+    let extent = header.extent.replace(stack.extent());
     header.errand.set(ptr::from_mut(errand).cast());
-    let inner = Coroutine::new(stack, task, first_frame::<F, R>);
-    while let Some(stop) = inner.resume().stop() {
-        // SAFETY: the suspender is that of the stack that this code runs on, and it stays while the task does.
-        unsafe { (*suspender).suspend(stop) };
+    let inner = Coroutine::vacant();
+    inner.bind(stack, task, first_frame::<F, R>);
+    let outer = header.change_stack(&inner);
+    // SAFETY: bound just now, resumed by this frame alone until it has ended, and taken apart below.
+    while let Some(stop) = unsafe { inner.resume() }.stop() {
+        // SAFETY: this code runs in the task, on the stack that it was on before.
+        unsafe { header.suspend_from(outer, stop) };
     }
     header.extent.set(extent);
-    header.change_stack(suspender);
-    let stack = inner.into_stack();
+    header.change_stack(outer);
+    let stack = inner.take_stack();
     current::with_worker(|worker| worker.give_stack(stack));
     Ok(())
 }
 
 /// The first frame on the other stack.
-fn first_frame<F: FnOnce() -> R, R>(task: TaskRef, suspender: &Suspender) {
-    let header = task.header();
-    header.change_stack(suspender);
-    let errand = header.errand.replace(ptr::null_mut()).cast::<Errand<F, R>>();
+fn first_frame<F: FnOnce() -> R, R>(task: TaskRef) {
+    let errand = task.header().errand.replace(ptr::null_mut()).cast::<Errand<F, R>>();
     // SAFETY: `run_in` left it there just before, waits for this frame to end, and does not touch it meanwhile.
     unsafe { (*errand).run() };
 }

@@ -116,7 +116,7 @@ fn sleep_until_raised(signal: &Signal) {
 fn give_way() {
     wait::cancellation_point();
     if let Some(task) = current::task()
-        && task.header().forbidden.get() == 0
+        && !task.header().is_forbidden()
     {
         // SAFETY: `task` is the current task.
         unsafe { task.header().suspend(Stop::Yielded) };

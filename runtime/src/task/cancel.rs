@@ -101,7 +101,7 @@ fn swallowed(header: &Header, task: TaskRef, times: u32) {
         let what = if CAN_UNWIND { "caught" } else { "been told of" };
         say(format_args!("{} has {what} its cancellation {times} times and goes on", Task::counted(task)));
     }
-    if header.forbidden.get() == 0 {
+    if !header.is_forbidden() {
         // SAFETY: `task` is the current task.
         unsafe { header.suspend(crate::coroutine::Stop::Yielded) };
     }

@@ -40,8 +40,7 @@ pub struct ForbidSuspend {
 pub fn forbid_suspend() -> ForbidSuspend {
     let task = super::try_current();
     if let Some(task) = &task {
-        let forbidden = &task.header().forbidden;
-        forbidden.set(forbidden.get() + 1);
+        task.header().forbid();
     }
     ForbidSuspend { task, not_send: PhantomData }
 }
@@ -49,8 +48,7 @@ pub fn forbid_suspend() -> ForbidSuspend {
 impl Drop for ForbidSuspend {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
-            let forbidden = &task.header().forbidden;
-            forbidden.set(forbidden.get() - 1);
+            task.header().permit();
         }
     }
 }
@@ -69,14 +67,14 @@ pub fn check_may_suspend() {
 
 /// True unless [`forbid_suspend`] is in force here.
 pub fn may_suspend() -> bool {
-    current::task().is_none_or(|task| task.header().forbidden.get() == 0)
+    current::task().is_none_or(|task| !task.header().is_forbidden())
 }
 
 /// Panics if the running task, whose header this is, must not suspend.
 #[inline]
 #[track_caller]
 pub(crate) fn check(header: &Header) {
-    if header.forbidden.get() > 0 {
+    if header.is_forbidden() {
         forbidden();
     }
 }

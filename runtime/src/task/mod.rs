@@ -15,6 +15,7 @@
 //! | `shelf.rs` | memory of ended tasks, kept for new ones |
 //! | `local.rs`, `locals.rs` | `task_local!`, and where the values live |
 //! | `switch.rs` | hooks around the switches of a task |
+//! | `quirks.rs` | what is unusual about a task that is about to switch |
 //! | `scope.rs` | tasks that borrow from their spawner |
 //! | `builder.rs` | `Builder` and the `spawn` family |
 //!
@@ -98,6 +99,7 @@ mod local;
 pub(crate) mod locals;
 mod park;
 mod parking;
+mod quirks;
 pub(crate) mod raw;
 mod scope;
 pub(crate) mod shelf;
@@ -128,6 +130,7 @@ pub use join_state::Joiner;
 pub(crate) use join_state::{Join, JoinState};
 pub use local::{AccessError, TaskLocal};
 pub use park::{park, park_timeout};
+pub(crate) use quirks::Quirk;
 pub(crate) use raw::Kin;
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use switch::Switch;

@@ -41,14 +41,13 @@ impl SwitchHook {
     /// into a sleep, which must come about as it was begun.
     pub(super) fn call(&self, header: &Header, switch: Switch) {
         let bomb = Bomb::of_user("the hook around the switches of a task has panicked");
-        let forbidden = &header.forbidden;
-        forbidden.set(forbidden.get() + 1);
+        header.forbid();
         Bound::shield().run(header, || {
             if let Some(hook) = self.0.borrow_mut().as_mut() {
                 hook(switch);
             }
         });
-        forbidden.set(forbidden.get() - 1);
+        header.permit();
         bomb.defuse();
     }
 }

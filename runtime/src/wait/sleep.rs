@@ -64,7 +64,7 @@ fn sleep_as<const SHIELDED: bool>(how: &impl WaitStrategy, deadline: Option<Inst
 /// True where nothing is around the code that runs which a sleep has to heed.
 #[inline(always)]
 fn is_usual(header: &Header) -> bool {
-    header.bounds.get().is_null() && header.forbidden.get() == 0 && !std::thread::panicking()
+    header.bounds.get().is_null() && !header.is_forbidden() && !std::thread::panicking()
 }
 
 #[inline(never)]

@@ -29,7 +29,7 @@ pub fn charge_poll() -> bool {
 pub(crate) fn overdrawn() {
     if let Some(task) = current::task()
         && !task.header().unconstrained.get()
-        && task.header().forbidden.get() == 0
+        && !task.header().is_forbidden()
     {
         // No cancellation point: the operation has an outcome already, which an unwinding would lose.
         // SAFETY: `task` is the current task.

@@ -24,7 +24,7 @@ use crate::task::cancel::may_unwind_in;
 pub(crate) unsafe fn publish(link: &Link<Offered>, whole: *const ()) -> bool {
     let published = current::with_worker(|worker| {
         let task = worker.running().filter(|_| !worker.in_hook.get())?;
-        if task.header().forbidden.get() > 0 {
+        if task.header().is_forbidden() {
             return None;
         }
         let sheltered = !may_unwind_in(task.header());

@@ -10,8 +10,8 @@ use super::{Round, Side, Worker, block};
 use crate::coroutine::Stop;
 use crate::panics;
 use crate::report::Bomb;
-use crate::task::TaskRef;
 use crate::task::bounds::Look;
+use crate::task::{Quirk, TaskRef};
 use crate::wait::word::{Fallen, Woke};
 
 /// After so many picks the worker looks at everything that is not a local queue: other threads' spawns, the driver,
@@ -211,12 +211,12 @@ impl Worker {
 
     pub(super) fn resume(&self, task: TaskRef) {
         if let Some(next) = self.local.peek() {
-            next.header().prefetch();
+            next.header().coroutine.prefetch();
         }
         let header = task.header();
-        if header.owed.get() > 0 {
+        if header.quirks.any(Quirk::OWED) {
             cold_path();
-            panics::put_back(header.owed.replace(0));
+            panics::put_back(header.take_owed());
         }
         header.set_home(&self.block);
         self.budget.set(OPERATIONS);
@@ -225,14 +225,13 @@ impl Worker {
             cold_path();
             self.block.run.begin(task);
         }
-        // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one
-        // has it.
-        let resumed =
-            unsafe { (*header.coroutine.get()).as_ref().expect("a started task has a coroutine").resume() };
+        // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one was
+        // bound, and in no queue after its end.
+        let resumed = unsafe { header.coroutine.resume() };
         self.running.set(None);
         if thread::panicking() {
             cold_path();
-            header.owed.set(panics::take_out());
+            header.set_owed(panics::take_out());
         }
         match resumed.stop() {
             Some(Stop::Asleep) => self.settle(task),
@@ -272,9 +271,7 @@ impl Worker {
     #[inline(never)]
     fn finish(&self, task: TaskRef) {
         let header = task.header();
-        // SAFETY: the task is this worker's and has ended.
-        let coroutine = unsafe { (*header.coroutine.get()).take() }.expect("a started task has a coroutine");
-        self.take_back(task, coroutine.into_stack());
+        self.take_back(task, header.coroutine.take_stack());
         let (at, slot) = (header.registered.get(), header.slot.get());
         match at == self.block.index {
             // SAFETY: the task was entered in this worker's registry, at that slot.

@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::Worker;
-use crate::coroutine::{Coroutine, Suspender};
+use crate::coroutine::Body;
 use crate::stack::Stack;
 use crate::task::{JoinError, Nature, Task, TaskRef};
 
@@ -68,15 +68,14 @@ impl Worker {
         self.came_back.set(true);
     }
 
-    fn bind(&self, task: TaskRef, stack: Stack, body: fn(TaskRef, &Suspender)) {
+    fn bind(&self, task: TaskRef, stack: Stack, body: Body) {
         let header = task.header();
         header.set_started();
         header.extent.set(stack.extent());
         header.registered.set(self.block.index);
         // SAFETY: the registry of this worker.
         header.slot.set(unsafe { self.block.registry.enter(task) });
-        // SAFETY: an un-started task is the one's who took it out of a queue.
-        unsafe { *header.coroutine.get() = Some(Coroutine::new(stack, task, body)) };
+        header.coroutine.bind(stack, task, body);
     }
 
     pub(super) fn take_back(&self, task: TaskRef, stack: Stack) {
@@ -203,23 +202,20 @@ impl Worker {
 }
 
 /// A task's first frame.
-fn body(task: TaskRef, suspender: &Suspender) {
-    task.header().set_suspender(suspender);
+fn body(task: TaskRef) {
     // SAFETY: the task has not run, and this is its own stack.
     unsafe { (task.header().vtable.run)(task) };
 }
 
 /// The same for a task that was cancelled before it started: its closure is dropped, not entered.
-fn never_entered(task: TaskRef, suspender: &Suspender) {
-    task.header().set_suspender(suspender);
+fn never_entered(task: TaskRef) {
     let error = JoinError::cancelled(&Task::counted(task));
     // SAFETY: as in `body`.
     unsafe { (task.header().vtable.discard)(task, error) };
 }
 
 /// The same for a task that found no stack of its own.
-fn never_started(task: TaskRef, suspender: &Suspender) {
-    task.header().set_suspender(suspender);
+fn never_started(task: TaskRef) {
     let lacking = task.header().failure.take().expect("set before the task was bound");
     let error = JoinError::not_started(&Task::counted(task), *lacking);
     // SAFETY: as in `body`.

@@ -1,0 +1,43 @@
+//! What is unusual about a task that is about to switch: one byte to look at, where the details lie elsewhere.
+
+use std::cell::Cell;
+
+/// One thing, or several.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quirk(u8);
+
+impl Quirk {
+    /// A hook is to be called around each switch.
+    pub(crate) const HOOKED: Self = Quirk(1);
+    /// The task runs on a big stack.
+    pub(crate) const AWAY: Self = Quirk(1 << 1);
+    /// The code that runs must not suspend.
+    pub(crate) const FORBIDDEN: Self = Quirk(1 << 2);
+    /// Panics of the task were under way when it was suspended, and are not in its thread's count now.
+    pub(crate) const OWED: Self = Quirk(1 << 3);
+
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Quirk(self.0 | other.0)
+    }
+}
+
+/// Of the running task, or of its worker while it does not run.
+pub(crate) struct Quirks(Cell<u8>);
+
+impl Quirks {
+    pub(crate) const fn none() -> Self {
+        Quirks(Cell::new(0))
+    }
+
+    /// True if any of these is there.
+    #[inline(always)]
+    pub(crate) fn any(&self, of: Quirk) -> bool {
+        self.0.get() & of.0 != 0
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, quirk: Quirk, there: bool) {
+        let others = self.0.get() & !quirk.0;
+        self.0.set(if there { others | quirk.0 } else { others });
+    }
+}
