@@ -1,6 +1,6 @@
-//! What fibra's server does without a rival.
+//! What a server does by itself.
 
-use super::pairs::median;
+use super::pairs::{FIBRA, median};
 use crate::campaign::Campaign;
 use crate::process::Usage;
 use crate::servers::Running;
@@ -20,11 +20,9 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// How long the server runs under `strace`, which makes it many times slower.
 const TRACED: Duration = Duration::from_secs(2);
 
-const SERVER: &str = "echo_server";
-
-/// The percentage of a core that the server uses while nobody asks.
+/// The percentage of a core that fibra's server uses while nobody asks.
 pub(super) fn idle(campaign: &Campaign) -> io::Result<f64> {
-    let server = Running::start(SERVER, campaign.places.server)?;
+    let server = Running::start(FIBRA, campaign.places.server)?;
     let connect = |_| TcpStream::connect(server.address);
     let connections = (0..IDLE).map(connect).collect::<io::Result<Vec<_>>>()?;
     thread::sleep(SETTLE);
@@ -52,10 +50,10 @@ pub(super) fn lateness() -> io::Result<f64> {
     Ok(median(runtime.run(|| (0..500).map(sleep).collect())))
 }
 
-/// How many system calls the server makes for each of its requests, those of its connections' beginning included.
-pub(super) fn calls_per_request(campaign: &mut Campaign) -> io::Result<f64> {
+/// How many system calls the server of that name makes for each of its requests, those of its connections' beginning included.
+pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Result<f64> {
     (campaign.options.connections, campaign.options.pipeline) = (64, 1);
-    let mut server = Running::start(SERVER, campaign.places.server)?;
+    let mut server = Running::start(name, campaign.places.server)?;
     let id = server.id().ok_or(ErrorKind::NotFound)?.to_string();
     let mut strace = Command::new("strace");
     strace.args(["-f", "-c", "-p", &id]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -62,9 +62,12 @@ fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
     println!("fibra alone");
     line("server with 1000 idle connections, % of a core", alone::idle(&campaign)?, 1.0);
     line("sleep(50 µs), median lateness, µs", alone::lateness()?, 150.0);
-    match alone::calls_per_request(&mut campaign) {
-        Ok(calls) => line("system calls per request, 64 connections", calls, 2.0),
-        Err(why) => println!("  system calls per request: skipped, {why}"),
+    for name in [pairs::FIBRA, pairs::BY_HAND] {
+        match alone::calls_per_request(&mut campaign, name) {
+            Ok(calls) if name == pairs::FIBRA => line("system calls per request, 64 connections", calls, 2.0),
+            Ok(calls) => beside("of the loop by hand", calls),
+            Err(why) => println!("  system calls per request of {name}: skipped, {why}"),
+        }
     }
     Ok(())
 }
@@ -75,6 +78,12 @@ fn compared(one: &Medians, some: &Medians, many: &Medians) {
     line("median latency, 1 connection", one.latency, 0.6);
     line("server's CPU per request, 1 connection", one.cpu, 1.0);
     line("p99 / p50 of fibra itself, 1000 connections", many.tail, 1.3);
+    beside("of the loop by hand", many.tail_by_hand);
+}
+
+/// Prints what the figure above is to be seen beside.
+fn beside(what: &str, figure: f64) {
+    println!("    {what:<46} {figure:>8.2}");
 }
 
 /// Prints one figure, which is to be at most `aim`.

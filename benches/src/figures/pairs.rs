@@ -5,12 +5,17 @@ use crate::report::Row;
 use crate::servers::{Server, Target};
 use std::io;
 
-/// fibra's server in proportion to the event loop by hand, but for the last.
+pub(super) const FIBRA: &str = "echo_server";
+pub(super) const BY_HAND: &str = "echo_callbacks";
+
+/// fibra's server in proportion to the event loop by hand, but for the tails.
 pub(super) struct Medians {
     pub(super) cpu: f64,
     pub(super) latency: f64,
-    /// The 99th percentile in proportion to the median, both of fibra's server.
+    /// The 99th percentile in proportion to the median, both of the same server: of fibra's, and of the one by hand, which tells
+    /// what the machine and the load do to it.
     pub(super) tail: f64,
+    pub(super) tail_by_hand: f64,
 }
 
 /// Loads both with so many connections, `pairs` times each.
@@ -21,15 +26,17 @@ pub(super) fn compare(
     pairs: u32,
 ) -> io::Result<Medians> {
     campaign.options.connections = connections;
-    let (mut cpu, mut latency, mut tail) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cpu, mut latency, mut tail, mut tail_by_hand) = (vec![], vec![], vec![], vec![]);
     for _ in 0..pairs {
-        let by_hand = load(campaign, servers, "echo_callbacks")?;
-        let fibra = load(campaign, servers, "echo_server")?;
+        let by_hand = load(campaign, servers, BY_HAND)?;
+        let fibra = load(campaign, servers, FIBRA)?;
         cpu.push(ratio(fibra.cpu_per_request(), by_hand.cpu_per_request())?);
         latency.push(ratio(fibra.latency(0.5), by_hand.latency(0.5))?);
         tail.push(ratio(fibra.latency(0.99), fibra.latency(0.5))?);
+        tail_by_hand.push(ratio(by_hand.latency(0.99), by_hand.latency(0.5))?);
     }
-    Ok(Medians { cpu: median(cpu), latency: median(latency), tail: median(tail) })
+    let [cpu, latency, tail, tail_by_hand] = [cpu, latency, tail, tail_by_hand].map(median);
+    Ok(Medians { cpu, latency, tail, tail_by_hand })
 }
 
 fn load(campaign: &Campaign, servers: &[Server], name: &str) -> io::Result<Row> {
