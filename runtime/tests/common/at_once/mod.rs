@@ -25,6 +25,7 @@ mod row;
 pub(crate) mod seats;
 mod threads;
 
+use std::env;
 use std::fmt;
 use std::fs;
 use std::ops::AddAssign;
@@ -151,6 +152,11 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How many times slower all is under a tool that looks on: so many times fewer rounds are played.
+fn slower_by() -> usize {
+    env::var("FIBRA_TESTS_SLOWER_BY").map_or(1, |times| times.parse().expect("a number"))
+}
+
 /// Plays a row, and sees to it that what it allocated is given back. By who is [`alone`].
 pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepared: Prepared) {
     let row = Arc::new(row);
@@ -160,7 +166,7 @@ pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepare
             in_use()
         };
         let before = (0..3).map(|_| warm_up()).max().expect("three of them");
-        let tallies = row.play_everywhere(row.rounds, prepared);
+        let tallies = row.play_everywhere(row.rounds / slower_by(), prepared);
         // The queues free what ended threads had of them when others come. What has leaked stays.
         let after = (0..50).map(|_| warm_up()).find(|after| after.0 <= before.0);
         (before, after.unwrap_or_else(in_use), tallies)
