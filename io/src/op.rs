@@ -91,16 +91,8 @@ impl<S: AsFd> Descriptor<S> {
         }
         let deadline = timeout().and_then(time::deadline);
         loop {
-            match self.wait(direction, deadline) {
-                Ok(()) => {}
-                // A last look: what came just before is not left because nobody has told of it yet.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return match call() {
-                        Err(again) if again.kind() == io::ErrorKind::WouldBlock => Err(error),
-                        outcome => outcome.map(Attempt::value),
-                    };
-                }
-                Err(error) => return Err(error),
+            if let Err(error) = self.wait(direction, deadline) {
+                return last_look(error, call);
             }
             if let Some(outcome) = self.source().attempt(direction, &mut call) {
                 return outcome;
@@ -109,16 +101,27 @@ impl<S: AsFd> Descriptor<S> {
     }
 
     /// Waits until that direction may be ready. Spurious returns are fine.
-    #[cold]
+    ///
+    /// One frame, with the sleep in it: of what is called here nothing is open over the switch but this.
     #[inline(never)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+        let is_at_home = |here: &Handle| self.source().is_at_home(here);
+        match wait::in_task() && driver::with_current(is_at_home) == Some(true) {
+            true => {
+                check_may_wait()?;
+                self.wait_for_edge(direction, deadline)
+            }
+            false => self.wait_elsewhere(direction, deadline),
+        }
+    }
+
+    /// The same where the reactor of the caller's worker does not hear of the descriptor, or there is none.
+    #[cold]
+    fn wait_elsewhere(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         if !wait::in_task() {
             return self.rechecking(direction, deadline, |until| self.wait_in_place(direction, until));
         }
         check_may_wait()?;
-        if driver::with_current(|here: &Handle| self.source().is_at_home(here)) == Some(true) {
-            return self.wait_for_edge(direction, deadline);
-        }
         match driver::current::<Handle>() {
             Some(here) => {
                 self.source().attach(self.fd().as_raw_fd(), &here)?;
@@ -152,6 +155,7 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
+    #[inline(always)]
     fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         let waking = match self.rechecks(direction) {
             true => self.source().sleep_watched(direction, deadline),
@@ -159,9 +163,7 @@ impl<S: AsFd> Descriptor<S> {
         };
         match waking {
             Waking::Notified => Ok(()),
-            Waking::TimedOut => Err(timed_out()),
-            Waking::Cancelled if wait::CAN_UNWIND => wait::unwind_cancelled(),
-            Waking::Cancelled => Err(cancelled()),
+            other => in_vain(other),
         }
     }
 
@@ -226,6 +228,30 @@ impl Source {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+}
+
+/// What comes of an operation whose wait has failed. A timeout is followed by a last look: what came just before is not left
+/// because nobody has told of it yet.
+#[cold]
+fn last_look<T>(error: io::Error, mut call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
+    if error.kind() != io::ErrorKind::WouldBlock {
+        return Err(error);
+    }
+    match call() {
+        Err(again) if again.kind() == io::ErrorKind::WouldBlock => Err(error),
+        outcome => outcome.map(Attempt::value),
+    }
+}
+
+/// What a sleep ends with that was not notified.
+#[cold]
+fn in_vain(why: Waking) -> io::Result<()> {
+    match why {
+        Waking::Notified => Ok(()),
+        Waking::TimedOut => Err(timed_out()),
+        Waking::Cancelled if wait::CAN_UNWIND => wait::unwind_cancelled(),
+        Waking::Cancelled => Err(cancelled()),
     }
 }
 

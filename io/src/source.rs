@@ -161,11 +161,13 @@ impl Source {
     }
 
     /// Puts the task to sleep until an edge of that direction, unless there has been one already.
+    #[inline(always)]
     pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
         wait::sleep_or_cancel(&Waiter::new(self, direction), deadline)
     }
 
     /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
+    #[inline(never)]
     pub(crate) fn sleep_watched(self: &Arc<Self>, direction: Direction, deadline: Option<Instant>) -> Waking {
         wait::sleep_or_cancel(&self.watched(direction), deadline)
     }
@@ -351,7 +353,7 @@ impl<S: Deref<Target = Source>> WaitStrategy for Waiter<S> {
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
         // Notified of a node that was linked: by the edge that took it out.
-        if !self.linked.get() || why == Waking::Notified {
+        if why == Waking::Notified || !self.linked.get() {
             return Withdrawal::Withdrawn;
         }
         let mut waiters = self.source.waiters.lock();

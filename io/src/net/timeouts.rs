@@ -91,7 +91,17 @@ impl Timeout {
     }
 
     /// How long a wait that begins now may take.
+    #[inline]
     pub(crate) fn left(&self) -> Option<Duration> {
+        // Relaxed: see `get`.
+        match (self.length.load(Ordering::Relaxed), self.deadline.load(Ordering::Relaxed)) {
+            (NONE, NONE) => None,
+            _ => self.left_of_some(),
+        }
+    }
+
+    #[cold]
+    fn left_of_some(&self) -> Option<Duration> {
         let left = self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         match (self.get(), left) {
             (Some(timeout), Some(left)) => Some(timeout.min(left)),
