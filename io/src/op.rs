@@ -102,26 +102,27 @@ impl<S: AsFd> Descriptor<S> {
 
     /// Waits until that direction may be ready. Spurious returns are fine.
     ///
-    /// One frame, with the sleep in it: of what is called here nothing is open over the switch but this.
-    #[inline(never)]
+    /// The usual wait, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: no
+    /// return is open over its switch then but the user's own.
+    #[inline(always)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        let is_at_home = |here: &Handle| self.source().is_at_home(here);
-        match wait::in_task() && driver::with_current(is_at_home) == Some(true) {
-            true => {
-                check_may_wait()?;
-                self.wait_for_edge(direction, deadline)
-            }
-            false => self.wait_elsewhere(direction, deadline),
+        if direction == Direction::Read && wait::in_task() && self.is_at_home() {
+            check_may_wait()?;
+            return notified(self.source().sleep(direction, deadline));
         }
+        self.wait_anywhere(direction, deadline)
     }
 
-    /// The same where the reactor of the caller's worker does not hear of the descriptor, or there is none.
-    #[cold]
-    fn wait_elsewhere(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+    /// The same by anybody.
+    #[inline(never)]
+    fn wait_anywhere(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         if !wait::in_task() {
             return self.rechecking(direction, deadline, |until| self.wait_in_place(direction, until));
         }
         check_may_wait()?;
+        if self.is_at_home() {
+            return self.wait_for_edge(direction, deadline);
+        }
         match driver::current::<Handle>() {
             Some(here) => {
                 self.source().attach(self.fd().as_raw_fd(), &here)?;
@@ -130,6 +131,12 @@ impl<S: AsFd> Descriptor<S> {
             }
             None => self.rechecking(direction, deadline, |until| self.wait_on_pool(direction, until)),
         }
+    }
+
+    /// True if the reactor of the caller's worker hears of this descriptor.
+    #[inline(always)]
+    fn is_at_home(&self) -> bool {
+        driver::with_current(|here: &Handle| self.source().is_at_home(here)) == Some(true)
     }
 
     /// True if who waits in that direction has to look again by itself.
@@ -155,16 +162,11 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    #[inline(always)]
     fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        let waking = match self.rechecks(direction) {
+        notified(match self.rechecks(direction) {
             true => self.source().sleep_watched(direction, deadline),
             false => self.source().sleep(direction, deadline),
-        };
-        match waking {
-            Waking::Notified => Ok(()),
-            other => in_vain(other),
-        }
+        })
     }
 
     /// Blocks the thread.
@@ -244,14 +246,21 @@ fn last_look<T>(error: io::Error, mut call: impl FnMut() -> io::Result<Attempt<T
     }
 }
 
-/// What a sleep ends with that was not notified.
-#[cold]
-fn in_vain(why: Waking) -> io::Result<()> {
+/// What comes of a sleep.
+#[inline(always)]
+fn notified(why: Waking) -> io::Result<()> {
     match why {
         Waking::Notified => Ok(()),
         Waking::TimedOut => Err(timed_out()),
-        Waking::Cancelled if wait::CAN_UNWIND => wait::unwind_cancelled(),
-        Waking::Cancelled => Err(cancelled()),
+        Waking::Cancelled => end_by_cancel(),
+    }
+}
+
+#[cold]
+fn end_by_cancel() -> io::Result<()> {
+    match wait::CAN_UNWIND {
+        true => wait::unwind_cancelled(),
+        false => Err(cancelled()),
     }
 }
 

@@ -167,7 +167,6 @@ impl Source {
     }
 
     /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
-    #[inline(never)]
     pub(crate) fn sleep_watched(self: &Arc<Self>, direction: Direction, deadline: Option<Instant>) -> Waking {
         wait::sleep_or_cancel(&self.watched(direction), deadline)
     }

@@ -323,6 +323,13 @@ impl Worker {
         });
     }
 
+    /// The same as of now. The clock is read only if there are any.
+    fn expire_due(&self) {
+        if !self.wheel.is_empty() {
+            self.expire_timers(Instant::now());
+        }
+    }
+
     fn is_home_of(&self, block: *const Block) -> bool {
         ptr::eq(Arc::as_ptr(&self.block), block)
     }

@@ -95,16 +95,16 @@ impl Worker {
         if !self.polling.borrow_mut().begin(|| self.read()) {
             return false;
         }
-        let begin = Instant::now();
+        let mut begin = None;
         loop {
             self.poll_driver(Some(Duration::ZERO));
-            let now = Instant::now();
-            self.expire_timers(now);
+            self.expire_due();
             if self.has_work() || self.take_shared() {
                 self.polling.borrow_mut().succeeded();
                 return true;
             }
-            if now - begin >= polling::LONGEST {
+            let now = Instant::now();
+            if now - *begin.get_or_insert(now) >= polling::LONGEST {
                 self.polling.borrow_mut().failed(|| self.read());
                 return false;
             }
@@ -136,7 +136,7 @@ impl Worker {
         // second look searches on: producers may have trusted in it for more than it takes now.
         let woken = !self.shared.idle.unpark(self.block.index);
         self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
-        self.expire_timers(Instant::now());
+        self.expire_due();
         let leaves = came || self.has_work();
         if watching && leaves && !self.searching.get() && self.leaves_work() {
             // Something else calls the watcher away: another one takes over.
