@@ -43,7 +43,9 @@ const NOWHERE: u64 = 0;
 /// The `home` of a descriptor whose reactor is gone. Nobody may sleep before it is registered elsewhere.
 const ABANDONED: u64 = u64::MAX;
 
-/// See the [module](self).
+/// See the [module](self). What a wait and its edge touch stands first and together: with the counts of the `Arc` before it one
+/// cache line, if it begins with one.
+#[repr(C)]
 pub(crate) struct Source {
     readiness: Readiness,
     waiters: Lock<Waiters>,

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -27,10 +27,11 @@ pub(super) const SHORTEST: Duration = Duration::from_micros(1);
 /// See the [module](self).
 pub(crate) struct Socket<S: AsFd> {
     io: Descriptor<S>,
-    shared: Arc<Shared>,
+    shared: OnceLock<Arc<Shared>>,
 }
 
-/// What the handles that `try_clone` makes have in common.
+/// What the handles that `try_clone` makes have in common. Made when it is first asked for: most sockets never need it, and a
+/// wait that looked into it would touch one cache line more for each connection.
 #[derive(Default)]
 struct Shared {
     timeouts: Timeouts,
@@ -71,10 +72,10 @@ impl Kind for std::os::unix::net::UnixDatagram {
 impl<S: Kind> Socket<S> {
     /// Takes a socket that is new, so that it has no timeouts and is not to be non-blocking.
     pub(crate) fn fresh(inner: S) -> Socket<S> {
-        Socket::new(inner, false, Arc::default())
+        Socket::new(inner, false, OnceLock::new())
     }
 
-    fn new(inner: S, nonblocking: bool, shared: Arc<Shared>) -> Socket<S> {
+    fn new(inner: S, nonblocking: bool, shared: OnceLock<Arc<Shared>>) -> Socket<S> {
         let io = Descriptor::new(inner, nonblocking).recheck_writes(!S::WRITERS_HEAR_OF_SHUTDOWN);
         Socket { io, shared }
     }
@@ -98,12 +99,28 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn timeouts(&self) -> &Timeouts {
-        &self.shared.timeouts
+        &self.shared().timeouts
+    }
+
+    /// How long a read that begins to wait now may do so.
+    #[inline]
+    pub(crate) fn read_left(&self) -> Option<Duration> {
+        self.shared.get()?.timeouts.read().left()
+    }
+
+    /// The same of a write.
+    #[inline]
+    pub(crate) fn write_left(&self) -> Option<Duration> {
+        self.shared.get()?.timeouts.write().left()
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        self.shared.get_or_init(Arc::default)
     }
 
     /// Keeps the socket from waiting in calls that have no flag for it.
     pub(crate) fn lend(&self) -> io::Result<Loan<'_>> {
-        self.shared.mode.lend(self.fd())
+        self.shared().mode.lend(self.fd())
     }
 
     pub(crate) fn try_clone(&self) -> io::Result<Socket<S>>
@@ -111,7 +128,7 @@ impl<S: Kind> Socket<S> {
         S: From<OwnedFd>,
     {
         let clone = S::from(self.fd().try_clone_to_owned()?);
-        Ok(Socket::new(clone, self.io.is_nonblocking(), Arc::clone(&self.shared)))
+        Ok(Socket::new(clone, self.io.is_nonblocking(), Arc::clone(self.shared()).into()))
     }
 
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
@@ -127,7 +144,7 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.shared.mode.set(self.fd(), nonblocking)?;
+        self.shared().mode.set(self.fd(), nonblocking)?;
         self.io.set_nonblocking(nonblocking);
         Ok(())
     }
@@ -135,13 +152,13 @@ impl<S: Kind> Socket<S> {
     /// Runs a call that brings something here; waits as long as a read may.
     #[inline]
     pub(crate) fn receive<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
-        self.io.run(Direction::Read, || self.timeouts().read().left(), call)
+        self.io.run(Direction::Read, || self.read_left(), call)
     }
 
     /// Runs a call that takes something away; waits as long as a write may.
     #[inline]
     pub(crate) fn dispatch<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
-        self.io.run(Direction::Write, || self.timeouts().write().left(), call)
+        self.io.run(Direction::Write, || self.write_left(), call)
     }
 }
 
@@ -197,9 +214,15 @@ impl<S: Kind> Wraps<S> for Socket<S> {
     fn adopt(inner: S) -> Socket<S> {
         let option = SockRef::from(&inner);
         let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
-        let timeouts = Timeouts::new(timeout(option.read_timeout()), timeout(option.write_timeout()));
+        let shared = match (timeout(option.read_timeout()), timeout(option.write_timeout())) {
+            (None, None) => OnceLock::new(),
+            (read, write) => {
+                let timeouts = Timeouts::new(read, write);
+                Arc::new(Shared { timeouts, mode: Mode::default() }).into()
+            }
+        };
         let nonblocking = option.nonblocking().unwrap_or(false);
-        Socket::new(inner, nonblocking, Arc::new(Shared { timeouts, mode: Mode::default() }))
+        Socket::new(inner, nonblocking, shared)
     }
 
     fn into_std(self) -> S {

@@ -215,7 +215,7 @@ impl UnixDatagram {
     /// As [`send_to`](UnixDatagram::send_to).
     pub fn send_to_addr(&self, buf: &[u8], socket_addr: &SocketAddr) -> io::Result<usize> {
         let receiver = net::UnixDatagram::to_raw(socket_addr)?;
-        match self.send_unless_full(buf, &receiver, || self.0.timeouts().write().left())? {
+        match self.send_unless_full(buf, &receiver, || self.0.write_left())? {
             Some(sent) => Ok(sent),
             None => self.send_when_not_full(buf, &receiver),
         }
@@ -261,7 +261,7 @@ impl UnixDatagram {
     /// to its owner: a socket that is hears of it, so one is made for the wait.
     #[cold]
     fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
-        let deadline = self.0.timeouts().write().left().and_then(time::deadline);
+        let deadline = self.0.write_left().and_then(time::deadline);
         let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         loop {
             let cannot_wait = match Probe::of(receiver)? {
