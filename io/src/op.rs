@@ -102,8 +102,8 @@ impl<S: AsFd> Descriptor<S> {
 
     /// Waits until that direction may be ready. Spurious returns are fine.
     ///
-    /// The usual wait, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: no
-    /// return is open over its switch then but the user's own.
+    /// The usual wait, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: as a rule
+    /// no return is open over its switch then but the user's own.
     #[inline(always)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         if direction == Direction::Read && wait::in_task() && self.is_at_home() {

@@ -42,7 +42,8 @@ const MAX_BYTES: usize = isize::MAX as usize;
 /// Receives what is there, without waiting. `extra` is added to the flags (`MSG_PEEK`).
 ///
 /// On Linux rustix makes the call itself. The one of glibc is a point where POSIX threads are cancelled, which takes it 60
-/// instructions, two of them locked.
+/// instructions, two of them locked. Who has to see these calls in a library that is loaded before glibc builds with
+/// `--cfg rustix_use_libc`.
 #[inline]
 pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Result<usize> {
     let flags = RecvFlags::from_bits_retain((libc::MSG_DONTWAIT | extra).cast_unsigned());

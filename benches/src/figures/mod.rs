@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `pairs.rs` | fibra's server and the event loop by hand, under the same load in turn |
-//! | `alone.rs` | what fibra's server does without a rival: idle connections, system calls, a short sleep |
+//! | `alone.rs` | what a server does by itself: idle connections, system calls, a short sleep |
 
 mod alone;
 mod pairs;
@@ -65,7 +65,7 @@ fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
     for name in [pairs::FIBRA, pairs::BY_HAND] {
         match alone::calls_per_request(&mut campaign, name) {
             Ok(calls) if name == pairs::FIBRA => line("system calls per request, 64 connections", calls, 2.0),
-            Ok(calls) => beside("of the loop by hand", calls),
+            Ok(calls) => beside("of the loop by hand, system calls", calls),
             Err(why) => println!("  system calls per request of {name}: skipped, {why}"),
         }
     }
@@ -78,7 +78,7 @@ fn compared(one: &Medians, some: &Medians, many: &Medians) {
     line("median latency, 1 connection", one.latency, 0.6);
     line("server's CPU per request, 1 connection", one.cpu, 1.0);
     line("p99 / p50 of fibra itself, 1000 connections", many.tail, 1.3);
-    beside("of the loop by hand", many.tail_by_hand);
+    beside("of the loop by hand, p99 / p50", many.tail_by_hand);
 }
 
 /// Prints what the figure above is to be seen beside.

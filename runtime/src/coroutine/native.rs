@@ -64,14 +64,14 @@ macro_rules! switch {
 /// A place for a task on a stack. Stays where it is while there is one.
 #[repr(C)]
 pub(crate) struct Coroutine {
-    suspender: Suspender,
+    ends: Ends,
     stack: Cell<Option<Stack>>,
 }
 
-/// The two ends of a coroutine: what a running task suspends itself with.
+/// Where the two sides of a coroutine stand.
 #[repr(C)]
-pub(crate) struct Suspender {
-    /// The task's stack pointer, while it does not run; null before the first resume and after the end.
+struct Ends {
+    /// The task's stack pointer, while it does not run; null before it is bound and after its end.
     task: Cell<usize>,
     /// The worker's, while the task runs.
     worker: Cell<usize>,
@@ -80,21 +80,22 @@ pub(crate) struct Suspender {
 
 impl Coroutine {
     pub(crate) const fn vacant() -> Self {
-        let suspender = Suspender { task: Cell::new(0), worker: Cell::new(0), _pinned: PhantomPinned };
-        Coroutine { suspender, stack: Cell::new(None) }
+        let ends = Ends { task: Cell::new(0), worker: Cell::new(0), _pinned: PhantomPinned };
+        Coroutine { ends, stack: Cell::new(None) }
     }
 
     /// Binds `task` to `stack`; `body` runs at the first resume.
     pub(crate) fn bind(&self, stack: Stack, task: TaskRef, body: Body) {
+        let base = stack.base().get();
+        let before = self.stack.replace(Some(stack));
+        assert!(before.is_none(), "a task is on this stack");
         let frame: [usize; 5] =
             [start as *const () as usize, task.as_ptr().expose_provenance(), body as usize, 0, 0];
-        let top = stack.base().get() - size_of_val(&frame);
+        let top = base - size_of_val(&frame);
         // SAFETY: the stack is ours alone, it has room for five words below its base (a page at the least), and its base
         // is a multiple of 16.
         unsafe { std::ptr::with_exposed_provenance_mut::<[usize; 5]>(top).write(frame) };
-        self.suspender.task.set(top);
-        let before = self.stack.replace(Some(stack));
-        assert!(before.is_none(), "a task is on this stack");
+        self.ends.task.set(top);
     }
 
     /// Runs the task until it suspends or ends.
@@ -104,7 +105,8 @@ impl Coroutine {
     /// this is done by one thread at a time.
     #[inline(always)]
     pub(crate) unsafe fn resume(&self) -> Resumed {
-        let ends = &self.suspender;
+        let ends = &self.ends;
+        debug_assert!(ends.task.get() != 0, "nobody is on this stack");
         let own = std::ptr::from_ref(ends).expose_provenance();
         // SAFETY: by the contract the task's pointer was saved by `suspend`, or made by `bind`, and nobody else resumes it.
         // `ends` stays in place.
@@ -130,10 +132,28 @@ impl Coroutine {
         Resumed(back)
     }
 
-    /// What the running task suspends itself with.
+    /// Leaves the stack, until the task is resumed.
+    ///
+    /// # Safety
+    /// The caller runs on this stack.
     #[inline(always)]
-    pub(crate) fn suspender(&self) -> &Suspender {
-        &self.suspender
+    pub(crate) unsafe fn suspend(&self, stop: Stop) {
+        let ends = &self.ends;
+        // SAFETY: by the contract the worker's pointer was saved by the `resume` that runs this code, and nobody else has gone
+        // on from there. `ends` stays in place.
+        _ = unsafe { switch!(ends.task.as_ptr(), ends.worker.get(), Resumed::from(stop).0) };
+    }
+
+    /// Runs `f` on the stack of the worker that resumed the task. `f` does not suspend.
+    ///
+    /// # Safety
+    /// The caller runs on this stack.
+    pub(crate) unsafe fn on_worker_stack<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        /// Leaf functions may use so many bytes below the stack pointer; and the pointer is aligned down.
+        const BELOW: usize = 128;
+        let free = (self.ends.worker.get() - BELOW) & !(corosensei::stack::STACK_ALIGNMENT - 1);
+        let free = NonZeroUsize::new(free).expect("a running task has a worker");
+        corosensei::on_stack(BelowWorker(free), f)
     }
 
     /// Fetches into the cache what a resume will touch first: the end of the stack, where the sleeper has left its registers, as a
@@ -141,14 +161,17 @@ impl Coroutine {
     /// them, and a thousand that yield took 20 ns each instead of 15.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        let top = std::ptr::with_exposed_provenance::<i8>(self.suspender.task.get());
+        let top = std::ptr::with_exposed_provenance::<i8>(self.ends.task.get());
         // SAFETY: every x86-64 has SSE, and a prefetch may be of any address: it reads nothing that the program sees.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(top) };
     }
 
     /// Takes the stack of a finished coroutine.
-    pub(crate) fn take_stack(&self) -> Stack {
-        assert!(self.suspender.task.get() == 0, "a task is still on this stack");
+    ///
+    /// # Safety
+    /// It has finished.
+    pub(crate) unsafe fn take_stack(&self) -> Stack {
+        assert!(self.ends.task.get() == 0, "a task is still on this stack");
         self.stack.take().expect("a finished coroutine has its stack")
     }
 }
@@ -160,16 +183,6 @@ impl Drop for Coroutine {
         if self.stack.get_mut().is_some() {
             std::process::abort();
         }
-    }
-}
-
-impl Suspender {
-    /// Leaves the task's stack, until the worker resumes it.
-    #[inline(always)]
-    pub(crate) fn suspend(&self, stop: Stop) {
-        // SAFETY: called by the running task (its suspender is known to nobody else), so the worker's pointer was saved
-        // by the `resume` that runs it.
-        _ = unsafe { switch!(self.task.as_ptr(), self.worker.get(), Resumed::from(stop).0) };
     }
 }
 
@@ -193,15 +206,15 @@ unsafe extern "C" fn start() {
     improper_ctypes_definitions,
     reason = "both ends are ours: `start` hands on what `Coroutine::bind` has written"
 )]
-/// The first frame: `suspender` came with the first resume.
-unsafe extern "C" fn first(suspender: *const Suspender, task: NonNull<crate::task::Header>, body: Body) -> ! {
+/// The first frame: `ends` came with the first resume.
+unsafe extern "C" fn first(ends: *const Ends, task: NonNull<crate::task::Header>, body: Body) -> ! {
     // SAFETY: the coroutine stays in place while its task is on the stack.
-    let suspender = unsafe { &*suspender };
+    let ends = unsafe { &*ends };
     body(TaskRef::new(task));
-    suspender.task.set(0);
+    ends.task.set(0);
     let mut nowhere = 0_usize;
-    // SAFETY: as in `suspend`; nobody resumes a finished coroutine.
-    _ = unsafe { switch!(&raw mut nowhere, suspender.worker.get(), Resumed::FINISHED.0) };
+    // SAFETY: as in `suspend`. Nobody resumes a finished coroutine, so that where it stands is written to nowhere.
+    _ = unsafe { switch!(&raw mut nowhere, ends.worker.get(), Resumed::FINISHED.0) };
     std::process::abort()
 }
 
@@ -218,13 +231,4 @@ unsafe impl corosensei::stack::Stack for BelowWorker {
     fn limit(&self) -> NonZeroUsize {
         self.0
     }
-}
-
-/// Runs `f` on the stack of the worker that resumed this coroutine. `f` does not suspend.
-pub(crate) fn on_worker_stack<R: Send>(suspender: &Suspender, f: impl FnOnce() -> R + Send) -> R {
-    /// Leaf functions may use so many bytes below the stack pointer; and the pointer is aligned down.
-    const BELOW: usize = 128;
-    let free = (suspender.worker.get() - BELOW) & !(corosensei::stack::STACK_ALIGNMENT - 1);
-    let free = NonZeroUsize::new(free).expect("a running task has a worker");
-    corosensei::on_stack(BelowWorker(free), f)
 }

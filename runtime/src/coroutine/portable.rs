@@ -11,7 +11,7 @@ use crate::stack::Stack;
 use crate::task::TaskRef;
 
 /// What a running task suspends itself with; lives at the top of its stack.
-pub(crate) type Suspender = Yielder<(), Stop>;
+type Suspender = Yielder<(), Stop>;
 
 /// A place for a task on a stack. Stays where it is while there is one.
 ///
@@ -71,11 +71,23 @@ impl Coroutine {
         }
     }
 
-    /// What the running task suspends itself with.
+    /// Leaves the stack, until the task is resumed.
+    ///
+    /// # Safety
+    /// The caller runs on this stack.
     #[inline]
-    pub(crate) fn suspender(&self) -> &Suspender {
-        // SAFETY: asked by the running task, which has set it, and on whose stack it lies.
-        unsafe { &*self.suspender.get() }
+    pub(crate) unsafe fn suspend(&self, stop: Stop) {
+        // SAFETY: by the contract the task runs, so it has set this, and it lies on its stack.
+        unsafe { (*self.suspender.get()).suspend(stop) };
+    }
+
+    /// Runs `f` on the stack of the worker that resumed the task. `f` does not suspend.
+    ///
+    /// # Safety
+    /// The caller runs on this stack.
+    pub(crate) unsafe fn on_worker_stack<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        // SAFETY: as in `suspend`.
+        unsafe { &*self.suspender.get() }.on_parent_stack(f)
     }
 
     /// Fetches nothing ahead: where the stack stands is corosensei's.
@@ -83,14 +95,12 @@ impl Coroutine {
     pub(crate) fn prefetch(&self) {}
 
     /// Takes the stack of a finished coroutine.
-    pub(crate) fn take_stack(&self) -> Stack {
-        // SAFETY: it does not run.
+    ///
+    /// # Safety
+    /// It has finished.
+    pub(crate) unsafe fn take_stack(&self) -> Stack {
+        // SAFETY: by the contract nobody is on the stack, or resumes it.
         let inner = unsafe { (*self.inner.get()).take() };
         inner.expect("a finished coroutine has its stack").into_stack().0
     }
-}
-
-/// Runs `f` on the stack of the worker that resumed this coroutine.
-pub(crate) fn on_worker_stack<R: Send>(suspender: &Suspender, f: impl FnOnce() -> R + Send) -> R {
-    suspender.on_parent_stack(f)
 }

@@ -70,14 +70,15 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
     let inner = Coroutine::vacant();
     inner.bind(stack, task, first_frame::<F, R>);
     let outer = header.change_stack(&inner);
-    // SAFETY: bound just now, resumed by this frame alone until it has ended, and taken apart below.
+    // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
     while let Some(stop) = unsafe { inner.resume() }.stop() {
         // SAFETY: this code runs in the task, on the stack that it was on before.
         unsafe { header.suspend_from(outer, stop) };
     }
     header.extent.set(extent);
     header.change_stack(outer);
-    let stack = inner.take_stack();
+    // SAFETY: it has finished.
+    let stack = unsafe { inner.take_stack() };
     current::with_worker(|worker| worker.give_stack(stack));
     Ok(())
 }

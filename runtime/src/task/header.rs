@@ -5,7 +5,8 @@
 //! | `waiter.word`, `join`, `park`, `marks`, `refs` | anybody, by their own rules |
 //! | `next` | who queues the task, then the queue, then who takes it out: exactly one at a time |
 //! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task |
-//! | `coroutine`, `timer`, `timed`, `slot` | the worker that the task is on |
+//! | `coroutine` | the worker that the task is on, and the task when it suspends |
+//! | `timer`, `timed`, `slot` | the worker that the task is on |
 //! | the rest of the cells | the running task itself, or its worker while it does not run |
 
 use std::cell::{Cell, OnceCell};
@@ -294,7 +295,8 @@ impl Header {
             // SAFETY: by this function's contract.
             return unsafe { self.suspend_unusual(stop) };
         }
-        self.coroutine.suspender().suspend(stop);
+        // SAFETY: by this function's contract, and the task is on no big stack.
+        unsafe { self.coroutine.suspend(stop) };
     }
 
     /// # Safety
@@ -314,7 +316,9 @@ impl Header {
     /// The caller runs in this very task, on that stack.
     pub(crate) unsafe fn suspend_from(&self, away: *const Coroutine, stop: Stop) {
         // SAFETY: a coroutine stays in place while somebody runs on its stack.
-        unsafe { away.as_ref() }.unwrap_or(&self.coroutine).suspender().suspend(stop);
+        let coroutine = unsafe { away.as_ref() }.unwrap_or(&self.coroutine);
+        // SAFETY: by this function's contract.
+        unsafe { coroutine.suspend(stop) };
     }
 
     /// Tells the hook, if there is one. By the task itself.
@@ -348,7 +352,8 @@ impl Header {
     /// # Safety
     /// As for `suspend`; and `f` must not suspend.
     pub(crate) unsafe fn on_worker_stack<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        crate::coroutine::on_worker_stack(self.coroutine.suspender(), f)
+        // SAFETY: by this function's contract; what runs on a big stack was resumed from the task's own.
+        unsafe { self.coroutine.on_worker_stack(f) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 /// One thing, or several.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Quirk(u8);
 
 impl Quirk {

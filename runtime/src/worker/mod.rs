@@ -312,22 +312,21 @@ impl Worker {
         self.tell_thieves();
     }
 
-    /// Fires the timers that are due.
-    fn expire_timers(&self, now: Instant) {
-        self.wheel.expire(now, |owner, epoch| {
+    /// Fires the timers that are due. The clock is read only if there are any.
+    fn expire_due(&self) {
+        if !self.wheel.is_empty() {
+            self.expire_timers();
+        }
+    }
+
+    fn expire_timers(&self) {
+        self.wheel.expire(Instant::now(), |owner, epoch| {
             let owner = ptr::NonNull::new(owner.cast_mut().cast()).expect("a timer has an owner");
             let task = TaskRef::new(owner);
             if task.header().waiter.word.expire(Epoch::from_bits(epoch)) == Woke::Queue {
                 self.make_ready(task);
             }
         });
-    }
-
-    /// The same as of now. The clock is read only if there are any.
-    fn expire_due(&self) {
-        if !self.wheel.is_empty() {
-            self.expire_timers(Instant::now());
-        }
     }
 
     fn is_home_of(&self, block: *const Block) -> bool {

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-/// How long one poll lasts at the most.
+/// How long one poll lasts at the most, after its first look.
 pub(crate) const LONGEST: Duration = Duration::from_micros(40);
 
 /// Idle times in an epoch.

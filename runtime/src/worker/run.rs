@@ -157,9 +157,7 @@ impl Worker {
         self.take_placed();
         self.help();
         self.poll_driver(Some(Duration::ZERO));
-        if !self.wheel.is_empty() {
-            self.expire_timers(Instant::now());
-        }
+        self.expire_due();
         if self.is_starving() {
             self.feed_starved();
         } else {
@@ -226,7 +224,7 @@ impl Worker {
             self.block.run.begin(task);
         }
         // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one was
-        // bound, and in no queue after its end.
+        // bound, is in no queue after its end, and its coroutine stays in its header.
         let resumed = unsafe { header.coroutine.resume() };
         self.running.set(None);
         if thread::panicking() {
@@ -271,7 +269,8 @@ impl Worker {
     #[inline(never)]
     fn finish(&self, task: TaskRef) {
         let header = task.header();
-        self.take_back(task, header.coroutine.take_stack());
+        // SAFETY: the task is this worker's and has ended.
+        self.take_back(task, unsafe { header.coroutine.take_stack() });
         let (at, slot) = (header.registered.get(), header.slot.get());
         match at == self.block.index {
             // SAFETY: the task was entered in this worker's registry, at that slot.
