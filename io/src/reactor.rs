@@ -23,7 +23,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -132,6 +132,11 @@ impl Reactor {
 
 impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
+        // A mere look among tasks that use no sockets is spared the system call; an unpark that came stays for the next park.
+        if timeout == Some(Duration::ZERO) && self.handle.is_deserted() {
+            self.recheck(ready);
+            return Ok(());
+        }
         match self.fetch(self.handle.vigil.cut(timeout)) {
             Ok(()) => self.dispatch(ready),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -202,6 +207,8 @@ pub(crate) struct Handle {
     id: u64,
     registry: Registry,
     entries: Mutex<Entries>,
+    /// A hint for each look: how many sources there are.
+    population: AtomicUsize,
     vigil: Vigil,
     unparker: Arc<Unparker>,
     closed: AtomicBool,
@@ -213,7 +220,8 @@ impl Handle {
         // Relaxed: only the uniqueness of the number counts.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (entries, vigil) = (Mutex::default(), Vigil::default());
-        Handle { id, registry, entries, vigil, unparker, closed: AtomicBool::new(false) }
+        let (population, closed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Handle { id, registry, entries, population, vigil, unparker, closed }
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -228,7 +236,7 @@ impl Handle {
 
     /// Registers a descriptor. If it is ready already, the next park hears of it.
     pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
-        let token = self.entries().insert(source)?;
+        let token = self.change_entries(|entries| entries.insert(source))?;
         let registration = Registration { handle: Arc::clone(self), token };
         match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
             Ok(()) => Ok(registration),
@@ -254,7 +262,22 @@ impl Handle {
         // Release: pairs with the Acquire in `is_closed`. Whoever was told of the closing by an edge of its source, or
         // clears the word after that edge, sees it here and registers elsewhere.
         self.closed.store(true, Ordering::Release);
-        self.entries().drain()
+        self.change_entries(Entries::drain)
+    }
+
+    /// True if an event could only be an unpark.
+    fn is_deserted(&self) -> bool {
+        // Relaxed: a hint. A look that comes too early for a source that another thread registers is followed by one that does not,
+        // and a park of any length asks the system.
+        self.population.load(Ordering::Relaxed) == 0
+    }
+
+    fn change_entries<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
+        let mut entries = self.entries();
+        let outcome = change(&mut entries);
+        // Relaxed: as above.
+        self.population.store(entries.slab.len(), Ordering::Relaxed);
+        outcome
     }
 
     /// The lock is held for as long as a batch of events lasts, and for no system call.
@@ -293,7 +316,7 @@ impl Registration {
 
     fn forget(self) {
         // The source is dropped after the lock is released.
-        let source = self.handle.entries().remove(self.token);
+        let source = self.handle.change_entries(|entries| entries.remove(self.token));
         drop(source);
     }
 }

@@ -54,6 +54,31 @@ fn an_unpark_that_comes_first_is_kept() {
 }
 
 #[test]
+fn a_look_without_sources_leaves_an_unpark_for_the_next_park() {
+    let mut reactor = Reactor::new().unwrap();
+    reactor.unparker().unpark();
+    park(&mut reactor, Some(Duration::ZERO));
+    assert!(park(&mut reactor, Some(LONG)) < LONG);
+}
+
+#[test]
+fn a_look_hears_of_the_first_source_and_after_the_last() {
+    let mut reactor = Reactor::new().unwrap();
+    let (mut near, far) = pair();
+    let source = Arc::new(Source::new());
+    park(&mut reactor, Some(Duration::ZERO));
+    let registration = reactor.handle().register(far.as_raw_fd(), &source).unwrap();
+    near.write_all(b"x").unwrap();
+    clear(&source, Direction::Read);
+    while !is_readable(&source) {
+        park(&mut reactor, Some(Duration::ZERO));
+    }
+    registration.cancel(far.as_raw_fd());
+    assert!(reactor.handle().is_deserted());
+    park(&mut reactor, Some(Duration::ZERO));
+}
+
+#[test]
 fn an_unpark_breaks_a_park_from_another_thread() {
     let mut reactor = Reactor::new().unwrap();
     let unparker = reactor.unparker();
