@@ -58,6 +58,7 @@ impl Blocking for AtHome {
         handle.join().expect("no task panics")
     }
 
+    #[inline(always)]
     fn yield_now() {
         fibra::yield_now();
     }
@@ -74,6 +75,7 @@ impl Blocking for AtHome {
         handle.task().clone()
     }
 
+    #[inline(always)]
     fn park() {
         task::park();
     }
@@ -96,6 +98,7 @@ impl Blocking for Migratable {
         AtHome::join(handle)
     }
 
+    #[inline(always)]
     fn yield_now() {
         AtHome::yield_now();
     }
@@ -112,6 +115,7 @@ impl Blocking for Migratable {
         AtHome::task(handle)
     }
 
+    #[inline(always)]
     fn park() {
         AtHome::park();
     }

@@ -66,6 +66,7 @@ impl Blocking for May {
         handle.join().expect("no coroutine panics")
     }
 
+    #[inline(always)]
     fn yield_now() {
         coroutine::yield_now();
     }
@@ -82,6 +83,7 @@ impl Blocking for May {
         handle.coroutine().clone()
     }
 
+    #[inline(always)]
     fn park() {
         coroutine::park();
     }
