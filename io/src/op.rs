@@ -108,7 +108,7 @@ impl<S: AsFd> Descriptor<S> {
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         if direction == Direction::Read && wait::in_task() && self.is_at_home() {
             check_may_wait()?;
-            return notified(self.source().sleep(direction, deadline));
+            return outcome_of(self.source().sleep(direction, deadline));
         }
         self.wait_anywhere(direction, deadline)
     }
@@ -163,7 +163,7 @@ impl<S: AsFd> Descriptor<S> {
     }
 
     fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        notified(match self.rechecks(direction) {
+        outcome_of(match self.rechecks(direction) {
             true => self.source().sleep_watched(direction, deadline),
             false => self.source().sleep(direction, deadline),
         })
@@ -248,7 +248,7 @@ fn last_look<T>(error: io::Error, mut call: impl FnMut() -> io::Result<Attempt<T
 
 /// What comes of a sleep.
 #[inline(always)]
-fn notified(why: Waking) -> io::Result<()> {
+fn outcome_of(why: Waking) -> io::Result<()> {
     match why {
         Waking::Notified => Ok(()),
         Waking::TimedOut => Err(timed_out()),

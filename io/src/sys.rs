@@ -36,8 +36,6 @@ const NO_SIGNAL: c_int = 0;
 
 /// Buffers that one vectored call takes: the `IOV_MAX` of Linux, macOS and the BSDs. More are left to the next call.
 const MAX_BUFFERS: usize = 1024;
-/// Bytes that one call takes, so that the count fits its return value.
-const MAX_BYTES: usize = isize::MAX as usize;
 
 /// Receives what is there, without waiting. `extra` is added to the flags (`MSG_PEEK`).
 ///

@@ -7,7 +7,10 @@ use std::time::Duration;
 use libc::c_int;
 use socket2::{SockAddr, SockRef};
 
-use super::{MAX_BYTES, NO_SIGNAL, transferred};
+use super::{NO_SIGNAL, transferred};
+
+/// Bytes that one call takes, so that the count fits its return value.
+const MAX_BYTES: usize = isize::MAX as usize;
 
 /// Receives one message and the address of its sender, without waiting. `extra` is added to the flags (`MSG_PEEK`).
 pub(crate) fn recv_from(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Result<(usize, SockAddr)> {

@@ -88,7 +88,7 @@ pub(crate) struct Header {
     marks: AtomicU8,
     /// The timer is armed.
     pub(crate) timed: Cell<bool>,
-    pub(crate) quirks: Quirks,
+    quirks: Quirks,
     pub(crate) unconstrained: Cell<bool>,
     /// Its stack is of the reserve.
     pub(crate) on_reserve: Cell<bool>,
@@ -247,6 +247,12 @@ impl Header {
     pub(crate) fn clear_fired(&self) {
         // Acquire, as a part of it: pairs with `set_fired`, before which the flag in the bound was set.
         self.marks.fetch_and(!FIRED, Ordering::SeqCst);
+    }
+
+    /// True if it was suspended while panics of it were under way.
+    #[inline(always)]
+    pub(crate) fn is_owed(&self) -> bool {
+        self.quirks.any(Quirk::OWED)
     }
 
     /// Counts panics that are under way, now that the task is off its thread.

@@ -130,7 +130,6 @@ pub use join_state::Joiner;
 pub(crate) use join_state::{Join, JoinState};
 pub use local::{AccessError, TaskLocal};
 pub use park::{park, park_timeout};
-pub(crate) use quirks::Quirk;
 pub(crate) use raw::Kin;
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use switch::Switch;

@@ -50,7 +50,7 @@ use crate::queue;
 use crate::runtime::{Shared, guarded};
 use crate::stack;
 use crate::task::shelf::Shelf;
-use crate::task::{Nature, Quirk, TaskRef};
+use crate::task::{Nature, TaskRef};
 use crate::timer::Wheel;
 use crate::wait::word::{Epoch, Woke};
 
@@ -299,7 +299,7 @@ impl Worker {
     #[inline]
     fn queue(&self, task: TaskRef) {
         let header = task.header();
-        if header.nature == Nature::Migratable && !header.quirks.any(Quirk::OWED) {
+        if header.nature == Nature::Migratable && !header.is_owed() {
             cold_path();
             return self.push_stealable(task);
         }

@@ -10,8 +10,8 @@ use super::{Round, Side, Worker, block};
 use crate::coroutine::Stop;
 use crate::panics;
 use crate::report::Bomb;
+use crate::task::TaskRef;
 use crate::task::bounds::Look;
-use crate::task::{Quirk, TaskRef};
 use crate::wait::word::{Fallen, Woke};
 
 /// After so many picks the worker looks at everything that is not a local queue: other threads' spawns, the driver,
@@ -212,7 +212,7 @@ impl Worker {
             next.header().coroutine.prefetch();
         }
         let header = task.header();
-        if header.quirks.any(Quirk::OWED) {
+        if header.is_owed() {
             cold_path();
             panics::put_back(header.take_owed());
         }
