@@ -27,8 +27,15 @@ impl<T> Lock<T> {
 
     /// Locks, spinning until the holder is gone. No caller may hold it over a wait, a wake or user code.
     pub fn lock(&self) -> LockGuard<'_, T> {
+        self.lock_or_first(|| ())
+    }
+
+    /// The same; where somebody holds it, does what `held` does before it spins.
+    #[inline]
+    pub fn lock_or_first(&self, held: impl FnOnce()) -> LockGuard<'_, T> {
         // Acquire: pairs with the Release in the guard's drop.
         if self.locked.swap(true, Ordering::Acquire) {
+            held();
             self.lock_slow();
         }
         LockGuard { lock: self }

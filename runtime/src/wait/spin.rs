@@ -1,13 +1,14 @@
 //! Spinning before a sleep: where it may help, how long, and whether it has helped of late.
 //!
-//! | | [`spin_until`], for what somebody brings | [`back_off_until`], for a lock |
-//! | --- | --- | --- |
-//! | looks | often: what is there is seen at once | seldom: each look takes the lock's cache line from its owner |
-//! | where others are ready on the worker | never | as long as four of five have helped: they may well want the same lock |
-//! | where nothing else is ready | until eight in a row were in vain | the same |
+//! | | [`spin_until`], for what somebody brings | [`back_off_until`], for a lock | [`stand_back_until`], for a channel |
+//! | --- | --- | --- | --- |
+//! | looks | often: what is there is seen at once | seldom: each look takes the lock's cache line from its owner | as seldom: much is there then |
+//! | where others are ready on the worker | never | as long as four of five have helped: they may well want the same lock | never |
+//! | where nothing else is ready | until eight in a row were in vain | the same | the same |
 //!
 //! Of two workers whose tasks want a short lock all the time, one so backs off while the other locks and unlocks in its own
-//! cache, and nobody goes to sleep: with eight tasks that takes a fifth of the time that it takes to look often. A lock held
+//! cache, and nobody goes to sleep: with eight tasks that takes a fifth of the time that it takes to look often. So it is with the
+//! two sides of a channel: while one stands back the other sends, or receives, some thirty messages in its own cache. A lock held
 //! over a suspension is mostly still held after the last look: the tasks soon sleep at once, and the lock goes from one to the
 //! next on one worker.
 
@@ -23,9 +24,9 @@ use crate::current;
 const LOOKS: u32 = 18;
 const LONGEST: u32 = 3;
 
-/// Looks of [`back_off_until`], and how often it pauses before the first; before each other one twice as often as before.
-const LOCK_LOOKS: u32 = 3;
-const LOCK_PAUSES: u32 = 32;
+/// Looks of those who back off, and how often they pause before the first; before each other one twice as often as before.
+const SELDOM_LOOKS: u32 = 3;
+const FIRST_PAUSES: u32 = 32;
 
 /// The most luck there is.
 const MOST: i32 = 8;
@@ -64,21 +65,34 @@ pub fn spin_until(mut done: impl FnMut() -> bool) -> bool {
 
 /// The same for a lock, which `take` tries to take and somebody else may hold for a moment: up to some 220 pauses of the
 /// processor, which are one to ten microseconds.
-pub fn back_off_until(mut take: impl FnMut() -> bool) -> bool {
-    let (luck, gain, loss) = match is_idle() {
-        true => (&LUCK, MOST, 1),
-        false if has_peers() => (&LUCK_BESIDE_OTHERS, 1, LOSS_BESIDE_OTHERS),
-        false => return false,
-    };
+pub fn back_off_until(take: impl FnMut() -> bool) -> bool {
+    match is_idle() {
+        true => back_off(&LUCK, MOST, 1, take),
+        false => has_peers() && back_off(&LUCK_BESIDE_OTHERS, 1, LOSS_BESIDE_OTHERS, take),
+    }
+}
+
+/// The same for a channel, where the other side is at work on another processor and there is nothing to do but wait for it.
+pub fn stand_back_until(done: impl FnMut() -> bool) -> bool {
+    is_idle() && back_off(&LUCK, MOST, 1, done)
+}
+
+/// Leaves a lock that somebody else holds alone for a moment, some 32 pauses of the processor: time enough for its owner to
+/// take it many times more.
+pub fn stand_back() {
+    pause(FIRST_PAUSES);
+}
+
+fn back_off(luck: &'static LocalKey<Luck>, gain: i32, loss: i32, mut done: impl FnMut() -> bool) -> bool {
     if !is_lucky(luck) {
         return false;
     }
-    let taken = (0..LOCK_LOOKS).any(|look| {
-        pause(LOCK_PAUSES << look);
-        take()
+    let helped = (0..SELDOM_LOOKS).any(|look| {
+        pause(FIRST_PAUSES << look);
+        done()
     });
-    note(luck, if taken { gain } else { -loss });
-    taken
+    note(luck, if helped { gain } else { -loss });
+    helped
 }
 
 fn pause(times: u32) {

@@ -18,7 +18,9 @@ use crate::wait;
 ///
 /// # Fairness
 /// Messages are received in the order in which they were sent, by receivers in the order in which they came: a message is
-/// put into the hands of the one who waits longest, and nobody who comes later takes it first.
+/// put into the hands of the one who waits longest, and nobody who comes later takes it first. Where senders are at work on
+/// another processor at the same moment, one that finds nothing may leave the channel alone for some microseconds before it
+/// gets in line.
 ///
 /// # Examples
 /// ```

@@ -1,0 +1,87 @@
+//! Who has met the other side stands back before it waits: what comes of the wait is the same. From outside nobody can tell
+//! when sides have met.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const CAPACITIES: [Option<usize>; 4] = [Some(0), Some(1), Some(3), None];
+const ROUNDS: usize = 300;
+
+/// A channel whose sides have met.
+fn met<T>(capacity: Option<usize>) -> Arc<Shared<T>> {
+    let shared = Shared::new(capacity);
+    shared.met.store(true, Ordering::Relaxed);
+    Arc::new(shared)
+}
+
+fn send<T>(shared: &Shared<T>, message: T) -> Result<(), SendTimeoutError<T>> {
+    match shared.try_send(message) {
+        Ok(()) => Ok(()),
+        Err(TrySendError::Full(message)) => shared.send_slow(message, None),
+        Err(TrySendError::Disconnected(message)) => Err(SendTimeoutError::Disconnected(message)),
+    }
+}
+
+#[test]
+fn messages_come_in_order_and_all_of_them() {
+    for capacity in CAPACITIES {
+        let shared = met(capacity);
+        let sender = Arc::clone(&shared);
+        let sends = thread::spawn(move || {
+            for n in 0..ROUNDS {
+                sender.met.store(true, Ordering::Relaxed);
+                send(&sender, n).unwrap();
+            }
+            sender.close();
+        });
+        for n in 0..ROUNDS {
+            shared.met.store(true, Ordering::Relaxed);
+            assert_eq!(shared.recv_slow(None).unwrap(), n);
+        }
+        assert!(matches!(shared.recv_slow(None), Err(RecvTimeoutError::Disconnected)));
+        sends.join().unwrap();
+    }
+}
+
+#[test]
+fn the_end_is_heard_on_both_sides() {
+    for _ in 0..ROUNDS {
+        let shared = met::<usize>(Some(1));
+        let receiver = Arc::clone(&shared);
+        let receives = thread::spawn(move || receiver.recv_slow(None));
+        shared.close();
+        assert!(matches!(receives.join().unwrap(), Err(RecvTimeoutError::Disconnected)));
+
+        let shared = met(Some(1));
+        send(&shared, 1).unwrap();
+        let sender = Arc::clone(&shared);
+        let sends = thread::spawn(move || send(&sender, 2));
+        shared.close_and_clear();
+        assert!(matches!(sends.join().unwrap(), Err(SendTimeoutError::Disconnected(2))));
+    }
+}
+
+#[test]
+fn time_runs_out_and_the_message_comes_back() {
+    for capacity in CAPACITIES {
+        let shared = met::<usize>(capacity);
+        let soon = || Some(Instant::now() + Duration::from_micros(50));
+        assert!(matches!(shared.recv_slow(soon()), Err(RecvTimeoutError::Timeout)));
+        (0..capacity.unwrap_or(0)).for_each(|n| send(&shared, n).unwrap());
+        if capacity.is_some() {
+            shared.met.store(true, Ordering::Relaxed);
+            assert!(matches!(shared.send_slow(9, soon()), Err(SendTimeoutError::Timeout(9))));
+        }
+    }
+}
+
+#[test]
+fn what_they_said_of_the_last_wait_is_not_said_of_the_next() {
+    let shared = met(None);
+    send(&shared, 1).unwrap();
+    assert_eq!(shared.recv_slow(None).unwrap(), 1);
+    assert!(!shared.met.load(Ordering::Relaxed));
+}
