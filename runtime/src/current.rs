@@ -39,6 +39,14 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
     worker().map(|worker| f(unsafe { worker.as_ref() }))
 }
 
+/// The same as a part of its caller, which is not inlined, and neither suspends nor calls what may before it looks for the last
+/// time.
+#[inline(always)]
+pub(crate) fn with_worker_in_place<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
+    // SAFETY: as in `with_worker`.
+    WORKER.get().map(|worker| f(unsafe { worker.as_ref() }))
+}
+
 /// The task that runs on this thread.
 #[inline]
 pub(crate) fn task() -> Option<TaskRef> {
@@ -48,10 +56,7 @@ pub(crate) fn task() -> Option<TaskRef> {
 /// The task that runs on this thread, and something about its worker.
 #[inline]
 pub(crate) fn task_with<R>(about: impl FnOnce(&Worker) -> R) -> Option<(TaskRef, R)> {
-    with_worker(|worker| match worker.in_hook.get() {
-        true => None,
-        false => Some((worker.running()?, about(worker))),
-    })?
+    with_worker(|worker| Some((worker.waiting_task()?, about(worker))))?
 }
 
 /// The task that runs on this thread, whatever it is doing; for reports, also from a signal handler.

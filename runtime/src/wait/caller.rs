@@ -18,9 +18,9 @@ thread_local! {
 /// Fits into 62 bits: it would take a century to spawn so many tasks.
 #[inline(never)]
 pub fn owner() -> NonZeroU64 {
-    match current::task() {
-        Some(task) => numbered(task.header().id),
-        None => thread_number(),
+    match current::with_worker_in_place(|worker| worker.waiting_task()) {
+        Some(Some(task)) => numbered(task.header().id),
+        _ => thread_number(),
     }
 }
 
@@ -32,9 +32,9 @@ fn numbered(id: u64) -> NonZeroU64 {
 /// a wait, where two ways to the worker would cost more than the lock may.
 #[inline(never)]
 pub fn charged_owner() -> NonZeroU64 {
-    let number = current::with_worker(|worker| match worker.charge() || worker.in_hook.get() {
+    let number = current::with_worker_in_place(|worker| match worker.charge() {
         true => None,
-        false => NonZeroU64::new(worker.running()?.header().id),
+        false => NonZeroU64::new(worker.waiting_task()?.header().id),
     });
     match number {
         Some(number) => number.unwrap_or_else(charged_owner_slow),

@@ -194,6 +194,15 @@ impl Worker {
         self.running.get()
     }
 
+    /// The same, if it is what sleeps when the code that runs waits: inside a panic hook that is the thread.
+    #[inline]
+    pub(crate) fn waiting_task(&self) -> Option<TaskRef> {
+        match self.in_hook.get() {
+            true => None,
+            false => self.running(),
+        }
+    }
+
     /// Takes one from the running task's budget. True when it is used up.
     #[inline]
     pub(crate) fn charge(&self) -> bool {

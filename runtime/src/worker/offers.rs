@@ -23,7 +23,7 @@ use crate::task::cancel::may_unwind_in;
 #[inline]
 pub(crate) unsafe fn publish(link: &Link<Offered>, whole: *const ()) -> bool {
     let published = current::with_worker(|worker| {
-        let task = worker.running().filter(|_| !worker.in_hook.get())?;
+        let task = worker.waiting_task()?;
         if task.header().is_forbidden() {
             return None;
         }
