@@ -333,7 +333,8 @@ impl Locked<'_> {
             wants <= free
         });
         let left = if first.is_some() { free - wanted } else { free };
-        let more = first.is_some() && waiters.front().is_some_and(|&wants| wants <= left);
+        // Who wants none does not wait; so where none is left the next one's line need not be fetched.
+        let more = first.is_some() && left > 0 && waiters.front().is_some_and(|&wants| wants <= left);
         self.unlock(left);
         Served { first, more }
     }
