@@ -321,21 +321,23 @@ impl Worker {
         self.tell_thieves();
     }
 
-    /// Fires the timers that are due. The clock is read only if there are any.
-    fn expire_due(&self) {
-        if !self.wheel.is_empty() {
-            self.expire_timers();
-        }
+    /// Fires the timers that are due. The clock is read only if there are any; what it said then is returned.
+    #[inline]
+    fn expire_due(&self) -> Option<Instant> {
+        (!self.wheel.is_empty()).then(|| self.expire_timers())
     }
 
-    fn expire_timers(&self) {
-        self.wheel.expire(Instant::now(), |owner, epoch| {
+    #[inline(never)]
+    fn expire_timers(&self) -> Instant {
+        let now = Instant::now();
+        self.wheel.expire(now, |owner, epoch| {
             let owner = ptr::NonNull::new(owner.cast_mut().cast()).expect("a timer has an owner");
             let task = TaskRef::new(owner);
             if task.header().waiter.word.expire(Epoch::from_bits(epoch)) == Woke::Queue {
                 self.make_ready(task);
             }
         });
+        now
     }
 
     fn is_home_of(&self, block: *const Block) -> bool {

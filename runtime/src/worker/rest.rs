@@ -98,12 +98,12 @@ impl Worker {
         let mut begin = None;
         loop {
             self.poll_driver(Some(Duration::ZERO));
-            self.expire_due();
+            let now = self.expire_due();
             if self.has_work() || self.take_shared() {
                 self.polling.borrow_mut().succeeded();
                 return true;
             }
-            let now = Instant::now();
+            let now = now.unwrap_or_else(Instant::now);
             if now - *begin.get_or_insert(now) >= polling::LONGEST {
                 self.polling.borrow_mut().failed(|| self.read());
                 return false;
