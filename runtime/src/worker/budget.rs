@@ -4,7 +4,7 @@ use crate::coroutine::Stop;
 use crate::current;
 
 /// Operations in one turn of a task before it has to let the others run.
-pub(crate) const OPERATIONS: u32 = 128;
+pub(crate) const OPERATIONS: i64 = 128;
 
 /// Counts one operation of the current task that completed without a wait; after 128 of them in one turn the
 /// task yields. Does nothing off a task, and inside [`unconstrained`](crate::task::unconstrained).

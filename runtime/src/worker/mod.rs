@@ -105,7 +105,8 @@ pub(crate) struct Worker {
     pub(crate) shelf: RefCell<Shelf>,
     /// Inside a panic hook waits block the thread.
     pub(crate) in_hook: Cell<bool>,
-    budget: Cell<u32>,
+    /// What is left of the running task's turn. It falls below zero where that is not heeded, for centuries if need be.
+    budget: Cell<i64>,
     picks: Cell<u32>,
     /// The pick at which to look at everything.
     next_turn: Cell<u32>,
@@ -206,14 +207,14 @@ impl Worker {
     /// Takes one from the running task's budget. True when it is used up.
     #[inline]
     pub(crate) fn charge(&self) -> bool {
-        self.budget.set(self.budget.get().saturating_sub(1));
+        self.budget.set(self.budget.get() - 1);
         self.is_overdrawn()
     }
 
     /// True when the running task's budget is used up.
     #[inline]
     pub(crate) fn is_overdrawn(&self) -> bool {
-        self.budget.get() == 0
+        self.budget.get() <= 0
     }
 
     /// Lets the next pick look at everything: the task that runs has held the worker for long.
