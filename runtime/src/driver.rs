@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use crate::wait::{self, RawWake};
+use crate::worker::Worker;
 
 /// How one worker waits.
 pub trait Driver: Send + 'static {
@@ -57,9 +58,9 @@ impl Ready {
         self.0.is_empty()
     }
 
-    /// Wakes them all, in their order.
-    pub(crate) fn wake_all(&mut self) {
-        wait::wake_each(self.0.drain(..));
+    /// Wakes them all, in their order, by the worker whose driver found them.
+    pub(crate) fn wake_all(&mut self, worker: &Worker) {
+        wait::wake_each_by(Some(worker), self.0.drain(..));
     }
 }
 

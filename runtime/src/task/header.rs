@@ -401,6 +401,12 @@ impl TaskRef {
         self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Relaxed);
     }
 
+    /// The task that has this waiter, if its kind is that of tasks.
+    #[inline]
+    pub(crate) fn of_waiter(waiter: NonNull<Waiter>, kind: &'static Kind) -> Option<Self> {
+        ptr::eq(kind, &KIND).then(|| TaskRef(waiter.cast()))
+    }
+
     pub(crate) fn waiter(self) -> NonNull<Waiter> {
         self.0.cast()
     }

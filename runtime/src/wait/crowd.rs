@@ -1,10 +1,12 @@
 //! Waking many.
 
+use std::hint::cold_path;
 use std::iter::once;
 use std::task::Waker;
 
 use super::waiter::call;
 use super::{Lock, RawWake};
+use crate::worker::Worker;
 
 /// How many are taken under one hold of the lock.
 const BATCH: usize = 32;
@@ -28,7 +30,7 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
             }
         }
         let mut wakes = batch.into_iter().flatten();
-        if let Some(waker) = wakes.find_map(RawWake::land) {
+        if let Some(waker) = wakes.find_map(|wake| wake.land(None)) {
             call_after(waker, wakes);
         }
         if taken < BATCH {
@@ -39,11 +41,20 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
 
 /// Wakes all of them, in their order. The wakers of futures are called once every wake has landed.
 pub fn wake_each(wakes: impl IntoIterator<Item = RawWake>) {
-    let mut wakes = wakes.into_iter();
-    if let Some(waker) = wakes.find_map(RawWake::land) {
-        let wakers: Vec<Waker> = once(waker).chain(wakes.filter_map(RawWake::land)).collect();
-        wakers.into_iter().for_each(call);
+    wake_each_by(None, wakes);
+}
+
+/// The same by a worker, if one is given: the tasks that are at home there need no way to it.
+#[inline]
+pub(crate) fn wake_each_by(worker: Option<&Worker>, wakes: impl IntoIterator<Item = RawWake>) {
+    let mut wakers = Vec::new();
+    for wake in wakes {
+        if let Some(waker) = wake.land(worker) {
+            cold_path();
+            wakers.push(waker);
+        }
     }
+    wakers.into_iter().for_each(call);
 }
 
 /// Lands the other wakes of the batch before it calls the wakers of futures: one of those may drop a future whose wake is
@@ -51,7 +62,7 @@ pub fn wake_each(wakes: impl IntoIterator<Item = RawWake>) {
 #[cold]
 fn call_after(first: Waker, others: impl Iterator<Item = RawWake>) {
     let mut wakers = [const { None }; BATCH];
-    let all = once(first).chain(others.filter_map(RawWake::land));
+    let all = once(first).chain(others.filter_map(|wake| wake.land(None)));
     wakers.iter_mut().zip(all).for_each(|(place, waker)| *place = Some(waker));
     wakers.into_iter().flatten().for_each(call);
 }

@@ -14,6 +14,7 @@ pub(crate) mod word;
 
 pub use caller::{Home, charged_owner, describe_caller, home, others_are_asleep, owner};
 pub use claim::Claim;
+pub(crate) use crowd::wake_each_by;
 pub use crowd::{wake_all, wake_each};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;

@@ -9,7 +9,9 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::word::{Epoch, Woke, Word};
+use crate::task::TaskRef;
 use crate::task::raw::drop_payload;
+use crate::worker::Worker;
 
 /// What differs between the kinds of waiter.
 pub(crate) struct Kind {
@@ -83,20 +85,28 @@ impl RawWake {
     /// Notifies the sleeper. Not to be called with a lock held: on a worker it queues the task, elsewhere it may make a
     /// system call.
     pub fn wake(self) {
-        if let Some(waker) = self.land() {
+        if let Some(waker) = self.land(None) {
             call(waker);
         }
     }
 
-    /// Notifies the sleeper, and hands out whom to [`call`] for it, once all other wakes have landed.
-    pub(super) fn land(self) -> Option<Waker> {
+    /// Notifies the sleeper, and hands out whom to [`call`] for it, once all other wakes have landed. The worker that this
+    /// thread is, if it is at hand, is spared the way to itself.
+    #[inline]
+    pub(super) fn land(self, worker: Option<&Worker>) -> Option<Waker> {
         // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
         let waiter = unsafe { self.0.as_ref() };
         let kind = waiter.kind;
-        match waiter.word.notify() {
+        if waiter.word.notify() == Woke::Left {
+            return None;
+        }
+        match worker.zip(TaskRef::of_waiter(self.0, kind)) {
+            Some((worker, task)) => {
+                worker.wake(task);
+                None
+            }
             // SAFETY: this wake answered `Queue`.
-            Woke::Queue => unsafe { (kind.queue)(self.0) },
-            Woke::Left => None,
+            None => unsafe { (kind.queue)(self.0) },
         }
     }
 }

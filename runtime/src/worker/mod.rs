@@ -341,6 +341,17 @@ impl Worker {
         now
     }
 
+    /// Queues a sleeping task that the caller, on this worker's thread, was told to queue.
+    #[inline(always)]
+    pub(crate) fn wake(&self, task: TaskRef) {
+        let home = task.header().home();
+        if self.is_home_of(home) {
+            return self.make_ready(task);
+        }
+        cold_path();
+        Block::deliver(home, task);
+    }
+
     fn is_home_of(&self, block: *const Block) -> bool {
         ptr::eq(Arc::as_ptr(&self.block), block)
     }
@@ -372,14 +383,7 @@ impl Worker {
 /// Queues a sleeping task that the caller was told to queue.
 #[inline(always)]
 pub(crate) fn wake(task: TaskRef) {
-    let woken_at_home = current::with_worker(|worker| {
-        let at_home = worker.is_home_of(task.header().home());
-        if at_home {
-            worker.make_ready(task);
-        }
-        at_home
-    });
-    if woken_at_home != Some(true) {
+    if current::with_worker(|worker| worker.wake(task)).is_none() {
         cold_path();
         Block::deliver(task.header().home(), task);
     }

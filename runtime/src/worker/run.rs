@@ -190,7 +190,7 @@ impl Worker {
         if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
             panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
         }
-        ready.wake_all();
+        ready.wake_all(self);
     }
 
     fn execute(&self, task: TaskRef) {
