@@ -22,12 +22,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
-use fibra_runtime::time;
 use fibra_runtime::wait::{self, Waking};
-use fibra_runtime::{driver, unblock};
+use fibra_runtime::{time, unblock};
 
 use crate::descriptor::Descriptor;
-use crate::reactor::Handle;
 use crate::readiness::{Clearing, Direction, Edge};
 use crate::source::Source;
 use crate::sys;
@@ -106,9 +104,11 @@ impl<S: AsFd> Descriptor<S> {
     /// no return is open over its switch then but the user's own.
     #[inline(always)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        if direction == Direction::Read && wait::in_task() && self.is_at_home() {
-            check_may_wait()?;
-            return outcome_of(self.source().sleep(direction, deadline));
+        if direction == Direction::Read
+            && deadline.is_none()
+            && let Some(why) = self.source().sleep_at_home(direction)
+        {
+            return outcome_of(why);
         }
         self.wait_anywhere(direction, deadline)
     }
@@ -120,23 +120,10 @@ impl<S: AsFd> Descriptor<S> {
             return self.rechecking(direction, deadline, |until| self.wait_in_place(direction, until));
         }
         check_may_wait()?;
-        if self.is_at_home() {
-            return self.wait_for_edge(direction, deadline);
+        match self.source().attach_here(self.fd().as_raw_fd())? {
+            true => self.wait_for_edge(direction, deadline),
+            false => self.rechecking(direction, deadline, |until| self.wait_on_pool(direction, until)),
         }
-        match driver::current::<Handle>() {
-            Some(here) => {
-                self.source().attach(self.fd().as_raw_fd(), &here)?;
-                drop(here);
-                self.wait_for_edge(direction, deadline)
-            }
-            None => self.rechecking(direction, deadline, |until| self.wait_on_pool(direction, until)),
-        }
-    }
-
-    /// True if the reactor of the caller's worker hears of this descriptor.
-    #[inline(always)]
-    fn is_at_home(&self) -> bool {
-        driver::with_current(|here: &Handle| self.source().is_at_home(here)) == Some(true)
     }
 
     /// True if who waits in that direction has to look again by itself.

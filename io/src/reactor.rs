@@ -23,11 +23,11 @@
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fibra_runtime::driver::{Driver, Factory, Parts, Ready, Unpark};
+use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
 use fibra_runtime::wait;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
@@ -70,7 +70,7 @@ impl Factory for ReactorFactory {
     fn make(&self) -> io::Result<Parts> {
         let reactor = Reactor::new()?;
         let handle = Arc::clone(&reactor.handle);
-        Ok(Parts { driver: Box::new(reactor), handle })
+        Ok(Parts { id: handle.id, driver: Box::new(reactor), handle })
     }
 }
 
@@ -203,7 +203,7 @@ impl Unpark for Unparker {
 
 /// The shared half: where sockets register, from any thread.
 pub(crate) struct Handle {
-    /// Tells this reactor from all others of the process, also those that are gone. Never zero.
+    /// What the runtime knows this reactor by.
     id: u64,
     registry: Registry,
     entries: Mutex<Entries>,
@@ -216,12 +216,9 @@ pub(crate) struct Handle {
 
 impl Handle {
     fn new(registry: Registry, unparker: Arc<Unparker>) -> Handle {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        // Relaxed: only the uniqueness of the number counts.
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (entries, vigil) = (Mutex::default(), Vigil::default());
         let (population, closed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Handle { id, registry, entries, population, vigil, unparker, closed }
+        Handle { id: driver::new_id(), registry, entries, population, vigil, unparker, closed }
     }
 
     pub(crate) fn id(&self) -> u64 {

@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use fibra_runtime::driver;
 use fibra_runtime::wait::list::{List, Node};
 use fibra_runtime::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -162,8 +163,14 @@ impl Source {
         self.readiness.load().is_ready(direction) || self.home.load(Ordering::Relaxed) == ABANDONED
     }
 
-    /// Puts the task to sleep until an edge of that direction, unless there has been one already.
+    /// Puts the task to sleep until an edge of that direction, unless there has been one already; if its worker's reactor hears
+    /// of this descriptor, and nothing else is to be heeded.
     #[inline(always)]
+    pub(crate) fn sleep_at_home(&self, direction: Direction) -> Option<Waking> {
+        wait::sleep_by_driver(|here| self.is_at_home(here), &Waiter::new(self, direction))
+    }
+
+    /// The same wherever the task is, and at most until the deadline.
     pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
         wait::sleep_or_cancel(&Waiter::new(self, direction), deadline)
     }
@@ -179,12 +186,12 @@ impl Source {
         Waiter { needs_watch: true, ..Waiter::new(&**self, direction) }
     }
 
-    /// True if the reactor of `here` hears of this descriptor. Counts as a wait from home.
+    /// True if the reactor of that number hears of this descriptor. Counts as a wait from home.
     #[inline]
-    pub(crate) fn is_at_home(&self, here: &Handle) -> bool {
+    pub(crate) fn is_at_home(&self, here: u64) -> bool {
         // Relaxed: the number is a hint. That the descriptor is registered is known from whoever stored it having
         // called `epoll_ctl` before, and the kernel's own order is enough for that.
-        if self.home.load(Ordering::Relaxed) != here.id() {
+        if self.home.load(Ordering::Relaxed) != here {
             return false;
         }
         // Relaxed: a count that decides when to move, nothing else.
@@ -194,9 +201,46 @@ impl Source {
         true
     }
 
-    /// Sees to it that some live reactor hears of this descriptor, `here` by preference.
+    /// Sees to it that some live reactor hears of this descriptor, that of the caller's worker by preference. False, and nothing
+    /// is done, where there is none.
+    pub(crate) fn attach_here(self: &Arc<Self>, fd: RawFd) -> io::Result<bool> {
+        if driver::current_id().is_some_and(|here| self.is_at_home(here)) {
+            return Ok(true);
+        }
+        match driver::current::<Handle>() {
+            Some(here) => self.attach(fd, &here).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The same, with `here` by preference.
+    #[cold]
     pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
-        if self.is_at_home(here) { Ok(()) } else { self.attach_slow(fd, here) }
+        let mut place = self.place();
+        let Some(former) = place.take() else {
+            *place = Some(self.settle(fd, here)?);
+            return Ok(());
+        };
+        if !self.moves_from(former.handle(), here) {
+            *place = Some(former);
+            return Ok(());
+        }
+        match self.settle(fd, here) {
+            Ok(registration) => {
+                *place = Some(registration);
+                former.cancel(fd);
+                Ok(())
+            }
+            // The old home still hears of the descriptor: the move can wait.
+            Err(_) if !former.handle().is_closed() => {
+                *place = Some(former);
+                Ok(())
+            }
+            Err(error) => {
+                *place = Some(former);
+                Err(error)
+            }
+        }
     }
 
     /// The same from where no reactor of ours is: any live one will do, `other` if there is none yet.
@@ -233,35 +277,6 @@ impl Source {
         place.as_ref().map(Registration::handle).filter(|handle| !handle.is_closed()).cloned()
     }
 
-    #[cold]
-    fn attach_slow(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
-        let mut place = self.place();
-        let Some(former) = place.take() else {
-            *place = Some(self.settle(fd, here)?);
-            return Ok(());
-        };
-        if !self.moves_from(former.handle(), here) {
-            *place = Some(former);
-            return Ok(());
-        }
-        match self.settle(fd, here) {
-            Ok(registration) => {
-                *place = Some(registration);
-                former.cancel(fd);
-                Ok(())
-            }
-            // The old home still hears of the descriptor: the move can wait.
-            Err(_) if !former.handle().is_closed() => {
-                *place = Some(former);
-                Ok(())
-            }
-            Err(error) => {
-                *place = Some(former);
-                Err(error)
-            }
-        }
-    }
-
     /// Registers with `here` and makes it the home.
     fn settle(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Registration> {
         let registration = here.register(fd, self)?;
@@ -271,13 +286,13 @@ impl Source {
         Ok(registration)
     }
 
-    /// Counts a wait from afar; true if it is the one that moves the descriptor.
+    /// Counts a wait, from afar or from home; true if it is the one that moves the descriptor.
     fn moves_from(&self, home: &Handle, here: &Handle) -> bool {
         if home.is_closed() {
             return true;
         }
         // Relaxed: see `is_at_home`.
-        home.id() != here.id() && self.visits.fetch_add(1, Ordering::Relaxed) + 1 >= MOVE_AFTER
+        !self.is_at_home(here.id()) && self.visits.fetch_add(1, Ordering::Relaxed) + 1 >= MOVE_AFTER
     }
 
     /// Deregisters. Called by the owner of `fd` before it closes it or gives it away, so nobody waits any more.

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -70,6 +71,15 @@ pub struct Parts {
     pub driver: Box<dyn Driver>,
     /// What [`current`] answers with on that worker.
     pub handle: Arc<dyn Any + Send + Sync>,
+    /// What [`current_id`] answers with: a [`new_id`] of this driver's own.
+    pub id: u64,
+}
+
+/// Gives a number that tells one driver from all others of the process, also from those that are gone. Never zero.
+pub fn new_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: only the uniqueness of the number counts.
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Makes the driver of each worker, on the worker's own thread.
@@ -95,9 +105,10 @@ pub fn current<H: Any + Send + Sync>() -> Option<Arc<H>> {
     crate::current::with_worker(|worker| Arc::clone(worker.driver_handle()))?.downcast().ok()
 }
 
-/// As [`current`], without a count: for a look at the handle on a hot path. `f` must not wait.
-pub fn with_current<H: Any + Send + Sync, R>(f: impl FnOnce(&H) -> R) -> Option<R> {
-    crate::current::with_worker(|worker| worker.driver_handle().downcast_ref().map(f))?
+/// The number of the current worker's driver; `None` off the workers.
+#[inline]
+pub fn current_id() -> Option<u64> {
+    crate::current::with_worker(Worker::driver_id)
 }
 
 /// The driver of runtimes without I/O: a flag and a condition variable.
@@ -111,7 +122,7 @@ struct Flag {
 /// Makes [`NoIo`] drivers.
 pub(crate) fn no_io() -> io::Result<Parts> {
     let flag = Arc::new(Flag { unparked: Mutex::new(false), changed: Condvar::new() });
-    Ok(Parts { driver: Box::new(NoIo(flag)), handle: Arc::new(()) })
+    Ok(Parts { driver: Box::new(NoIo(flag)), handle: Arc::new(()), id: new_id() })
 }
 
 impl Driver for NoIo {

@@ -18,7 +18,7 @@ pub(crate) use crowd::wake_each_by;
 pub use crowd::{wake_all, wake_each};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
-pub use sleep::{sleep, sleep_or_cancel, sleep_shielded};
+pub use sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_shielded};
 pub use spin::{back_off_until, spin_until, stand_back, stand_back_until};
 pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle};

@@ -61,6 +61,20 @@ fn sleep_as<const SHIELDED: bool>(how: &impl WaitStrategy, deadline: Option<Inst
     }
 }
 
+/// As [`sleep_or_cancel`] without a deadline, of a task for which nothing unusual holds, in one look at where it runs: if the
+/// driver of its worker is the one that `wakes` it, by its number. `None`, before anything is published, for any other caller,
+/// and for a cancelled task where nothing can be unwound.
+#[inline(always)]
+pub fn sleep_by_driver(wakes: impl FnOnce(u64) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
+    match current::task_with(|worker| wakes(worker.driver_id())) {
+        Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().is_marked()) => {
+            // SAFETY: as in `sleep_as`.
+            Some(unsafe { sleep_in(task, how, None, None, false, false) })
+        }
+        _ => None,
+    }
+}
+
 /// True where nothing is around the code that runs which a sleep has to heed.
 #[inline(always)]
 fn is_usual(header: &Header) -> bool {

@@ -95,6 +95,7 @@ pub(crate) struct Worker {
     came_back: Cell<bool>,
     driver: RefCell<Box<dyn Driver>>,
     driver_handle: Arc<dyn Any + Send + Sync>,
+    driver_id: u64,
     ready: RefCell<Ready>,
     running: Cell<Option<TaskRef>>,
     /// There are other workers.
@@ -152,6 +153,7 @@ impl Worker {
             came_back: Cell::new(false),
             driver: RefCell::new(parts.driver),
             driver_handle: parts.handle,
+            driver_id: parts.id,
             ready: RefCell::new(Ready::new()),
             running: Cell::new(None),
             has_peers: shared.blocks.len() > 1,
@@ -187,6 +189,11 @@ impl Worker {
 
     pub(crate) fn driver_handle(&self) -> &Arc<dyn Any + Send + Sync> {
         &self.driver_handle
+    }
+
+    #[inline]
+    pub(crate) fn driver_id(&self) -> u64 {
+        self.driver_id
     }
 
     /// The task that this thread runs right now.

@@ -9,7 +9,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use fibra_runtime::driver;
 use fibra_runtime::wait::{self, Polled};
 
 use super::doors::{Ears, Polls};
@@ -88,11 +87,8 @@ impl Watch {
 /// Sees to it that a reactor hears of the descriptor, if it is one.
 fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<()> {
     let Some(fd) = ears.fd else { return Ok(()) };
-    if driver::with_current(|here: &Handle| ears.source.is_at_home(here)) == Some(true) {
-        return Ok(());
-    }
-    match driver::current::<Handle>() {
-        Some(here) => ears.source.attach(fd.as_raw_fd(), &here),
-        None => ears.source.attach_from_afar(fd.as_raw_fd(), origin),
+    match ears.source.attach_here(fd.as_raw_fd())? {
+        true => Ok(()),
+        false => ears.source.attach_from_afar(fd.as_raw_fd(), origin),
     }
 }
