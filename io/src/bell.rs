@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Waking};
 
 use crate::readiness::{Clearing, Direction};
@@ -32,7 +33,8 @@ impl Bell {
             if self.0.readiness().blocked(direction, seen) == Clearing::Overtaken {
                 continue;
             }
-            match wait::sleep(&Waiter::new(&*self.0, direction), deadline) {
+            let node = Node::new();
+            match wait::sleep(&Waiter::new(&*self.0, direction, &node), deadline) {
                 Waking::Notified => {}
                 Waking::TimedOut => return None,
                 Waking::Cancelled => wait::unwind_cancelled(),

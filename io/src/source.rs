@@ -19,7 +19,7 @@
 //! Lock order: `place`, then the reactor's slab or its vigil, then the wait lists. No system call but `epoll_ctl` is made under any
 //! of them, and that only under `place`.
 
-use std::cell::Cell;
+use std::borrow::Borrow;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
@@ -167,23 +167,30 @@ impl Source {
     /// of this descriptor, and nothing else is to be heeded.
     #[inline(always)]
     pub(crate) fn sleep_at_home(&self, direction: Direction) -> Option<Waking> {
-        wait::sleep_by_driver(|here| self.is_at_home(here), &Waiter::new(self, direction))
+        let node = Node::new();
+        wait::sleep_by_driver(|here| self.is_at_home(here), &Waiter::new(self, direction, &node))
     }
 
     /// The same wherever the task is, and at most until the deadline.
     pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
-        wait::sleep_or_cancel(&Waiter::new(self, direction), deadline)
+        let node = Node::new();
+        wait::sleep_or_cancel(&Waiter::new(self, direction, &node), deadline)
     }
 
     /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
     pub(crate) fn sleep_watched(self: &Arc<Self>, direction: Direction, deadline: Option<Instant>) -> Waking {
-        wait::sleep_or_cancel(&self.watched(direction), deadline)
+        let node = Node::new();
+        wait::sleep_or_cancel(&self.watched(direction, &node), deadline)
     }
 
     /// The first half of that.
-    pub(crate) fn watched(self: &Arc<Self>, direction: Direction) -> Waiter<&Source> {
+    pub(crate) fn watched<'a>(
+        self: &'a Arc<Self>,
+        direction: Direction,
+        node: &'a Node,
+    ) -> Waiter<&'a Source, &'a Node> {
         self.watch();
-        Waiter { needs_watch: true, ..Waiter::new(&**self, direction) }
+        Waiter { needs_watch: true, ..Waiter::new(&**self, direction, node) }
     }
 
     /// True if the reactor of that number hears of this descriptor. Counts as a wait from home.
@@ -326,31 +333,30 @@ impl fmt::Debug for Source {
     }
 }
 
-/// One sleep: of a task, on its own stack, or of a future, where it is pinned.
-pub(crate) struct Waiter<S> {
+/// One sleep. The node of a future is a part of it, and pinned with it; that of a task lies on its stack beside it, so that
+/// nothing but the node is known to anybody else, and the compiler keeps the rest in registers.
+pub(crate) struct Waiter<S, N> {
     source: S,
     direction: Direction,
     /// It does not sleep while its source is in no vigil.
     needs_watch: bool,
-    /// In the source's list from `after_asleep` until an edge or `before_awake` takes it out; reached under the
-    /// lock of the lists only.
-    node: Node,
-    linked: Cell<bool>,
+    /// In the source's list from an `after_asleep` that says `Stay` until an edge or `before_awake` takes it out; reached under
+    /// the lock of the lists only. A `Node` or a `&Node`.
+    node: N,
 }
 
 // SAFETY: the node is reached by other threads under the lock of the lists only, and in no list it goes where its owner
 // goes.
-unsafe impl<S: Send> Send for Waiter<S> {}
+unsafe impl<S: Send> Send for Waiter<S, Node> {}
 
-impl<S: Deref<Target = Source>> Waiter<S> {
-    pub(crate) fn new(source: S, direction: Direction) -> Waiter<S> {
-        Waiter { source, direction, needs_watch: false, node: Node::new(), linked: Cell::new(false) }
+impl<S: Deref<Target = Source>, N: Borrow<Node>> Waiter<S, N> {
+    pub(crate) fn new(source: S, direction: Direction, node: N) -> Waiter<S, N> {
+        Waiter { source, direction, needs_watch: false, node }
     }
 }
 
-impl<S: Deref<Target = Source>> WaitStrategy for Waiter<S> {
+impl<S: Deref<Target = Source>, N: Borrow<Node>> WaitStrategy for Waiter<S, N> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        self.linked.set(false);
         let mut waiters = self.source.waiters.lock();
         // Relaxed: see `recheck`.
         let is_missed = self.needs_watch && !self.source.is_watched.load(Ordering::Relaxed);
@@ -360,21 +366,20 @@ impl<S: Deref<Target = Source>> WaitStrategy for Waiter<S> {
         // SAFETY: the wake is used at most once, since only `pop_front` hands it out; and either that has happened and
         // `before_awake` answers Served, or `before_awake` unlinks the node and the wake is dropped unused.
         let wake = unsafe { me.raw() };
-        // SAFETY: the node is a field of `self`, which stays in place until the sleep is over, and that is after
-        // `before_awake` has unlinked it; the list's lock is held; the node is fresh or was unlinked, so it is in no list.
-        unsafe { waiters.of(self.direction).push_back(&self.node, wake) };
-        self.linked.set(true);
+        // SAFETY: the node is a field of `self` or borrowed by it, so it stays in place until the sleep is over, and that is
+        // after `before_awake` has unlinked it; the list's lock is held; the node is fresh or was unlinked, so it is in no list.
+        unsafe { waiters.of(self.direction).push_back(self.node.borrow(), wake) };
         Asleep::Stay
     }
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
-        // Notified of a node that was linked: by the edge that took it out.
-        if why == Waking::Notified || !self.linked.get() {
+        // The edge has taken the node out, or it was not linked.
+        if why == Waking::Notified {
             return Withdrawal::Withdrawn;
         }
         let mut waiters = self.source.waiters.lock();
         // SAFETY: the node was linked into this very list, or has been taken out of it by an edge; the lock is held.
-        match unsafe { waiters.of(self.direction).remove(&self.node) } {
+        match unsafe { waiters.of(self.direction).remove(self.node.borrow()) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

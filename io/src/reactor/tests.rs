@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::driver::{Driver, Ready};
+use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Waking};
 use mio::Token;
 
@@ -281,7 +282,8 @@ fn who_comes_to_sleep_when_the_round_has_gone_by_looks_again() {
     // It tells that it is writable, once.
     park(&mut reactor, Some(LONG));
     clear(&source, Direction::Write);
-    let watched = source.watched(Direction::Write);
+    let node = Node::new();
+    let watched = source.watched(Direction::Write, &node);
     while !source.readiness().load().is_ready(Direction::Write) {
         park(&mut reactor, Some(LONG));
     }

@@ -44,7 +44,7 @@ pub trait WaitStrategy {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep;
 
     /// Withdraws what `after_asleep` published. Runs before the sleeper's own code goes on, whatever woke it, also
-    /// after [`Asleep::Rouse`].
+    /// after [`Asleep::Rouse`], which counts as [`Waking::Notified`].
     fn before_awake(&self, why: Waking) -> Withdrawal;
 
     /// True where a short spin may spare the sleep: what is waited for may come from another worker or thread at any moment.

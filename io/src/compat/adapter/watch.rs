@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Polled};
 
 use super::doors::{Ears, Polls};
@@ -25,7 +26,7 @@ pub(super) struct Watch {
     gave_way: bool,
 }
 
-type Sleep = Polled<Waiter<Arc<Source>>>;
+type Sleep = Polled<Waiter<Arc<Source>, Node>>;
 
 // SAFETY: all that it can do takes `&mut self`.
 unsafe impl Sync for Watch {}
@@ -72,7 +73,7 @@ impl Watch {
     /// Pending until that direction may be ready, from then on by an edge that calls the waker of the last poll.
     fn wait(&mut self, ears: &Ears<'_>, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| {
-            Box::pin(Polled::new(Waiter::new(Arc::clone(ears.source), self.direction)))
+            Box::pin(Polled::new(Waiter::new(Arc::clone(ears.source), self.direction, Node::new())))
         });
         let polled = sleep.as_mut().poll(context);
         // Does nothing to one that is not over.
