@@ -89,21 +89,26 @@ impl<S: AsFd> Descriptor<S> {
         }
         let deadline = timeout().and_then(time::deadline);
         loop {
-            if let Err(error) = self.wait(direction, deadline) {
-                return last_look(error, call);
+            let in_time = self.wait(direction, deadline)?;
+            if !in_time {
+                // Worth a last look: what came just before is not left because nobody has told of it yet.
+                self.heard(direction);
             }
             if let Some(outcome) = self.source().attempt(direction, &mut call) {
                 return outcome;
             }
+            if !in_time {
+                return Err(timed_out());
+            }
         }
     }
 
-    /// Waits until that direction may be ready. Spurious returns are fine.
+    /// Waits until that direction may be ready. Spurious returns are fine. False once the deadline has passed.
     ///
     /// The usual wait, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: as a rule
     /// no return is open over its switch then but the user's own.
     #[inline(always)]
-    fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+    fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
         if direction == Direction::Read
             && deadline.is_none()
             && let Some(why) = self.source().sleep_at_home(direction)
@@ -115,7 +120,7 @@ impl<S: AsFd> Descriptor<S> {
 
     /// The same by anybody.
     #[inline(never)]
-    fn wait_anywhere(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+    fn wait_anywhere(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
         if !wait::in_task() {
             return self.rechecking(direction, deadline, |until| self.wait_in_place(direction, until));
         }
@@ -136,20 +141,19 @@ impl<S: AsFd> Descriptor<S> {
         &self,
         direction: Direction,
         deadline: Option<Instant>,
-        wait: impl FnOnce(Option<Instant>) -> io::Result<()>,
-    ) -> io::Result<()> {
+        wait: impl FnOnce(Option<Instant>) -> io::Result<bool>,
+    ) -> io::Result<bool> {
         let recheck = self.rechecks(direction).then(|| Instant::now() + RECHECK);
         let recheck = recheck.filter(|at| deadline.is_none_or(|deadline| *at < deadline));
-        match wait(recheck.or(deadline)) {
-            Err(error) if recheck.is_some() && error.kind() == io::ErrorKind::WouldBlock => {
-                self.heard(direction);
-                Ok(())
-            }
-            outcome => outcome,
+        let in_time = wait(recheck.or(deadline))?;
+        if !in_time && recheck.is_some() {
+            self.heard(direction);
+            return Ok(true);
         }
+        Ok(in_time)
     }
 
-    fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+    fn wait_for_edge(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
         outcome_of(match self.rechecks(direction) {
             true => self.source().sleep_watched(direction, deadline),
             false => self.source().sleep(direction, deadline),
@@ -157,15 +161,15 @@ impl<S: AsFd> Descriptor<S> {
     }
 
     /// Blocks the thread.
-    fn wait_in_place(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
-        if !sys::wait_for(self.fd(), direction, deadline)? {
-            return Err(timed_out());
+    fn wait_in_place(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
+        let in_time = sys::wait_for(self.fd(), direction, deadline)?;
+        if in_time {
+            self.heard(direction);
         }
-        self.heard(direction);
-        Ok(())
+        Ok(in_time)
     }
 
-    fn wait_on_pool(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+    fn wait_on_pool(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
         loop {
             wait::cancellation_point();
             check_may_wait()?;
@@ -174,10 +178,10 @@ impl<S: AsFd> Descriptor<S> {
             let fd = self.fd();
             if unblock(|| sys::wait_for(fd, direction, Some(until)))? {
                 self.heard(direction);
-                return Ok(());
+                return Ok(true);
             }
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                return Err(timed_out());
+                return Ok(false);
             }
         }
     }
@@ -220,34 +224,21 @@ impl Source {
     }
 }
 
-/// What comes of an operation whose wait has failed. A timeout is followed by a last look: what came just before is not left
-/// because nobody has told of it yet.
-#[cold]
-fn last_look<T>(error: io::Error, mut call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
-    if error.kind() != io::ErrorKind::WouldBlock {
-        return Err(error);
-    }
-    match call() {
-        Err(again) if again.kind() == io::ErrorKind::WouldBlock => Err(error),
-        outcome => outcome.map(Attempt::value),
-    }
-}
-
 /// What comes of a sleep.
 #[inline(always)]
-fn outcome_of(why: Waking) -> io::Result<()> {
+fn outcome_of(why: Waking) -> io::Result<bool> {
     match why {
-        Waking::Notified => Ok(()),
-        Waking::TimedOut => Err(timed_out()),
-        Waking::Cancelled => end_by_cancel(),
+        Waking::Notified => Ok(true),
+        Waking::TimedOut => Ok(false),
+        Waking::Cancelled => Err(end_by_cancel()),
     }
 }
 
 #[cold]
-fn end_by_cancel() -> io::Result<()> {
+fn end_by_cancel() -> io::Error {
     match wait::CAN_UNWIND {
         true => wait::unwind_cancelled(),
-        false => Err(cancelled()),
+        false => cancelled(),
     }
 }
 
