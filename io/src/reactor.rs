@@ -123,7 +123,15 @@ impl Reactor {
     }
 
     /// Has those look again whom the system does not tell, when it is time.
+    #[inline]
     fn recheck(&self, ready: &mut Ready) {
+        if self.handle.vigil.may_have_sources() {
+            self.recheck_due(ready);
+        }
+    }
+
+    #[cold]
+    fn recheck_due(&self, ready: &mut Ready) {
         for source in self.handle.vigil.take_due() {
             source.recheck(|wake| ready.push(wake));
         }

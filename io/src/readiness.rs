@@ -189,16 +189,16 @@ impl Readiness {
     /// Notes that a system call made after `seen` found nothing.
     pub(crate) fn blocked(&self, direction: Direction, seen: Snapshot) -> Clearing {
         let mut now = seen;
-        while now.tick() == seen.tick() {
+        loop {
             let cleared = now.0 & !direction.bit();
             // Relaxed: a clear publishes nothing. The waiter that relies on it looks at the word once more under the
             // lock of its wait list, which the reactor takes after each edge.
             match self.word.compare_exchange_weak(now.0, cleared, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Clearing::Cleared,
+                Err(word) if Snapshot(word).tick() != seen.tick() => return Clearing::Overtaken,
                 Err(word) => now = Snapshot(word),
             }
         }
-        Clearing::Overtaken
     }
 
     /// Notes that a system call made after `seen` moved fewer bytes than it was asked to, so that another one would

@@ -45,7 +45,8 @@ const MAX_BUFFERS: usize = 1024;
 #[inline]
 pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Result<usize> {
     let flags = RecvFlags::from_bits_retain((libc::MSG_DONTWAIT | extra).cast_unsigned());
-    let (n, _) = net::recv(fd, buf, flags)?;
+    // Twice the same: it differs where the flags ask for the length of what was cut off.
+    let (_, n) = net::recv(fd, buf, flags)?;
     Ok(n)
 }
 

@@ -101,7 +101,9 @@ impl Vigil {
         mem::take(&mut round.sources)
     }
 
-    fn may_have_sources(&self) -> bool {
+    /// False if there is nobody to hand out.
+    #[inline]
+    pub(crate) fn may_have_sources(&self) -> bool {
         // Relaxed: see `enter`.
         self.has_sources.load(Ordering::Relaxed)
     }
