@@ -43,7 +43,7 @@ macro_rules! handle_methods {
             ///
             /// None; the type is std's.
             pub fn read_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
-                Ok(self.0.timeouts().read().get())
+                Ok(self.0.read_timeout())
             }
 
             /// Gives the write timeout, as it was set.
@@ -52,7 +52,7 @@ macro_rules! handle_methods {
             ///
             /// None; the type is std's.
             pub fn write_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
-                Ok(self.0.timeouts().write().get())
+                Ok(self.0.write_timeout())
             }
 
             /// Takes the pending error of the socket away (`SO_ERROR`).

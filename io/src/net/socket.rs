@@ -21,6 +21,9 @@ use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys;
 
+#[cfg(test)]
+mod tests;
+
 /// The shortest timeout that the kernel's option can hold; a shorter one would be none.
 pub(super) const SHORTEST: Duration = Duration::from_micros(1);
 
@@ -98,20 +101,43 @@ impl<S: Kind> Socket<S> {
         SockRef::from(self.std())
     }
 
+    /// Where timeouts and deadlines are kept.
     pub(crate) fn timeouts(&self) -> &Timeouts {
         &self.shared().timeouts
+    }
+
+    /// The same, if any was ever set.
+    #[inline]
+    fn present_timeouts(&self) -> Option<&Timeouts> {
+        Some(&self.shared.get()?.timeouts)
+    }
+
+    /// The same to set one there. To take one away is nothing to do while none was set.
+    fn timeouts_for(&self, timeout: Option<Duration>) -> Option<&Timeouts> {
+        match timeout {
+            Some(_) => Some(self.timeouts()),
+            None => self.present_timeouts(),
+        }
+    }
+
+    pub(crate) fn read_timeout(&self) -> Option<Duration> {
+        self.present_timeouts()?.read().get()
+    }
+
+    pub(crate) fn write_timeout(&self) -> Option<Duration> {
+        self.present_timeouts()?.write().get()
     }
 
     /// How long a read that begins to wait now may do so.
     #[inline]
     pub(crate) fn read_left(&self) -> Option<Duration> {
-        self.shared.get()?.timeouts.read().left()
+        self.present_timeouts()?.read().left()
     }
 
     /// The same of a write.
     #[inline]
     pub(crate) fn write_left(&self) -> Option<Duration> {
-        self.shared.get()?.timeouts.write().left()
+        self.present_timeouts()?.write().left()
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -133,13 +159,17 @@ impl<S: Kind> Socket<S> {
 
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.option().set_read_timeout(for_kernel(timeout)?)?;
-        self.timeouts().read().set(timeout);
+        if let Some(timeouts) = self.timeouts_for(timeout) {
+            timeouts.read().set(timeout);
+        }
         Ok(())
     }
 
     pub(crate) fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.option().set_write_timeout(for_kernel(timeout)?)?;
-        self.timeouts().write().set(timeout);
+        if let Some(timeouts) = self.timeouts_for(timeout) {
+            timeouts.write().set(timeout);
+        }
         Ok(())
     }
 

@@ -1,0 +1,29 @@
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::Socket;
+
+fn connected() -> Socket<TcpStream> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    Socket::fresh(TcpStream::connect(listener.local_addr().unwrap()).unwrap())
+}
+
+#[test]
+fn who_has_no_timeout_keeps_no_place_for_one() {
+    let socket = connected();
+    assert_eq!((socket.read_timeout(), socket.write_timeout()), (None, None));
+    socket.set_read_timeout(None).unwrap();
+    socket.set_write_timeout(None).unwrap();
+    assert!(socket.shared.get().is_none());
+}
+
+#[test]
+fn a_timeout_that_was_set_is_taken_away() {
+    let socket = connected();
+    let second = Some(Duration::from_secs(1));
+    socket.set_read_timeout(second).unwrap();
+    assert_eq!((socket.read_timeout(), socket.write_timeout()), (second, None));
+    socket.set_write_timeout(second).unwrap();
+    socket.set_read_timeout(None).unwrap();
+    assert_eq!((socket.read_timeout(), socket.write_timeout()), (None, second));
+}
