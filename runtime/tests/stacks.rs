@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, Guards, Runtime, task};
+use fibra_runtime::{self as fibra, Builder, Guards, Runtime, task};
+
+/// Longer than any machine is busy.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// What a stack of some size cannot give to its task: guard, colour, first frames, room for what the deepest frame calls.
 const fn overhead(stack_size: usize) -> usize {
@@ -44,7 +47,8 @@ fn two_hundred_thousand_tasks_share_eight_stacks_at_full_depth() {
     const SIZE: usize = 32 * 1024;
     const TASKS: usize = 200_000;
     let _guard = hang_guard();
-    let runtime = Runtime::builder().workers(2).max_stacks(8).stack_size(SIZE).build().unwrap();
+    let builder = Runtime::builder().workers(2).max_stacks(8).stack_size(SIZE);
+    let runtime = builder.stack_patience(LONG).build().unwrap();
     let ran = Arc::new(AtomicUsize::new(0));
     for batch in 0..TASKS / 1000 {
         let tasks: Vec<_> = (0..1000)
@@ -132,15 +136,15 @@ fn fill(hold: &Arc<AtomicBool>) -> Vec<fibra::JoinHandle<()>> {
     tasks
 }
 
-fn eight_stacks(workers: usize) -> Runtime {
-    Runtime::builder().workers(workers).max_stacks(8).build().unwrap()
+fn eight_stacks(workers: usize) -> Builder {
+    Runtime::builder().workers(workers).max_stacks(8)
 }
 
 #[test]
 fn a_task_that_finds_no_stack_waits_for_one() {
     let _guard = hang_guard();
     for workers in [1, 2] {
-        eight_stacks(workers).run(|| {
+        eight_stacks(workers).stack_patience(LONG).build().unwrap().run(|| {
             let hold = Arc::new(AtomicBool::new(true));
             let holders = fill(&hold);
             let waiting: Vec<_> = (0..50).map(|number| fibra::spawn(move || number)).collect();
@@ -158,7 +162,7 @@ fn a_task_that_finds_no_stack_waits_for_one() {
 #[test]
 fn a_task_for_which_no_stack_comes_free_ends_un_run_and_names_the_limit() {
     let _guard = hang_guard();
-    eight_stacks(2).run(|| {
+    eight_stacks(2).build().unwrap().run(|| {
         struct SleepsInDrop(Arc<AtomicBool>);
         impl Drop for SleepsInDrop {
             fn drop(&mut self) {
@@ -189,7 +193,7 @@ fn a_task_for_which_no_stack_comes_free_ends_un_run_and_names_the_limit() {
 #[test]
 fn a_runtime_whose_stacks_are_all_taken_can_be_ended() {
     let _guard = hang_guard();
-    let runtime = eight_stacks(2);
+    let runtime = eight_stacks(2).build().unwrap();
     let handles = runtime.run(|| {
         let holders = fill(&Arc::new(AtomicBool::new(true)));
         let waiting = (0..50).map(|_| fibra::spawn(|| fibra::sleep(Duration::MAX)));
@@ -204,7 +208,8 @@ fn a_runtime_whose_stacks_are_all_taken_can_be_ended() {
 #[test]
 fn a_stack_freed_on_one_worker_serves_a_task_of_another() {
     let _guard = hang_guard();
-    let runtime = Runtime::builder().workers(4).max_stacks(5).build().unwrap();
+    let builder = Runtime::builder().workers(4).max_stacks(5).stack_patience(LONG);
+    let runtime = builder.build().unwrap();
     runtime.run(|| {
         for round in 0..100_u64 {
             let tasks: Vec<_> = (0..40)

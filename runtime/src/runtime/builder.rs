@@ -31,6 +31,8 @@ pub(crate) struct Config {
     /// Whether workers may poll before they park.
     pub(crate) polling: bool,
     pub(crate) max_tasks: Option<usize>,
+    /// How long a task that found no stack waits for one to come back before it ends un-run.
+    pub(crate) stack_patience: Duration,
     name: String,
     pin: bool,
     on_start: Option<Hook>,
@@ -69,6 +71,7 @@ impl<R: From<Runtime>> Builder<R> {
                 driver: Arc::new(driver::no_io),
                 polling: true,
                 max_tasks: None,
+                stack_patience: Duration::from_secs(1),
                 name: "fibra".to_owned(),
                 pin: false,
                 on_start: None,
@@ -105,6 +108,13 @@ impl<R: From<Runtime>> Builder<R> {
     /// names the limit.
     pub fn max_stacks(mut self, stacks: usize) -> Self {
         self.stacks.max_stacks = Some(stacks);
+        self
+    }
+
+    /// Sets how long a task that finds no stack waits for one; for tests, which a busy machine may hold up for as long as that.
+    #[doc(hidden)]
+    pub fn stack_patience(mut self, patience: Duration) -> Self {
+        self.config.stack_patience = patience;
         self
     }
 

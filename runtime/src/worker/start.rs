@@ -14,10 +14,7 @@ const MARGIN_DETACHED: usize = 1;
 /// The same for a task whose handle somebody keeps, or whose scope waits: it may well be joined in a moment.
 const MARGIN_HELD: usize = 4;
 
-/// A task that found no stack waits this long for one to come back before it ends un-run.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Meanwhile its worker tries again so often.
+/// While a task waits for a stack to come back its worker tries again so often.
 pub(super) const FEED: Duration = Duration::from_millis(2);
 
 impl Worker {
@@ -177,7 +174,7 @@ impl Worker {
     }
 
     fn waited_enough(&self) -> bool {
-        self.shortage.get().is_some_and(|since| since.elapsed() >= PATIENCE)
+        self.shortage.get().is_some_and(|since| since.elapsed() >= self.shared.config.stack_patience)
     }
 
     /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits; one of these is
