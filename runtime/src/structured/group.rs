@@ -29,12 +29,11 @@ use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking,
 /// # Examples
 /// ```
 /// # use fibra_runtime as fibra;
-/// use std::time::Duration;
 /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
 /// let group = fibra::TaskGroup::new();
 /// for n in [3, 1, 2] {
 ///     group.spawn(move || {
-///         fibra::sleep(Duration::from_millis(20 * n));
+///         (0..n).for_each(|_| fibra::yield_now());
 ///         n
 ///     });
 /// }
