@@ -249,10 +249,11 @@ fn two_beside_each_other_and_loops_run_to_their_end() {
 fn the_loser_of_a_race_is_told() {
     on_workers(|| {
         let told = Cell::new(false);
-        let loser = AtomicBool::new(false);
+        let (begun, loser) = (AtomicBool::new(false), AtomicBool::new(false));
         let won = fibra::race(
-            || fibra::sleep(SHORT),
+            || until_set(&begun),
             || {
+                begun.store(true, Ordering::SeqCst);
                 until_told();
                 loser.store(true, Ordering::SeqCst);
             },
@@ -337,7 +338,7 @@ fn an_end_that_takes_long_says_who_is_left() {
         return runtime(1).run(|| {
             drop(task::Builder::new().name("stubborn").spawn(|| {
                 let begin = Instant::now();
-                while !task::is_cancelled() || begin.elapsed() < Duration::from_secs(6) {
+                while !task::is_cancelled() || begin.elapsed() < Duration::from_secs(7) {
                     fibra::sleep(SHORT);
                 }
             }));

@@ -1,6 +1,8 @@
 //! Promises of `block_on`.
 
 mod common;
+#[path = "common/rest.rs"]
+mod rest;
 
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn, ready};
@@ -15,6 +17,7 @@ use std::time::Duration;
 
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, CancelToken, block_on, task};
+use rest::until_others_sleep;
 
 const SHORT: Duration = Duration::from_millis(2);
 
@@ -386,7 +389,7 @@ fn a_cancel_drops_the_future() {
                 pending::<()>().await;
             });
         });
-        fibra::sleep(SHORT);
+        until_others_sleep();
         blocked.cancel();
         assert!(blocked.join().unwrap_err().is_cancelled());
         assert_eq!(drops.load(Ordering::SeqCst), 1);
@@ -417,8 +420,9 @@ fn a_future_that_always_wakes_itself_can_be_cancelled() {
 #[test]
 fn a_timeout_and_a_token_and_a_race_end_it() {
     in_a_task(|| {
-        let drops = AtomicUsize::new(0);
+        let (begun, drops) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let never = || {
+            begun.fetch_add(1, Ordering::SeqCst);
             let inner = Dropped(&drops);
             block_on(async {
                 let _inner = inner;
@@ -433,7 +437,12 @@ fn a_timeout_and_a_token_and_a_race_end_it() {
             firing.cancel();
         });
         assert!(token.scope(never).is_err());
-        fibra::race(never, || fibra::sleep(SHORT));
+        // A loser that has not begun makes no future.
+        fibra::race(never, || {
+            while begun.load(Ordering::SeqCst) < 3 {
+                fibra::yield_now();
+            }
+        });
         assert_eq!(drops.load(Ordering::SeqCst), 3);
         assert_eq!(fibra::timeout(Duration::from_secs(3600), || block_on(ready(1))), Ok(1));
     });
@@ -531,7 +540,7 @@ fn it_waits_in_a_destructor_while_its_task_unwinds() {
             let _farewell = Farewell(&counted);
             block_on(pending::<()>());
         });
-        fibra::sleep(SHORT);
+        until_others_sleep();
         blocked.cancel();
         assert!(blocked.join().unwrap_err().is_cancelled());
         assert_eq!(farewells.load(Ordering::SeqCst), 1);

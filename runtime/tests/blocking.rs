@@ -158,10 +158,15 @@ fn jobs_beyond_the_limit_wait_in_line() {
 }
 
 /// Counts the threads of this process whose name begins so.
-fn threads_called(name: &str) -> usize {
+/// What the system says of the threads that are called so, each by its name and its state.
+fn stats_of(name: &str) -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    names.filter(|comm| comm.starts_with(name)).count()
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+    stats.filter(|stat| stat.contains(&format!("({name}"))).collect()
+}
+
+fn threads_called(name: &str) -> usize {
+    stats_of(name).len()
 }
 
 #[test]
@@ -185,8 +190,10 @@ fn one_thread_serves_jobs_that_come_one_by_one() {
     runtime.run(|| {
         for _ in 0..20 {
             fibra::unblock(|| ());
-            // Its thread has said that it is idle by then, or all but.
-            fibra::sleep(Duration::from_millis(1));
+            // Its thread has said that it is idle before it sleeps.
+            while !stats_of("one-blocking").iter().all(|stat| stat.contains(") S ")) {
+                fibra::sleep(Duration::from_micros(100));
+            }
         }
         let threads = threads_called("one-blocking");
         assert!((1..=3).contains(&threads), "{threads} threads for one job at a time");

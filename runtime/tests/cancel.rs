@@ -3,6 +3,8 @@
 #[path = "common/at_end.rs"]
 mod at_end;
 mod common;
+#[path = "common/rest.rs"]
+mod rest;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use at_end::AtEnd;
 use common::{hang_guard, runtime};
 use fibra_runtime::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, Runtime, Task, task};
+use rest::until_others_sleep;
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -201,7 +204,7 @@ fn destructors_that_run_in_a_cancellation_may_sleep_join_and_yield() {
                 });
                 fibra::sleep(LONG);
             });
-            fibra::sleep(Duration::from_millis(1));
+            until_others_sleep();
             sleeper.task().cancel();
             sleeper.task().cancel();
             assert!(sleeper.join().unwrap_err().is_cancelled());
@@ -223,7 +226,7 @@ fn a_task_that_catches_its_cancellation_meets_it_again() {
             }
             "ended as it liked"
         });
-        fibra::sleep(Duration::from_millis(1));
+        until_others_sleep();
         stubborn.task().cancel();
         assert_eq!(stubborn.join().unwrap(), "ended as it liked");
         assert_eq!(times.load(Ordering::SeqCst), 20);
@@ -238,7 +241,7 @@ fn a_task_that_catches_its_cancellation_and_panics_has_panicked() {
             _ = panic::catch_unwind(|| fibra::sleep(LONG));
             panic::resume_unwind(Box::new("another reason"))
         });
-        fibra::sleep(Duration::from_micros(500));
+        until_others_sleep();
         task.task().cancel();
         let error = task.join().map(drop).unwrap_err();
         assert!(error.is_panic());
@@ -251,7 +254,7 @@ fn the_payload_of_one_task_s_cancellation_means_a_panic_in_another() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let thief = fibra::spawn(|| panic::catch_unwind(|| fibra::sleep(LONG)).unwrap_err());
-        fibra::sleep(Duration::from_micros(500));
+        until_others_sleep();
         thief.task().cancel();
         let payload = thief.join().unwrap();
         let victim = fibra::spawn(move || panic::resume_unwind(payload));
@@ -267,13 +270,15 @@ fn a_cancelled_joiner_detaches_the_task_it_waits_for() {
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let joined = fibra::spawn(move || {
-            fibra::sleep(Duration::from_millis(5));
+            task::park();
             end.store(true, Ordering::SeqCst);
         });
+        let goes_on = joined.task().clone();
         let joiner = fibra::spawn(move || joined.join());
-        fibra::sleep(Duration::from_millis(1));
+        until_others_sleep();
         joiner.task().cancel();
         assert!(joiner.join().unwrap_err().is_cancelled());
+        goes_on.unpark();
         while !ended.load(Ordering::SeqCst) {
             fibra::sleep(Duration::from_micros(200));
         }
@@ -303,7 +308,7 @@ fn a_shielded_sleep_is_not_ended_by_a_cancel_which_is_kept() {
             assert!(begin.elapsed() >= Duration::from_millis(5));
             assert_eq!(wait::sleep(&Clock, None), Waking::Cancelled);
         });
-        fibra::sleep(Duration::from_millis(1));
+        until_others_sleep();
         sleeper.task().cancel();
         sleeper.join().unwrap();
     });

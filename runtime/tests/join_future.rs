@@ -1,6 +1,8 @@
 //! Promises of `JoinHandle` as a future.
 
 mod common;
+#[path = "common/rest.rs"]
+mod rest;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +15,7 @@ use std::time::Duration;
 
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, JoinError, JoinHandle, block_on, task};
+use rest::until_others_sleep;
 
 /// A waker that counts, and says so to a thread that waits.
 struct Count {
@@ -371,7 +374,7 @@ fn a_cancelled_waiter_detaches_the_task() {
         let handle = fibra::spawn(task::park);
         let awaited = handle.task().clone();
         let waiter = fibra::spawn(move || block_on(handle));
-        fibra::sleep(Duration::from_millis(1));
+        until_others_sleep();
         waiter.cancel();
         assert!(waiter.join().unwrap_err().is_cancelled());
         assert!(!awaited.is_finished());

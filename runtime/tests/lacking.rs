@@ -29,11 +29,12 @@ fn a_first_task_that_is_cancelled_is_a_panic_that_says_so() {
 #[test]
 fn a_stack_of_impossible_size_delays_nobody() {
     Runtime::builder().workers(1).build().unwrap().run(|| {
-        let begin = Instant::now();
         let impossible = task::Builder::new().stack_size(usize::MAX).spawn(|| ());
         fibra::spawn(|| ()).join().unwrap();
+        // One turn to find no stack, and one to end. What waits for a stack to come free takes hundreds.
+        (0..2).for_each(|_| fibra::yield_now());
+        assert!(impossible.is_finished());
         assert!(impossible.join().unwrap_err().is_not_started());
-        assert!(begin.elapsed() < Duration::from_millis(900), "{:?}", begin.elapsed());
     });
 }
 

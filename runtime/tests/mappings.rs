@@ -1,20 +1,26 @@
 //! The system's own limit of mappings, reached for real: in a process of its own, since it is the process's.
 
+#[path = "common/hang.rs"]
+mod hang;
+#[path = "common/rest.rs"]
+mod rest;
+
 use std::io::ErrorKind;
 
-use fibra_runtime::{self as fibra, Guards, Runtime, task};
+use fibra_runtime::{Guards, Runtime, task};
+use hang::hang_guard;
+use rest::until_others_sleep;
 
 #[test]
 fn tasks_beyond_the_systems_limit_of_mappings_end_un_run_and_the_rest_goes_on() {
+    let _guard = hang_guard();
     let runtime = Runtime::builder().workers(2).stack_guards(Guards::Protect).build().unwrap();
     runtime.run(|| {
         let tasks: Vec<_> =
             (0..34_000).map(|_| task::Builder::new().stack_size(32 * 1024).spawn(task::park)).collect();
-        let (lacking, parked): (Vec<_>, Vec<_>) = {
-            // Those that found a stack are parked; the others end within the patience of a second.
-            fibra::sleep(std::time::Duration::from_secs(4));
-            tasks.into_iter().partition(|task| task.is_finished())
-        };
+        // Those that found a stack are parked; the others end after a while.
+        until_others_sleep();
+        let (lacking, parked): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|task| task.is_finished());
         println!("{} parked, {} without a stack", parked.len(), lacking.len());
         assert!(parked.len() > 10_000);
         for task in lacking {

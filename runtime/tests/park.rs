@@ -1,6 +1,8 @@
 //! Promises of `park` and `unpark`.
 
 mod common;
+#[path = "common/rounds.rs"]
+mod rounds;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, CancelToken, task};
+use rounds::rounds;
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(2);
@@ -174,7 +177,7 @@ fn a_timer_and_an_unpark_of_a_thread_at_one_moment_have_one_result() {
     let gift = Arc::clone(&given);
     let parked = runtime.spawn(move || {
         let mut results = [0_usize; 2];
-        for round in 1..=ROUNDS {
+        for round in rounds(ROUNDS) {
             asks.store(round, Ordering::SeqCst);
             let by_unpark = task::park_timeout(Duration::from_micros(16 + (round % 8) as u64 * 4));
             while gift.load(Ordering::SeqCst) != round {

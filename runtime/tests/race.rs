@@ -7,7 +7,7 @@ mod counted;
 mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -88,16 +88,23 @@ fn a_losers_panic_comes_out_too() {
         }
     }
     on_workers(|| {
-        let result = catch_unwind(|| {
+        // A loser that has not begun has no panic.
+        let begun = AtomicBool::new(false);
+        let result = catch_unwind(AssertUnwindSafe(|| {
             race(
-                || fibra::sleep(Duration::from_millis(1)),
                 || {
+                    while !begun.load(Ordering::SeqCst) {
+                        fibra::yield_now();
+                    }
+                },
+                || {
+                    begun.store(true, Ordering::SeqCst);
                     let caught = catch_unwind(task::park);
                     assert!(caught.is_err());
                     drop(Panics);
                 },
             )
-        });
+        }));
         assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "loser");
     });
 }
@@ -161,6 +168,7 @@ fn the_macro_takes_any_number_and_evaluates_the_winners_arm() {
             }
             number * 10
         };
+        let last = if which == 3 { Duration::from_millis(1) } else { Duration::MAX };
         let value = fibra::race! {
             zero = wait(0) => zero,
             one = wait(1) => {
@@ -170,7 +178,7 @@ fn the_macro_takes_any_number_and_evaluates_the_winners_arm() {
                 one
             },
             two = wait(2) => two,
-            () = fibra::sleep(Duration::from_millis(1)) => return None,
+            () = fibra::sleep(last) => return None,
         };
         Some(value)
     }

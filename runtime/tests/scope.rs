@@ -3,6 +3,8 @@
 #[path = "common/at_end.rs"]
 mod at_end;
 mod common;
+#[path = "common/rest.rs"]
+mod rest;
 #[path = "common/workers.rs"]
 mod workers;
 
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use at_end::AtEnd;
 use fibra_runtime::{self as fibra, task};
+use rest::until_others_sleep;
 use workers::on_workers;
 
 #[test]
@@ -178,7 +181,7 @@ fn a_child_that_comes_after_the_cancellation_is_cancelled_too() {
                 });
             });
         });
-        fibra::sleep(Duration::from_millis(2));
+        until_others_sleep();
         parent.task().cancel();
         assert!(parent.join().unwrap_err().is_cancelled());
     });
@@ -193,7 +196,7 @@ fn a_scope_whose_closure_panicked_still_hears_a_cancellation() {
                 panic!("on purpose");
             })
         });
-        fibra::sleep(Duration::from_millis(2));
+        until_others_sleep();
         parent.task().cancel();
         assert!(parent.join().is_err());
     });

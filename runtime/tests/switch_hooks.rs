@@ -3,6 +3,8 @@
 mod common;
 #[path = "common/rerun.rs"]
 mod rerun;
+#[path = "common/rest.rs"]
+mod rest;
 
 use std::cell::Cell;
 use std::panic;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, task, task_local};
 use rerun::{errors, is_child, rerun};
+use rest::until_others_sleep;
 use task::Switch;
 
 const WORKERS: [usize; 3] = [1, 2, 4];
@@ -190,8 +193,7 @@ fn a_task_that_unwinds_and_suspends_is_followed() {
                     })
                 })
                 .collect();
-            fibra::sleep(Duration::from_millis(1));
-            fibra::yield_now();
+            until_others_sleep();
             tasks.iter().for_each(|task| task.cancel());
             tasks.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
         });

@@ -3,6 +3,8 @@
 mod common;
 #[path = "common/counted.rs"]
 mod counted;
+#[path = "common/rest.rs"]
+mod rest;
 #[path = "common/workers.rs"]
 mod workers;
 
@@ -15,6 +17,7 @@ use common::{hang_guard, runtime};
 use counted::Counted;
 use fibra_runtime::structured::{GroupError, StillRunning};
 use fibra_runtime::{self as fibra, TaskGroup, task};
+use rest::until_others_sleep;
 use workers::on_workers;
 
 fn wait_for_none(alive: &AtomicUsize) {
@@ -31,15 +34,20 @@ fn _is_send_and_sync(group: TaskGroup<std::cell::Cell<u8>>) -> impl Send + Sync 
 fn results_come_in_the_order_of_the_ends() {
     on_workers(|| {
         let group = TaskGroup::new();
-        for n in [3, 1, 2] {
+        let tasks = [0, 1, 2].map(|n| {
             group.spawn(move || {
-                fibra::sleep(Duration::from_millis(30 * n));
+                task::park();
                 n
-            });
-        }
+            })
+        });
         assert_eq!(group.len(), 3);
-        let ended: Vec<u64> = group.join_all().into_iter().map(Result::unwrap).collect();
-        assert_eq!(ended, [1, 2, 3]);
+        for n in [1, 2, 0] {
+            tasks[n].unpark();
+            // It has ended: nobody else is awake.
+            until_others_sleep();
+        }
+        let ended: Vec<usize> = group.join_all().into_iter().map(Result::unwrap).collect();
+        assert_eq!(ended, [1, 2, 0]);
         assert!(group.is_empty() && group.join_next().is_none());
     });
 }

@@ -1,6 +1,8 @@
 //! Promises of task-locals.
 
 mod common;
+#[path = "common/rest.rs"]
+mod rest;
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, task, task_local};
+use rest::until_others_sleep;
 
 const WORKERS: [usize; 3] = [1, 2, 4];
 
@@ -178,7 +181,7 @@ fn an_initializer_that_is_cancelled_leaves_nothing() {
     for workers in WORKERS {
         runtime(workers).run(|| {
             let task = fibra::spawn(|| NEVER.with(|value| *value));
-            fibra::sleep(Duration::from_millis(1));
+            until_others_sleep();
             task.task().cancel();
             assert!(task.join().unwrap_err().is_cancelled());
         });
@@ -413,7 +416,7 @@ fn a_cancelled_task_s_values_are_dropped_in_peace() {
         runtime(workers).run(|| {
             let body = || SLEEPS.with(|_| fibra::sleep(Duration::MAX));
             let tasks: Vec<_> = (0..50).map(|_| fibra::spawn(body)).collect();
-            fibra::sleep(Duration::from_millis(5));
+            until_others_sleep();
             tasks.iter().for_each(|task| task.task().cancel());
             tasks.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
         });
@@ -529,7 +532,7 @@ fn a_value_s_panic_is_caught_in_the_storm_of_cancels() {
             };
             for _ in 0..10 {
                 let tasks: Vec<_> = (0..50).map(|_| fibra::spawn(body(Arc::clone(&alive)))).collect();
-                fibra::sleep(Duration::from_millis(1));
+                until_others_sleep();
                 tasks.iter().for_each(|task| task.task().cancel());
                 tasks.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
             }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime as fibra;
+use fibra_runtime::{self as fibra, wait};
 
 #[test]
 fn a_sleep_does_not_end_early() {
@@ -51,20 +51,28 @@ fn ten_thousand_sleeps_of_all_lengths_do_not_end_early() {
 fn sleeps_end_in_the_order_of_their_deadlines() {
     let _guard = hang_guard();
     runtime(1).run(|| {
-        let order = Rc::new(std::cell::RefCell::new(Vec::new()));
-        let begin = Instant::now();
-        let sleeps: Vec<_> = [5, 1, 4, 2, 3]
-            .into_iter()
-            .map(|number| {
-                let order = Rc::clone(&order);
-                fibra::spawn_local(move || {
-                    fibra::sleep_until(begin + Duration::from_millis(20 * number));
-                    order.borrow_mut().push(number);
+        // Sets five clocks, and tells in which order they rang; nothing if one was due before all had been set.
+        let ring = |unit: Duration| {
+            let order = Rc::new(std::cell::RefCell::new(Vec::new()));
+            let begin = Instant::now();
+            let sleeps: Vec<_> = [5, 1, 4, 2, 3]
+                .into_iter()
+                .map(|number| {
+                    let order = Rc::clone(&order);
+                    fibra::spawn_local(move || {
+                        fibra::sleep_until(begin + unit * number);
+                        order.borrow_mut().push(number);
+                    })
                 })
-            })
-            .collect();
-        sleeps.into_iter().for_each(|sleep| sleep.join().unwrap());
-        assert_eq!(*order.borrow(), [1, 2, 3, 4, 5]);
+                .collect();
+            fibra::yield_now();
+            let all_were_set = wait::others_are_asleep() && begin.elapsed() < unit;
+            sleeps.into_iter().for_each(|sleep| sleep.join().unwrap());
+            all_were_set.then(|| order.take())
+        };
+        // On a busy machine the setting alone may take long.
+        let order = (0..).find_map(|doubled| ring(Duration::from_millis(20) * (1 << doubled)));
+        assert_eq!(order.unwrap(), [1, 2, 3, 4, 5]);
     });
 }
 
@@ -146,17 +154,25 @@ fn a_lone_sleep_of_50_microseconds_is_not_early() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let duration = Duration::from_micros(50);
-        let mut late: Vec<Duration> = (0..500)
-            .map(|_| {
-                let begin = Instant::now();
-                fibra::sleep(duration);
-                begin.elapsed().checked_sub(duration).expect("not early")
-            })
-            .collect();
-        late.sort_unstable();
-        println!("a lone sleep(50 µs): median {:?} late, worst {:?}", late[250], late[499]);
+        let late = |sleep: fn(Duration)| {
+            let begin = Instant::now();
+            sleep(duration);
+            begin.elapsed().checked_sub(duration).expect("not early")
+        };
+        // In turns with the thread's own, which are as late as the machine is busy.
+        let (mut ours, mut own): (Vec<_>, Vec<_>) =
+            (0..500).map(|_| (late(fibra::sleep), late(thread::sleep))).unzip();
+        ours.sort_unstable();
+        own.sort_unstable();
+        println!("a lone sleep(50 µs): median {:?} late, worst {:?}", ours[250], ours[499]);
         // Nothing about speed, which depends on the machine: a tick that nobody keeps is what this would find.
-        assert!(late[250] < Duration::from_millis(10), "half of the sleeps were later than {:?}", late[250]);
+        let most = Duration::from_millis(10) + own[250] * 10;
+        assert!(
+            ours[250] < most,
+            "half of the sleeps were later than {:?}, the thread's than {:?}",
+            ours[250],
+            own[250]
+        );
     });
 }
 

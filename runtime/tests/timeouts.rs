@@ -56,7 +56,7 @@ fn a_sleep_is_cut_short_and_destructors_run() {
 #[test]
 fn joins_parks_and_loops_of_yields_are_cut_short() {
     in_task(2, || {
-        assert!(timeout(SHORT, || fibra::spawn(|| fibra::sleep(SHORT * 20)).join()).is_err());
+        assert!(timeout(SHORT, || fibra::spawn(|| fibra::sleep(LONG)).join()).is_err());
         assert!(timeout(SHORT, task::park).is_err());
         assert!(
             timeout(SHORT, || loop {
@@ -136,7 +136,7 @@ fn other_tasks_do_not_inherit() {
     in_task(2, || {
         let child = timeout(LONG, || fibra::spawn(|| fibra::sleep(SHORT * 2))).unwrap();
         let spawned = timeout(SHORT, || {
-            let child = fibra::spawn(|| fibra::sleep(SHORT * 4));
+            let child = fibra::spawn(|| fibra::sleep(LONG));
             child.join()
         });
         assert!(spawned.is_err());

@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/recorded.rs"]
 mod recorded;
+#[path = "common/rest.rs"]
+mod rest;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,6 +19,7 @@ use fibra_runtime::wait::{
 };
 use fibra_runtime::{self as fibra, task};
 use recorded::{Recorded, after, in_a_task_and_on_a_thread, stay};
+use rest::until_others_sleep;
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -65,7 +68,7 @@ fn rule_1_both_hooks_run_once_in_their_order_after_a_cancel() {
             assert_eq!(wait::sleep(&how, None), Waking::Cancelled);
             how.calls()
         });
-        fibra::sleep(Duration::from_millis(1));
+        until_others_sleep();
         sleeper.task().cancel();
         assert_eq!(sleeper.join().unwrap(), ["published", "withdrawn after Cancelled"]);
     });
