@@ -6,7 +6,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::in_tasks;
+use common::{in_tasks, pause};
 use fibra_runtime::{spawn, task};
 use fibra_sync::channel::{RecvTimeoutError, after, bounded, unbounded};
 use fibra_sync::{
@@ -25,7 +25,8 @@ fn cancelled(body: fn()) {
             body();
         });
         let meanwhile = spawn(body);
-        fibra_runtime::sleep(SHORT);
+        // Cancelled before it begins it would never enter its body.
+        pause();
         meanwhile.cancel();
         meanwhile.join().unwrap();
         before.join().unwrap();

@@ -331,11 +331,15 @@ fn a_cancelled_wait_unwinds_with_the_mutex_locked() {
 fn a_deadline_around_a_wait_ends_it_with_the_mutex_locked_and_one_of_its_own_does_not() {
     in_tasks(|| {
         let shared = Shared::new(0);
-        let late = fibra_runtime::timeout(Duration::from_millis(3), || {
+        let in_time = fibra_runtime::timeout(LONG, || {
             let mut guard = shared.value.lock();
             *guard += 1;
             assert!(shared.changed.wait_for(&mut guard, Duration::from_micros(100)).timed_out());
             *guard += 1;
+        });
+        assert_eq!(in_time, Ok(()));
+        let late = fibra_runtime::timeout(Duration::from_millis(3), || {
+            let mut guard = shared.value.lock();
             shared.changed.wait_for(&mut guard, LONG);
             unreachable!("the deadline around it comes first");
         });

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use fibra_runtime::{JoinHandle, wait};
 
@@ -27,13 +28,18 @@ pub(crate) enum Side<T> {
 pub(crate) fn beside<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Side<T> {
     match wait::in_task() {
         true => Side::Task(fibra_runtime::spawn(f)),
-        false => Side::Thread(spawn_noted(f)),
+        false => beside_in_a_thread(f),
     }
 }
 
 thread_local! {
     /// What the system says of the threads that this one has started.
     static STARTED: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Starts a thread beside the test, also where that is a task.
+pub(crate) fn beside_in_a_thread<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Side<T> {
+    Side::Thread(spawn_noted(f))
 }
 
 fn spawn_noted<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
@@ -47,15 +53,34 @@ fn spawn_noted<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> thr
     thread
 }
 
-/// True if what was started beside the test has come as far as it goes: it sleeps, or has ended.
-pub(crate) fn have_come_to_rest() -> bool {
-    match wait::in_task() {
-        true => wait::others_are_asleep(),
-        false => STARTED.with_borrow_mut(|started| {
-            started.retain(|stat| stat.exists());
-            started.iter().all(sleeps)
-        }),
+/// Lets what was started beside the test come as far as it goes, which must be an end or a wait for something.
+pub(crate) fn pause() {
+    loop {
+        moment();
+        // Seen twice, since a thread may also have slept on its way.
+        if have_come_to_rest() && {
+            moment();
+            have_come_to_rest()
+        } {
+            return;
+        }
     }
+}
+
+fn moment() {
+    match wait::in_task() {
+        true => fibra_runtime::sleep(Duration::from_millis(2)),
+        false => thread::sleep(Duration::from_millis(2)),
+    }
+}
+
+/// True if what was started beside the test has come as far as it goes: it sleeps, or has ended.
+fn have_come_to_rest() -> bool {
+    let threads_sleep = STARTED.with_borrow_mut(|started| {
+        started.retain(|stat| stat.exists());
+        started.iter().all(sleeps)
+    });
+    threads_sleep && wait::others_are_asleep()
 }
 
 /// True for a thread that sleeps, or is not there any more.
@@ -65,11 +90,14 @@ fn sleeps(stat: &PathBuf) -> bool {
     text.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
 }
 
-impl<T> Side<T> {
+impl<T: Send> Side<T> {
     pub(crate) fn join(self) -> T {
         match self {
             Side::Task(task) => task.join().expect("the task beside the test panicked"),
-            Side::Thread(thread) => thread.join().expect("the thread beside the test panicked"),
+            // No worker is stopped by the wait; off a task this is a plain call.
+            Side::Thread(thread) => {
+                fibra_runtime::unblock(|| thread.join()).expect("the thread beside the test panicked")
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::wait;
 use fibra_sync::channel::{Receiver, Sender, bounded, unbounded};
 
-use super::common::{Side, beside, everywhere, in_tasks};
+use super::common::{Side, beside, beside_in_a_thread, everywhere, in_tasks};
 
 /// The capacities that every promise is tried with: a rendezvous, one slot, a few, and no bound.
 pub(crate) const KINDS: [Option<usize>; 4] = [Some(0), Some(1), Some(5), None];
@@ -50,7 +50,7 @@ impl Other {
     /// Starts `f` there.
     pub(crate) fn runs<T: Send + 'static>(self, f: impl FnOnce() -> T + Send + 'static) -> Side<T> {
         match self == Other::Thread && wait::in_task() {
-            true => Side::Task(fibra_runtime::spawn_blocking(f)),
+            true => beside_in_a_thread(f),
             false => beside(f),
         }
     }
@@ -73,7 +73,7 @@ pub(crate) fn anywhere(promise: impl Fn(Other) + Send + Sync) {
     in_tasks(|| promise(Other::Thread));
 }
 
-pub(crate) fn join_all<T>(sides: Vec<Side<T>>) -> Vec<T> {
+pub(crate) fn join_all<T: Send>(sides: Vec<Side<T>>) -> Vec<T> {
     sides.into_iter().map(Side::join).collect()
 }
 

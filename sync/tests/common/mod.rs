@@ -11,14 +11,10 @@
 mod sides;
 
 use std::thread;
-use std::time::{Duration, Instant};
 
 use fibra_runtime::{Runtime, wait};
 
-pub(crate) use sides::{Side, beside, guarded, have_come_to_rest};
-
-/// How long [`pause`] waits for those who never rest.
-const PATIENCE: Duration = Duration::from_millis(300);
+pub(crate) use sides::{Side, beside, beside_in_a_thread, guarded, pause};
 
 pub(crate) fn runtime(workers: usize) -> Runtime {
     Runtime::builder().workers(workers).build().expect("a runtime")
@@ -34,29 +30,6 @@ pub(crate) fn everywhere(promise: impl Fn() + Send + Sync) {
 pub(crate) fn in_tasks(promise: impl Fn() + Send + Sync) {
     for workers in [1, 2, 4] {
         guarded(|| runtime(workers).run(&promise));
-    }
-}
-
-/// Lets what was started beside the test come as far as it goes; for a while, should it not come to rest.
-pub(crate) fn pause() {
-    let begin = Instant::now();
-    loop {
-        moment();
-        // Seen twice, since a thread may also have slept on its way.
-        let at_rest = have_come_to_rest() && {
-            moment();
-            have_come_to_rest()
-        };
-        if at_rest || begin.elapsed() > PATIENCE {
-            return;
-        }
-    }
-}
-
-fn moment() {
-    match wait::in_task() {
-        true => fibra_runtime::sleep(Duration::from_millis(2)),
-        false => thread::sleep(Duration::from_millis(2)),
     }
 }
 
