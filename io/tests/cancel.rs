@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use common::sides::guarded;
-use common::{in_tasks, listener, nap, pair, runtime};
+use common::sides::{guarded, pause};
+use common::{in_tasks, listener, pair, runtime};
 use fibra_io::net::TcpStream;
 use fibra_runtime::{Runtime, spawn};
 
@@ -18,7 +18,7 @@ fn a_cancelled_reader_unwinds_and_closes_its_socket() {
     in_tasks(|| {
         let (mut client, mut server) = pair();
         let reader = spawn(move || server.read(&mut [0]).unwrap());
-        nap(10);
+        pause();
         reader.task().cancel();
         assert!(reader.join().unwrap_err().is_cancelled());
         assert_eq!(client.read(&mut [0]).unwrap(), 0);
@@ -33,7 +33,7 @@ fn a_cancelled_writer_unwinds() {
             let buf = vec![0; 1 << 20];
             while client.write(&buf).is_ok() {}
         });
-        nap(20);
+        pause();
         writer.task().cancel();
         assert!(writer.join().unwrap_err().is_cancelled());
     });
@@ -44,7 +44,7 @@ fn a_cancelled_acceptor_unwinds_and_closes_its_listener() {
     in_tasks(|| {
         let (listener, address) = listener();
         let acceptor = spawn(move || drop(listener.accept().unwrap()));
-        nap(10);
+        pause();
         acceptor.task().cancel();
         assert!(acceptor.join().unwrap_err().is_cancelled());
         assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
@@ -62,9 +62,9 @@ fn a_cancelled_reader_leaves_the_others_waiting() {
                 spawn(move || (&*server).read_exact(&mut [0]).unwrap())
             })
             .collect();
-        nap(10);
+        pause();
         readers[1].task().cancel();
-        nap(5);
+        pause();
         client.write_all(&[1, 2]).unwrap();
         let ended: Vec<bool> = readers.into_iter().map(|reader| reader.join().is_ok()).collect();
         assert_eq!(ended, [true, false, true]);
@@ -77,7 +77,7 @@ fn a_cancelled_wait_without_the_driver_unwinds() {
         Runtime::builder().workers(1).build().unwrap().run(|| {
             let (_client, mut server) = pair();
             let reader = spawn(move || server.read(&mut [0]).unwrap());
-            nap(10);
+            pause();
             reader.task().cancel();
             assert!(reader.join().unwrap_err().is_cancelled());
         });
@@ -102,7 +102,7 @@ fn cancelled_holder(stream: TcpStream) -> Receiver<io::Result<usize>> {
         let _reads = ReadsInDrop { stream, tell };
         fibra_runtime::sleep(Duration::from_secs(600));
     });
-    nap(5);
+    pause();
     holder.task().cancel();
     assert!(holder.join().unwrap_err().is_cancelled());
     told

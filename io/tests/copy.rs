@@ -506,7 +506,10 @@ fn a_copy_that_waits_can_be_cancelled_and_a_limit_tells_how_far_it_came() {
         let (mut here, mut there) = UnixStream::pair().unwrap();
         source.write_all(b"12345").unwrap();
         let mut limited = reader.take(100);
-        assert!(timeout(SHORT, || copy(&mut limited, &mut here)).is_err());
+        // On a busy machine the time may be over before the copy begins.
+        while limited.limit() > 95 {
+            assert!(timeout(SHORT, || copy(&mut limited, &mut here)).is_err());
+        }
         assert_eq!(limited.limit(), 95);
         there.read_exact(&mut [0; 5]).unwrap();
         // For the writing end.

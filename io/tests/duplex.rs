@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use common::sides::{Side, beside, guarded};
+use common::sides::{Side, beside, guarded, pause};
 use common::{everywhere, in_tasks, kind, nap, pattern, runtime};
 use fibra_io::io::{DuplexStream, duplex};
 use fibra_runtime::{spawn, timeout};
@@ -218,14 +218,21 @@ fn many_writers_and_readers_lose_nothing() {
 #[test]
 fn a_cancelled_wait_leaves_the_stream_as_it_is() {
     in_tasks(|| {
-        let (mut here, mut there) = duplex(2);
-        assert!(timeout(SHORT, || here.read(&mut [0])).is_err());
-        assert!(timeout(SHORT, || here.write_all(b"abcd")).is_err());
+        let (here, mut there) = duplex(2);
+        let here = Arc::new(here);
+        assert!(timeout(SHORT, || (&*here).read(&mut [0])).is_err());
+        let writer = {
+            let here = Arc::clone(&here);
+            spawn(move || (&*here).write_all(b"abcd").unwrap())
+        };
+        pause();
+        writer.cancel();
+        assert!(writer.join().unwrap_err().is_cancelled());
         let mut two = [0; 2];
         there.read_exact(&mut two).unwrap();
         assert_eq!(&two, b"ab");
         there.write_all(b"yz").unwrap();
-        here.read_exact(&mut two).unwrap();
+        (&*here).read_exact(&mut two).unwrap();
         assert_eq!(&two, b"yz");
     });
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use common::sides::{beside, guarded};
+use common::sides::{beside, guarded, pause};
 use common::{everywhere, in_tasks, kind, listener, nap, pair, runtime, until};
 use fibra_io::net::{TcpListener, TcpStream};
 use fibra_runtime::{Runtime, yield_now};
@@ -124,7 +124,7 @@ fn a_reader_that_times_out_leaves_the_others_waiting() {
             let server = Arc::clone(&server);
             beside(move || (&*server).read(&mut [0; 8]).unwrap())
         };
-        nap(20);
+        pause();
         patient.set_read_timeout(Some(std::time::Duration::from_millis(10))).unwrap();
         assert_eq!(kind((&*server).read(&mut [0])), ErrorKind::WouldBlock);
         client.write_all(&[1, 2]).unwrap();

@@ -210,6 +210,8 @@ fn test_write_timeout() {
             let mut buf = vec![0; 1 << 20];
             while other.read(&mut buf).unwrap() > 0 {}
         });
+        // Longer than the reader may be held up.
+        stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(&buf).unwrap();
         drop(stream);
         reader.join();

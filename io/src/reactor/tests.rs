@@ -101,11 +101,23 @@ fn an_unpark_breaks_a_brief_park_too() {
     assert!(park(&mut reactor, Some(brief)) >= brief);
 }
 
+/// The shortest park of a thousand, or of those up to the first that is short enough: a busy machine makes most of them late.
+fn best_of_parks(reactor: &mut Reactor, timeout: Duration, enough: Duration) -> Duration {
+    let mut parks = (0..1000).map(|_| park(reactor, Some(timeout)));
+    let mut best = parks.next().unwrap();
+    while best >= enough
+        && let Some(took) = parks.next()
+    {
+        best = best.min(took);
+    }
+    best
+}
+
 #[test]
 fn a_park_of_microseconds_is_not_a_millisecond() {
     let mut reactor = Reactor::new().unwrap();
     let brief = Duration::from_micros(100);
-    let best = (0..21).map(|_| park(&mut reactor, Some(brief))).min().unwrap();
+    let best = best_of_parks(&mut reactor, brief, Duration::from_millis(1));
     assert!(best >= brief && best < Duration::from_millis(1), "{best:?}");
 }
 
@@ -114,7 +126,7 @@ fn a_long_park_never_outlasts_its_timeout_by_a_rounding() {
     let mut reactor = Reactor::new().unwrap();
     let timeout = Duration::from_micros(3_900);
     // Three whole milliseconds, and the caller comes again for the rest.
-    let best = (0..9).map(|_| park(&mut reactor, Some(timeout))).min().unwrap();
+    let best = best_of_parks(&mut reactor, timeout, timeout);
     assert!(best >= Duration::from_millis(3) && best < timeout, "{best:?}");
 }
 
