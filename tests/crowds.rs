@@ -84,7 +84,7 @@ fn meanwhile(others: impl FnOnce() + Send, mut healthy: impl FnMut()) {
 fn slow_clients_are_ended_and_others_are_served_meanwhile() {
     let _alone = alone();
     allow_descriptors();
-    let server = Server::with_patience("http_server", 1000);
+    let server = Server::with_patience("http_server", 3000);
     http::serves(&server);
     let before = server.settled_descriptors();
     let healthy = || {

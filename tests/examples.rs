@@ -268,7 +268,7 @@ fn http_server_is_heard_by_whom_it_refuses() {
 /// Who sends on and on after his last answer is not listened to for ever: there is an end to the bytes, and to the time.
 #[test]
 fn http_server_does_not_listen_for_ever_to_whom_it_has_refused() {
-    let server = Server::with_patience("http_server", 1000);
+    let server = Server::with_patience("http_server", 3000);
     let before = server.settled_descriptors();
     let refused = || {
         let mut stream = server.connect();
