@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -98,7 +99,7 @@ fn a_server_that_hangs_up_in_the_middle_ends_the_run() {
 fn a_server_that_never_answers_times_out() {
     let folder = Folder::new("mute");
     let mute = |mut stream: TcpStream| while matches!(stream.read(&mut [0; 4096]), Ok(1..)) {};
-    let output = load(&folder, serve(mute), &[]);
+    let output = load(&folder, serve(mute), &["--timeout", "500ms"]);
     assert_eq!(status(&output), 1, "{output:?}");
     assert_eq!(number(&folder.figures(), "/servers/0/faults/timed_out"), 4);
 }
@@ -111,7 +112,7 @@ fn a_server_that_trickles_does_not_hold_the_end_up() {
             thread::sleep(Duration::from_millis(200));
         }
     };
-    let output = load(&folder, serve(trickle), &[]);
+    let output = load(&folder, serve(trickle), &["--timeout", "500ms"]);
     assert_eq!(status(&output), 1, "{output:?}");
 }
 
@@ -222,10 +223,21 @@ fn a_killed_server_is_a_clear_line_and_the_others_still_run() {
 #[test]
 fn an_interrupt_ends_with_the_report_so_far() {
     let folder = Folder::new("interrupt");
-    let load =
-        command(&folder, &["--duration", "20s", "--timeout", "5s"]).spawn().expect("load can be started");
-    child_in_role(load.id(), "generator");
-    thread::sleep(Duration::from_millis(1000));
+    let (first, later) = (OnceLock::new(), Arc::new(AtomicUsize::new(0)));
+    let served = Arc::clone(&later);
+    let address = serve(move |stream| {
+        echo(stream, |_| {
+            // By then the warm-up is over.
+            let counts = first.get_or_init(Instant::now).elapsed() > Duration::from_millis(500);
+            later.fetch_add(usize::from(counts), SeqCst);
+        });
+    });
+    let options = ["--address", &address.to_string(), "--no-cross-check", "--duration", "20s"];
+    let load = command(&folder, &options).spawn().expect("load can be started");
+    // Each connection has had some of its replies, since it asks for the next ones.
+    while served.load(SeqCst) < 100 {
+        thread::sleep(Duration::from_millis(10));
+    }
     signal("INT", load.id());
     let output = run_out(load);
     assert_eq!(status(&output), 130, "{output:?}");

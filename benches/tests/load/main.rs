@@ -50,10 +50,10 @@ impl Drop for Folder {
     }
 }
 
-/// A short load: what the test says comes last, and so counts.
+/// A short load, that is patient: what is slow here is the machine. What the test says comes last, and so counts.
 fn command(folder: &Folder, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_load"));
-    command.args(["--connections", "4", "--duration", "600ms", "--warmup", "100ms", "--timeout", "500ms"]);
+    command.args(["--connections", "4", "--duration", "600ms", "--warmup", "100ms", "--timeout", "5s"]);
     command
         .arg("--html")
         .arg(folder.path.join("page.html"))
