@@ -411,6 +411,20 @@ impl TaskRef {
         self.0.cast()
     }
 
+    pub(crate) fn timer(self) -> *const timer::Node {
+        // SAFETY: the task is alive, as in `header`. The pointer may lead back to all of it.
+        unsafe { &raw const (*self.as_ptr()).timer }
+    }
+
+    /// The task whose timer that is.
+    ///
+    /// # Safety
+    /// The pointer came from [`timer`](TaskRef::timer), and the task is alive.
+    pub(crate) unsafe fn of_timer(node: *const timer::Node) -> Self {
+        // SAFETY: by the contract the node is that field of a header.
+        TaskRef(unsafe { NonNull::new_unchecked(node.byte_sub(offset_of!(Header, timer)).cast_mut().cast()) })
+    }
+
     /// The header, for as long as the voucher lasts. Callers keep it no longer than the task is theirs.
     #[inline]
     pub(crate) fn header<'a>(self) -> &'a Header {

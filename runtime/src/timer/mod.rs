@@ -30,7 +30,7 @@
 //! A deadline is rounded up to a tick and the clock is rounded down, hence a timer never fires early, and at most a
 //! tick late by the wheel's own fault.
 //!
-//! The nodes live in the tasks, or on their stacks. Inserting and removing are a few stores on the worker's own thread:
+//! The nodes live in the tasks. Inserting and removing are a few stores on the worker's own thread:
 //! no allocation, no atomics. A binary heap was rejected because a timeout is nearly always removed before it fires,
 //! which is what a heap does worst.
 

@@ -3,41 +3,53 @@
 use std::cell::Cell;
 use std::ptr;
 
+/// The binary logarithm of the number of places, that of a node in no ring included.
+const PLACE_BITS: u32 = 10;
+
 /// The place of a node that is in no ring.
-pub(super) const NOWHERE: u16 = u16::MAX;
+pub(super) const NOWHERE: u16 = (1 << PLACE_BITS) - 1;
 
 /// One timer: part of whatever waits for it, and linked into a [`Wheel`](super::Wheel) while it is armed.
 ///
 /// All fields are cells, and nobody forms a `&mut Node` while it is armed: its neighbours write to it.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Valid while `place` is not [`NOWHERE`], as is `next`: both then point to armed nodes of the same ring.
+    /// Valid while the place is not [`NOWHERE`], as is `next`: both then point to armed nodes of the same ring.
     prev: Cell<*const Node>,
     next: Cell<*const Node>,
-    pub(super) tick: Cell<u64>,
-    pub(super) owner: Cell<*const ()>,
-    pub(super) epoch: Cell<u64>,
-    /// Which ring of the wheel the node is in.
-    pub(super) place: Cell<u16>,
+    /// The tick, and in the lowest bits the place: which ring of the wheel the node is in.
+    hung: Cell<u64>,
 }
+
+/// No tick is so large that the place takes any of its bits.
+const _: () = assert!(super::ticks::MOST <= u64::MAX >> PLACE_BITS);
 
 impl Node {
     /// Makes a node that is not armed.
     pub(crate) const fn new() -> Node {
-        Node {
-            prev: Cell::new(ptr::null()),
-            next: Cell::new(ptr::null()),
-            tick: Cell::new(0),
-            owner: Cell::new(ptr::null()),
-            epoch: Cell::new(0),
-            place: Cell::new(NOWHERE),
-        }
+        Node { prev: Cell::new(ptr::null()), next: Cell::new(ptr::null()), hung: Cell::new(NOWHERE as u64) }
     }
 
     /// Tells whether the node is in a wheel: inserted, and neither fired nor removed since.
     #[inline]
     pub(crate) fn is_armed(&self) -> bool {
-        self.place.get() != NOWHERE
+        self.place() != NOWHERE
+    }
+
+    /// Notes where it hangs.
+    #[inline]
+    pub(super) fn hang(&self, tick: u64, place: u16) {
+        self.hung.set(tick << PLACE_BITS | u64::from(place));
+    }
+
+    #[inline]
+    pub(super) fn tick(&self) -> u64 {
+        self.hung.get() >> PLACE_BITS
+    }
+
+    #[inline]
+    pub(super) fn place(&self) -> u16 {
+        self.hung.get() as u16 & NOWHERE
     }
 }
 
@@ -121,7 +133,7 @@ impl Ring {
         for _ in 0..limit {
             // SAFETY: linked nodes are alive by the ring's invariant, and `next` of one is another.
             unsafe {
-                earliest = earliest.min((*node).tick.get());
+                earliest = earliest.min((*node).tick());
                 node = (*node).next.get();
             }
             if ptr::eq(node, head) {

@@ -1,7 +1,8 @@
 //! What the wheel promises, over simulated time: nothing here sleeps.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -16,13 +17,29 @@ const fn scaled(n: usize) -> usize {
     if cfg!(miri) { n / 100 } else { n }
 }
 
-fn nodes(n: usize) -> Vec<Node> {
-    (0..n).map(|_| Node::new()).collect()
+/// What a node is a part of.
+#[repr(C)]
+struct Timer {
+    node: Node,
+    number: Cell<u64>,
 }
 
-fn arm(wheel: &Wheel, node: &Node, deadline: Instant, epoch: u64) {
+impl Deref for Timer {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.node
+    }
+}
+
+fn nodes(n: usize) -> Vec<Timer> {
+    (0..n).map(|_| Timer { node: Node::new(), number: Cell::new(0) }).collect()
+}
+
+fn arm(wheel: &Wheel, timer: &Timer, deadline: Instant, number: u64) {
+    timer.number.set(number);
     // SAFETY: the tests keep their nodes in a vector declared before the wheel, never grow it, and arm idle nodes only.
-    unsafe { wheel.insert(node, deadline, ptr::null(), epoch) }
+    unsafe { wheel.insert(ptr::from_ref(timer).cast(), deadline) }
 }
 
 fn disarm(wheel: &Wheel, node: &Node) {
@@ -30,11 +47,17 @@ fn disarm(wheel: &Wheel, node: &Node) {
     unsafe { wheel.remove(node) }
 }
 
-/// The epochs of what fires at `now`.
+/// Lets all fire that is due at `now`, by its number.
+fn expire(wheel: &Wheel, now: Instant, mut fire: impl FnMut(u64)) {
+    // SAFETY: `arm` gave the wheel a pointer to the whole, of which the node is the first field.
+    wheel.expire(now, |node| fire(unsafe { (*node.cast::<Timer>()).number.get() }));
+}
+
+/// The numbers of what fires at `now`.
 fn fired(wheel: &Wheel, now: Instant) -> Vec<u64> {
-    let mut epochs = Vec::new();
-    wheel.expire(now, |_, epoch| epochs.push(epoch));
-    epochs
+    let mut numbers = Vec::new();
+    expire(wheel, now, |number| numbers.push(number));
+    numbers
 }
 
 /// The moment at which a timer with that deadline may fire: the next full tick.
@@ -96,25 +119,12 @@ fn fires_at_the_deadline_and_never_a_nanosecond_before() {
 }
 
 #[test]
-fn passes_the_owner_on() {
-    let nodes = nodes(1);
-    let now = Instant::now();
-    let wheel = Wheel::new(now);
-    let owner = ptr::from_ref(&now).cast::<()>();
-    // SAFETY: `nodes` outlives the wheel, and the node is not armed.
-    unsafe { wheel.insert(&nodes[0], now, owner, 3) };
-    let mut seen = None;
-    wheel.expire(now, |owner, epoch| seen = Some((owner, epoch)));
-    assert_eq!(seen, Some((owner, 3)));
-}
-
-#[test]
 fn a_removed_timer_does_not_fire() {
     let nodes = nodes(3);
     let now = Instant::now();
     let wheel = Wheel::new(now);
-    for (epoch, node) in nodes.iter().enumerate() {
-        arm(&wheel, node, now + TICK * 3, epoch as u64);
+    for (i, node) in nodes.iter().enumerate() {
+        arm(&wheel, node, now + TICK * 3, i as u64);
     }
     disarm(&wheel, &nodes[1]);
     disarm(&wheel, &nodes[1]);
@@ -145,8 +155,8 @@ fn equal_deadlines_fire_in_the_order_of_insertion() {
     let wheel = Wheel::new(origin);
     let deadline = origin + Duration::from_millis(200);
     let mut now = origin;
-    for (epoch, node) in nodes.iter().enumerate() {
-        arm(&wheel, node, deadline, epoch as u64);
+    for (i, node) in nodes.iter().enumerate() {
+        arm(&wheel, node, deadline, i as u64);
         now += Duration::from_micros(660);
         assert!(fired(&wheel, now).is_empty());
     }
@@ -256,10 +266,10 @@ fn fire_may_rearm_and_the_past_waits_for_the_next_call() {
     arm(&wheel, &nodes[0], now, 0);
     for round in 0..5 {
         let mut calls = 0;
-        wheel.expire(now + TICK * round, |_, epoch| {
+        expire(&wheel, now + TICK * round, |number| {
             calls += 1;
             assert!(!nodes[0].is_armed());
-            arm(&wheel, &nodes[0], now, epoch + 1);
+            arm(&wheel, &nodes[0], now, number + 1);
         });
         assert_eq!(calls, 1);
         assert!(wheel.next_deadline().unwrap() <= now + TICK * round);
@@ -276,9 +286,9 @@ fn fire_may_remove_what_is_due_in_the_same_call() {
         arm(&wheel, node, now + TICK * i as u32, i as u64);
     }
     let mut order = Vec::new();
-    wheel.expire(now + DAY, |_, epoch| {
-        order.push(epoch);
-        if let Some(victim) = nodes.get(epoch as usize + 1) {
+    expire(&wheel, now + DAY, |number| {
+        order.push(number);
+        if let Some(victim) = nodes.get(number as usize + 1) {
             disarm(&wheel, victim);
         }
     });
@@ -296,9 +306,9 @@ fn fire_may_move_what_is_due_in_the_same_call() {
         arm(&wheel, node, now, i as u64);
     }
     let order = RefCell::new(Vec::new());
-    wheel.expire(now + TICK, |_, epoch| {
-        order.borrow_mut().push(epoch);
-        if epoch == 0 {
+    expire(&wheel, now + TICK, |number| {
+        order.borrow_mut().push(number);
+        if number == 0 {
             for (i, node) in nodes.iter().enumerate().skip(2) {
                 disarm(&wheel, node);
                 arm(&wheel, node, now + TICK * (i as u32 - 2), 10 + i as u64);
@@ -318,7 +328,7 @@ fn a_panic_of_fire_loses_no_other_timer() {
         arm(&wheel, node, now, i as u64);
     }
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        wheel.expire(now, |_, _| std::panic::resume_unwind(Box::new(())));
+        wheel.expire(now, |_| std::panic::resume_unwind(Box::new(())));
     }));
     assert!(outcome.is_err());
     assert_eq!(wheel.len(), 2);
@@ -345,7 +355,7 @@ fn a_wheel_with_armed_timers_may_be_moved() {
 struct Model {
     origin: Instant,
     now: Instant,
-    nodes: Vec<Node>,
+    nodes: Vec<Timer>,
     keys: Vec<Option<(u64, u64)>>,
     deadlines: Vec<Instant>,
     /// By the tick at which it fires, then by the order of insertion: which node.
@@ -392,8 +402,8 @@ impl Model {
         let last = self.inserted;
         self.elapsed = Ticks::since(self.origin).floor(self.now);
         let (now, elapsed) = (self.now, self.elapsed);
-        wheel.expire(now, |_, epoch| {
-            let i = epoch as usize;
+        expire(wheel, now, |number| {
+            let i = number as usize;
             let (key, expected) = self.timers.pop_first().unwrap();
             assert_eq!(i, expected);
             assert!(key.0 <= elapsed && key.1 < last);

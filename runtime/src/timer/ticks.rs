@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 /// The binary logarithm of a tick in nanoseconds.
 pub(super) const TICK_BITS: u32 = 14;
 
+/// The tick that `floor` never answers, after all others.
+pub(super) const MOST: u64 = (u64::MAX >> TICK_BITS) + 1;
+
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// Counts ticks from the moment it was made.
 ///
-/// What lies more than a `u64` of nanoseconds (584 years) ahead is held at a tick which `floor` never answers.
+/// What lies more than a `u64` of nanoseconds (584 years) ahead is held at [`MOST`].
 #[derive(Debug)]
 pub(super) struct Ticks {
     origin: Instant,

@@ -52,6 +52,8 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct Place(u16);
 
+const _: () = assert!(ROWS * SLOTS <= NOWHERE as usize);
+
 impl Place {
     #[inline]
     fn new(row: usize, slot: usize) -> Place {
@@ -94,7 +96,8 @@ impl Wheel {
         }
     }
 
-    /// Arms `node`: the first [`expire`](Wheel::expire) at `deadline` or later calls `fire(owner, epoch)`.
+    /// Arms `node`: the first [`expire`](Wheel::expire) at `deadline` or later calls `fire(node)`, by this very pointer, so that
+    /// it may lead to what the node is a part of.
     ///
     /// A deadline in the past fires at the next `expire`, one more than 584 years after the wheel was made never.
     ///
@@ -103,14 +106,12 @@ impl Wheel {
     /// `node` is not armed. It stays in place and alive until it has fired or was removed, and only the wheel's thread
     /// touches it.
     #[inline]
-    pub(crate) unsafe fn insert(&self, node: &Node, deadline: Instant, owner: *const (), epoch: u64) {
-        debug_assert!(!node.is_armed(), "the timer is armed already");
-        node.tick.set(self.ticks.ceil(deadline));
-        node.owner.set(owner);
-        node.epoch.set(epoch);
+    pub(crate) unsafe fn insert(&self, node: *const Node, deadline: Instant) {
+        // SAFETY: alive by this function's contract.
+        debug_assert!(!unsafe { (*node).is_armed() }, "the timer is armed already");
         self.armed.set(self.armed.get() + 1);
         // SAFETY: not armed means in no ring; alive and in place by this function's own contract.
-        unsafe { self.link(node) }
+        unsafe { self.link(node, self.ticks.ceil(deadline)) }
     }
 
     /// Disarms `node`; does nothing if it is not armed.
@@ -140,26 +141,22 @@ impl Wheel {
         self.ticks.start_of(slot.earliest.get())
     }
 
-    /// Fires every timer whose deadline is `now` or earlier: disarms it, then calls `fire(owner, epoch)`.
+    /// Fires every timer whose deadline is `now` or earlier: disarms it, then calls `fire(node)`.
     ///
     /// They fire in the order of their ticks, those of one tick in the order of their insertion. `fire` may insert and
     /// remove timers, also such as are due in this very call: a removed one does not fire, and an inserted one whose
     /// deadline has passed fires at the next call. `fire` must not call `expire` itself, or the order is lost. `now`
     /// must not run backwards.
     #[inline]
-    pub(crate) fn expire(&self, now: Instant, mut fire: impl FnMut(*const (), u64)) {
+    pub(crate) fn expire(&self, now: Instant, mut fire: impl FnMut(*const Node)) {
         self.advance(self.ticks.floor(now));
         let firing = self.due.get();
         self.due.set(1 - firing);
         while let Some(node) = self.slots[firing].ring.front() {
             // SAFETY: a node in a ring of this wheel is armed in it, and alive by the contract of `insert`. Nothing
             // touches it after it was disarmed.
-            let (owner, epoch) = unsafe {
-                let node = &*node;
-                self.disarm(node);
-                (node.owner.get(), node.epoch.get())
-            };
-            fire(owner, epoch);
+            unsafe { self.disarm(node) };
+            fire(node);
         }
     }
 
@@ -200,20 +197,19 @@ impl Wheel {
             // span, so `link` puts it into a lower row, never back here.
             unsafe {
                 slot.ring.unlink(node);
-                self.link(&*node);
+                self.link(node, (*node).tick());
             }
         }
         self.vacate(place);
     }
 
-    /// Hangs a node where its tick belongs.
+    /// Hangs a node where that tick belongs.
     ///
     /// # Safety
     ///
     /// `node` is in no ring, and stays alive and in place until it is unlinked.
     #[inline]
-    unsafe fn link(&self, node: &Node) {
-        let tick = node.tick.get();
+    unsafe fn link(&self, node: *const Node, tick: u64) {
         let place = self.place_of(tick);
         let slot = self.slot(place);
         if slot.ring.is_empty() {
@@ -223,9 +219,11 @@ impl Wheel {
         } else if tick < slot.earliest.get() {
             slot.earliest.set(tick);
         }
-        node.place.set(place.0);
         // SAFETY: handed on from the caller.
-        unsafe { slot.ring.push_back(node) }
+        unsafe {
+            (*node).hang(tick, place.0);
+            slot.ring.push_back(node);
+        }
     }
 
     /// Takes an armed node out.
@@ -234,15 +232,19 @@ impl Wheel {
     ///
     /// `node` is armed in this wheel.
     #[inline]
-    unsafe fn disarm(&self, node: &Node) {
-        let place = Place(node.place.replace(NOWHERE));
+    unsafe fn disarm(&self, node: *const Node) {
+        // SAFETY: what is armed is alive, by the contract of `insert`.
+        let (tick, place) = unsafe { ((*node).tick(), Place((*node).place())) };
         let slot = self.slot(place);
         // SAFETY: `place` names the ring that the node is in, as long as it is armed.
-        unsafe { slot.ring.unlink(node) };
+        unsafe {
+            (*node).hang(0, NOWHERE);
+            slot.ring.unlink(node);
+        }
         self.armed.set(self.armed.get() - 1);
         if slot.ring.is_empty() {
             self.vacate(place);
-        } else if node.tick.get() == slot.earliest.get() && place.row() > 1 {
+        } else if tick == slot.earliest.get() && place.row() > 1 {
             // In rows 0 and 1 there is nothing to correct: due is due, and a slot of level 0 is a single tick.
             slot.stale.set(true);
         }

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use super::word::Epoch;
 use super::{
     Asleep, CAN_UNWIND, WaitStrategy, WakeHandle, Waking, Withdrawal, note_cancelled_here, spin_until, thread,
 };
@@ -117,11 +116,11 @@ unsafe fn sleep_in(
         Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => Waking::Cancelled,
         Asleep::Stay => {
             // SAFETY: by this function's contract.
-            unsafe { leave_stack(task, earlier(own, enclosing), epoch) };
+            unsafe { leave_stack(task, earlier(own, enclosing)) };
             match word.why().notified {
                 true => Waking::Notified,
                 // SAFETY: as above.
-                false => unsafe { last(task, own, enclosing, epoch) },
+                false => unsafe { last(task, own, enclosing) },
             }
         }
     };
@@ -129,7 +128,7 @@ unsafe fn sleep_in(
         return why;
     }
     // SAFETY: as above.
-    unsafe { await_landing(task, epoch) };
+    unsafe { await_landing(task) };
     Waking::Notified
 }
 
@@ -138,10 +137,10 @@ unsafe fn sleep_in(
 /// # Safety
 /// `task` is the current task.
 #[cold]
-unsafe fn await_landing(task: TaskRef, epoch: Epoch) {
+unsafe fn await_landing(task: TaskRef) {
     while !task.header().waiter.word.await_landing() {
         // SAFETY: by this function's contract.
-        unsafe { leave_stack(task, None, epoch) };
+        unsafe { leave_stack(task, None) };
     }
 }
 
@@ -158,7 +157,7 @@ fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> 
 /// # Safety
 /// `task` is the current task.
 #[cold]
-unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>, epoch: Epoch) -> Waking {
+unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>) -> Waking {
     let header = task.header();
     let until = earlier(own, enclosing);
     loop {
@@ -173,7 +172,7 @@ unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>, 
             (false, false) => header.waiter.word.go_on(),
         }
         // SAFETY: by this function's contract.
-        unsafe { leave_stack(task, until, epoch) };
+        unsafe { leave_stack(task, until) };
     }
 }
 
@@ -182,15 +181,15 @@ unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>, 
 /// # Safety
 /// `task` is the current task.
 #[inline(always)]
-unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>, epoch: Epoch) {
+unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>) {
     if let Some(deadline) = deadline {
-        arm_timer(task, deadline, epoch);
+        arm_timer(task, deadline);
     }
     // SAFETY: by this function's contract.
     unsafe { task.header().suspend(Stop::Asleep) };
 }
 
 #[inline(never)]
-fn arm_timer(task: TaskRef, deadline: Instant, epoch: Epoch) {
-    current::with_worker(|worker| worker.arm_timer(task, deadline, epoch));
+fn arm_timer(task: TaskRef, deadline: Instant) {
+    current::with_worker(|worker| worker.arm_timer(task, deadline));
 }

@@ -26,8 +26,8 @@
 //! * Cancel is sticky and lives in a word of its own. The canceller stores it and then looks here; whoever calls
 //!   `fall_asleep` sets ASLEEP here and then looks there. Both pairs are sequentially consistent, so one of them sees
 //!   the other (the store-load proof: were both to miss, each load would precede the other's store in the one order).
-//! * 56 bits of epoch last for 2,000 years at a million sleeps a second. 32 would wrap within the hour, and a timer or
-//!   an I/O wake that was held that long would rouse a stranger's sleep.
+//! * 56 bits of epoch last for 2,000 years at a million sleeps a second. 32 would wrap within the hour, and an I/O wake
+//!   that was held that long would rouse a stranger's sleep.
 //!
 //! Rejected: a swap to set a bit (loses what a second waker left), and moving the epoch by a read-modify-write (a locked
 //! instruction for nothing: stale wakers fail either way).
@@ -52,16 +52,6 @@ pub(crate) struct Word(AtomicU64);
 /// The number of a sleep, as a waker carries it that may outlive the sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Epoch(u64);
-
-impl Epoch {
-    pub(crate) fn to_bits(self) -> u64 {
-        self.0
-    }
-
-    pub(crate) fn from_bits(bits: u64) -> Self {
-        Epoch(bits)
-    }
-}
 
 /// What a waker owes after its wake.
 #[must_use]
@@ -117,6 +107,12 @@ impl Word {
     /// Wakes sleep `epoch`, and does nothing to any other.
     pub(crate) fn notify_in(&self, epoch: Epoch) -> Woke {
         self.wake_in(epoch, NOTIFIED)
+    }
+
+    /// The present sleep, for who knows that it does not end meanwhile.
+    pub(crate) fn epoch(&self) -> Epoch {
+        // Relaxed: what keeps the sleep from ending orders this after its begin.
+        Epoch(self.0.load(Ordering::Relaxed) & !FLAGS_MASK)
     }
 
     /// Ends sleep `epoch` by its deadline, and does nothing to any other.

@@ -52,7 +52,7 @@ use crate::stack;
 use crate::task::shelf::Shelf;
 use crate::task::{Nature, TaskRef};
 use crate::timer::Wheel;
-use crate::wait::word::{Epoch, Woke};
+use crate::wait::word::Woke;
 
 /// Ids are handed to workers in pieces, so that a spawn touches no shared counter.
 const IDS: u64 = 1024;
@@ -280,19 +280,12 @@ impl Worker {
         }
     }
 
-    /// Sets the running task's timer for its sleep `epoch`.
-    pub(crate) fn arm_timer(&self, task: TaskRef, deadline: Instant, epoch: Epoch) {
+    /// Sets the running task's timer for the sleep that it has begun.
+    pub(crate) fn arm_timer(&self, task: TaskRef, deadline: Instant) {
         task.header().timed.set(true);
         // SAFETY: the node lies in the task, which is at home here and does not end while its timer is armed: whatever
         // makes it ready disarms it first, on this worker.
-        unsafe {
-            self.wheel.insert(
-                &task.header().timer,
-                deadline,
-                task.as_ptr().cast_const().cast(),
-                epoch.to_bits(),
-            );
-        }
+        unsafe { self.wheel.insert(task.timer(), deadline) };
     }
 
     /// Queues a task of this worker that was woken.
@@ -338,10 +331,12 @@ impl Worker {
     #[inline(never)]
     fn expire_timers(&self) -> Instant {
         let now = Instant::now();
-        self.wheel.expire(now, |owner, epoch| {
-            let owner = ptr::NonNull::new(owner.cast_mut().cast()).expect("a timer has an owner");
-            let task = TaskRef::new(owner);
-            if task.header().waiter.word.expire(Epoch::from_bits(epoch)) == Woke::Queue {
+        self.wheel.expire(now, |node| {
+            // SAFETY: `arm_timer` gave the wheel this pointer.
+            let task = unsafe { TaskRef::of_timer(node) };
+            let word = &task.header().waiter.word;
+            // Armed until now, so the sleep has not ended: whatever ends it passes this worker first, which disarms.
+            if word.expire(word.epoch()) == Woke::Queue {
                 self.make_ready(task);
             }
         });
