@@ -49,6 +49,21 @@ fn many_starved_tasks_end_together() {
 }
 
 #[test]
+fn each_task_that_cannot_start_tells_what_it_lacked_itself() {
+    Runtime::builder().workers(1).max_stacks(1).build().unwrap().run(|| {
+        let spawn = |turn: usize| match turn % 3 {
+            0 => (task::Builder::new().stack_size(usize::MAX).spawn(|| ()), "address space"),
+            _ => (fibra::spawn(|| ()), "max_stacks"),
+        };
+        let tasks: Vec<_> = (0..30).map(spawn).collect();
+        for (task, lacking) in tasks {
+            let error = task.join().unwrap_err();
+            assert!(error.io_error().is_some_and(|error| error.to_string().contains(lacking)), "{error}");
+        }
+    });
+}
+
+#[test]
 fn a_factory_that_panics_fails_the_start() {
     let factory = || -> std::io::Result<driver::Parts> { panic!("on purpose") };
     assert!(Runtime::builder().workers(2).driver(factory).build().is_err());

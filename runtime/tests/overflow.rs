@@ -99,6 +99,39 @@ fn an_overflow_of_a_task_with_its_own_size_tells_that_size() {
 }
 
 #[test]
+fn an_overflow_of_a_big_stack_tells_the_size_of_that() {
+    if is_child() {
+        return runtime(1).run(|| {
+            let deepest = || {
+                fibra::sleep(Duration::from_micros(50));
+                recurse(0)
+            };
+            let deep = move || task::on_big_stack(1 << 20, || task::on_big_stack(2 << 20, deepest));
+            _ = task::Builder::new().name("diver").spawn(deep).join();
+        });
+    }
+    let _guard = hang_guard();
+    let line = report_of(&rerun("an_overflow_of_a_big_stack_tells_the_size_of_that"));
+    assert!(line.contains("'diver'") && line.contains("2 MiB"), "{line}");
+}
+
+#[test]
+fn an_overflow_back_from_a_big_stack_tells_the_size_of_the_one_before() {
+    if is_child() {
+        return runtime(1).run(|| {
+            let outer = || {
+                task::on_big_stack(2 << 20, || fibra::sleep(Duration::from_micros(50)));
+                recurse(0)
+            };
+            _ = task::Builder::new().name("diver").spawn(move || task::on_big_stack(1 << 20, outer)).join();
+        });
+    }
+    let _guard = hang_guard();
+    let line = report_of(&rerun("an_overflow_back_from_a_big_stack_tells_the_size_of_the_one_before"));
+    assert!(line.contains("'diver'") && line.contains("1 MiB"), "{line}");
+}
+
+#[test]
 fn an_overflow_after_many_suspensions_is_reported() {
     if is_child() {
         return Runtime::builder().workers(2).build().unwrap().run(|| {

@@ -98,6 +98,15 @@ impl Coroutine {
         self.ends.task.set(top);
     }
 
+    /// The stack, from `bind` until it is taken.
+    ///
+    /// # Safety
+    /// Neither happens while the reference is used.
+    pub(crate) unsafe fn stack(&self) -> Option<&Stack> {
+        // SAFETY: nothing else writes to the cell.
+        unsafe { (*self.stack.as_ptr()).as_ref() }
+    }
+
     /// Runs the task until it suspends or ends.
     ///
     /// # Safety

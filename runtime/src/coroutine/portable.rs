@@ -17,36 +17,48 @@ type Suspender = Yielder<(), Stop>;
 ///
 /// The cell is the worker's, which resumes one coroutine at a time; the task reaches its own stack only.
 pub(crate) struct Coroutine {
-    inner: UnsafeCell<Option<Inner<(), Stop, (), Bound>>>,
+    inner: UnsafeCell<Option<Inner<(), Stop, (), Ends>>>,
     suspender: Cell<*const Suspender>,
+    /// Outlives what runs on it.
+    stack: Cell<Option<Stack>>,
 }
 
 /// A stack as corosensei wants it.
-struct Bound(Stack);
+struct Ends {
+    base: NonZeroUsize,
+    limit: NonZeroUsize,
+}
+
+impl Ends {
+    fn of(stack: &Stack) -> Self {
+        let limit = NonZeroUsize::new(stack.limit()).expect("a mapping is never at address zero");
+        Ends { base: stack.base(), limit }
+    }
+}
 
 // SAFETY: a `Stack` is at least corosensei's minimum (checked where sizes are set), its low end is a guard that faults,
 // and `limit` lies below that guard.
-unsafe impl corosensei::stack::Stack for Bound {
+unsafe impl corosensei::stack::Stack for Ends {
     #[inline]
     fn base(&self) -> NonZeroUsize {
-        self.0.base()
+        self.base
     }
 
     #[inline]
     fn limit(&self) -> NonZeroUsize {
-        self.0.limit()
+        self.limit
     }
 }
 
 impl Coroutine {
     pub(crate) const fn vacant() -> Self {
-        Coroutine { inner: UnsafeCell::new(None), suspender: Cell::new(ptr::null()) }
+        Coroutine { inner: UnsafeCell::new(None), suspender: Cell::new(ptr::null()), stack: Cell::new(None) }
     }
 
     /// Binds `task` to `stack`; `body` runs at the first resume.
     pub(crate) fn bind(&self, stack: Stack, task: TaskRef, body: Body) {
         let place = ptr::from_ref(self);
-        let inner = Inner::with_stack(Bound(stack), move |suspender, ()| {
+        let inner = Inner::with_stack(Ends::of(&stack), move |suspender, ()| {
             // SAFETY: a coroutine stays in place until its stack is taken, by the contract of `resume`.
             unsafe { (*place).suspender.set(suspender) };
             body(task)
@@ -54,6 +66,16 @@ impl Coroutine {
         // SAFETY: nobody resumes it before it is bound.
         let before = unsafe { (*self.inner.get()).replace(inner) };
         assert!(before.is_none(), "a task is on this stack");
+        self.stack.set(Some(stack));
+    }
+
+    /// The stack, from `bind` until it is taken.
+    ///
+    /// # Safety
+    /// Neither happens while the reference is used.
+    pub(crate) unsafe fn stack(&self) -> Option<&Stack> {
+        // SAFETY: nothing else writes to the cell.
+        unsafe { (*self.stack.as_ptr()).as_ref() }
     }
 
     /// Runs the task until it suspends or ends.
@@ -101,6 +123,7 @@ impl Coroutine {
     pub(crate) unsafe fn take_stack(&self) -> Stack {
         // SAFETY: by the contract nobody is on the stack, or resumes it.
         let inner = unsafe { (*self.inner.get()).take() };
-        inner.expect("a finished coroutine has its stack").into_stack().0
+        assert!(inner.is_some_and(|inner| inner.done()), "a task is still on this stack");
+        self.stack.take().expect("a finished coroutine has its stack")
     }
 }

@@ -20,6 +20,9 @@ use crate::worker::Worker;
 use crate::worker::block::Block;
 use crate::{blocking, idle, panics, queue, report, stack, sys};
 
+/// No runtime has more workers.
+pub(crate) const MOST_WORKERS: usize = 4096;
+
 /// The environment variable that sets the number of workers where the program does not.
 const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
 
@@ -90,7 +93,10 @@ impl<R: From<Runtime>> Builder<R> {
     /// If `workers` is 0 or more than 4096.
     #[track_caller]
     pub fn workers(mut self, workers: usize) -> Self {
-        assert!((1..=4096).contains(&workers), "a runtime has 1 to 4096 workers, not {workers}");
+        assert!(
+            (1..=MOST_WORKERS).contains(&workers),
+            "a runtime has 1 to {MOST_WORKERS} workers, not {workers}"
+        );
         self.workers = Some(workers);
         self
     }
@@ -346,8 +352,8 @@ pub(crate) fn guarded<T>(what: &str, f: impl FnOnce() -> T) -> io::Result<T> {
 
 fn default_workers() -> usize {
     let set = std::env::var(WORKERS_VARIABLE).ok().and_then(|text| text.trim().parse().ok());
-    let set = set.filter(|workers| (1..=4096).contains(workers));
-    set.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get))
+    let set = set.filter(|workers| (1..=MOST_WORKERS).contains(workers));
+    set.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_WORKERS))
 }
 
 /// Starts a thread for each seed and waits until all run. On an error those that run are ended.

@@ -22,7 +22,7 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 pub use builder::Builder;
-pub(crate) use builder::{Config, guarded};
+pub(crate) use builder::{Config, MOST_WORKERS, guarded};
 pub use handle::Handle;
 pub(crate) use run::run_here;
 use shutdown::Ending;

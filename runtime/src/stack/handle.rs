@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use super::region::RegionRef;
-use super::size::COLOURED;
 use super::sys;
 
 /// How far below its guard a wild access still counts as an overflow: a big frame that was not probed.
@@ -20,15 +19,13 @@ const NEAR: usize = 64 * 1024;
 pub(crate) struct Stack {
     /// Where the coroutine starts: the end of the memory, less the colour.
     base: NonZeroUsize,
-    /// The lowest address, that of the guard.
-    limit: NonZeroUsize,
     /// Invariant: the region is mapped, since this stack is not in its exchange when that is dropped.
     region: RegionRef,
 }
 
 impl Stack {
-    pub(super) fn new(base: NonZeroUsize, limit: NonZeroUsize, region: RegionRef) -> Self {
-        Self { base, limit, region }
+    pub(super) fn new(base: NonZeroUsize, region: RegionRef) -> Self {
+        Self { base, region }
     }
 
     /// The highest address: a multiple of a cache line, at a different place of the last KiB from stack to stack.
@@ -38,15 +35,14 @@ impl Stack {
     }
 
     /// The lowest address, guard included; a multiple of the page size.
-    #[inline]
-    pub(crate) fn limit(&self) -> NonZeroUsize {
-        self.limit
+    pub(crate) fn limit(&self) -> usize {
+        self.region.limit_below(self.base.get())
     }
 
     /// The size of its class in bytes of address space, guard and colour included: what a user asks for and is told.
     #[inline]
     pub(crate) fn size(&self) -> usize {
-        (self.base.get() - self.limit.get()).next_multiple_of(COLOURED)
+        self.region.stride()
     }
 
     #[cfg(test)]
@@ -57,13 +53,16 @@ impl Stack {
 
     /// The addresses whose touch is an overflow.
     pub(crate) fn guard_range(&self) -> Range<usize> {
-        let start = self.limit().get();
+        let start = self.limit();
         start..start + self.region.guard()
     }
 
-    /// Where it lies, for reports while something runs on it.
-    pub(crate) fn extent(&self) -> Extent {
-        Extent { guard_start: self.guard_range().start, guard_end: self.guard_range().end, size: self.size() }
+    /// Whether a fault at this address is an overflow of this stack: in its guard, or shortly below.
+    ///
+    /// Async-signal-safe.
+    pub(crate) fn is_overflow(&self, address: usize) -> bool {
+        let guard = self.guard_range();
+        (guard.start.saturating_sub(NEAR)..guard.end).contains(&address)
     }
 
     /// Gives back all memory but the topmost page.
@@ -82,7 +81,7 @@ impl Stack {
     }
 
     fn end(&self) -> usize {
-        self.limit.get() + self.size()
+        self.limit() + self.size()
     }
 
     fn discard_below(&mut self, end: usize) {
@@ -90,24 +89,6 @@ impl Stack {
         // SAFETY: whole pages (guards and classes are multiples of a page) of the region's one mapping, which is alive by the
         // invariant of `region`. They are this stack's alone, and `&mut self` in the module's hands says that none runs on it.
         unsafe { sys::discard(start, end - start) };
-    }
-}
-
-/// Where a stack lies.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extent {
-    guard_start: usize,
-    guard_end: usize,
-    /// As [`Stack::size`].
-    pub(crate) size: usize,
-}
-
-impl Extent {
-    /// Whether a fault at this address is an overflow of this stack: in its guard, or shortly below.
-    ///
-    /// Async-signal-safe.
-    pub(crate) fn is_overflow(&self, address: usize) -> bool {
-        (self.guard_start.saturating_sub(NEAR)..self.guard_end).contains(&address)
     }
 }
 
@@ -119,6 +100,6 @@ impl Drop for Stack {
 
 impl fmt::Debug for Stack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stack({:#x}..{:#x})", self.limit, self.base)
+        write!(f, "Stack({:#x}..{:#x})", self.limit(), self.base)
     }
 }

@@ -18,7 +18,7 @@ pub(crate) mod overflow;
 mod tests;
 
 pub use guard::Guards;
-pub(crate) use handle::{Extent, Stack};
+pub(crate) use handle::Stack;
 pub(crate) use pool::{Pool, Trim};
 pub(crate) use size::check_fits;
 pub(crate) use stacks::{Config, Stacks};

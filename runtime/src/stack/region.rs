@@ -57,6 +57,12 @@ impl Region {
         self.stacks
     }
 
+    /// The size of each of its stacks.
+    #[inline]
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
     pub(super) fn guard(&self) -> usize {
         self.guard
     }
@@ -87,6 +93,12 @@ impl Region {
     fn limit_of(&self, index: usize) -> usize {
         debug_assert!(index < self.stacks);
         self.start + index * self.stride
+    }
+
+    /// The lowest address of the stack that starts at `base`.
+    pub(super) fn limit_below(&self, base: usize) -> usize {
+        // A base is the end of its stack or somewhat below, never its start.
+        self.limit_of((base - 1 - self.start) / self.stride)
     }
 
     fn install_guard(&self, index: usize) -> io::Result<()> {
@@ -197,10 +209,8 @@ impl Fresh {
 }
 
 fn stack_at(region: RegionRef, index: usize) -> Stack {
-    let limit = region.limit_of(index);
-    let base = limit + region.stride - (index % COLOURS) * COLOUR_STEP;
-    let nonzero = |address| NonZeroUsize::new(address).expect("a mapping is never at address zero");
-    Stack::new(nonzero(base), nonzero(limit), region)
+    let base = region.limit_of(index) + region.stride - (index % COLOURS) * COLOUR_STEP;
+    Stack::new(NonZeroUsize::new(base).expect("a mapping is never at address zero"), region)
 }
 
 fn no_address_space(stride: usize, error: io::Error) -> io::Error {

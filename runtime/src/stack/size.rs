@@ -15,8 +15,8 @@ const GUARD: usize = 16 * 1024;
 pub(super) const COLOURS: usize = 16;
 pub(super) const COLOUR_STEP: usize = 64;
 
-/// The extent of all colours; every class is a multiple of it.
-pub(super) const COLOURED: usize = COLOURS * COLOUR_STEP;
+// Every colour lies in the topmost part of its stack.
+const _: () = assert!(COLOURS * COLOUR_STEP <= SMALLEST / 2);
 
 /// The first region of a class has at most so many stacks, and each further one twice as many as the last.
 const FIRST_STACKS: usize = 64;

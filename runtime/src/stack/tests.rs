@@ -42,7 +42,7 @@ fn touch(stack: &Stack) {
 
 /// How many pages of a stack, guard excluded, are resident.
 fn resident(stack: &Stack) -> usize {
-    resident_in(stack.guard_range().end..stack.limit().get() + stack.size()).unwrap()
+    resident_in(stack.guard_range().end..stack.limit() + stack.size()).unwrap()
 }
 
 /// How many pages of a range are resident; an error where a part of it is not mapped.
@@ -66,8 +66,8 @@ fn mappings_in(range: &Range<usize>) -> usize {
 }
 
 fn span(held: &[Stack]) -> Range<usize> {
-    let start = held.iter().map(|stack| stack.limit().get()).min().unwrap();
-    start..held.iter().map(|stack| stack.limit().get() + stack.size()).max().unwrap()
+    let start = held.iter().map(|stack| stack.limit()).min().unwrap();
+    start..held.iter().map(|stack| stack.limit() + stack.size()).max().unwrap()
 }
 
 fn has_markers() -> bool {
@@ -108,17 +108,11 @@ fn a_stack_is_aligned_and_all_of_it_usable() {
     let stack = pool.take().unwrap();
     assert_eq!(stack.size(), SIZE);
     assert_eq!(stack.base().get() % 64, 0);
-    assert_eq!(stack.limit().get() % PAGE, 0);
-    assert_eq!(stack.guard_range(), stack.limit().get()..stack.limit().get() + 16 * 1024);
+    assert_eq!(stack.limit() % PAGE, 0);
+    assert_eq!(stack.guard_range(), stack.limit()..stack.limit() + 16 * 1024);
     assert_eq!(stack.usable(), stack.base().get() - stack.guard_range().end);
-    assert!(
-        stack.extent().is_overflow(stack.guard_range().start)
-            && stack.extent().is_overflow(stack.guard_range().end - 1)
-    );
-    assert!(
-        stack.extent().is_overflow(stack.limit().get() - 8)
-            && !stack.extent().is_overflow(stack.guard_range().end)
-    );
+    assert!(stack.is_overflow(stack.guard_range().start) && stack.is_overflow(stack.guard_range().end - 1));
+    assert!(stack.is_overflow(stack.limit() - 8) && !stack.is_overflow(stack.guard_range().end));
     touch(&stack);
     pool.give(stack);
 }
@@ -206,7 +200,7 @@ fn running_out_of_mappings_is_an_error_that_names_the_sysctl() {
 fn neighbours_have_different_colours() {
     let mut pool = stacks(config()).pool();
     let held = take_many(&mut pool, 16);
-    let colours: HashSet<usize> = held.iter().map(|s| s.limit().get() + SIZE - s.base().get()).collect();
+    let colours: HashSet<usize> = held.iter().map(|s| s.limit() + SIZE - s.base().get()).collect();
     assert_eq!(colours.len(), 16);
     assert!(colours.iter().all(|colour| *colour < 1024 && colour % 64 == 0));
     assert!(held.iter().all(|stack| stack.size() == SIZE));
@@ -228,7 +222,7 @@ fn the_warmest_comes_first() {
 fn no_two_holders_share_a_stack() {
     let mut pool = stacks(Config { size: 16 * 1024, ..config() }).pool();
     let held = take_many(&mut pool, 2000);
-    let mut ranges: Vec<_> = held.iter().map(|s| (s.limit().get(), s.base().get())).collect();
+    let mut ranges: Vec<_> = held.iter().map(|s| (s.limit(), s.base().get())).collect();
     ranges.sort_unstable();
     assert!(ranges.windows(2).all(|two| two[0].1 <= two[1].0));
     give_all(&mut pool, held);
@@ -373,7 +367,7 @@ fn the_memory_of_a_burst_returns() {
     let mut pool = all.pool();
     let held = take_many(&mut pool, 3000);
     held.iter().for_each(touch);
-    let ranges: Vec<_> = held.iter().map(|s| s.guard_range().end..s.limit().get() + SIZE).collect();
+    let ranges: Vec<_> = held.iter().map(|s| s.guard_range().end..s.limit() + SIZE).collect();
     let pages = || ranges.iter().map(|range| resident_in(range.clone()).unwrap()).sum::<usize>();
     assert_eq!(pages(), 12 * 3000);
     give_all(&mut pool, held);
@@ -448,7 +442,7 @@ fn a_lost_stack_is_counted_and_keeps_its_region() {
     let all = stacks(config());
     let mut pool = all.pool();
     let stack = pool.take().unwrap();
-    let usable = stack.guard_range().end..stack.limit().get() + SIZE;
+    let usable = stack.guard_range().end..stack.limit() + SIZE;
     drop(stack);
     assert_eq!(all.counts().lost, 1);
     drop((pool, all));

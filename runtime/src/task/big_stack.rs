@@ -49,6 +49,13 @@ pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
     }
 }
 
+/// A big stack that a task has gone to; lies in the frame that waits there.
+pub(super) struct BigStack {
+    pub(super) coroutine: Coroutine,
+    /// What its first frame runs.
+    errand: *mut (),
+}
+
 /// What is run on the other stack, and what came of it.
 struct Errand<F, R> {
     f: Option<F>,
@@ -65,27 +72,24 @@ impl<F: FnOnce() -> R, R> Errand<F, R> {
 fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F, R>) -> io::Result<()> {
     let header = task.header();
     let stack = current::with_worker(|worker| worker.take_stack_of(size)).expect("a task has a worker")?;
-    let extent = header.extent.replace(stack.extent());
-    header.errand.set(ptr::from_mut(errand).cast());
-    let inner = Coroutine::vacant();
-    inner.bind(stack, task, first_frame::<F, R>);
+    let inner = BigStack { coroutine: Coroutine::vacant(), errand: ptr::from_mut(errand).cast() };
+    inner.coroutine.bind(stack, task, first_frame::<F, R>);
     let outer = header.change_stack(&inner);
     // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
-    while let Some(stop) = unsafe { inner.resume() }.stop() {
+    while let Some(stop) = unsafe { inner.coroutine.resume() }.stop() {
         // SAFETY: this code runs in the task, on the stack that it was on before.
         unsafe { header.suspend_from(outer, stop) };
     }
-    header.extent.set(extent);
     header.change_stack(outer);
     // SAFETY: it has finished.
-    let stack = unsafe { inner.take_stack() };
+    let stack = unsafe { inner.coroutine.take_stack() };
     current::with_worker(|worker| worker.give_stack(stack));
     Ok(())
 }
 
 /// The first frame on the other stack.
 fn first_frame<F: FnOnce() -> R, R>(task: TaskRef) {
-    let errand = task.header().errand.replace(ptr::null_mut()).cast::<Errand<F, R>>();
-    // SAFETY: `run_in` left it there just before, waits for this frame to end, and does not touch it meanwhile.
-    unsafe { (*errand).run() };
+    // SAFETY: `run_in` has gone to this stack just before and waits for this frame to end. It does not touch the errand
+    // meanwhile.
+    unsafe { (*(*task.header().away()).errand.cast::<Errand<F, R>>()).run() };
 }

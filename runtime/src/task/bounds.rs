@@ -31,8 +31,8 @@ pub(crate) struct Bound {
     earliest: Cell<Option<Instant>>,
     /// A wake by a cancel may concern code in here.
     open: Cell<bool>,
-    /// How often the code was unwound for this.
-    pub(crate) raised: Cell<u32>,
+    /// How often the code was unwound for this; stays at the most that can be counted.
+    pub(crate) raised: Cell<u16>,
 }
 
 enum Kind {

@@ -22,7 +22,7 @@ use crate::worker::budget::overdrawn;
 pub const CAN_UNWIND: bool = cfg!(panic = "unwind");
 
 /// After how many swallowed cancellations a task is named on standard error.
-const PATIENCE: u32 = 100;
+const PATIENCE: u16 = 100;
 
 /// The private payload of a cancellation.
 pub(super) struct Cancelled;
@@ -96,7 +96,7 @@ fn note_cancelled(task: TaskRef) {
 
 /// User code was told and goes on. It is slowed down so that others run, and named once.
 #[cold]
-fn swallowed(header: &Header, task: TaskRef, times: u32) {
+fn swallowed(header: &Header, task: TaskRef, times: u16) {
     if times == PATIENCE {
         let what = if CAN_UNWIND { "caught" } else { "been told of" };
         say(format_args!("{} has {what} its cancellation {times} times and goes on", Task::counted(task)));

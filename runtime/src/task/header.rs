@@ -6,17 +6,18 @@
 //! | `next` | who queues the task, then the queue, then who takes it out: exactly one at a time |
 //! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task |
 //! | `coroutine` | the worker that the task is on, and the task when it suspends |
-//! | `timer`, `timed`, `slot` | the worker that the task is on |
+//! | `timer`, `timed` | the worker that the task is on |
+//! | `registered`, `slot` | written at the first run, read at the end, by the worker |
 //! | the rest of the cells | the running task itself, or its worker while it does not run |
 
 use std::cell::{Cell, OnceCell};
-use std::io;
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence};
 use std::task::Waker;
 
+use super::big_stack::BigStack;
 use super::bounds::Bound;
 use super::join_state::Join;
 use super::locals::Locals;
@@ -25,7 +26,8 @@ use super::quirks::{Quirk, Quirks};
 use super::raw::VTable;
 use super::switch::{Hook, Switch, SwitchHook};
 use crate::coroutine::{Coroutine, Stop};
-use crate::stack::Extent;
+use crate::runtime::MOST_WORKERS;
+use crate::stack::Stack;
 use crate::timer;
 use crate::wait::{Kind, Waiter};
 use crate::worker::block::Block;
@@ -71,7 +73,8 @@ unsafe impl Send for Heritage {}
 // SAFETY: nobody reaches into it by a shared reference.
 unsafe impl Sync for Heritage {}
 
-/// In the order of use: what every switch touches are the first 64 bytes.
+/// In the order of use: what every switch touches are the first 64 bytes. A sleeping task keeps all of it in memory, so what
+/// only its running code needs lies on its stack, and what few tasks have in a box.
 ///
 /// Rejected: to begin at a cache line. Tasks that are 384 bytes apart fall on every other line of the caches only, and a thousand
 /// that yield took 15 ns each instead of 13.
@@ -98,32 +101,31 @@ pub(crate) struct Header {
     refs: AtomicUsize,
     pub(crate) join: Join,
     pub(crate) vtable: &'static VTable,
+    pub(crate) id: u64,
+    traits: Option<Box<Traits>>,
+    /// The values of task-locals, from the first one on.
+    locals: OnceCell<Box<Locals>>,
+    /// The big stack that the task runs on; null on its own.
+    away: Cell<*const BigStack>,
     /// How many panics of this task were under way when it was suspended, and are not in its thread's count now. Such a
     /// task may not change its thread.
     owed: Cell<u32>,
     /// How many guards forbid the running code to suspend.
     forbidden: Cell<u32>,
-    /// How often this task was unwound by its cancellation.
-    pub(crate) unwound: Cell<u32>,
-    pub(crate) id: u64,
-    traits: Option<Box<Traits>>,
-    /// The values of task-locals, from the first one on.
-    locals: OnceCell<Box<Locals>>,
-    pub(crate) slot: Cell<usize>,
-    /// The worker in whose registry the task is, by index.
-    pub(crate) registered: Cell<usize>,
-    /// Of the big stack that the task runs on; null on its own.
-    away: Cell<*const Coroutine>,
-    /// On its way to the first frame of a big stack.
-    pub(crate) errand: Cell<*mut ()>,
-    /// Where the stack lies that the task runs on.
-    pub(crate) extent: Cell<Extent>,
-    /// Why the task ends un-run, on its way to the join error.
-    pub(crate) failure: Cell<Option<Box<io::Error>>>,
+    /// Where the task is in the registry of a worker, and the index of that worker: the one that it started on.
+    slot: Cell<u32>,
+    registered: Cell<u16>,
+    /// How often this task was unwound by its cancellation; stays at the most that can be counted.
+    pub(crate) unwound: Cell<u16>,
     pub(crate) timer: timer::Node,
 }
 
 const _: () = assert!(offset_of!(Header, coroutine) + size_of::<[usize; 2]>() <= 64);
+
+// A part of the sum in `SCALING.md`.
+const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 144);
+
+const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 
 /// The task was cancelled.
 const CANCELLED: u8 = 1;
@@ -157,18 +159,15 @@ impl Header {
             refs: AtomicUsize::new(2),
             join: Join::new(),
             vtable,
-            owed: Cell::new(0),
-            forbidden: Cell::new(0),
-            unwound: Cell::new(0),
             id: origin.id,
             traits: origin.traits,
             locals,
+            away: Cell::new(ptr::null()),
+            owed: Cell::new(0),
+            forbidden: Cell::new(0),
             slot: Cell::new(0),
             registered: Cell::new(0),
-            away: Cell::new(ptr::null()),
-            errand: Cell::new(ptr::null_mut()),
-            extent: Cell::default(),
-            failure: Cell::new(None),
+            unwound: Cell::new(0),
             timer: timer::Node::new(),
         }
     }
@@ -215,6 +214,17 @@ impl Header {
     pub(crate) fn set_home(&self, block: &Arc<Block>) {
         // Relaxed: as above.
         self.home.store(Arc::as_ptr(block).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Notes where the task is registered.
+    pub(crate) fn set_registered(&self, worker: usize, slot: u32) {
+        self.registered.set(worker as u16);
+        self.slot.set(slot);
+    }
+
+    /// The worker in whose registry the task is, and where there.
+    pub(crate) fn registered(&self) -> (usize, u32) {
+        (usize::from(self.registered.get()), self.slot.get())
     }
 
     /// True if the task itself was cancelled.
@@ -284,11 +294,32 @@ impl Header {
         self.quirks.set(Quirk::FORBIDDEN, self.forbidden.get() > 0);
     }
 
-    /// From here on the task runs on the stack of that coroutine: of a big one, or again of the one before, which is what is
-    /// returned; null stands for its own.
-    pub(crate) fn change_stack(&self, to: *const Coroutine) -> *const Coroutine {
+    /// From here on the task runs on that big stack, or again on the one before, which is what is returned; null stands for
+    /// its own.
+    pub(super) fn change_stack(&self, to: *const BigStack) -> *const BigStack {
         self.quirks.set(Quirk::AWAY, !to.is_null());
         self.away.replace(to)
+    }
+
+    /// The big stack that the task runs on; null on its own.
+    pub(super) fn away(&self) -> *const BigStack {
+        self.away.get()
+    }
+
+    /// The stack that the task runs on.
+    ///
+    /// # Safety
+    /// The task is the running one, and does not leave that stack while the reference is used.
+    pub(crate) unsafe fn stack(&self) -> Option<&Stack> {
+        // SAFETY: by this function's contract; a stack is not taken from who runs on it.
+        unsafe { self.coroutine_on(self.away.get()).stack() }
+    }
+
+    /// # Safety
+    /// Code of the task is on that big stack, and stays there while the reference is used. Null stands for the task's own.
+    unsafe fn coroutine_on(&self, away: *const BigStack) -> &Coroutine {
+        // SAFETY: a big stack stays in place while somebody runs on it.
+        unsafe { away.as_ref() }.map_or(&self.coroutine, |big| &big.coroutine)
     }
 
     /// Leaves the stack until the worker resumes the task.
@@ -316,15 +347,13 @@ impl Header {
         self.switches(Switch::In);
     }
 
-    /// Leaves the stack of that coroutine; null stands for the task's own.
+    /// Leaves that big stack; null stands for the task's own.
     ///
     /// # Safety
     /// The caller runs in this very task, on that stack.
-    pub(crate) unsafe fn suspend_from(&self, away: *const Coroutine, stop: Stop) {
-        // SAFETY: a coroutine stays in place while somebody runs on its stack.
-        let coroutine = unsafe { away.as_ref() }.unwrap_or(&self.coroutine);
+    pub(super) unsafe fn suspend_from(&self, away: *const BigStack, stop: Stop) {
         // SAFETY: by this function's contract.
-        unsafe { coroutine.suspend(stop) };
+        unsafe { self.coroutine_on(away).suspend(stop) };
     }
 
     /// Tells the hook, if there is one. By the task itself.

@@ -121,6 +121,8 @@ pub(crate) struct Worker {
     starving: Cell<bool>,
     /// Since when no stack was found.
     shortage: Cell<Option<Instant>>,
+    /// What those in `local` lacked that end un-run, in their order.
+    lacking: RefCell<VecDeque<io::Error>>,
     /// When the next attempt is due.
     next_feed: Cell<Instant>,
     polling: RefCell<Polling>,
@@ -170,6 +172,7 @@ impl Worker {
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
             shortage: Cell::new(None),
+            lacking: RefCell::new(VecDeque::new()),
             next_feed: Cell::new(Instant::now()),
             polling: RefCell::new(Polling::new(shared.config.polling)),
             looks: RefCell::new(Looks::new(shared.blocks.len())),

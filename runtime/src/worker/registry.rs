@@ -28,7 +28,7 @@ impl Registry {
     ///
     /// # Safety
     /// The caller is the worker whose registry this is.
-    pub(crate) unsafe fn enter(&self, task: TaskRef) -> usize {
+    pub(crate) unsafe fn enter(&self, task: TaskRef) -> u32 {
         let enter = |tasks: &mut Slab<TaskRef>| {
             let slot = tasks.insert(task);
             self.note(tasks);
@@ -36,25 +36,26 @@ impl Registry {
         };
         // SAFETY: by the contract all calls come from the worker's thread. An insert does not panic: were memory
         // lacking, the process would end.
-        unsafe { self.tasks.own(enter) }
+        let slot = unsafe { self.tasks.own(enter) };
+        u32::try_from(slot).expect("fewer than 2^32 tasks: their stacks alone would be 16 TiB")
     }
 
     /// Takes out a task that ended on the worker whose registry this is.
     ///
     /// # Safety
     /// The caller is that worker, and `slot` is the task's.
-    pub(crate) unsafe fn leave(&self, slot: usize) {
+    pub(crate) unsafe fn leave(&self, slot: u32) {
         // SAFETY: by the contract all calls come from the worker's thread, and the slot is taken, so that nothing panics.
         unsafe { self.tasks.own(|tasks| self.remove(tasks, slot)) }
     }
 
     /// Takes out a task that ended on another worker.
-    pub(crate) fn leave_from_afar(&self, slot: usize) {
+    pub(crate) fn leave_from_afar(&self, slot: u32) {
         self.tasks.borrow(|tasks| self.remove(tasks, slot));
     }
 
-    fn remove(&self, tasks: &mut Slab<TaskRef>, slot: usize) {
-        tasks.remove(slot);
+    fn remove(&self, tasks: &mut Slab<TaskRef>, slot: u32) {
+        tasks.remove(slot as usize);
         self.note(tasks);
         if tasks.is_empty() && tasks.capacity() > 1024 {
             tasks.shrink_to_fit();

@@ -271,7 +271,7 @@ impl Worker {
         let header = task.header();
         // SAFETY: the task is this worker's and has ended.
         self.take_back(task, unsafe { header.coroutine.take_stack() });
-        let (at, slot) = (header.registered.get(), header.slot.get());
+        let (at, slot) = header.registered();
         match at == self.block.index {
             // SAFETY: the task was entered in this worker's registry, at that slot.
             true => unsafe { self.block.registry.leave(slot) },

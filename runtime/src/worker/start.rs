@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Worker;
 use crate::coroutine::Body;
+use crate::current;
 use crate::stack::Stack;
 use crate::task::{JoinError, Nature, Task, TaskRef};
 
@@ -68,10 +69,9 @@ impl Worker {
     fn bind(&self, task: TaskRef, stack: Stack, body: Body) {
         let header = task.header();
         header.set_started();
-        header.extent.set(stack.extent());
-        header.registered.set(self.block.index);
         // SAFETY: the registry of this worker.
-        header.slot.set(unsafe { self.block.registry.enter(task) });
+        let slot = unsafe { self.block.registry.enter(task) };
+        header.set_registered(self.block.index, slot);
         header.coroutine.bind(stack, task, body);
     }
 
@@ -184,8 +184,12 @@ impl Worker {
         match stack {
             Ok(stack) => {
                 task.header().on_reserve.set(true);
-                task.header().failure.set(Some(Box::new(error)));
-                self.bind(task, stack, if self.shared.is_ending() { never_entered } else { never_started });
+                if self.shared.is_ending() {
+                    self.bind(task, stack, never_entered);
+                } else {
+                    self.bind(task, stack, never_started);
+                    self.lacking.borrow_mut().push_back(error);
+                }
                 self.local.push(task);
             }
             // Others are on it, and will give it back.
@@ -213,8 +217,9 @@ fn never_entered(task: TaskRef) {
 
 /// The same for a task that found no stack of its own.
 fn never_started(task: TaskRef) {
-    let lacking = task.header().failure.take().expect("set before the task was bound");
-    let error = JoinError::not_started(&Task::counted(task), *lacking);
+    let lacking = current::with_worker(|worker| worker.lacking.borrow_mut().pop_front()).flatten();
+    let lacking = lacking.expect("what each of these lacks is noted when it is queued");
+    let error = JoinError::not_started(&Task::counted(task), lacking);
     // SAFETY: as in `body`.
     unsafe { (task.header().vtable.discard)(task, error) };
 }
