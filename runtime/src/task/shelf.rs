@@ -8,11 +8,13 @@ use std::alloc::{self, Layout};
 use std::cell::RefCell;
 use std::ptr::NonNull;
 
+use super::header::Header;
 use crate::current;
 
-/// Sizes are rounded up to this, and kept by size.
-const STEP: usize = 64;
-const SIZES: usize = 8;
+/// A block has room for a header and for what comes behind it, which is rounded up to this. Allocators round to as much
+/// anyhow: of a larger step each sleeping task would have memory for nothing.
+const STEP: usize = 16;
+const SIZES: usize = 22;
 const ALIGN: usize = 16;
 
 /// Blocks of one size that a worker keeps at the most.
@@ -28,7 +30,9 @@ impl Shelf {
         Shelf { blocks: [const { Vec::new() }; SIZES] }
     }
 
-    /// Gives half of the blocks back to the allocator. For now and then, when idle.
+    /// Gives half of the blocks back to the allocator. For now and then, when idle: kept apart from the worker's loop, whose
+    /// registers it would take.
+    #[inline(never)]
     pub(crate) fn trim(&mut self) {
         for (size, blocks) in self.blocks.iter_mut().enumerate() {
             for block in blocks.drain(blocks.len() / 2..) {
@@ -50,12 +54,12 @@ impl Drop for Shelf {
 
 /// Which size serves a layout, if one does.
 const fn size_of_layout(layout: Layout) -> Option<usize> {
-    let size = layout.size().div_ceil(STEP);
-    if layout.align() <= ALIGN && size >= 1 && size <= SIZES { Some(size - 1) } else { None }
+    let size = (layout.size() - size_of::<Header>()).div_ceil(STEP);
+    if layout.align() <= ALIGN && size < SIZES { Some(size) } else { None }
 }
 
 fn layout_of(size: usize) -> Layout {
-    Layout::from_size_align((size + 1) * STEP, ALIGN).expect("a small layout")
+    Layout::from_size_align(size_of::<Header>() + size * STEP, ALIGN).expect("a small layout")
 }
 
 /// Takes memory for `layout`, off the shelf of the worker where there is one.
