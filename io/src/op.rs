@@ -105,7 +105,7 @@ impl<S: AsFd> Descriptor<S> {
 
     /// Waits until that direction may be ready. Spurious returns are fine. False once the deadline has passed.
     ///
-    /// The usual wait, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: as a rule
+    /// The usual wait, without a deadline, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: as a rule
     /// no return is open over its switch then but the user's own.
     #[inline(always)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {

@@ -212,7 +212,7 @@ impl Unpark for Unparker {
 /// The shared half: where sockets register, from any thread.
 pub(crate) struct Handle {
     /// What the runtime knows this reactor by.
-    id: u64,
+    id: driver::Id,
     registry: Registry,
     entries: Mutex<Entries>,
     /// A hint for each look: how many sources there are.
@@ -226,10 +226,10 @@ impl Handle {
     fn new(registry: Registry, unparker: Arc<Unparker>) -> Handle {
         let (entries, vigil) = (Mutex::default(), Vigil::default());
         let (population, closed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Handle { id: driver::new_id(), registry, entries, population, vigil, unparker, closed }
+        Handle { id: driver::Id::fresh(), registry, entries, population, vigil, unparker, closed }
     }
 
-    pub(crate) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> driver::Id {
         self.id
     }
 

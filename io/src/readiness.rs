@@ -12,7 +12,7 @@
 //!
 //! | move | made by | effect |
 //! | --- | --- | --- |
-//! | [`edge`](Readiness::edge) | the reactor, or a thread that asked `poll(2)` | sets what the edge says, one more tick |
+//! | [`edge`](Readiness::edge) | the reactor, a thread that asked `poll(2)`, or a wait whose time is up, for a last look | sets what the edge says, one more tick |
 //! | [`blocked`](Readiness::blocked) | whose system call found nothing | clears its direction, unless the tick has moved |
 //! | [`drained`](Readiness::drained) | whose system call moved less than it could | the same, unless a sticky bit is set |
 //!

@@ -149,11 +149,11 @@ impl Source {
         }
     }
 
-    /// Notes that the reactor of that number is gone, and hands out everyone who waits, to find another.
-    pub(crate) fn abandon(&self, home: u64, wakes: impl FnMut(RawWake)) {
+    /// Notes that the reactor `home` is gone, and hands out everyone who waits, to find another.
+    pub(crate) fn abandon(&self, home: driver::Id, wakes: impl FnMut(RawWake)) {
         // Relaxed, both: ordered by the lock of the lists, which `edge` takes next and a waiter holds when it looks. If
         // the exchange fails, the descriptor has moved, and its new home will speak for it.
-        let _ = self.home.compare_exchange(home, ABANDONED, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.home.compare_exchange(home.number(), ABANDONED, Ordering::Relaxed, Ordering::Relaxed);
         self.edge(Edge::ALL, wakes);
     }
 
@@ -193,12 +193,12 @@ impl Source {
         Waiter { needs_watch: true, ..Waiter::new(&**self, direction, node) }
     }
 
-    /// True if the reactor of that number hears of this descriptor. Counts as a wait from home.
+    /// True if the reactor `here` hears of this descriptor. Counts as a wait from home.
     #[inline]
-    pub(crate) fn is_at_home(&self, here: u64) -> bool {
+    pub(crate) fn is_at_home(&self, here: driver::Id) -> bool {
         // Relaxed: the number is a hint. That the descriptor is registered is known from whoever stored it having
         // called `epoll_ctl` before, and the kernel's own order is enough for that.
-        if self.home.load(Ordering::Relaxed) != here {
+        if self.home.load(Ordering::Relaxed) != here.number() {
             return false;
         }
         // Relaxed: a count that decides when to move, nothing else.
@@ -288,7 +288,7 @@ impl Source {
     fn settle(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Registration> {
         let registration = here.register(fd, self)?;
         // Relaxed, both: see `is_at_home`.
-        self.home.store(here.id(), Ordering::Relaxed);
+        self.home.store(here.id().number(), Ordering::Relaxed);
         self.visits.store(0, Ordering::Relaxed);
         Ok(registration)
     }

@@ -71,15 +71,27 @@ pub struct Parts {
     pub driver: Box<dyn Driver>,
     /// What [`current`] answers with on that worker.
     pub handle: Arc<dyn Any + Send + Sync>,
-    /// What [`current_id`] answers with: a [`new_id`] of this driver's own.
-    pub id: u64,
+    /// What [`current_id`] answers with: an [`Id::fresh`] of this driver's own.
+    pub id: Id,
 }
 
-/// Gives a number that tells one driver from all others of the process, also from those that are gone. Never zero.
-pub fn new_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    // Relaxed: only the uniqueness of the number counts.
-    NEXT.fetch_add(1, Ordering::Relaxed)
+/// Tells one driver from all others of the process, also from those that are gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Id(u64);
+
+impl Id {
+    /// Makes one that no driver has yet.
+    pub fn fresh() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only the uniqueness of the number counts.
+        Id(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number behind it: never zero, and small beside the largest.
+    #[inline]
+    pub fn number(self) -> u64 {
+        self.0
+    }
 }
 
 /// Makes the driver of each worker, on the worker's own thread.
@@ -105,9 +117,9 @@ pub fn current<H: Any + Send + Sync>() -> Option<Arc<H>> {
     crate::current::with_worker(|worker| Arc::clone(worker.driver_handle()))?.downcast().ok()
 }
 
-/// The number of the current worker's driver; `None` off the workers.
+/// Which driver the current worker has; `None` off the workers.
 #[inline]
-pub fn current_id() -> Option<u64> {
+pub fn current_id() -> Option<Id> {
     crate::current::with_worker(Worker::driver_id)
 }
 
@@ -122,7 +134,7 @@ struct Flag {
 /// Makes [`NoIo`] drivers.
 pub(crate) fn no_io() -> io::Result<Parts> {
     let flag = Arc::new(Flag { unparked: Mutex::new(false), changed: Condvar::new() });
-    Ok(Parts { driver: Box::new(NoIo(flag)), handle: Arc::new(()), id: new_id() })
+    Ok(Parts { driver: Box::new(NoIo(flag)), handle: Arc::new(()), id: Id::fresh() })
 }
 
 impl Driver for NoIo {

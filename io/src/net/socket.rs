@@ -106,7 +106,7 @@ impl<S: Kind> Socket<S> {
         &self.shared().timeouts
     }
 
-    /// The same, if any was ever set.
+    /// The same; none was ever set where there is no such place yet.
     #[inline]
     fn present_timeouts(&self) -> Option<&Timeouts> {
         Some(&self.shared.get()?.timeouts)

@@ -87,7 +87,7 @@ impl<R: From<Runtime>> Builder<R> {
     }
 
     /// Sets the number of workers. Unless set it is the environment variable `FIBRA_WORKERS`, or else the number of
-    /// processors that the process may use.
+    /// processors that the process may use, and 4096 at the most.
     ///
     /// # Panics
     /// If `workers` is 0 or more than 4096.

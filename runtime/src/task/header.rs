@@ -7,7 +7,7 @@
 //! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task |
 //! | `coroutine` | the worker that the task is on, and the task when it suspends |
 //! | `timer`, `timed` | the worker that the task is on |
-//! | `registered`, `slot` | written at the first run, read at the end, by the worker |
+//! | `registered`, `slot` | written at the first run, read at the end, by the worker that runs it then |
 //! | the rest of the cells | the running task itself, or its worker while it does not run |
 
 use std::cell::{Cell, OnceCell};
@@ -76,8 +76,8 @@ unsafe impl Sync for Heritage {}
 /// In the order of use: what every switch touches are the first 64 bytes. A sleeping task keeps all of it in memory, so what
 /// only its running code needs lies on its stack, and what few tasks have in a box.
 ///
-/// Rejected: to begin at a cache line. Tasks that are 384 bytes apart fall on every other line of the caches only, and a thousand
-/// that yield took 15 ns each instead of 13.
+/// Rejected: to begin at a cache line. Tasks then are an even number of lines apart or much larger; when that was 384 bytes, they fell
+/// on every other line of the caches, and a thousand that yield took 15 ns each instead of 13.
 #[repr(C)]
 pub(crate) struct Header {
     pub(crate) waiter: Waiter,

@@ -153,8 +153,8 @@ impl Wheel {
         let firing = self.due.get();
         self.due.set(1 - firing);
         while let Some(node) = self.slots[firing].ring.front() {
-            // SAFETY: a node in a ring of this wheel is armed in it, and alive by the contract of `insert`. Nothing
-            // touches it after it was disarmed.
+            // SAFETY: a node in a ring of this wheel is armed in it, and alive by the contract of `insert`. The wheel does not
+            // touch it after it was disarmed.
             unsafe { self.disarm(node) };
             fire(node);
         }

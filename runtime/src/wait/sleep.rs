@@ -7,6 +7,7 @@ use super::{
 };
 use crate::coroutine::Stop;
 use crate::current;
+use crate::driver;
 use crate::task::bounds::Look;
 use crate::task::{Header, TaskRef, forbid};
 use crate::worker::Worker;
@@ -60,11 +61,11 @@ fn sleep_as<const SHIELDED: bool>(how: &impl WaitStrategy, deadline: Option<Inst
     }
 }
 
-/// As [`sleep_or_cancel`] without a deadline, of a task for which nothing unusual holds, in one look at where it runs: if the
-/// driver of its worker is the one that `wakes` it, by its number. `None`, before anything is published, for any other caller,
-/// and for a cancelled task where nothing can be unwound.
+/// As [`sleep_or_cancel`] without a deadline and without a spin, of a task for which nothing unusual holds, in one look at where
+/// it runs: if the driver of its worker is the one that `wakes` it. `None`, before anything is published, for any other caller,
+/// and for a cancelled task where nothing can be unwound; `wakes` may have been asked all the same. It must not wait.
 #[inline(always)]
-pub fn sleep_by_driver(wakes: impl FnOnce(u64) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
+pub fn sleep_by_driver(wakes: impl FnOnce(driver::Id) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
     match current::task_with(|worker| wakes(worker.driver_id())) {
         Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().is_marked()) => {
             // SAFETY: as in `sleep_as`.
@@ -107,6 +108,7 @@ unsafe fn sleep_in(
     may_spin: bool,
 ) -> Waking {
     let word = &task.header().waiter.word;
+    debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
     let epoch = word.begin(shielded);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => Waking::Notified,

@@ -45,7 +45,7 @@ use looks::{Eye, Looks};
 use polling::Polling;
 
 use crate::current;
-use crate::driver::{Driver, Ready};
+use crate::driver::{self, Driver, Ready};
 use crate::queue;
 use crate::runtime::{Shared, guarded};
 use crate::stack;
@@ -95,7 +95,7 @@ pub(crate) struct Worker {
     came_back: Cell<bool>,
     driver: RefCell<Box<dyn Driver>>,
     driver_handle: Arc<dyn Any + Send + Sync>,
-    driver_id: u64,
+    driver_id: driver::Id,
     ready: RefCell<Ready>,
     running: Cell<Option<TaskRef>>,
     /// There are other workers.
@@ -195,7 +195,7 @@ impl Worker {
     }
 
     #[inline]
-    pub(crate) fn driver_id(&self) -> u64 {
+    pub(crate) fn driver_id(&self) -> driver::Id {
         self.driver_id
     }
 
@@ -335,7 +335,8 @@ impl Worker {
     fn expire_timers(&self) -> Instant {
         let now = Instant::now();
         self.wheel.expire(now, |node| {
-            // SAFETY: `arm_timer` gave the wheel this pointer.
+            // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on its way to this worker, which
+            // disarms before anything else; so it has not ended.
             let task = unsafe { TaskRef::of_timer(node) };
             let word = &task.header().waiter.word;
             // Armed until now, so the sleep has not ended: whatever ends it passes this worker first, which disarms.
