@@ -80,7 +80,9 @@ pub fn stand_back_until(done: impl FnMut() -> bool) -> bool {
 /// Leaves a lock that somebody else holds alone for a moment, some 32 pauses of the processor: time enough for its owner to
 /// take it many times more.
 pub fn stand_back() {
-    pause(FIRST_PAUSES);
+    if has_processors() {
+        pause(FIRST_PAUSES);
+    }
 }
 
 fn back_off(luck: &'static LocalKey<Luck>, gain: i32, loss: i32, mut done: impl FnMut() -> bool) -> bool {

@@ -18,9 +18,8 @@ use crate::wait;
 ///
 /// # Fairness
 /// Messages are received in the order in which they were sent, by receivers in the order in which they came: a message is
-/// put into the hands of the one who waits longest, and nobody who comes later takes it first. Where senders are at work on
-/// another processor at the same moment, one that finds nothing may leave the channel alone for some microseconds before it
-/// gets in line.
+/// put into the hands of the one who waits longest, and nobody who comes later takes it first. Where others are at work on the
+/// channel on another processor, one that finds nothing may leave it alone for some microseconds before it gets in line.
 ///
 /// # Examples
 /// ```

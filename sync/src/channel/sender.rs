@@ -16,9 +16,9 @@ use crate::wait;
 /// disconnected.
 ///
 /// # Fairness
-/// Senders that wait for room get it in the order in which they came, and nobody who comes later gets it before them. Where
-/// receivers are at work on another processor at the same moment, one that finds no room may leave the channel alone for some
-/// microseconds before it gets in line.
+/// Senders that wait for room get it in the order in which they came, and nobody who comes later gets it before them. Where others
+/// are at work on the channel on another processor, one that finds no room may leave it alone for some microseconds before it
+/// gets in line.
 ///
 /// # Examples
 /// ```

@@ -1,8 +1,8 @@
 //! A channel as both its sides see it: the state behind its lock, and the waits.
 //!
-//! Where messages lie in the queue and both sides are at work on two processors, one leaves the channel alone for a moment when it
-//! meets the other at the lock, and again before it waits. So the other sends or receives some thirty messages in its own cache; if each message
-//! carried the lines of the lock and the queue to and fro, a stream would take two to five times as long.
+//! Where a channel has room for many messages and some lie in it, who meets another at the lock, on another processor, leaves it
+//! alone for a moment, and again before it waits. So the other sends or receives some thirty messages in its own cache; if
+//! each carried the lines of the lock and the queue to and fro, a stream would take two to five times as long.
 
 #[cfg(test)]
 mod tests;
@@ -18,13 +18,17 @@ use super::state::State;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
+/// With room for fewer messages the other one has soon done what it can, and waits for the one that stands back.
+const MANY: usize = 32;
+
 /// What all senders and receivers of a channel share.
 pub(super) struct Shared<T> {
     state: Lock<State<T>>,
     /// True if the last look found no message, and as far as is known none was queued since. A hint: a receiver then need not
     /// look before it goes to sleep, which looks again.
     vacant: AtomicBool,
-    /// True if somebody met another at the lock since the last wait. A hint: who has to wait then stands back first.
+    /// True if somebody met another at the lock, while messages lay here, since the last wait. A hint: who has to wait then stands
+    /// back first.
     met: AtomicBool,
     capacity: Option<usize>,
 }
@@ -56,24 +60,25 @@ impl<T> Shared<T> {
     #[cold]
     fn meet(&self) {
         // Relaxed: hints. Where no message lies the other one is about to get in line, and has work for this one at once.
-        if !self.vacant.load(Ordering::Relaxed) {
+        if self.capacity.is_none_or(|capacity| capacity >= MANY) && !self.vacant.load(Ordering::Relaxed) {
             self.met.store(true, Ordering::Relaxed);
             wait::stand_back();
         }
     }
 
-    /// Stands back where both sides are at work. True if `done` came of it.
+    /// Stands back where both sides are at work, if there is time. True if `done` came of it.
     #[inline]
-    fn stands_back_until(&self, done: impl Fn(&State<T>) -> bool) -> bool {
+    fn stand_back_until(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
         // Relaxed: a hint.
-        self.met.load(Ordering::Relaxed) && self.stand_back_until(done)
+        self.met.load(Ordering::Relaxed) && self.stand_back_slow(deadline, done)
     }
 
     #[cold]
-    fn stand_back_until(&self, done: impl Fn(&State<T>) -> bool) -> bool {
+    fn stand_back_slow(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
         // Relaxed: a hint, that is to say the same of the next wait only if they meet again.
         self.met.store(false, Ordering::Relaxed);
-        wait::stand_back_until(|| done(&self.state.lock()))
+        deadline.is_none_or(|deadline| Instant::now() < deadline)
+            && wait::stand_back_until(|| done(&self.state.lock()))
     }
 
     /// Sends without waiting.
@@ -130,7 +135,7 @@ impl<T> Shared<T> {
         mut message: T,
         deadline: Option<Instant>,
     ) -> Result<(), SendTimeoutError<T>> {
-        let mut may_send = self.stands_back_until(State::may_send);
+        let mut may_send = self.stand_back_until(deadline, State::may_send);
         loop {
             if may_send {
                 match self.try_send(message) {
@@ -205,7 +210,7 @@ impl<T> Shared<T> {
     /// Waits for a message.
     #[inline(always)]
     pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        if self.stands_back_until(State::may_receive) {
+        if self.stand_back_until(deadline, State::may_receive) {
             return self.recv_in_vain(Waking::Notified, deadline);
         }
         match self.recv_asleep(deadline) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-const CAPACITIES: [Option<usize>; 4] = [Some(0), Some(1), Some(3), None];
+const CAPACITIES: [Option<usize>; 5] = [Some(0), Some(1), Some(3), Some(MANY), None];
 const ROUNDS: usize = 300;
 
 /// A channel whose sides have met.
@@ -84,4 +84,18 @@ fn what_they_said_of_the_last_wait_is_not_said_of_the_next() {
     send(&shared, 1).unwrap();
     assert_eq!(shared.recv_slow(None).unwrap(), 1);
     assert!(!shared.met.load(Ordering::Relaxed));
+}
+
+#[test]
+fn who_meets_another_says_so_only_where_there_is_much_to_do_meanwhile() {
+    let met_after = |capacity, messages: usize| {
+        let shared = Shared::new(capacity);
+        assert!(matches!(shared.try_recv(), Err(TryRecvError::Empty)));
+        (0..messages).for_each(|n| send(&shared, n).unwrap());
+        shared.meet();
+        shared.met.load(Ordering::Relaxed)
+    };
+    assert!(met_after(None, 1) && met_after(Some(MANY), 1));
+    assert!(!met_after(None, 0) && !met_after(Some(MANY), 0));
+    assert!(!met_after(Some(MANY - 1), 1));
 }
