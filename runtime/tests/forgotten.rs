@@ -75,9 +75,18 @@ impl Loan<'_> {
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
+        /// What a destructor does last, also where a cancellation ends it at its yield.
+        struct Return<'a>(&'a Loan<'a>);
+
+        impl Drop for Return<'_> {
+            fn drop(&mut self) {
+                self.0.touch();
+                self.0.0.returned.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+
+        let _last = Return(self);
         fibra::yield_now();
-        self.touch();
-        self.0.returned.fetch_add(1, Ordering::SeqCst);
     }
 }
 
