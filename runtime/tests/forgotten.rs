@@ -335,11 +335,13 @@ fn the_loser_of_a_race_leaves_nothing_that_dangles() {
                 let lender = &lender;
                 move || {
                     mem::forget(leaked);
-                    let _kept = kept;
+                    let kept = kept;
                     (0..round % 5).for_each(|_| fibra::yield_now());
                     if round % 3 == 0 {
                         unwind(value);
                     }
+                    // Before the value is made: the compiler leaks a value when a local that is dropped after it unwinds.
+                    drop(kept);
                     Panics(lender.lend())
                 }
             };
