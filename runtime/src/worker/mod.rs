@@ -109,6 +109,10 @@ pub(crate) struct Worker {
     /// What is left of the running task's turn. It falls below zero where that is not heeded, for centuries if need be.
     budget: Cell<i64>,
     picks: Cell<u32>,
+    /// Those of them that found nothing.
+    rests: Cell<u32>,
+    /// Tasks that the driver woke.
+    events: Cell<u32>,
     /// The pick at which to look at everything.
     next_turn: Cell<u32>,
     /// How many own offers were taken up since there were none, and when to take up the next.
@@ -164,6 +168,8 @@ impl Worker {
             in_hook: Cell::new(false),
             budget: Cell::new(0),
             picks: Cell::new(0),
+            rests: Cell::new(0),
+            events: Cell::new(0),
             next_turn: Cell::new(run::TURN),
             heeded: Cell::new(0),
             next_heed: Cell::new(Instant::now()),

@@ -21,6 +21,7 @@ impl Worker {
     /// Waits until there may be something to run. False when the runtime has ended.
     pub(super) fn rest(&self) -> bool {
         let mut watch = WATCH_FIRST;
+        self.rests.set(self.rests.get().wrapping_add(1));
         self.block.run.end();
         loop {
             self.heed_shutdown();
@@ -113,7 +114,8 @@ impl Worker {
 
     /// What this thread has spent and done so far.
     fn read(&self) -> Reading {
-        Reading { spent: sys::thread_time(), done: self.picks.get() }
+        let done = self.picks.get().wrapping_sub(self.rests.get());
+        Reading { spent: sys::thread_time(), done, events: self.events.get() }
     }
 
     /// Parks in the driver, unless something came after all. True if something did, or is here now.
