@@ -256,7 +256,7 @@ fn path(text: &str) -> Result<String, String> {
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let time = time_or_none(text)?;
     if time.is_zero() { Err("it must be more than nothing".into()) } else { Ok(time) }
 }

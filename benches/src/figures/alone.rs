@@ -17,8 +17,10 @@ pub(super) const IDLE: u32 = 1000;
 const WATCHED: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// How long the server runs under `strace`, which makes it many times slower.
-const TRACED: Duration = Duration::from_secs(2);
+/// How long the server is loaded so that `strace` can look, which makes it many times slower, and when that begins to: the
+/// connections have been made by then.
+const LOADED: Duration = Duration::from_secs(3);
+const CONNECTED: Duration = Duration::from_secs(1);
 
 /// The percentage of a core that fibra's server uses while nobody asks.
 pub(super) fn idle(campaign: &Campaign) -> io::Result<f64> {
@@ -47,38 +49,62 @@ pub(super) fn lateness() -> io::Result<f64> {
         fibra::sleep(duration);
         begin.elapsed().saturating_sub(duration).as_secs_f64() * 1e6
     };
-    Ok(median(runtime.run(|| (0..500).map(sleep).collect())))
+    Ok(median(&runtime.run(|| (0..500).map(sleep).collect::<Vec<_>>())))
 }
 
-/// How many system calls the server of that name makes for each of its requests, those of its connections' beginning included.
+/// How many system calls the server of that name makes for each of its requests, once its connections are there.
 pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Result<f64> {
     (campaign.options.connections, campaign.options.pipeline) = (64, 1);
     let mut server = Running::start(name, campaign.places.server)?;
     let id = server.id().ok_or(ErrorKind::NotFound)?.to_string();
-    let mut strace = Command::new("strace");
-    strace.args(["-f", "-c", "-p", &id]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let strace = strace.spawn().map_err(|error| io::Error::new(error.kind(), format!("strace: {error}")))?;
-    thread::sleep(SETTLE);
-    let finished = campaign.watch(&mut server, "strace", TRACED);
-    // Whose end is the tracer's as well.
-    drop(server);
-    let summary = strace.wait_with_output()?.stderr;
-    let replies = finished?.outcome.map_or(0, |outcome| outcome.replies);
-    match count_calls(&String::from_utf8_lossy(&summary)) {
-        calls @ 1.. if replies > 0 => Ok(calls as f64 / replies as f64),
-        _ => Err(io::Error::other("strace saw nothing, or may not look")),
+    let trace = move || {
+        thread::sleep(CONNECTED);
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-c", "-p", &id]).stdin(Stdio::null()).output()
+    };
+    let summary = thread::scope(|scope| {
+        let tracer = scope.spawn(trace);
+        let finished = campaign.watch(&mut server, "strace", LOADED);
+        // Whose end is the tracer's as well.
+        drop(server);
+        let summary = tracer.join().expect("the tracer does not panic");
+        finished.and(summary.map_err(|error| io::Error::new(error.kind(), format!("strace: {error}"))))
+    })?;
+    let calls = Calls::of(&String::from_utf8_lossy(&summary.stderr));
+    match calls.sends {
+        0 => Err(io::Error::other("strace saw nothing, or may not look")),
+        sends => Ok(calls.all as f64 / sends as f64),
     }
 }
 
-/// The sum of the column `calls`: the share, the seconds, the microseconds for each call, the calls, some errors, a name.
-fn count_calls(summary: &str) -> u64 {
-    let lines = summary.lines().filter(|line| !line.trim_end().ends_with("total"));
-    lines
-        .filter_map(|line| {
+/// What strace has counted.
+#[derive(PartialEq, Eq, Debug)]
+struct Calls {
+    all: u64,
+    /// Each of them is a reply.
+    sends: u64,
+}
+
+impl Calls {
+    /// The sums of the column `calls`: the share, the seconds, the microseconds for each call, the calls, some errors, a name.
+    fn of(summary: &str) -> Self {
+        let mut sums = Calls { all: 0, sends: 0 };
+        for line in summary.lines() {
             let fields: Vec<&str> = line.split_whitespace().collect();
-            (fields.len() >= 5 && fields[0].parse::<f64>().is_ok()).then(|| fields[3].parse::<u64>().ok())?
-        })
-        .sum()
+            let (true, Some(&name)) = (fields.len() >= 5 && fields[0].parse::<f64>().is_ok(), fields.last())
+            else {
+                continue;
+            };
+            let calls = fields[3].parse::<u64>().unwrap_or(0);
+            match name {
+                "total" => continue,
+                "sendto" | "write" => sums.sends += calls,
+                _ => {}
+            }
+            sums.all += calls;
+        }
+        sums
+    }
 }
 
 #[cfg(test)]
@@ -90,11 +116,12 @@ mod tests {
         let summary = "strace: Process 7 attached with 2 threads\n\
             % time     seconds  usecs/call     calls    errors syscall\n\
             ------ ----------- ----------- --------- --------- ----------------\n \
-             60.00    0.000600           2       300           recvfrom\n \
-             40.00    0.000400           2       200        50 epoll_wait\n\
+             50.00    0.000600           2       300           recvfrom\n \
+             40.00    0.000600           2       290           sendto\n \
+             10.00    0.000400           2       200        50 epoll_wait\n\
             ------ ----------- ----------- --------- --------- ----------------\n\
-            100.00    0.001000           2       500        50 total\n";
-        assert_eq!(count_calls(summary), 500);
-        assert_eq!(count_calls("strace: attach: Operation not permitted\n"), 0);
+            100.00    0.001600           2       790        50 total\n";
+        assert_eq!(Calls::of(summary), Calls { all: 790, sends: 290 });
+        assert_eq!(Calls::of("strace: attach: Operation not permitted\n"), Calls { all: 0, sends: 0 });
     }
 }

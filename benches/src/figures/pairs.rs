@@ -8,35 +8,40 @@ use std::io;
 pub(super) const FIBRA: &str = "echo_server";
 pub(super) const BY_HAND: &str = "echo_callbacks";
 
-/// fibra's server in proportion to the event loop by hand, but for the tails.
-pub(super) struct Medians {
-    pub(super) cpu: f64,
-    pub(super) latency: f64,
+/// fibra's server in proportion to the event loop by hand, but for the tails, each pair's.
+#[derive(Default)]
+pub(super) struct Pairs {
+    pub(super) cpu: Vec<f64>,
+    pub(super) latency: Vec<f64>,
     /// The 99th percentile in proportion to the median, both of the same server: of fibra's, and of the one by hand, which tells
     /// what the machine and the load do to it.
-    pub(super) tail: f64,
-    pub(super) tail_by_hand: f64,
+    pub(super) tail: Vec<f64>,
+    pub(super) tail_by_hand: Vec<f64>,
 }
 
-/// Loads both with so many connections, `pairs` times each.
+/// Loads both with so many connections, `count` times each, in turns: now one goes first, now the other.
 pub(super) fn compare(
     campaign: &mut Campaign,
     servers: &[Server],
     connections: u32,
-    pairs: u32,
-) -> io::Result<Medians> {
+    count: u32,
+) -> io::Result<Pairs> {
     campaign.options.connections = connections;
-    let (mut cpu, mut latency, mut tail, mut tail_by_hand) = (vec![], vec![], vec![], vec![]);
-    for _ in 0..pairs {
-        let by_hand = load(campaign, servers, BY_HAND)?;
-        let fibra = load(campaign, servers, FIBRA)?;
-        cpu.push(ratio(fibra.cpu_per_request(), by_hand.cpu_per_request())?);
-        latency.push(ratio(fibra.latency(0.5), by_hand.latency(0.5))?);
-        tail.push(ratio(fibra.latency(0.99), fibra.latency(0.5))?);
-        tail_by_hand.push(ratio(by_hand.latency(0.99), by_hand.latency(0.5))?);
+    let mut pairs = Pairs::default();
+    for number in 0..count {
+        let ask = |name| load(campaign, servers, name);
+        let (fibra, by_hand) = if number % 2 == 0 {
+            let by_hand = ask(BY_HAND)?;
+            (ask(FIBRA)?, by_hand)
+        } else {
+            (ask(FIBRA)?, ask(BY_HAND)?)
+        };
+        pairs.cpu.push(ratio(fibra.cpu_per_request(), by_hand.cpu_per_request())?);
+        pairs.latency.push(ratio(fibra.latency(0.5), by_hand.latency(0.5))?);
+        pairs.tail.push(ratio(fibra.latency(0.99), fibra.latency(0.5))?);
+        pairs.tail_by_hand.push(ratio(by_hand.latency(0.99), by_hand.latency(0.5))?);
     }
-    let [cpu, latency, tail, tail_by_hand] = [cpu, latency, tail, tail_by_hand].map(median);
-    Ok(Medians { cpu, latency, tail, tail_by_hand })
+    Ok(pairs)
 }
 
 fn load(campaign: &Campaign, servers: &[Server], name: &str) -> io::Result<Row> {
@@ -58,9 +63,15 @@ fn ratio(ours: Option<u64>, theirs: Option<u64>) -> io::Result<f64> {
 }
 
 /// The middle one, of two in the middle the greater.
-pub(super) fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_unstable_by(f64::total_cmp);
-    figures[figures.len() / 2]
+pub(super) fn median(figures: &[f64]) -> f64 {
+    quantile(figures, 0.5)
+}
+
+/// The one that has this share of the others below it.
+pub(super) fn quantile(figures: &[f64], share: f64) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted[(sorted.len() as f64 * share) as usize]
 }
 
 #[cfg(test)]
@@ -69,7 +80,13 @@ mod tests {
 
     #[test]
     fn the_median_is_not_moved_by_one_bad_run() {
-        assert_eq!(median(vec![1.0, 900.0, 1.1, 0.9, 1.2]), 1.1);
-        assert_eq!(median(vec![3.0]), 3.0);
+        assert_eq!(median(&[1.0, 900.0, 1.1, 0.9, 1.2]), 1.1);
+        assert_eq!(median(&[3.0]), 3.0);
+    }
+
+    #[test]
+    fn quarters_of_the_pairs_lie_on_both_sides() {
+        let figures = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!((quantile(&figures, 0.25), quantile(&figures, 0.75)), (2.0, 4.0));
     }
 }
