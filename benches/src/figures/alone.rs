@@ -7,6 +7,7 @@ use crate::servers::Running;
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ pub(super) const IDLE: u32 = 1000;
 const WATCHED: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// How long the server is loaded so that `strace` can look, which makes it many times slower, and when that begins to: the
-/// connections have been made by then.
+/// How long the server is loaded for `strace`, which makes it many times slower, and after what time that begins to look:
+/// the connections have been made by then.
 const LOADED: Duration = Duration::from_secs(3);
 const CONNECTED: Duration = Duration::from_secs(1);
 
@@ -57,14 +58,18 @@ pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Resu
     (campaign.options.connections, campaign.options.pipeline) = (64, 1);
     let mut server = Running::start(name, campaign.places.server)?;
     let id = server.id().ok_or(ErrorKind::NotFound)?.to_string();
-    let trace = move || {
-        thread::sleep(CONNECTED);
-        let mut strace = Command::new("strace");
-        strace.args(["-f", "-c", "-p", &id]).stdin(Stdio::null()).output()
+    let (alive, ended) = mpsc::channel::<()>();
+    let trace = move || match ended.recv_timeout(CONNECTED) {
+        Err(RecvTimeoutError::Timeout) => {
+            let mut strace = Command::new("strace");
+            strace.args(["-f", "-c", "-p", &id]).stdin(Stdio::null()).output()
+        }
+        _ => Err(io::Error::other("the server ended before")),
     };
     let summary = thread::scope(|scope| {
         let tracer = scope.spawn(trace);
         let finished = campaign.watch(&mut server, "strace", LOADED);
+        drop(alive);
         // Whose end is the tracer's as well.
         drop(server);
         let summary = tracer.join().expect("the tracer does not panic");
@@ -98,7 +103,7 @@ impl Calls {
             let calls = fields[3].parse::<u64>().unwrap_or(0);
             match name {
                 "total" => continue,
-                "sendto" | "write" => sums.sends += calls,
+                "sendto" => sums.sends += calls,
                 _ => {}
             }
             sums.all += calls;

@@ -67,11 +67,11 @@ pub(super) fn median(figures: &[f64]) -> f64 {
     quantile(figures, 0.5)
 }
 
-/// The one that has this share of the others below it.
+/// The one that has this share of the others before it, in order.
 pub(super) fn quantile(figures: &[f64], share: f64) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    sorted[(sorted.len() as f64 * share) as usize]
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
 #[cfg(test)]
@@ -85,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn quarters_of_the_pairs_lie_on_both_sides() {
+    fn the_middle_half_leaves_out_both_ends() {
         let figures = [4.0, 1.0, 3.0, 2.0];
-        assert_eq!((quantile(&figures, 0.25), quantile(&figures, 0.75)), (2.0, 4.0));
+        assert_eq!((quantile(&figures, 0.25), quantile(&figures, 0.75)), (2.0, 3.0));
     }
 }

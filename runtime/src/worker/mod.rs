@@ -111,7 +111,7 @@ pub(crate) struct Worker {
     picks: Cell<u32>,
     /// Those of them that found nothing.
     rests: Cell<u32>,
-    /// Tasks that the driver woke.
+    /// What the driver found; wraps.
     events: Cell<u32>,
     /// The pick at which to look at everything.
     next_turn: Cell<u32>,

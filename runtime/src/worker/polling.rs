@@ -6,16 +6,16 @@
 //! compared is the thing itself: the processor time that this thread spends per task that it runs.
 //!
 //! Idle times are counted in epochs. Each epoch is spent in one way, polling or sleeping, and measured as a whole with
-//! two readings of the thread's clock. The cheaper way is kept, with some favour for
-//! polling, which answers sooner; now and then an epoch goes the other way, to see whether
-//! the load has changed, and the longer nothing changes the rarer that is. Polling that finds nothing a few times in a
-//! row ends its epoch at once, so that little is spent on it where it is of no use.
+//! two readings of the thread's clock. The cheaper way is kept, with some favour for polling, which answers sooner; now and
+//! then an epoch goes the other way, to see whether the load has changed, and the longer nothing changes the rarer that is.
+//! Polling that finds nothing a few times in a row ends its epoch at once, so that little is spent on it where it is of no
+//! use.
 //!
-//! Where the driver has a [`CROWD`] for a sleeper that wakes, polling takes the same work in smaller portions, each with a look
-//! at the driver, and the answers that come sooner are few among those that wait in line. With a thousand connections that
+//! Where the driver has a [`CROWD`] for each idle time, polling takes the same work in smaller portions, each with a look at
+//! the driver, and the answers that come sooner are few among those that wait in line. With a thousand connections that
 //! costs a tenth more, which is less than what two measurements of the same way differ by. So polling is not favoured
-//! there but has to be cheaper by far. It is where workers hand over to each other all the time; those have to poll both for it to
-//! show, and what they wake is not counted as a crowd.
+//! there but has to be cheaper by far. A hand-over between workers is another matter: polling pays there only once both of
+//! them poll. Such wakes do not come from the driver, and make no crowd.
 
 use std::time::Duration;
 
@@ -28,11 +28,11 @@ const EPOCH: u32 = 32;
 /// Polls in a row that may find nothing before the epoch is given up.
 const FAILURES: u32 = 3;
 
-/// Tasks that the driver wakes for each idle time, on the average of an epoch: enough of them for sleeps to pay.
+/// Events that the driver finds for each idle time, on the average of an epoch: enough of them for sleeps to pay.
 const CROWD: u32 = 2;
 
-/// Epochs in a row without a crowd until it is taken to be gone: the requests of a thousand connections come in crowds with
-/// a trickle in between.
+/// Epochs in a row without a crowd until it is taken to be gone: a thousand connections ask in crowds with a trickle
+/// in between.
 const MEMORY: u32 = 64;
 
 /// Epochs between two looks at the other way: at first, while polling, and while sleeping.
@@ -62,7 +62,7 @@ pub(crate) struct Reading {
     pub(crate) spent: Duration,
     /// Tasks run; wraps.
     pub(crate) done: u32,
-    /// Tasks that the driver woke; wraps.
+    /// Events that the driver found; wraps.
     pub(crate) events: u32,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Polling {
     /// Nanoseconds per task, by way; unknown at first.
     sleeping: Option<u64>,
     polling: Option<u64>,
-    /// Epochs for which the last crowd is remembered.
+    /// For how many epochs the last crowd is still remembered.
     crowded: u32,
     begun: Reading,
     left: u32,
@@ -127,8 +127,12 @@ impl Polling {
     }
 
     fn end_epoch(&mut self, now: Reading) {
-        let cost = cost(self.begun, now);
-        let crowd = now.events.wrapping_sub(self.begun.events) >= CROWD * EPOCH;
+        let cost = self.cost(now);
+        let idle_times = EPOCH - self.left;
+        let crowd = now.events.wrapping_sub(self.begun.events) >= CROWD * idle_times;
+        if !crowd && self.crowded == 1 && self.best == Way::Sleep {
+            self.until_explore = self.until_explore.min(EXPLORE_FIRST);
+        }
         self.crowded = if crowd { MEMORY } else { self.crowded.saturating_sub(1) };
         let known = match self.way {
             Way::Sleep => &mut self.sleeping,
@@ -151,9 +155,18 @@ impl Polling {
         self.start(if explores { self.best.other() } else { self.best }, now);
     }
 
+    /// Nanoseconds per task of the epoch that ends. Polling that brought nothing was too dear.
+    fn cost(&self, now: Reading) -> u64 {
+        let spent = now.spent.saturating_sub(self.begun.spent).as_nanos();
+        match now.done.wrapping_sub(self.begun.done) {
+            0 if self.way == Way::Poll => u64::MAX,
+            done => u64::try_from(spent / u128::from(done.max(1))).unwrap_or(u64::MAX),
+        }
+    }
+
     /// The way to go on with: polling where it costs up to a quarter more than sleeping, since it answers in half the
     /// time; once it is chosen, up to three eighths, since the other end may learn at the same time, and two that changed
-    /// their way at each small difference would not come to rest. In a crowd it has to cost less than half.
+    /// their way at each small difference would not come to rest. In a crowd it has to cost half at most.
     fn cheaper(&self) -> Way {
         let most = |cost: u64| match self.best {
             _ if self.crowded > 0 => cost / 2,
@@ -179,13 +192,6 @@ impl Polling {
     }
 }
 
-/// Nanoseconds per task between two readings.
-fn cost(from: Reading, to: Reading) -> u64 {
-    let spent = to.spent.saturating_sub(from.spent).as_nanos();
-    let done = to.done.wrapping_sub(from.done).max(1);
-    u64::try_from(spent / u128::from(done)).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +201,7 @@ mod tests {
         polling: Polling,
         now: Reading,
         polled: u32,
-        /// Tasks that a sleep finds when it ends; a poll finds one.
+        /// Tasks that a sleep finds when it ends; a poll that finds any finds one.
         found: u32,
     }
 
@@ -204,26 +210,27 @@ mod tests {
             Simulated { polling: Polling::new(enabled), now: Reading::default(), polled: 0, found: 1 }
         }
 
-        /// `rounds` idle times; `poll` is `None` where a poll finds nothing.
+        /// `rounds` idle times; `poll` is `None` where a poll finds nothing, and a sleep follows.
         fn run(&mut self, rounds: u32, sleep: u64, poll: Option<u64>) -> u32 {
             self.polled = 0;
             for _ in 0..rounds {
                 let now = self.now;
                 let polls = self.polling.begin(|| now);
-                let cost = match (polls, poll) {
+                self.polled += u32::from(polls);
+                let (cost, found) = match (polls, poll) {
                     (true, Some(cost)) => {
                         self.polling.succeeded();
-                        cost
+                        (cost, 1)
                     }
                     (true, None) => {
+                        self.now.spent += LONGEST;
+                        let now = self.now;
                         self.polling.failed(|| now);
-                        sleep + LONGEST.as_nanos() as u64
+                        (sleep, self.found)
                     }
-                    (false, _) => sleep,
+                    (false, _) => (sleep, self.found),
                 };
-                self.polled += u32::from(polls);
-                let found = if polls { 1 } else { self.found };
-                self.now.spent += Duration::from_nanos(cost) * found;
+                self.now.spent += Duration::from_nanos(cost) * found.max(1);
                 self.now.done += found;
                 self.now.events += found;
             }
@@ -249,7 +256,10 @@ mod tests {
     fn an_idle_worker_does_not_poll() {
         let mut worker = Simulated::new(true);
         worker.run(1000, 22_000, None);
-        assert!(worker.run(100_000, 22_000, None) < 100);
+        assert!(worker.run(100_000, 22_000, None) < 2_000);
+        worker.found = 0;
+        worker.run(1000, 7_000, None);
+        assert!(worker.run(100_000, 7_000, None) < 100, "nor one that is woken for nothing");
     }
 
     #[test]
@@ -269,10 +279,10 @@ mod tests {
         let mut worker = Simulated::new(true);
         worker.run(1000, 22_000, Some(16_000));
         worker.found = CROWD;
-        worker.run(3_000, 8_000, Some(7_000));
-        assert!(worker.run(10_000, 8_000, Some(7_000)) < 300);
-        worker.run(20_000, 6_000, Some(250));
-        assert!(worker.run(10_000, 6_000, Some(250)) > 9_000);
+        worker.run(3_000, 8_000, Some(4_500));
+        assert!(worker.run(10_000, 8_000, Some(4_500)) < 300);
+        worker.run(20_000, 8_000, Some(3_500));
+        assert!(worker.run(10_000, 8_000, Some(3_500)) > 9_000);
         worker.found = 1;
         worker.run(10_000, 22_000, Some(16_000));
         assert!(worker.run(10_000, 22_000, Some(16_000)) > 9_000, "the crowd is gone");

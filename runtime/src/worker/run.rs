@@ -190,7 +190,7 @@ impl Worker {
         if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
             panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
         }
-        // No more than a driver finds at a time.
+        // Fits: a driver finds far fewer at a time.
         self.events.set(self.events.get().wrapping_add(ready.len() as u32));
         ready.wake_all(self);
     }
