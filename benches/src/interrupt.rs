@@ -3,12 +3,17 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 /// The exit status of a program that was ended by an interrupt.
 pub(crate) const STATUS: u8 = 130;
+
+/// How long a sleep goes on after an interrupt, at the most.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether somebody wants the end.
 #[derive(Clone, Default)]
@@ -29,5 +34,26 @@ impl Interrupt {
     pub(crate) fn is_set(&self) -> bool {
         // Relaxed: the flag is the whole message.
         self.0.load(Relaxed)
+    }
+
+    /// # Errors
+    /// [`io::ErrorKind::Interrupted`] once somebody wants the end.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        if self.is_set() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+
+    /// Sleeps for so long.
+    ///
+    /// # Errors
+    /// As [`check`](Interrupt::check), soon after.
+    pub(crate) fn sleep(&self, duration: Duration) -> io::Result<()> {
+        let end = Instant::now() + duration;
+        loop {
+            self.check()?;
+            match end.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => return Ok(()),
+                left => thread::sleep(left.min(LOOK)),
+            }
+        }
     }
 }

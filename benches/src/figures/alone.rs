@@ -28,9 +28,9 @@ pub(super) fn idle(campaign: &Campaign) -> io::Result<f64> {
     let server = Running::start(FIBRA, campaign.places.server)?;
     let connect = |_| TcpStream::connect(server.address);
     let connections = (0..IDLE).map(connect).collect::<io::Result<Vec<_>>>()?;
-    thread::sleep(SETTLE);
+    campaign.interrupt.sleep(SETTLE)?;
     let (before, begin) = (used(&server)?, Instant::now());
-    thread::sleep(WATCHED);
+    campaign.interrupt.sleep(WATCHED)?;
     let (after, elapsed) = (used(&server)?, begin.elapsed());
     drop(connections);
     Ok((after - before).as_secs_f64() / elapsed.as_secs_f64() * 100.0)
@@ -73,7 +73,11 @@ pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Resu
         // Whose end is the tracer's as well.
         drop(server);
         let summary = tracer.join().expect("the tracer does not panic");
-        finished.and(summary.map_err(|error| io::Error::new(error.kind(), format!("strace: {error}"))))
+        campaign.interrupt.check()?;
+        match finished?.errors.first() {
+            Some(error) => Err(io::Error::other(error.clone())),
+            None => summary.map_err(|error| io::Error::new(error.kind(), format!("strace: {error}"))),
+        }
     })?;
     let calls = Calls::of(&String::from_utf8_lossy(&summary.stderr));
     match calls.sends {

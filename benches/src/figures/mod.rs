@@ -67,6 +67,7 @@ fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
         match alone::calls_per_request(&mut campaign, name) {
             Ok(calls) if name == pairs::FIBRA => line("system calls per request, 64 connections", calls, 2.0),
             Ok(calls) => beside("of the loop by hand, system calls", calls),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
             Err(why) => println!("  system calls per request of {name}: skipped, {why}"),
         }
     }

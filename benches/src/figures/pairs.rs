@@ -48,8 +48,8 @@ fn load(campaign: &Campaign, servers: &[Server], name: &str) -> io::Result<Row> 
     let server = servers.iter().find(|server| server.name == name);
     let server = server.ok_or_else(|| io::Error::other(format!("there is no {name}")))?;
     let row = campaign.load(&Target::Ours(server), None);
+    campaign.interrupt.check()?;
     match row.errors.first() {
-        _ if campaign.interrupt.is_set() => Err(io::ErrorKind::Interrupted.into()),
         Some(error) => Err(io::Error::other(format!("{name}: {error}"))),
         None => Ok(row),
     }
