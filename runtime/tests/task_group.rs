@@ -431,3 +431,28 @@ fn a_spawn_that_unwinds_gives_its_place_back() {
         assert_eq!(group.join_next().unwrap().unwrap(), 2);
     });
 }
+
+#[test]
+fn a_task_may_be_joined_and_gone_before_its_spawn_returns() {
+    const ROUNDS: usize = 20_000;
+    let _guard = hang_guard();
+    runtime(2).run(|| {
+        let group = Arc::new(TaskGroup::new());
+        let theirs = Arc::clone(&group);
+        let spawner = fibra::spawn_blocking(move || {
+            let ids: Vec<u64> = (0..ROUNDS).map(|_| theirs.spawn(|| ()).id()).collect();
+            assert!(ids.is_sorted_by(|a, b| a < b));
+        });
+        let mut joined = 0;
+        while joined < ROUNDS {
+            match group.try_join_next() {
+                Some(result) => {
+                    result.unwrap();
+                    joined += 1;
+                }
+                None => fibra::yield_now(),
+            }
+        }
+        spawner.join().unwrap();
+    });
+}

@@ -97,6 +97,8 @@ impl Kin for Member {
     const AWAITS: bool = true;
 
     fn made(&self, task: TaskRef) {
+        // The spawn's own: the group's may be used up, with the result, before the spawn returns.
+        task.retain();
         self.link.data().task.set(Some(task));
         let mut state = self.shared.state.lock();
         state.spawned += 1;
@@ -350,8 +352,9 @@ impl<T: Send + 'static> TaskGroup<T> {
         // SAFETY: `f` and `T` are `Send` and `'static`. What a member does with its place it does under the group's lock.
         let handle = unsafe { builder.spawn_kin(f, member) };
         mem::forget(occupied);
-        let task = handle.task().clone();
-        // The count and the right to the result are the group's now.
+        // SAFETY: the count that `made` has taken for this. Nothing but the handle itself is looked at: its count and the right
+        // to the result have been the group's since the task could run, and it may have been joined by now.
+        let task = unsafe { Task::from_count(handle.task().as_ref()) };
         mem::forget(handle);
         task
     }
