@@ -101,3 +101,41 @@ fn an_overdrawn_budget_is_no_cancellation_point() {
         assert!(busy.join().unwrap());
     });
 }
+
+/// The stack of a size for which the address space has no room now: the wait for it may help, as far as is known.
+const TOO_BIG: usize = 1 << 50;
+
+#[test]
+fn a_task_that_waits_for_a_stack_is_ended_in_time_also_where_others_start() {
+    Runtime::builder().workers(1).build().unwrap().run(|| {
+        let big = task::Builder::new().stack_size(TOO_BIG).spawn(|| ());
+        fibra::yield_now();
+        assert!(!big.is_finished());
+        // Tasks of this kind start beside one that waits.
+        fibra::spawn_local(|| ()).join().unwrap();
+        assert!(big.join().unwrap_err().is_not_started());
+        fibra::spawn(|| ()).join().unwrap();
+    });
+}
+
+#[test]
+fn those_behind_a_task_that_found_a_stack_wait_no_longer_for_it() {
+    Runtime::builder().workers(1).max_stacks(2).build().unwrap().run(|| {
+        let first = fibra::spawn_local(task::park);
+        fibra::yield_now();
+        let tasks: Vec<_> = (0..2).map(|_| fibra::spawn_local(task::park)).collect();
+        fibra::yield_now();
+        first.task().unpark();
+        first.join().unwrap();
+        let ends = |task: &fibra::JoinHandle<()>| task.is_finished();
+        while !tasks.iter().any(ends) {
+            fibra::sleep(Duration::from_millis(5));
+        }
+        let (ended, parked): (Vec<_>, Vec<_>) = tasks.into_iter().partition(ends);
+        assert!(ended.into_iter().all(|task| task.join().unwrap_err().is_not_started()));
+        for task in parked {
+            task.task().unpark();
+            task.join().unwrap();
+        }
+    });
+}

@@ -27,7 +27,9 @@ impl Worker {
         }
         match self.take_stack(task) {
             Ok(stack) => {
-                self.shortage.set(None);
+                if !self.is_starving() {
+                    self.shortage.set(None);
+                }
                 let header = task.header();
                 let is_unwanted = header.is_cancelled() || self.shared.is_ending();
                 let is_dropped = is_unwanted && !header.is_sheltered();
@@ -122,11 +124,16 @@ impl Worker {
     /// Puts a task that found no stack aside. Nothing starts before it.
     fn starve(&self, task: TaskRef) {
         self.starved.borrow_mut().push_back(task);
+        self.note_shortage();
+        self.ask_for_stacks();
+    }
+
+    /// Somebody waits for a stack: since now, unless others have ended in vain and nothing has started since.
+    fn note_shortage(&self) {
         self.starving.set(true);
         if self.shortage.get().is_none() {
             self.shortage.set(Some(Instant::now()));
         }
-        self.ask_for_stacks();
     }
 
     #[inline]
@@ -154,8 +161,9 @@ impl Worker {
         match self.take_stack(task) {
             Ok(stack) => {
                 self.take_back(task, stack);
-                self.shortage.set(None);
                 self.unstarve();
+                // Those behind it have waited for their turn only.
+                self.shortage.set(self.is_starving().then(Instant::now));
                 self.local.push(task);
             }
             Err(error) if self.shared.is_ending() || self.waited_enough() => {
@@ -195,7 +203,7 @@ impl Worker {
             // Others are on it, and will give it back.
             Err(_) => {
                 self.starved.borrow_mut().push_front(task);
-                self.starving.set(true);
+                self.note_shortage();
                 self.next_feed.set(Instant::now() + FEED);
             }
         }
