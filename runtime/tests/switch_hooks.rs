@@ -243,3 +243,34 @@ fn a_hook_that_panics_ends_the_process_and_says_so() {
 fn a_hook_that_suspends_ends_the_process_and_says_so() {
     dies_by(fibra::yield_now, "a_hook_that_suspends_ends_the_process_and_says_so");
 }
+
+/// A value that only a hook makes; where it was dropped is noted.
+struct Entered;
+
+static DROPPED_ON: Mutex<Vec<thread::ThreadId>> = Mutex::new(Vec::new());
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        DROPPED_ON.lock().unwrap().push(thread::current().id());
+    }
+}
+
+#[test]
+fn what_a_hook_enters_at_the_last_switch_goes_with_the_task() {
+    task_local! { static ENTERED: Entered = Entered }
+    let _guard = hang_guard();
+    let (task, worker) = runtime(1).run(|| {
+        let enters = |switch| {
+            if switch == Switch::Out {
+                ENTERED.with(|_| ());
+            }
+        };
+        let handle = task::Builder::new().on_switch(enters).spawn(|| ());
+        let task = handle.task().clone();
+        handle.join().unwrap();
+        (task, thread::current().id())
+    });
+    assert_eq!(*DROPPED_ON.lock().unwrap(), [worker], "before the join");
+    drop(task);
+    assert_eq!(DROPPED_ON.lock().unwrap().len(), 1);
+}

@@ -164,12 +164,12 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     if join.is_detached() {
         shielded(task, || drop_unclaimed(kin, output));
         end_locals(task);
-        header.switches(Switch::Out);
+        leave(task);
         let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
         drop_hook(task);
         return kin.ended();
     }
-    header.switches(Switch::Out);
+    leave(task);
     // SAFETY: the task is not done, so its runner owns the stage.
     unsafe { *stage::<F, T, K>(task) = Stage::Output(output) };
     match join.finish() {
@@ -182,7 +182,7 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
             // SAFETY: so the stage is ours.
             shielded(task, || unsafe { drop_output::<F, T, K>(task) });
             end_locals(task);
-            header.switches(Switch::Out);
+            leave(task);
         }
     }
     drop_hook(task);
@@ -195,7 +195,17 @@ fn call_as(task: TaskRef, waker: Waker) {
     task.header().switches(Switch::In);
     shielded(task, || quietly(|| waker.wake()));
     end_locals(task);
+    leave(task);
+}
+
+/// Switches out for good, as far as is known. What the hook has entered there goes at once: nothing is left to whoever
+/// drops the last handle.
+#[inline(always)]
+fn leave(task: TaskRef) {
     task.header().switches(Switch::Out);
+    if task.header().is_hooked() {
+        end_locals(task);
+    }
 }
 
 /// Drops the hook around the switches, which has been called for the last time.
@@ -210,6 +220,8 @@ fn drop_hook(task: TaskRef) {
 fn drop_present_hook(task: TaskRef) {
     let hook = task.header().unhook();
     shielded(task, || drop_quietly(hook));
+    // Its destructor may have entered some.
+    end_locals(task);
 }
 
 /// Drops the values of task-locals. Those too that the destructor of an unclaimed result has entered: it finds none of
