@@ -392,3 +392,32 @@ fn it_may_be_called_while_a_panic_unwinds() {
         assert_eq!(sum.into_inner(), 3);
     });
 }
+
+#[test]
+fn what_waits_for_its_other_half_beside_a_busy_task_is_not_forgotten() {
+    const PAIRS: usize = 60;
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let ended = AtomicUsize::new(0);
+        fibra::scope(|scope| {
+            // It always has something to run.
+            scope.spawn(|| {
+                while ended.load(Ordering::SeqCst) < PAIRS {
+                    fibra::yield_now();
+                }
+            });
+            for _ in 0..PAIRS {
+                scope.spawn(|| {
+                    let set = AtomicBool::new(false);
+                    let waits = || {
+                        while !set.load(Ordering::SeqCst) {
+                            fibra::yield_now();
+                        }
+                    };
+                    join(waits, || set.store(true, Ordering::SeqCst));
+                    ended.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+        });
+    });
+}

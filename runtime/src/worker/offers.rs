@@ -49,6 +49,8 @@ pub(crate) fn withdraw(link: &Link<Offered>) -> bool {
 
 /// How long the first offer waits at the least while its own worker has other tasks to run.
 const PATIENCE: Duration = Duration::from_millis(1);
+/// How long any other one waits there at the most.
+const LONGEST_PATIENCE: Duration = Duration::from_millis(25);
 
 impl Worker {
     /// Makes a task of the first offer of `block`, here. False if there is none.
@@ -89,7 +91,8 @@ impl Worker {
         if heeded > 0 {
             self.accept(&self.block);
         }
-        self.heeded.set(heeded + 1);
-        self.next_heed.set(now + PATIENCE * (heeded + 1).saturating_pow(2));
+        self.heeded.set(heeded.saturating_add(1));
+        let patience = PATIENCE.saturating_mul(heeded.saturating_add(1).saturating_pow(2));
+        self.next_heed.set(now + patience.min(LONGEST_PATIENCE));
     }
 }
