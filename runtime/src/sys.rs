@@ -69,31 +69,61 @@ fn command_membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
+/// The processors that a thread may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Processors {
+    #[cfg(target_os = "linux")]
+    set: Option<libc::cpu_set_t>,
+}
+
 /// The thread is bound to one processor until this is dropped.
 pub(crate) struct Pinned {
     #[cfg(target_os = "linux")]
-    before: Option<libc::cpu_set_t>,
+    before: Processors,
 }
 
-/// Binds the calling thread to the `index`-th processor that it may use, counted round. Does nothing where that is refused.
 #[cfg(target_os = "linux")]
-pub(crate) fn pin(index: usize) -> Pinned {
-    let Some(before) = affinity() else { return Pinned { before: None } };
-    // SAFETY: `cpu_set_t` is plain bits, and the processors asked for are below its size.
-    let allowed: Vec<usize> =
-        (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &before) }).collect();
-    // SAFETY: as above; all zero is the empty set.
-    let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
-    unsafe { libc::CPU_SET(allowed[index % allowed.len()], &mut one) };
-    set_affinity(&one);
-    Pinned { before: Some(before) }
+impl Processors {
+    /// Those of the calling thread.
+    pub(crate) fn of_caller() -> Self {
+        Processors { set: affinity() }
+    }
+
+    /// Binds the calling thread to the `index`-th of them, counted round. Does nothing where that is refused.
+    pub(crate) fn pin(&self, index: usize) -> Pinned {
+        let before = Processors::of_caller();
+        let Some(set) = &self.set else { return Pinned { before } };
+        // SAFETY: `cpu_set_t` is plain bits, and the processors asked for are below its size.
+        let allowed: Vec<usize> =
+            (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, set) }).collect();
+        // SAFETY: as above; all zero is the empty set.
+        let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        unsafe { libc::CPU_SET(allowed[index % allowed.len()], &mut one) };
+        set_affinity(&one);
+        Pinned { before }
+    }
+
+    /// Lets the calling thread use all of them.
+    pub(crate) fn allow(&self) {
+        if let Some(set) = &self.set {
+            set_affinity(set);
+        }
+    }
 }
 
-/// Binds nothing here.
+/// Nothing is bound here.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn pin(_index: usize) -> Pinned {
-    Pinned {}
+impl Processors {
+    pub(crate) fn of_caller() -> Self {
+        Processors {}
+    }
+
+    pub(crate) fn pin(&self, _index: usize) -> Pinned {
+        Pinned {}
+    }
+
+    pub(crate) fn allow(&self) {}
 }
 
 #[cfg(target_os = "linux")]
@@ -115,8 +145,6 @@ fn set_affinity(set: &libc::cpu_set_t) {
 #[cfg(target_os = "linux")]
 impl Drop for Pinned {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            set_affinity(before);
-        }
+        self.before.allow();
     }
 }

@@ -302,6 +302,23 @@ fn pinned_workers_have_one_processor_each() {
 }
 
 #[test]
+fn what_a_pinned_worker_starts_may_use_all_processors() {
+    let _guard = hang_guard();
+    let all = processors_allowed();
+    let pinned = Runtime::builder().workers(1).pin_workers(true).build().unwrap();
+    let seen = pinned.run(|| {
+        let nested = Runtime::builder().workers(1).pin_workers(true).build().unwrap();
+        let nested = fibra::unblock(|| nested.spawn_blocking(processors_allowed).join().unwrap());
+        [
+            fibra::unblock(processors_allowed),
+            fibra::spawn_blocking(processors_allowed).join().unwrap(),
+            nested,
+        ]
+    });
+    assert_eq!(seen, [all; 3]);
+}
+
+#[test]
 fn polling_may_be_forbidden() {
     let _guard = hang_guard();
     let runtime = Runtime::builder().workers(2).polling(false).build().unwrap();

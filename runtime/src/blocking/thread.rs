@@ -23,6 +23,10 @@ pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str) -> io::R
 fn work(pool: &Arc<Pool>, shared: Arc<Shared>) {
     let runtime = Arc::downgrade(&shared);
     let _in_pool = current::enter_pool(&runtime);
+    if shared.config.pin {
+        // A thread begins where the one may run that has started it, which was a pinned worker most likely.
+        shared.config.processors.allow();
+    }
     let mut held = Some(shared);
     while let Some(shared) = held {
         let Some(job) = pool.next_job() else { return let_go(pool, shared) };

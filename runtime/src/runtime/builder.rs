@@ -18,7 +18,7 @@ use crate::stack::{Guards, Stacks};
 use crate::watch::{self, Stall};
 use crate::worker::Worker;
 use crate::worker::block::Block;
-use crate::{blocking, idle, panics, queue, report, stack, sys};
+use crate::{blocking, current, idle, panics, queue, report, stack, sys, wait};
 
 /// No runtime has more workers.
 pub(crate) const MOST_WORKERS: usize = 4096;
@@ -37,7 +37,9 @@ pub(crate) struct Config {
     /// How long a task that found no stack waits for one to come back before it ends un-run.
     pub(crate) stack_patience: Duration,
     name: String,
-    pin: bool,
+    pub(crate) pin: bool,
+    /// Of the thread that makes the runtime, or of the runtime whose worker that is: that one may be pinned.
+    pub(crate) processors: sys::Processors,
     on_start: Option<Hook>,
     on_stop: Option<Hook>,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
@@ -77,6 +79,7 @@ impl<R: From<Runtime>> Builder<R> {
                 stack_patience: Duration::from_secs(1),
                 name: "fibra".to_owned(),
                 pin: false,
+                processors: sys::Processors::of_caller(),
                 on_start: None,
                 on_stop: None,
                 on_task_panic: None,
@@ -285,6 +288,10 @@ impl<R: From<Runtime>> Builder<R> {
     fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>)> {
         let workers = self.workers.unwrap_or_else(default_workers);
         self.config.polling &= sys::may_poll(workers);
+        self.config.processors = current::with_worker(|worker| worker.shared().config.processors)
+            .unwrap_or_else(sys::Processors::of_caller);
+        // Before any thread is pinned.
+        wait::count_processors();
         panics::install_hook();
         report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
@@ -322,7 +329,8 @@ impl Seed {
     /// Makes the worker on the calling thread and gives it to `f`, between the hooks.
     pub(crate) fn grow(self, f: impl FnOnce(&Worker)) -> io::Result<()> {
         let _alternate = stack::overflow::thread_setup()?;
-        let _pinned = self.shared.config.pin.then(|| sys::pin(self.index));
+        let config = &self.shared.config;
+        let _pinned = config.pin.then(|| config.processors.pin(self.index));
         let worker = Worker::new(Arc::clone(&self.shared), self.index, self.stealable)?;
         call(&self.shared.config.on_start)?;
         f(&worker);

@@ -19,6 +19,7 @@ pub use crowd::{wake_all, wake_each};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
 pub use sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_shielded};
+pub(crate) use spin::count_processors;
 pub use spin::{back_off_until, spin_until, stand_back, stand_back_until};
 pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle};

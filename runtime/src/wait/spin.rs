@@ -117,6 +117,11 @@ fn has_processors() -> bool {
     *MANY.get_or_init(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1))
 }
 
+/// Finds out how many processors there are, once, by what the calling thread may use: it is to be one that is not pinned.
+pub(crate) fn count_processors() {
+    has_processors();
+}
+
 impl Luck {
     const fn new() -> Self {
         Luck { left: Cell::new(MOST), rest: Cell::new(SHORT_REST) }
