@@ -134,7 +134,7 @@ impl<R: From<Runtime>> Builder<R> {
     }
 
     /// Limits the number of live tasks; a spawn beyond it gives a handle that answers with the error. Unlimited unless
-    /// set.
+    /// set. Those of the blocking pool are not counted.
     pub fn max_tasks(mut self, tasks: usize) -> Self {
         self.config.max_tasks = Some(tasks);
         self
@@ -170,8 +170,9 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Pins worker `i` to the `i`-th processor that the process may use. Off unless set; does nothing where the system
-    /// cannot do it.
+    /// Pins worker `i` to the `i`-th processor that the thread may use which builds the runtime; a worker of another runtime
+    /// builds it as the thread would that has built its own. What workers start is not pinned. Off unless set; does nothing where
+    /// the system cannot do it.
     pub fn pin_workers(mut self, pin: bool) -> Self {
         self.config.pin = pin;
         self
@@ -193,7 +194,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// with the task's name and id, and then the message as the process's panic hook prints it.
     ///
     /// The hook is called before the task unwinds, on its worker's thread; waits block that thread in there. It is not called
-    /// for a cancellation, nor for [`resume_unwind`](std::panic::resume_unwind). A hook that the program sets with
+    /// for a cancellation, nor for [`resume_unwind`](std::panic::resume_unwind), and so not for a panic in the closure of an
+    /// [`unblock`](crate::unblock), which the process's own hook tells of. A hook that the program sets with
     /// [`std::panic::set_hook`] after the first runtime was built takes the place of this one as well.
     ///
     /// A panic of the hook ends the process, with a message: std allows none inside a panic hook.

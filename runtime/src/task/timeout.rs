@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::TaskRef;
 use super::bounds::Bound;
 use crate::current;
 use crate::time;
@@ -66,7 +67,10 @@ impl From<Elapsed> for io::Error {
 pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
     match time::deadline(duration) {
         Some(deadline) => timeout_at(deadline, f),
-        None => Ok(f()),
+        None => {
+            require_task();
+            Ok(f())
+        }
     }
 }
 
@@ -79,7 +83,10 @@ pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapse
 /// [`Elapsed`], when `f` was unwound.
 #[track_caller]
 pub fn timeout_at<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
-    let task = current::task()
-        .expect("a timeout unwinds a task: call it from inside `fibra::run` or a spawned task");
-    Bound::deadline(deadline).run(task.header(), f).ok_or(Elapsed(()))
+    Bound::deadline(deadline).run(require_task().header(), f).ok_or(Elapsed(()))
+}
+
+#[track_caller]
+fn require_task() -> TaskRef {
+    current::task().expect("a timeout unwinds a task: call it from inside `fibra::run` or a spawned task")
 }
