@@ -1,6 +1,5 @@
 #!/bin/bash
-# Runs the tests of every crate many times, in debug and release, beside busy loops, on one processor and on all. The slow
-# ones have one round in ten, the first among them.
+# Runs the tests of every crate many times, in debug and release, beside busy loops, on one processor and on all.
 # Usage: ci/stress.sh [count, 100 unless given] [filter on the tests' names]; a quick look: ci/stress.sh 1 park
 cd "$(dirname "$0")/.." || exit 1
 count=${1:-100} filter=${2:-} limit=600 busy=() failures=0 log=$(mktemp)
@@ -20,8 +19,6 @@ chosen() {
     done
 }
 
-is_slow() { [[ ${1##*/} =~ ^(echo_faults|balance|examples|malformed|resp_server|cancel_races|cancel_races_channels|faults|crowds|leaks|tls|tls_faults|tls_lines|websocket|websocket_faults|websocket_lines)- ]]; }
-
 attempt() {
     local how=$1
     shift
@@ -32,25 +29,37 @@ attempt() {
     tail -5 "$log"
 }
 
-# The tests that need the features for async crates.
-compat() { binaries -p fibra-io --features compat-tests --test 'compat_*' "$@"; }
+# Those of one profile, also the tests that need features.
+all() {
+    binaries -p fibra --features compat-examples,store-examples,tls-examples,websocket-examples "$@"
+    binaries -p fibra-runtime -p fibra-sync "$@"
+    binaries -p fibra-io --features compat-tests "$@"
+    binaries -p fibra-bench "$@"
+}
 
-# Those that need TLS and websockets.
-tls() { binaries -p fibra --features tls-examples,websocket-examples --test https_get --test 'tls*' --test 'websocket*' "$@"; }
+# One loop for each processor, for a round; they end by themselves should the trap be missed.
+be_busy() {
+    for _ in $(seq "$(nproc)"); do
+        timeout 2h bash -c 'while :; do :; done' &
+        busy+=($!)
+    done
+}
 
-mapfile -t tests < <({ binaries; binaries --release; compat; compat --release; tls; tls --release; } | chosen)
+be_idle() {
+    kill "${busy[@]}" 2>/dev/null
+    wait "${busy[@]}" 2>/dev/null
+    busy=()
+}
+
+mapfile -t tests < <({ all; all --release; } | chosen)
 ((${#tests[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
-# One loop for each processor; they end by themselves should the trap be missed.
-for _ in $(seq "$(nproc)"); do
-    timeout 4h bash -c 'while :; do :; done' &
-    busy+=($!)
-done
 for round in $(seq "$count"); do
+    be_busy
     for test in "${tests[@]}"; do
-        is_slow "$test" && ((round % 10 != 1)) && continue
         attempt "round $round" "$test" ${filter:+"$filter"} --test-threads=$((1 + round % 4))
         attempt "round $round, one processor" taskset -c 0 "$test" ${filter:+"$filter"} --test-threads=$((1 + round % 2))
     done
+    be_idle
     echo "round $round of $count: $failures failures so far"
 done
 exit $((failures > 0))
