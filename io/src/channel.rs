@@ -7,7 +7,8 @@
 //!
 //! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
 //! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for terminals, and another
-//! process takes the input in between, it waits after all.) In a plain thread it is the plain call.
+//! process takes the input in between, it waits after all.) What came in non-blocking mode is not waited for, standard
+//! streams aside. In a plain thread it is the plain call.
 //!
 //! A file system that refuses `RWF_NOWAIT` is asked once for each open file. And a call at the file's position holds a
 //! lock of the kernel; while one of those is on the pool, nobody tries the position in place, where it would block a
@@ -22,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use fibra_runtime::{unblock, wait};
+use socket2::SockRef;
 
 use crate::descriptor::Descriptor;
 use crate::op::Attempt;
@@ -90,18 +92,25 @@ enum Look {
 }
 
 impl<S: AsFd> Channel<S> {
+    /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
     pub(crate) fn new(inner: S) -> Channel<S> {
-        Channel::sharing(inner, Arc::default())
+        let channel = Channel::patient(inner);
+        if channel.is_endless {
+            channel.io.set_nonblocking(SockRef::from(channel.inner()).nonblocking().unwrap_or(false));
+        }
+        channel
+    }
+
+    /// The same of one that is waited for in tasks whatever its mode.
+    pub(crate) fn patient(inner: S) -> Channel<S> {
+        let is_endless = file::is_endless(inner.as_fd());
+        Channel { io: Descriptor::new(inner, false), is_endless, shared: Arc::default() }
     }
 
     /// Another descriptor of the same open file.
     pub(crate) fn with_clone(&self, clone: S) -> Channel<S> {
-        Channel::sharing(clone, Arc::clone(&self.shared))
-    }
-
-    fn sharing(inner: S, shared: Arc<Shared>) -> Channel<S> {
-        let is_endless = file::is_endless(inner.as_fd());
-        Channel { io: Descriptor::new(inner, false), is_endless, shared }
+        let io = Descriptor::new(clone, self.io.is_nonblocking());
+        Channel { io, is_endless: self.is_endless, shared: Arc::clone(&self.shared) }
     }
 
     pub(crate) fn inner(&self) -> &S {

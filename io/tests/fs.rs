@@ -5,7 +5,7 @@ mod common;
 
 use std::ffi::CString;
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{
     DirBuilderExt, DirEntryExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt,
@@ -561,7 +561,7 @@ fn a_writer_into_a_full_fifo_can_be_cancelled() {
             let fifo = Arc::clone(&fifo);
             spawn(move || (&*fifo).write_all(&pattern(1 << 20)).unwrap())
         };
-        until(|| is_full(&fifo));
+        until(|| !has_room(fifo.as_fd()));
         writer.cancel();
         assert!(writer.join().unwrap_err().is_cancelled());
         let mut text = [0; 4096];
@@ -570,11 +570,11 @@ fn a_writer_into_a_full_fifo_can_be_cancelled() {
     });
 }
 
-/// True if a FIFO has no room.
-fn is_full(fifo: &File) -> bool {
-    let mut entry = libc::pollfd { fd: fifo.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+/// True if a FIFO or a terminal can be written to.
+fn has_room(fd: BorrowedFd<'_>) -> bool {
+    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
     // SAFETY: there is one entry, writable, and it outlives the call.
-    unsafe { libc::poll(&mut entry, 1, 0) == 0 }
+    unsafe { libc::poll(&mut entry, 1, 0) == 1 }
 }
 
 #[test]
@@ -612,6 +612,58 @@ fn opening_a_fifo_can_be_left() {
         // Lets the thread go that waits for a writer, now or when it gets there.
         std::mem::forget(open(&path));
     });
+}
+
+#[test]
+fn a_file_that_came_non_blocking_does_not_wait() {
+    everywhere(|| {
+        let scratch = Scratch::new();
+        let (path, mut both) = scratch.fifo();
+        let options = |read| {
+            let mut options = File::options();
+            options.read(read).write(!read).custom_flags(libc::O_NONBLOCK);
+            options
+        };
+        let opened = options(true).open(&path).unwrap();
+        let cloned = opened.try_clone().unwrap();
+        let adopted = File::from(std::fs::File::from(options(true).open(&path).unwrap()));
+        for mut reader in [opened, cloned, adopted] {
+            assert_eq!(kind(reader.read(&mut [0])), ErrorKind::WouldBlock);
+            both.write_all(&[7]).unwrap();
+            let mut byte = [0];
+            assert_eq!(reader.read(&mut byte).unwrap(), 1);
+            assert_eq!((byte, kind(reader.read(&mut byte))), ([7], ErrorKind::WouldBlock));
+        }
+        let mut writer = options(false).open(&path).unwrap();
+        let error = (0..).find_map(|_| writer.write(&[0; 4096]).err()).unwrap();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    });
+}
+
+#[test]
+fn a_terminal_that_came_non_blocking_does_not_wait() {
+    everywhere(|| {
+        let (master, mut terminal) = terminal();
+        // SAFETY: the descriptor is open, and the call touches no memory.
+        let outcome = unsafe { libc::fcntl(terminal.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+        assert_eq!(outcome, 0);
+        terminal = File::from(OwnedFd::from(terminal));
+        assert_eq!(kind(terminal.read(&mut [0; 8])), ErrorKind::WouldBlock);
+        (&master).write_all(b"typed\n").unwrap();
+        until(|| terminal.read(&mut [0; 8]).is_ok_and(|n| n == 6));
+        let error = (0..).find_map(|_| terminal.write(&[b'x'; 4096]).err()).unwrap();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    });
+}
+
+/// The end of who types, and the terminal as its programs have it.
+fn terminal() -> (std::fs::File, File) {
+    let (mut master, mut slave) = (0, 0);
+    let null = std::ptr::null_mut();
+    // SAFETY: both numbers are written, the rest is left to the system.
+    assert_eq!(unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) }, 0);
+    // SAFETY: the descriptors were made just now, and are nobody else's.
+    unsafe { (std::fs::File::from_raw_fd(master), File::from_raw_fd(slave)) }
 }
 
 #[test]

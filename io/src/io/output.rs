@@ -68,6 +68,7 @@ pub fn stderr() -> Stderr {
 ///   [`LineWriter`](io::LineWriter). What `print!` keeps in std's buffer, an unfinished line, comes later.
 /// * [`write_all`](Write::write_all), `write!` and `writeln!` hold the lock, so their texts do not mix; a single
 ///   [`write`](Write::write) may be short.
+/// * A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`.
 ///
 /// # Cancellation
 ///
@@ -127,7 +128,7 @@ struct Holder {
 
 impl<S: AsFd> Output<S> {
     fn new(inner: S) -> Output<S> {
-        Output { channel: Channel::new(inner), holder: Mutex::default(), released: Bell::default() }
+        Output { channel: Channel::patient(inner), holder: Mutex::default(), released: Bell::default() }
     }
 
     fn holder(&self) -> MutexGuard<'_, Holder> {

@@ -20,7 +20,7 @@ use crate::readiness::Direction;
 const PIECE: usize = 8 << 10;
 
 static INPUT: LazyLock<Input> = LazyLock::new(|| Input {
-    channel: Channel::new(io::stdin()),
+    channel: Channel::patient(io::stdin()),
     buffer: Mutex::new(Some(Buffer::default())),
     returned: Bell::default(),
 });
@@ -101,6 +101,10 @@ pub fn stdin() -> Stdin {
 /// that is cut short has taken nothing, and the next one finds all of it. (Not so for [`read_to_end`](Read::read_to_end) and
 /// the like *through adapters*, which keep what they have read for themselves.) A task that unwinds from a cancellation waits
 /// for no input: its reads fail with `TimedOut`.
+///
+/// # Differences from std
+///
+/// A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`.
 #[derive(Debug)]
 pub struct Stdin(());
 
