@@ -140,6 +140,9 @@ impl<S: AsFd> Channel<S> {
         let fd = self.fd();
         match (wait::in_task(), self.is_endless) {
             (false, _) => file::read(fd, bufs),
+            (true, true) if sys::is_empty(bufs.iter().map(|buf| buf.len())) => {
+                in_vain(|| file::read(fd, bufs))
+            }
             (true, false) => match self.read_in_place(bufs, Place::Position) {
                 Some(outcome) => outcome,
                 None => self.at_position(|| file::read(fd, bufs)),
@@ -156,6 +159,9 @@ impl<S: AsFd> Channel<S> {
         let fd = self.fd();
         match (wait::in_task(), self.is_endless) {
             (false, _) => file::write(fd, bufs),
+            (true, true) if sys::is_empty(bufs.iter().map(|buf| buf.len())) => {
+                in_vain(|| file::write(fd, bufs))
+            }
             (true, false) => self.at_position(|| file::write(fd, bufs)),
             (true, true) => match self.io.run(Direction::Write, || None, || self.look_for_room(bufs))? {
                 Look::Moved(n) => Ok(n),
@@ -231,6 +237,12 @@ impl<S: AsFd> Channel<S> {
             false => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
+}
+
+/// Makes a call that is to move nothing, and so waits for nothing; it may still say what is wrong.
+fn in_vain(call: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
+    wait::charge();
+    call()
 }
 
 /// As much as a file that is said to have room takes without blocking.

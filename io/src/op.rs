@@ -103,6 +103,22 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
+    /// The same of a transfer of nothing, which needs neither data nor room: it is made whatever is known of the descriptor.
+    #[cold]
+    pub(crate) fn run_empty<T>(
+        &self,
+        direction: Direction,
+        timeout: impl Fn() -> Option<Duration>,
+        mut call: impl FnMut() -> io::Result<Attempt<T>>,
+    ) -> io::Result<T> {
+        wait::charge();
+        match call() {
+            // What it waits for is something else: the connection, for one.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.run(direction, timeout, call),
+            outcome => outcome.map(Attempt::value),
+        }
+    }
+
     /// Waits until that direction may be ready. Spurious returns are fine. False once the deadline has passed.
     ///
     /// The usual wait, without a deadline, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: as a rule

@@ -5,9 +5,7 @@ mod common;
 #[path = "common/folder.rs"]
 mod folder;
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,15 +14,6 @@ use common::{nap, runtime, until, with_full_pool};
 use fibra_io::fs::File;
 use fibra_runtime::{Runtime, spawn, spawn_blocking, task, unblock};
 use folder::Folder;
-
-/// A FIFO that nobody has opened.
-fn fifo(folder: &Folder) -> PathBuf {
-    let path = folder.file("fifo");
-    let name = CString::new(path.as_os_str().as_bytes()).unwrap();
-    // SAFETY: the name is a C string that outlives the call.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-    path
-}
 
 /// Lets the thread go that waits in an open.
 fn release(path: &Path) {
@@ -36,7 +25,7 @@ fn an_open_that_was_left_does_not_hold_up_the_end() {
     for workers in [1, 2] {
         guarded(|| {
             let folder = Folder::new();
-            let path = fifo(&folder);
+            let path = folder.fifo();
             let runtime = runtime(workers);
             runtime.run(|| {
                 let path = path.clone();
@@ -55,7 +44,7 @@ fn an_open_that_was_left_does_not_hold_up_the_end() {
 fn an_open_is_left_by_the_end_itself() {
     guarded(|| {
         let folder = Folder::new();
-        let path = fifo(&folder);
+        let path = folder.fifo();
         let opened = path.clone();
         let opener = Runtime::builder()
             .driver(fibra_io::driver())
@@ -75,7 +64,7 @@ fn an_open_is_left_by_the_end_itself() {
 fn nobody_is_named_who_has_left_an_open() {
     guarded(|| {
         let folder = Folder::new();
-        let path = fifo(&folder);
+        let path = folder.fifo();
         let runtime = runtime(1);
         let opened = path.clone();
         runtime.spawn(|| File::open(opened).map(drop));
@@ -117,7 +106,7 @@ fn what_is_queued_behind_such_a_call_comes_to_its_end_all_the_same() {
     }
     guarded(|| {
         let folder = Folder::new();
-        let path = fifo(&folder);
+        let path = folder.fifo();
         let runtime =
             Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(1).build().unwrap();
         let said = Arc::new(AtomicBool::new(false));
@@ -145,7 +134,7 @@ fn what_is_queued_behind_such_a_call_comes_to_its_end_all_the_same() {
 fn an_open_that_was_left_before_it_began_is_not_made() {
     with_full_pool(|free, taker| {
         let folder = Folder::new();
-        let path = fifo(&folder);
+        let path = folder.fifo();
         let opener = spawn(|| File::open(path).map(drop));
         fibra_runtime::yield_now();
         opener.cancel();

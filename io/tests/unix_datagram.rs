@@ -2,6 +2,7 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "common/folder.rs"]
 mod folder;
 

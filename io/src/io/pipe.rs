@@ -17,6 +17,7 @@ use crate::descriptor::Descriptor;
 use crate::net::timeouts::{Timeout, deadline_methods};
 use crate::op::Attempt;
 use crate::readiness::Direction;
+use crate::sys;
 use crate::sys::file::is_endless;
 use crate::sys::pipe::{self as call, Nowait};
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
@@ -167,7 +168,10 @@ impl<S: AsFd> PipeEnd<S> {
 
     pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.run(Direction::Read, |fd, nowait| call::read(fd, bufs, nowait)),
+            PipeEnd::Pipe(pipe) => {
+                let is_empty = sys::is_empty(bufs.iter().map(|buf| buf.len()));
+                pipe.run(Direction::Read, is_empty, |fd, nowait| call::read(fd, bufs, nowait))
+            }
             PipeEnd::Plain(file, _) => file.read(bufs),
         }
     }
@@ -178,7 +182,10 @@ impl<S: AsFd> PipeEnd<S> {
 
     pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.run(Direction::Write, |fd, nowait| call::write(fd, bufs, nowait)),
+            PipeEnd::Pipe(pipe) => {
+                let is_empty = sys::is_empty(bufs.iter().map(|buf| buf.len()));
+                pipe.run(Direction::Write, is_empty, |fd, nowait| call::write(fd, bufs, nowait))
+            }
             PipeEnd::Plain(file, _) => file.write(bufs),
         }
     }
@@ -280,13 +287,18 @@ impl<S: AsFd> Pipe<S> {
         Pipe { io: Descriptor::new(clone, self.io.is_nonblocking()), shared: Arc::clone(&self.shared) }
     }
 
-    /// Runs a transfer until it moves something, and waits in between.
+    /// Runs a transfer until it moves something, unless there is nothing to be moved, and waits in between.
     fn run(
         &self,
         direction: Direction,
+        is_empty: bool,
         mut transfer: impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        self.wait_for(direction, || self.attempt(&mut transfer))
+        let call = || self.attempt(&mut transfer);
+        match is_empty {
+            true => self.io.run_empty(direction, || self.shared.limit.left(), call),
+            false => self.wait_for(direction, call),
+        }
     }
 
     /// Runs a call that does not wait, whatever the mode, until it does not say `WouldBlock`, and waits in between.

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use fibra_runtime::wait;
 use socket2::SockRef;
 
 use super::mode::{Loan, Mode};
@@ -205,18 +206,35 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let len = sys::total(bufs.iter().map(|buf| buf.len()));
-        self.receive(|| sys::recv_vectored(self.fd(), bufs).map(|n| Self::have_read(n, len)))
+        match sys::total(bufs.iter().map(|buf| buf.len())) {
+            // Of `readv(2)`, which std calls, the socket does not even hear then.
+            0 => {
+                wait::charge();
+                Ok(0)
+            }
+            len => self.receive(|| sys::recv_vectored(self.fd(), bufs).map(|n| Self::have_read(n, len))),
+        }
     }
 
     #[inline]
     pub(crate) fn write(&self, buf: &[u8]) -> io::Result<usize> {
-        self.dispatch(|| sys::send(self.fd(), buf).map(|n| Attempt::written(n, buf.len())))
+        let call = || sys::send(self.fd(), buf).map(|n| Attempt::written(n, buf.len()));
+        match buf.is_empty() {
+            // It may fail all the same.
+            true => self.io.run_empty(Direction::Write, || self.write_left(), call),
+            false => self.dispatch(call),
+        }
     }
 
     pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        let len = sys::total(bufs.iter().map(|buf| buf.len()));
-        self.dispatch(|| sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len)))
+        match sys::total(bufs.iter().map(|buf| buf.len())) {
+            // As for a read.
+            0 => {
+                wait::charge();
+                Ok(0)
+            }
+            len => self.dispatch(|| sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len))),
+        }
     }
 
     /// What a read of `n` bytes into a buffer of `len` tells of the socket.

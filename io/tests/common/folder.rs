@@ -1,6 +1,8 @@
 //! Files of one test.
 
+use std::ffi::CString;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
@@ -28,6 +30,15 @@ impl Folder {
     /// The path of a file in it.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
+    }
+
+    /// The path of a FIFO in it, which nobody has opened.
+    pub(crate) fn fifo(&self) -> PathBuf {
+        let path = self.file("fifo");
+        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+        // SAFETY: the name is a C string that outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        path
     }
 }
 
