@@ -6,7 +6,7 @@ mod common;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +16,9 @@ use common::{everywhere, in_tasks, kind, listener, nap, pair, runtime, unless_ip
 use fibra_io::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UdpSocket, UnixStream};
 use fibra_runtime::timeout_at;
 
+/// A timeout that is waited for, and one that is not.
+const BRIEF: Duration = Duration::from_millis(20);
+const LONG: Duration = Duration::from_secs(60);
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 // ---- before the connection ----
@@ -87,6 +90,56 @@ fn options_of_a_socket_are_those_of_its_stream() {
         assert!(stream.nodelay().unwrap());
         assert_eq!(stream.linger().unwrap(), Some(Duration::from_secs(3)));
         assert_eq!((stream.send_buffer_size().unwrap(), stream.recv_buffer_size().unwrap()), sizes);
+    });
+}
+
+/// Sees that both timeouts are those of [`set_timeouts`], that one of them ends a read, and that reads do wait without it.
+fn has_timeouts(stream: &TcpStream) {
+    let timeouts = [stream.read_timeout().unwrap(), stream.write_timeout().unwrap()];
+    assert_eq!(timeouts, [Some(BRIEF), Some(LONG)]);
+    assert_eq!(kind((&*stream).read(&mut [0])), ErrorKind::WouldBlock);
+    stream.set_nonblocking(true).unwrap();
+    assert_eq!(kind((&*stream).read(&mut [0])), ErrorKind::WouldBlock);
+}
+
+/// Sets them on a descriptor.
+fn set_timeouts(socket: &impl AsFd) {
+    let option = socket2::SockRef::from(socket);
+    option.set_read_timeout(Some(BRIEF)).unwrap();
+    option.set_write_timeout(Some(LONG)).unwrap();
+}
+
+#[test]
+fn timeouts_of_a_socket_are_those_of_its_stream() {
+    everywhere(|| {
+        let (_listener, address) = listener();
+        let socket = TcpSocket::v4().unwrap();
+        set_timeouts(&socket);
+        has_timeouts(&socket.connect(address).unwrap());
+    });
+}
+
+/// As Linux has it.
+#[cfg(target_os = "linux")]
+#[test]
+fn timeouts_of_a_listener_are_those_of_its_connections() {
+    everywhere(|| {
+        let socket = TcpSocket::v4().unwrap();
+        set_timeouts(&socket);
+        socket.bind(ANY_PORT).unwrap();
+        let before = socket.listen(8).unwrap();
+        let after = listener().0;
+        set_timeouts(&after);
+        let by_a_clone = listener().0;
+        set_timeouts(&by_a_clone.try_clone().unwrap());
+        let cloned = listener().0;
+        set_timeouts(&cloned);
+        let adopted = std::net::TcpListener::bind(ANY_PORT).unwrap();
+        set_timeouts(&adopted);
+        for listener in [before, after, by_a_clone, cloned.try_clone().unwrap(), adopted.into()] {
+            let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            has_timeouts(&listener.accept().unwrap().0);
+        }
     });
 }
 

@@ -34,10 +34,18 @@ pub(crate) struct Acceptor<L: AsFd> {
     /// not stop a worker. (A clone that is turned between that call and the accept still does, until the next
     /// connection comes.)
     shared: AtomicBool,
-    /// How long they wait; clones that `try_clone` makes have it in common.
-    limit: Arc<Timeout>,
+    common: Arc<Common>,
     /// Accepts in a row that found no descriptor left.
     exhausted: AtomicU32,
+}
+
+/// What clones that `try_clone` makes have in common.
+#[derive(Default)]
+struct Common {
+    /// How long they wait.
+    limit: Timeout,
+    /// True once somebody else may have had a descriptor of the socket, and have set options that its connections inherit.
+    seen: AtomicBool,
 }
 
 impl<L: AsFd> Acceptor<L> {
@@ -50,13 +58,19 @@ impl<L: AsFd> Acceptor<L> {
     /// Takes a new listener whose descriptor others may have, and change its mode.
     pub(crate) fn seen(inner: L) -> io::Result<Acceptor<L>> {
         let acceptor = Acceptor::fresh(inner)?;
-        acceptor.shared.store(true, Ordering::Relaxed);
+        acceptor.expose();
         Ok(acceptor)
     }
 
-    fn new(inner: L, nonblocking: bool, shared: bool, limit: Arc<Timeout>) -> Acceptor<L> {
+    fn new(inner: L, nonblocking: bool, shared: bool, common: Arc<Common>) -> Acceptor<L> {
         let io = Descriptor::new(inner, nonblocking);
-        Acceptor { io, shared: AtomicBool::new(shared), limit, exhausted: AtomicU32::new(0) }
+        Acceptor { io, shared: AtomicBool::new(shared), common, exhausted: AtomicU32::new(0) }
+    }
+
+    /// True if its connections may have timeouts that nobody has told us of.
+    pub(crate) fn is_seen(&self) -> bool {
+        // Relaxed: see `expose`.
+        self.common.seen.load(Ordering::Relaxed)
     }
 
     pub(crate) fn std(&self) -> &L {
@@ -72,12 +86,14 @@ impl<L: AsFd> Acceptor<L> {
     where
         L: From<OwnedFd>,
     {
-        let clone = L::from(self.expose().as_fd().try_clone_to_owned()?);
-        Ok(Acceptor::new(clone, self.io.is_nonblocking(), true, Arc::clone(&self.limit)))
+        // Relaxed: see `expose`.
+        self.shared.store(true, Ordering::Relaxed);
+        let clone = L::from(self.io.fd().try_clone_to_owned()?);
+        Ok(Acceptor::new(clone, self.io.is_nonblocking(), true, Arc::clone(&self.common)))
     }
 
     pub(crate) fn limit(&self) -> &Timeout {
-        &self.limit
+        &self.common.limit
     }
 
     pub(crate) fn set_nonblocking(&self, nonblocking: bool) {
@@ -92,7 +108,7 @@ impl<L: AsFd> Acceptor<L> {
     /// blocking mode, which no call of ours minds, so that it is what std would have made when it leaves us.
     pub(crate) fn accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
         let call = || self.try_accept(&accept).map(Attempt::Done);
-        let accepted = self.io.run(Direction::Read, || self.limit.left(), call);
+        let accepted = self.io.run(Direction::Read, || self.common.limit.left(), call);
         match &accepted {
             // Relaxed: a count that sets the length of a pause.
             Ok(_) if self.exhausted.load(Ordering::Relaxed) != 0 => {
@@ -143,7 +159,9 @@ impl<L: AsFd> Wraps<L> for Acceptor<L> {
     /// The mode that std would obey is read from it. It becomes non-blocking at the first accept.
     fn adopt(inner: L) -> Acceptor<L> {
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
-        Acceptor::new(inner, nonblocking, true, Arc::default())
+        let acceptor = Acceptor::new(inner, nonblocking, true, Arc::default());
+        acceptor.expose();
+        acceptor
     }
 
     fn into_std(self) -> L {
@@ -153,8 +171,9 @@ impl<L: AsFd> Wraps<L> for Acceptor<L> {
     }
 
     fn expose(&self) -> &L {
-        // Relaxed: whoever changes the mode through a clone and expects an accept to know of it synchronises with it.
+        // Relaxed, both: whoever changes the mode or an option and expects an accept to know of it synchronises with it.
         self.shared.store(true, Ordering::Relaxed);
+        self.common.seen.store(true, Ordering::Relaxed);
         self.std()
     }
 }

@@ -79,6 +79,21 @@ impl<S: Kind> Socket<S> {
         Socket::new(inner, false, OnceLock::new())
     }
 
+    /// Takes a socket that was made for the user, with the timeouts that it has: somebody had the descriptor before, or that of the
+    /// listener from which it inherits them.
+    pub(crate) fn seen(inner: S) -> Socket<S> {
+        let option = SockRef::from(&inner);
+        let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
+        let shared = match (timeout(option.read_timeout()), timeout(option.write_timeout())) {
+            (None, None) => OnceLock::new(),
+            (read, write) => {
+                let timeouts = Timeouts::new(read, write);
+                Arc::new(Shared { timeouts, mode: Mode::default() }).into()
+            }
+        };
+        Socket::new(inner, false, shared)
+    }
+
     fn new(inner: S, nonblocking: bool, shared: OnceLock<Arc<Shared>>) -> Socket<S> {
         let io = Descriptor::new(inner, nonblocking).recheck_writes(!S::WRITERS_HEAR_OF_SHUTDOWN);
         Socket { io, shared }
@@ -260,17 +275,9 @@ fn for_kernel(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
 impl<S: Kind> Wraps<S> for Socket<S> {
     /// The mode and the timeouts that std would obey are read from it.
     fn adopt(inner: S) -> Socket<S> {
-        let option = SockRef::from(&inner);
-        let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
-        let shared = match (timeout(option.read_timeout()), timeout(option.write_timeout())) {
-            (None, None) => OnceLock::new(),
-            (read, write) => {
-                let timeouts = Timeouts::new(read, write);
-                Arc::new(Shared { timeouts, mode: Mode::default() }).into()
-            }
-        };
-        let nonblocking = option.nonblocking().unwrap_or(false);
-        Socket::new(inner, nonblocking, shared)
+        let socket = Socket::seen(inner);
+        socket.io.set_nonblocking(socket.option().nonblocking().unwrap_or(false));
+        socket
     }
 
     fn into_std(self) -> S {

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{self, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -33,20 +33,16 @@ pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io
 
 /// Connects to one address, by `deadline` if there is one.
 pub(super) fn connect_to(address: SocketAddr, deadline: Option<Instant>) -> io::Result<TcpStream> {
-    connect_with(sys::tcp_socket_nonblocking(Domain::for_address(address))?, address, deadline)
+    Connecting::start(address)?.by(deadline)
 }
 
-/// The same with a socket that is there already.
+/// The same with a socket that others may have had.
 pub(super) fn connect_with(
     socket: Socket,
     address: SocketAddr,
     deadline: Option<Instant>,
 ) -> io::Result<TcpStream> {
-    let connecting = Connecting::start_with(socket, address)?;
-    match connecting.within(deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())))? {
-        Outcome::Connected(stream) => Ok(stream),
-        Outcome::Pending(_) => Err(timed_out()),
-    }
+    Connecting::start_with(socket, address, TcpStream::seen)?.by(deadline)
 }
 
 /// The end of a timeout that begins now; none if it is too long to have one.
@@ -70,14 +66,28 @@ pub(super) enum Outcome {
 impl Connecting {
     /// Asks.
     pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
-        Connecting::start_with(sys::tcp_socket_nonblocking(Domain::for_address(address))?, address)
+        let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
+        Connecting::start_with(socket, address, TcpStream::fresh)
     }
 
-    fn start_with(socket: Socket, address: SocketAddr) -> io::Result<Connecting> {
+    fn start_with(
+        socket: Socket,
+        address: SocketAddr,
+        take: fn(net::TcpStream) -> TcpStream,
+    ) -> io::Result<Connecting> {
         socket.set_nonblocking(true)?;
         match socket.connect(&address.into()) {
             Err(error) if !is_under_way(&error) => Err(error),
-            _ => Ok(Connecting(TcpStream::fresh(socket.into()))),
+            _ => Ok(Connecting(take(socket.into()))),
+        }
+    }
+
+    /// Waits for the outcome until the deadline, if there is one.
+    fn by(self, deadline: Option<Instant>) -> io::Result<TcpStream> {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match self.within(left)? {
+            Outcome::Connected(stream) => Ok(stream),
+            Outcome::Pending(_) => Err(timed_out()),
         }
     }
 
@@ -103,7 +113,7 @@ impl Connecting {
 }
 
 /// What came of it, or `WouldBlock`. An event alone proves nothing; an error or a peer does.
-fn look(socket: &std::net::TcpStream) -> io::Result<()> {
+fn look(socket: &net::TcpStream) -> io::Result<()> {
     if let Some(error) = socket.take_error()? {
         return Err(error);
     }

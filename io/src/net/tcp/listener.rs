@@ -116,14 +116,22 @@ impl TcpListener {
     /// descriptors run: a loop that logs the error and goes on survives.
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, peer) = self.0.accept(net::TcpListener::accept)?;
-        Ok((TcpStream::fresh(stream), peer))
+        Ok((self.take(stream), peer))
     }
 
     /// Accepts a connection if there is one.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, peer) = self.0.try_accept(net::TcpListener::accept)?;
-        Ok((TcpStream::fresh(stream), peer))
+        Ok((self.take(stream), peer))
+    }
+
+    /// Takes one of its connections, which on most systems inherit its options.
+    fn take(&self, stream: net::TcpStream) -> TcpStream {
+        match self.0.is_seen() {
+            true => TcpStream::seen(stream),
+            false => TcpStream::fresh(stream),
+        }
     }
 
     /// Gives the connections one after the other: [`accept`](TcpListener::accept) as an iterator that never ends.

@@ -105,6 +105,11 @@ impl TcpStream {
         TcpStream(Socket::fresh(inner))
     }
 
+    /// Takes one whose descriptor, or whose listener's, others may have had, with the timeouts that it has.
+    pub(super) fn seen(inner: net::TcpStream) -> TcpStream {
+        TcpStream(Socket::seen(inner))
+    }
+
     pub(super) fn std(&self) -> &net::TcpStream {
         self.0.std()
     }
