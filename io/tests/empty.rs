@@ -83,12 +83,16 @@ fn empty_transfers_of_streams_come_out_as_those_of_std() {
         for how in [None, Some(Shutdown::Read), Some(Shutdown::Write), Some(Shutdown::Both)] {
             for is_full in [false, true] {
                 let (here, there) = if is_full { exhausted!(pair()) } else { pair() };
-                how.map(|how| here.shutdown(how).unwrap());
+                if let Some(how) = how {
+                    here.shutdown(how).unwrap();
+                }
                 does_as(here, std::net::TcpStream::from);
                 drop(there);
                 let pair = UnixStream::pair().unwrap();
                 let (here, there) = if is_full { exhausted!(pair) } else { pair };
-                how.map(|how| here.shutdown(how).unwrap());
+                if let Some(how) = how {
+                    here.shutdown(how).unwrap();
+                }
                 does_as(here, std::os::unix::net::UnixStream::from);
                 drop(there);
             }
