@@ -3,6 +3,9 @@
 //! [`unblock`](fibra_runtime::unblock) borrows, and so cannot be left before its closure has ended. These own what they
 //! need: a task that is cancelled leaves, and the call goes on to an end that nobody hears of. Nor does the end of the runtime
 //! wait for it, which would else hang on a FIFO that nobody opens: the thread is left behind with what it owns.
+//!
+//! A task that unwinds from a cancellation is not cancelled again, so it must not come here for what may never end: whoever
+//! calls looks first, as [`check_may_wait`](crate::op::check_may_wait) does.
 
 #![forbid(unsafe_code)]
 

@@ -2,16 +2,20 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use common::sides::{guarded, pause};
-use common::{in_tasks, listener, pair, runtime};
-use fibra_io::net::TcpStream;
+use common::{in_tasks, kind, listener, pair, runtime};
+use fibra_io::fs::File;
+use fibra_io::net::{TcpStream, lookup_host};
 use fibra_runtime::{Runtime, spawn};
+use folder::Folder;
 
 #[test]
 fn a_cancelled_reader_unwinds_and_closes_its_socket() {
@@ -84,46 +88,82 @@ fn a_cancelled_wait_without_the_driver_unwinds() {
     });
 }
 
-/// Reads in its destructor, and tells what came of it.
-struct ReadsInDrop {
-    stream: TcpStream,
-    tell: Sender<io::Result<usize>>,
+/// Does something in its destructor, and tells what came of it.
+struct DoesInDrop<F: FnMut() -> T, T> {
+    act: F,
+    tell: Sender<T>,
 }
 
-impl Drop for ReadsInDrop {
+impl<F: FnMut() -> T, T> Drop for DoesInDrop<F, T> {
     fn drop(&mut self) {
-        let _ = self.tell.send(self.stream.read(&mut [0; 8]));
+        let _ = self.tell.send((self.act)());
     }
 }
 
-fn cancelled_holder(stream: TcpStream) -> Receiver<io::Result<usize>> {
+/// What comes of something that a task does while it unwinds from a cancellation.
+fn unwinding<T: Send + 'static>(act: impl FnMut() -> T + Send + 'static) -> T {
     let (tell, told) = channel();
     let holder = spawn(move || {
-        let _reads = ReadsInDrop { stream, tell };
+        let _does = DoesInDrop { act, tell };
         fibra_runtime::sleep(Duration::from_secs(600));
     });
     pause();
     holder.task().cancel();
     assert!(holder.join().unwrap_err().is_cancelled());
-    told
+    told.recv().unwrap()
 }
 
 #[test]
 fn a_destructor_that_would_wait_in_a_cancelled_task_times_out() {
     in_tasks(|| {
-        let (_client, server) = pair();
-        let outcome = cancelled_holder(server).recv().unwrap();
-        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::TimedOut);
+        let (_client, mut server) = pair();
+        assert_eq!(kind(unwinding(move || server.read(&mut [0; 8]))), ErrorKind::TimedOut);
     });
 }
 
 #[test]
 fn a_destructor_that_need_not_wait_in_a_cancelled_task_does_its_work() {
     in_tasks(|| {
-        let (mut client, server) = pair();
+        let (mut client, mut server) = pair();
         client.write_all(&[1, 2, 3]).unwrap();
-        let outcome = cancelled_holder(server).recv().unwrap();
-        assert_eq!(outcome.unwrap(), 3);
+        assert_eq!(unwinding(move || server.read(&mut [0; 8])).unwrap(), 3);
+    });
+}
+
+#[test]
+fn a_destructor_in_a_cancelled_task_locks_what_is_free_and_waits_for_no_lock() {
+    in_tasks(|| {
+        let folder = Folder::new();
+        let path = folder.file("file");
+        let (holder, file) = (File::create(&path).unwrap(), File::open(&path).unwrap());
+        holder.lock().unwrap();
+        let locks = move || (file.lock(), file.lock_shared());
+        let outcomes = unwinding(locks);
+        assert_eq!((kind(outcomes.0), kind(outcomes.1)), (ErrorKind::TimedOut, ErrorKind::TimedOut));
+        holder.unlock().unwrap();
+        let file = File::open(&path).unwrap();
+        unwinding(move || file.lock()).unwrap();
+    });
+}
+
+#[test]
+fn a_destructor_in_a_cancelled_task_looks_no_name_up() {
+    in_tasks(|| {
+        let lookup = || lookup_host("localhost:80").map(drop);
+        assert_eq!(kind(unwinding(lookup)), ErrorKind::TimedOut);
+        unwinding(|| lookup_host("127.0.0.1:80").map(drop)).unwrap();
+    });
+}
+
+#[test]
+fn a_destructor_in_a_cancelled_task_opens_files_and_no_fifos() {
+    in_tasks(|| {
+        let folder = Folder::new();
+        let (path, fifo) = (folder.file("file"), folder.fifo());
+        let written = path.clone();
+        unwinding(move || File::create(&written).and_then(|mut file| file.write_all(b"the end"))).unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), b"the end");
+        assert_eq!(kind(unwinding(move || File::open(&fifo))), ErrorKind::TimedOut);
     });
 }
 

@@ -5,11 +5,12 @@ mod common;
 
 use std::env;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::ptr::{null, null_mut};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use common::sides::{Side, beside, guarded};
@@ -32,13 +33,18 @@ struct Actor(Child);
 impl Actor {
     /// Starts one. Its output has been read up to its begin.
     fn start(role: &str, workers: usize, input: impl Into<Stdio>) -> (Actor, BufReader<ChildStdout>) {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "the_actor", "--nocapture"]).env(ROLE, role);
-        command.env(WORKERS, workers.to_string()).stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut actor = Actor(command.spawn().unwrap());
+        let mut actor = Actor::start_on(Stdio::piped(), role, workers, input);
         let mut output = BufReader::new(actor.0.stdout.take().unwrap());
         while !line(&mut output).ends_with(BEGIN) {}
         (actor, output)
+    }
+
+    /// Starts one that writes there. Its output has not been read.
+    fn start_on(output: impl Into<Stdio>, role: &str, workers: usize, input: impl Into<Stdio>) -> Actor {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "the_actor", "--nocapture"]).env(ROLE, role);
+        command.env(WORKERS, workers.to_string()).stdin(input).stdout(output).stderr(Stdio::piped());
+        Actor(command.spawn().unwrap())
     }
 
     fn input(&mut self) -> ChildStdin {
@@ -94,6 +100,7 @@ fn the_actor() {
         "talker" => talker,
         "chorus" => chorus,
         "parent" => parent,
+        "farewell" => farewell,
         _ => unreachable!("no such role"),
     };
     writeln!(stdout(), "\n{BEGIN}").unwrap();
@@ -197,6 +204,55 @@ fn parent() {
     child("echo into the errors", stderr().into());
     let terminals = (stdin().is_terminal(), IsTerminal::is_terminal(&stdin().lock()), stderr().is_terminal());
     writeln!(stdout(), "{terminals:?}").unwrap();
+}
+
+/// Has a task use the streams while it unwinds from a cancellation, once when they are held and once when they are free.
+fn farewell() {
+    let (input, output) = (stdin().lock(), stdout().lock());
+    let errors = [ErrorKind::TimedOut; 6].map(Err);
+    assert_eq!(outcomes_in_farewell(), errors);
+    drop((input, output));
+    assert_eq!(outcomes_in_farewell(), [Ok(0), Ok(0), Ok(0), Ok(5), Ok(0), Ok(0)]);
+}
+
+fn outcomes_in_farewell() -> [Result<usize, ErrorKind>; 6] {
+    struct Farewell(Sender<[Result<usize, ErrorKind>; 6]>);
+    impl Drop for Farewell {
+        fn drop(&mut self) {
+            let (mut text, all) = (String::new(), "all");
+            let outcomes = [
+                stdin().read(&mut [0]),
+                stdin().read_line(&mut text),
+                stdin().read_to_string(&mut text),
+                stdout().write(b"good "),
+                stdout().write_all(b"bye").map(|()| 0),
+                writeln!(stdout(), ", {all}").map(|()| 0),
+            ];
+            self.0.send(outcomes.map(|outcome| outcome.map_err(|error| error.kind()))).unwrap();
+        }
+    }
+    let (tell, told) = channel();
+    let (begin, begun) = channel();
+    let leaving = spawn(move || {
+        let _farewell = Farewell(tell);
+        begin.send(()).unwrap();
+        fibra_runtime::task::park();
+    });
+    until(|| begun.try_recv().is_ok());
+    leaving.cancel();
+    assert!(leaving.join().unwrap_err().is_cancelled());
+    told.recv().unwrap()
+}
+
+#[test]
+fn who_unwinds_from_a_cancellation_waits_for_no_stream() {
+    guarded(|| {
+        for workers in 1..3 {
+            let (actor, mut output) = Actor::start("farewell", workers, Stdio::null());
+            assert_eq!(line(&mut output), "good bye, all");
+            actor.ends();
+        }
+    });
 }
 
 #[test]

@@ -231,7 +231,8 @@ impl File {
     ///
     /// # Errors
     ///
-    /// What `flock(2)` says; and when the process has no descriptor left, of which a lock that has to wait takes one.
+    /// What `flock(2)` says; when the process has no descriptor left, of which a lock that has to wait takes one; and `TimedOut`
+    /// if the task unwinds from a cancellation and would have to wait.
     pub fn lock(&self) -> io::Result<()> {
         self.0.lock.lock(self.std(), EXCLUSIVE)
     }

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use fibra_runtime::wait;
 
 use crate::detached::detached;
+use crate::op::check_may_wait;
 
 /// Who of our users holds the lock of an open file.
 #[derive(Clone, Default)]
@@ -100,6 +101,7 @@ impl Held {
     }
 
     fn lock_on_pool(&self, file: &File, kind: Kind) -> io::Result<()> {
+        check_may_wait()?;
         let (clone, held) = (file.try_clone()?, self.clone());
         let mut waiting = Waiting { held: self, file: Some(file), ticket: Arc::default() };
         let ticket = Arc::clone(&waiting.ticket);

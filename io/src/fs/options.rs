@@ -3,11 +3,14 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+
+use fibra_runtime::wait;
 
 use super::File;
 use crate::detached::detached;
+use crate::op::cancelled;
 
 /// Says how a file is to be opened: [`std::fs::OpenOptions`], for tasks.
 ///
@@ -82,11 +85,21 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// As [`std::fs::OpenOptions::open`].
+    /// As [`std::fs::OpenOptions::open`]; and `TimedOut` for a FIFO if the task unwinds from a cancellation, since it might wait
+    /// for the other end.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
         let (options, path) = (self.0.clone(), path.as_ref().to_owned());
-        detached(move || options.open(path).map(File::from))
+        let may_wait = !wait::unwinds_from_cancel();
+        let opened = detached(move || match may_wait || !is_fifo(&path) {
+            true => options.open(path).map(File::from).map(Some),
+            false => Ok(None),
+        })?;
+        opened.ok_or_else(cancelled)
     }
+}
+
+fn is_fifo(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
 impl OpenOptionsExt for OpenOptions {

@@ -16,6 +16,7 @@ use fibra_runtime::wait;
 
 use crate::bell::Bell;
 use crate::channel::Channel;
+use crate::op::check_may_wait;
 use crate::readiness::Direction;
 
 /// The standard output of the process, for tasks; see [`StandardStream`].
@@ -72,8 +73,8 @@ pub fn stderr() -> Stderr {
 ///
 /// # Cancellation
 ///
-/// Every wait is a cancellation point, also that for the lock. A task that unwinds from a cancellation waits for no reader:
-/// its writes fail with `TimedOut`.
+/// Every wait is a cancellation point, also that for the lock. A task that unwinds from a cancellation waits for no reader, nor
+/// for who has the lock: its writes fail with `TimedOut`.
 pub struct StandardStream<S>(PhantomData<fn(S) -> S>);
 
 /// Is held by one task or thread, which may hold it several times: made by [`StandardStream::lock`].
@@ -137,14 +138,16 @@ impl<S: AsFd> Output<S> {
 
     /// Waits until nobody else has it.
     fn acquire(&self) {
-        let me = wait::owner();
-        let held = self.released.wait(Direction::Read, None, || {
-            let mut holder = self.holder();
-            let is_mine = *holder.owner.get_or_insert(me) == me;
-            holder.times += usize::from(is_mine);
-            is_mine.then_some(())
-        });
+        let held = self.released.wait(Direction::Read, None, || self.try_acquire());
         held.expect("a wait without a deadline does not run out");
+    }
+
+    fn try_acquire(&self) -> Option<()> {
+        let me = wait::owner();
+        let mut holder = self.holder();
+        let is_mine = *holder.owner.get_or_insert(me) == me;
+        holder.times += usize::from(is_mine);
+        is_mine.then_some(())
     }
 
     /// Lets others have it, if it was taken once only.
@@ -163,11 +166,21 @@ impl<S: AsFd> Output<S> {
 
 impl<S: Standard> StandardStream<S> {
     /// Waits until nobody else uses the stream, and takes it for as long as the guard lives. Whoever has it may take it
-    /// again.
+    /// again. A task that unwinds from a cancellation waits, too.
     pub fn lock(&self) -> StandardLock<'static, S> {
         let output = S::output();
         output.acquire();
         StandardLock { output, not_send: PhantomData }
+    }
+
+    /// The same for an operation that may fail: it does in a task that must not wait.
+    fn lock_to_write(&self) -> io::Result<StandardLock<'static, S>> {
+        let output = S::output();
+        if output.try_acquire().is_none() {
+            check_may_wait()?;
+            output.acquire();
+        }
+        Ok(StandardLock { output, not_send: PhantomData })
     }
 
     /// Tells whether it is a terminal.
@@ -209,11 +222,11 @@ impl<S: Standard> Write for StandardLock<'_, S> {
 
 impl<S: Standard> Write for &StandardStream<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.lock().write(buf)
+        self.lock_to_write()?.write(buf)
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.lock().write_vectored(bufs)
+        self.lock_to_write()?.write_vectored(bufs)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -221,7 +234,7 @@ impl<S: Standard> Write for &StandardStream<S> {
     }
 
     fn write_all(&mut self, buf: &[u8]) -> io::Result<()> {
-        self.lock().write_all(buf)
+        self.lock_to_write()?.write_all(buf)
     }
 
     fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {

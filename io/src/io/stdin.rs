@@ -14,6 +14,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::bell::Bell;
 use crate::channel::Channel;
+use crate::op::check_may_wait;
 use crate::readiness::Direction;
 
 /// Bytes that one read asks for.
@@ -100,7 +101,7 @@ pub fn stdin() -> Stdin {
 /// Waiting for input is a cancellation point, whoever gives it, and so is waiting for the lock. No byte is lost: an operation
 /// that is cut short has taken nothing, and the next one finds all of it. (Not so for [`read_to_end`](Read::read_to_end) and
 /// the like *through adapters*, which keep what they have read for themselves.) A task that unwinds from a cancellation waits
-/// for no input: its reads fail with `TimedOut`.
+/// for no input, nor for who has the lock: its reads fail with `TimedOut`.
 ///
 /// # Differences from std
 ///
@@ -113,11 +114,19 @@ impl Stdin {
     ///
     /// # Deadlocks
     ///
-    /// If this task has it already.
+    /// If this task has it already. A task that unwinds from a cancellation waits, too.
     pub fn lock(&self) -> StdinLock<'static> {
-        let take = || INPUT.buffer().take();
-        let buffer = INPUT.returned.wait(Direction::Read, None, take);
+        let buffer = INPUT.returned.wait(Direction::Read, None, || INPUT.buffer().take());
         StdinLock { input: &INPUT, buffer: buffer.expect("a wait without a deadline does not run out") }
+    }
+
+    /// The same for an operation that may fail: it does in a task that must not wait.
+    fn lock_to_read(&self) -> io::Result<StdinLock<'static>> {
+        if let Some(buffer) = INPUT.buffer().take() {
+            return Ok(StdinLock { input: &INPUT, buffer });
+        }
+        check_may_wait()?;
+        Ok(self.lock())
     }
 
     /// Reads a line with its newline, and appends it: [`BufRead::read_line`] under the lock.
@@ -126,7 +135,7 @@ impl Stdin {
     ///
     /// What the system says, and `InvalidData` if it is not UTF-8.
     pub fn read_line(&self, buf: &mut String) -> io::Result<usize> {
-        self.lock().read_line(buf)
+        self.lock_to_read()?.read_line(buf)
     }
 
     /// Gives the lines one after the other, under the lock.
@@ -143,37 +152,37 @@ impl Stdin {
 
 impl Read for &Stdin {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.lock().read(buf)
+        self.lock_to_read()?.read(buf)
     }
 
     fn read_exact(&mut self, buf: &mut [u8]) -> io::Result<()> {
-        self.lock().read_exact(buf)
+        self.lock_to_read()?.read_exact(buf)
     }
 
     fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-        self.lock().read_to_end(buf)
+        self.lock_to_read()?.read_to_end(buf)
     }
 
     fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-        self.lock().read_to_string(buf)
+        self.lock_to_read()?.read_to_string(buf)
     }
 }
 
 impl Read for Stdin {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.lock().read(buf)
+        self.lock_to_read()?.read(buf)
     }
 
     fn read_exact(&mut self, buf: &mut [u8]) -> io::Result<()> {
-        self.lock().read_exact(buf)
+        self.lock_to_read()?.read_exact(buf)
     }
 
     fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-        self.lock().read_to_end(buf)
+        self.lock_to_read()?.read_to_end(buf)
     }
 
     fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-        self.lock().read_to_string(buf)
+        self.lock_to_read()?.read_to_string(buf)
     }
 }
 

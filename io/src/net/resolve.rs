@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use std::{io, iter, option, slice, vec};
 
 use crate::detached::detached;
+use crate::op::check_may_wait;
 
 #[cfg(test)]
 mod tests;
@@ -193,6 +194,7 @@ impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
 /// Asks the system, on a thread that may block. The name is owned, not borrowed: a server that does not answer must not
 /// hold up a task that is cancelled meanwhile.
 fn look_up(host: &str, port: u16) -> io::Result<vec::IntoIter<SocketAddr>> {
+    check_may_wait()?;
     let host = host.to_owned();
     detached(move || std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)))
 }
