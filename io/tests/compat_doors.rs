@@ -4,6 +4,7 @@
 mod common;
 #[path = "common/count.rs"]
 mod count;
+#[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "common/folder.rs"]
 mod folder;
 
