@@ -6,8 +6,8 @@
 //! | a terminal, a FIFO, a device | may never end: nobody types, nobody reads | waits until it is ready, as for a socket, and is made then |
 //!
 //! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
-//! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for terminals, and another
-//! process takes the input in between, it waits after all.) What came in non-blocking mode is not waited for, standard
+//! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for reads of terminals, and
+//! another process takes the input in between, it waits after all.) What came in non-blocking mode is not waited for, standard
 //! streams aside. In a plain thread it is the plain call.
 //!
 //! A file system that refuses `RWF_NOWAIT` is asked once for each open file. And a call at the file's position holds a
@@ -30,6 +30,7 @@ use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys;
 use crate::sys::file::{self, Place};
+use crate::sys::terminal;
 
 /// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool.
 const IN_PLACE_MAX: usize = 1 << 20;
@@ -227,7 +228,17 @@ impl<S: AsFd> Channel<S> {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
         }
-        self.ask(Direction::Write)
+        match self.ask(Direction::Write)? {
+            // Some room does not mean enough of it.
+            Attempt::Done(Look::Ready) => match terminal::open_nowait(self.fd()) {
+                Some(terminal) => {
+                    let n = file::write(terminal.as_fd(), &[IoSlice::new(first_of(bufs))])?;
+                    Ok(Attempt::Done(Look::Moved(n)))
+                }
+                None => Ok(Attempt::Done(Look::Ready)),
+            },
+            look => Ok(look),
+        }
     }
 
     /// Asks whether a call would block.

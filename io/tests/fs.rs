@@ -667,6 +667,64 @@ fn terminal() -> (std::fs::File, File) {
 }
 
 #[test]
+fn a_writer_to_a_stalled_terminal_can_be_cancelled() {
+    in_tasks(|| {
+        let (master, terminal) = terminal();
+        for len in [1 << 20, 1000, 77] {
+            let text = vec![b'x'; len];
+            assert!(timeout(SHORT, || while (&terminal).write_all(&text).is_ok() {}).is_err());
+        }
+        let mut master = File::from(master);
+        let drain = beside(move || _ = std::io::copy(&mut master, &mut std::io::sink()));
+        (&terminal).write_all(&pattern(1 << 18)).unwrap();
+        drop(terminal);
+        drain.join();
+    });
+}
+
+#[test]
+fn a_runtime_ends_whose_task_writes_to_a_stalled_terminal() {
+    guarded(|| {
+        for workers in [1, 2] {
+            let (_master, terminal) = terminal();
+            let runtime = common::runtime(workers);
+            drop(runtime.spawn(move || (&terminal).write_all(&[b'x'; 1 << 20])));
+            common::nap(30);
+            drop(runtime);
+        }
+    });
+}
+
+#[test]
+fn a_terminal_that_is_open_for_reading_is_not_written_to() {
+    everywhere(|| {
+        let (_master, terminal) = terminal();
+        let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+        let mut reader =
+            File::options().read(true).custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK).open(path).unwrap();
+        for _ in 0..2 {
+            assert_eq!(kind(reader.read(&mut [0])), ErrorKind::WouldBlock);
+            let error = reader.write(b"text").unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EBADF));
+        }
+    });
+}
+
+#[test]
+fn a_terminal_takes_what_is_written_from_both_of_its_ends() {
+    everywhere(|| {
+        let (master, mut terminal) = terminal();
+        let (mut master, mut text) = (File::from(master), [0; 7]);
+        terminal.write_all(b"line\n").unwrap();
+        master.read_exact(&mut text[..6]).unwrap();
+        assert_eq!(&text[..6], b"line\r\n");
+        master.write_all(b"typed\n").unwrap();
+        terminal.read_exact(&mut text[..6]).unwrap();
+        assert_eq!(&text[..6], b"typed\n");
+    });
+}
+
+#[test]
 fn a_task_that_waits_for_a_fifo_does_not_hold_its_worker() {
     guarded(|| {
         common::runtime(1).run(|| {

@@ -256,6 +256,22 @@ fn who_unwinds_from_a_cancellation_waits_for_no_stream() {
 }
 
 #[test]
+fn output_that_a_terminal_does_not_take_holds_one_task() {
+    guarded(|| {
+        for workers in 1..3 {
+            let (mut reader, terminal) = terminal();
+            let mut actor = Actor::start_on(terminal, "talker", workers, Stdio::null());
+            assert_eq!(line(&mut actor.errors()), "nobody listens");
+            let mut output = Vec::new();
+            let hang_up = reader.read_to_end(&mut output).unwrap_err();
+            assert_eq!(hang_up.raw_os_error(), Some(libc::EIO));
+            assert!(output.ends_with(b"at last"));
+            actor.ends();
+        }
+    });
+}
+
+#[test]
 fn children_write_into_the_streams_of_their_parent() {
     guarded(|| {
         for workers in 0..3 {
