@@ -1,7 +1,8 @@
 //! A channel whose every message goes to every receiver.
 //!
 //! The names and the meaning are those of tokio's, without `async`. A sender never waits: the channel keeps the last
-//! `capacity` messages, and a receiver that is slower is told how many it lost.
+//! `capacity` messages, and a receiver that is slower is told how many it lost. The channel is closed once all senders are
+//! dropped, to which a [`WeakSender`] does not count.
 //!
 //! Each message is one allocation, counted by those who have yet to see it, so that a clone that takes long or suspends
 //! keeps its message alive and nobody waiting, and a value is dropped by the last who needed it, under no lock. The last
@@ -37,6 +38,9 @@ use sleep::{UntilDeserted, UntilSent};
 pub mod error;
 mod ring;
 mod sleep;
+mod weak;
+
+pub use weak::WeakSender;
 
 /// Makes a channel that keeps `capacity` messages, rounded up to a power of two, and its first receiver.
 ///
@@ -114,6 +118,34 @@ impl<T> Sender<T> {
         Receiver { ring: Arc::clone(&self.ring), next }
     }
 
+    /// Makes a sender that does not keep the channel open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakSender<T> {
+        WeakSender::new(Arc::clone(&self.ring))
+    }
+
+    /// How many senders there are, this one included, and weak ones not.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// let (sender, receiver) = sync::broadcast::channel::<u8>(16);
+    /// let weak = [sender.downgrade(), sender.downgrade()];
+    /// assert_eq!((sender.strong_count(), sender.weak_count()), (1, 2));
+    /// let other = weak[0].upgrade();
+    /// drop(weak);
+    /// assert_eq!((receiver.sender_strong_count(), receiver.sender_weak_count()), (2, 0));
+    /// # drop(other);
+    /// ```
+    pub fn strong_count(&self) -> usize {
+        self.ring.state().lock().senders()
+    }
+
+    /// How many weak senders there are.
+    pub fn weak_count(&self) -> usize {
+        self.ring.state().lock().weak_senders()
+    }
+
     /// How many messages the channel keeps that some receiver has yet to see.
     pub fn len(&self) -> usize {
         self.ring.state().lock().len()
@@ -158,16 +190,41 @@ impl<T> Sender<T> {
         self.closed_to(Some(deadline))
     }
 
+    /// As [`closed`](Sender::closed), for futures. May be dropped at any time.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use fibra_sync as sync;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let (sender, receiver) = sync::broadcast::channel::<u8>(16);
+    /// let task = fibra::spawn(move || drop(receiver));
+    /// fibra::block_on(sender.closed_async());
+    /// assert!(sender.send(1).is_err());
+    /// # task.join().unwrap();
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub async fn closed_async(&self) {
+        if self.receiver_count() > 0 {
+            pin!(Polled::new(self.until_deserted())).await;
+        }
+    }
+
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
         if self.receiver_count() == 0 {
             return true;
         }
-        match wait::sleep(&UntilDeserted { ring: &self.ring, node: Node::new() }, deadline) {
+        match wait::sleep(&self.until_deserted(), deadline) {
             Waking::Notified => true,
             Waking::TimedOut => false,
             Waking::Cancelled => wait::unwind_cancelled(),
         }
+    }
+
+    fn until_deserted(&self) -> UntilDeserted<'_, Arc<T>> {
+        UntilDeserted { ring: &self.ring, node: Node::new() }
     }
 }
 
@@ -309,7 +366,17 @@ impl<T> Receiver<T> {
 
     /// True if all senders are dropped. There may still be messages.
     pub fn is_closed(&self) -> bool {
-        self.ring.state().lock().is_closed()
+        self.sender_strong_count() == 0
+    }
+
+    /// How many senders there are, weak ones not counted.
+    pub fn sender_strong_count(&self) -> usize {
+        self.ring.state().lock().senders()
+    }
+
+    /// How many weak senders there are.
+    pub fn sender_weak_count(&self) -> usize {
+        self.ring.state().lock().weak_senders()
     }
 
     /// True if both receive from the same senders.

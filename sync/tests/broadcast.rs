@@ -1,17 +1,19 @@
 //! The promises of `broadcast`.
 
 mod common;
+#[path = "common/future.rs"]
+mod future;
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime, until};
 use fibra_sync::broadcast::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
-use fibra_sync::broadcast::{Receiver, Sender, channel};
+use fibra_sync::broadcast::{Receiver, Sender, WeakSender, channel};
+use future::{Woken, block_on, poll};
 
 #[test]
 fn each_receiver_gets_each_message() {
@@ -187,6 +189,27 @@ fn a_sender_waits_until_it_is_deserted() {
         drop(other);
         assert!(waiting.join().closed_timeout(Duration::ZERO));
     });
+}
+
+#[test]
+fn a_future_waits_until_the_sender_is_deserted() {
+    let (sender, receiver) = channel::<u32>(4);
+    let woken = Arc::<Woken>::default();
+    {
+        let mut closed = std::pin::pin!(sender.closed_async());
+        let mut dropped = Box::pin(sender.closed_async());
+        assert!(poll(closed.as_mut(), &woken).is_pending());
+        assert!(poll(dropped.as_mut(), &woken).is_pending());
+        drop(dropped);
+        drop(receiver);
+        assert_eq!(woken.times(), 1);
+        assert_eq!(poll(closed.as_mut(), &woken), Poll::Ready(()));
+    }
+    block_on(sender.closed_async());
+    let receiver = sender.subscribe();
+    assert!(poll(std::pin::pin!(sender.closed_async()), &woken).is_pending());
+    drop(receiver);
+    assert_eq!(woken.times(), 1);
 }
 
 #[test]
@@ -498,24 +521,6 @@ fn a_loop_over_ready_messages_lets_others_run() {
     });
 }
 
-/// Drives a future on a thread.
-fn drive<F: Future>(future: F) -> F::Output {
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = std::pin::pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            std::task::Poll::Ready(output) => return output,
-            std::task::Poll::Pending => std::thread::park(),
-        }
-    }
-}
-
 #[test]
 fn a_future_receives() {
     guarded(|| {
@@ -528,9 +533,9 @@ fn a_future_receives() {
             }
         });
         for message in 0..10 {
-            assert_eq!(drive(receiver.recv_async()), Ok(message));
+            assert_eq!(block_on(receiver.recv_async()), Ok(message));
         }
-        assert_eq!(drive(receiver.recv_async()), Err(RecvError::Closed));
+        assert_eq!(block_on(receiver.recv_async()), Err(RecvError::Closed));
         task.join().unwrap();
     });
 }
@@ -540,7 +545,7 @@ fn a_future_that_is_dropped_loses_no_message() {
     let (sender, mut receiver) = channel(4);
     {
         let mut future = std::pin::pin!(receiver.recv_async());
-        assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(poll(future.as_mut(), &Arc::default()).is_pending());
         sender.send(1).unwrap();
     }
     assert_eq!(receiver.recv(), Ok(1));
@@ -552,7 +557,9 @@ fn it_is_sent_and_shared_between_threads() {
     fn sent<T: Send>(_: T) {}
     shared::<Sender<String>>();
     shared::<Receiver<String>>();
+    shared::<WeakSender<String>>();
     sent(channel::<String>(1).1.recv_async());
+    sent(channel::<String>(1).0.closed_async());
 }
 
 #[test]
@@ -563,5 +570,199 @@ fn the_wait_for_the_end_of_all_receivers_may_have_a_deadline() {
         assert!(!sender.closed_deadline(soon()));
         drop(receiver);
         assert!(sender.closed_deadline(soon()));
+    });
+}
+
+#[test]
+fn the_counts_are_those_of_the_handles() {
+    let (sender, receiver) = channel::<u32>(1);
+    let counts = || (receiver.sender_strong_count(), receiver.sender_weak_count());
+    assert_eq!(counts(), (1, 0));
+    let weak = sender.downgrade();
+    let other = weak.clone();
+    assert_eq!(counts(), (1, 2));
+    let upgraded = weak.upgrade().unwrap();
+    assert!(upgraded.same_channel(&sender));
+    let clone = upgraded.clone();
+    assert_eq!(counts(), (3, 2));
+    assert_eq!((clone.strong_count(), clone.weak_count()), counts());
+    assert_eq!((weak.strong_count(), weak.weak_count()), counts());
+    drop((sender, other));
+    assert_eq!(counts(), (2, 1));
+    drop((upgraded, clone));
+    assert_eq!(counts(), (0, 1));
+    assert!(weak.upgrade().is_none());
+    assert_eq!(counts(), (0, 1));
+    drop(weak);
+    assert_eq!(counts(), (0, 0));
+}
+
+#[test]
+fn a_weak_sender_keeps_no_channel_open() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel::<u32>(4);
+        let weak = sender.downgrade();
+        let receiving = beside(move || (receiver.recv(), receiver.is_closed()));
+        pause();
+        drop(sender);
+        assert_eq!(receiving.join(), (Err(RecvError::Closed), true));
+        assert!(weak.upgrade().is_none() && weak.clone().upgrade().is_none());
+    });
+}
+
+#[test]
+fn an_upgraded_sender_keeps_the_channel_open() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel(4);
+        let weak = sender.downgrade();
+        let upgraded = weak.upgrade().unwrap();
+        drop((sender, weak));
+        let receiving = beside(move || (receiver.recv(), receiver.recv()));
+        pause();
+        assert_eq!(upgraded.send(1), Ok(1));
+        drop(upgraded);
+        assert_eq!(receiving.join(), (Ok(1), Err(RecvError::Closed)));
+    });
+}
+
+#[test]
+fn a_channel_that_is_closed_stays_closed() {
+    let (sender, receiver) = channel::<u32>(4);
+    let weak = sender.downgrade();
+    drop(sender);
+    assert!(weak.upgrade().is_none());
+    let mut late = receiver.resubscribe();
+    assert_eq!(late.recv(), Err(RecvError::Closed));
+    assert!(weak.upgrade().is_none() && late.is_closed());
+}
+
+#[test]
+fn a_weak_sender_keeps_no_message() {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let (sender, receiver) = channel(4);
+    let weak = sender.downgrade();
+    sender.send(Token::new(&alive)).unwrap();
+    drop(sender);
+    assert_eq!(alive.load(Ordering::SeqCst), 1);
+    drop(receiver);
+    assert_eq!(alive.load(Ordering::SeqCst), 0);
+    drop(weak);
+}
+
+#[test]
+fn a_weak_sender_keeps_no_sender_from_seeing_the_receivers_end() {
+    let (sender, receiver) = channel::<u32>(4);
+    let weak = sender.downgrade();
+    drop(receiver);
+    let upgraded = weak.upgrade().unwrap();
+    assert!(upgraded.closed_timeout(Duration::ZERO));
+    assert_eq!(upgraded.send(1), Err(SendError(1)));
+    assert_eq!(format!("{weak:?}"), "WeakSender { senders: 2, .. }");
+}
+
+/// Brings two sides together, for the `nth` time.
+fn meet(came: &AtomicUsize, nth: usize) {
+    came.fetch_add(1, Ordering::SeqCst);
+    until(|| came.load(Ordering::SeqCst) >= 2 * (nth + 1));
+}
+
+#[test]
+fn upgraded_and_dropped_at_once_has_one_outcome() {
+    const ROUNDS: usize = 10_000;
+    const TOGETHER: usize = 8;
+    everywhere(|| {
+        let (mut senders, mut weaks, mut receivers) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let (sender, receiver) = channel(1);
+            weaks.push(sender.downgrade());
+            senders.push(sender);
+            receivers.push(receiver);
+        }
+        let came = Arc::new(AtomicUsize::new(0));
+        let dropping = {
+            let came = Arc::clone(&came);
+            beside(move || {
+                for (round, sender) in senders.into_iter().enumerate() {
+                    match round % TOGETHER {
+                        0 => meet(&came, round / TOGETHER),
+                        _ if round % 7 == 0 => give_way(),
+                        _ => {}
+                    }
+                    drop(sender);
+                }
+            })
+        };
+        let upgrading = beside(move || {
+            let upgrade = |(round, weak): (usize, WeakSender<usize>)| {
+                match round % TOGETHER {
+                    0 => meet(&came, round / TOGETHER),
+                    _ if round % 5 == 0 => give_way(),
+                    _ => {}
+                }
+                let upgraded = weak.upgrade().map(|sender| assert_eq!(sender.send(round), Ok(1)));
+                (upgraded.is_some(), weak)
+            };
+            weaks.into_iter().enumerate().map(upgrade).collect::<Vec<_>>()
+        });
+        let received: Vec<_> = receivers
+            .iter_mut()
+            .map(|receiver| {
+                let received = receiver.recv();
+                if received.is_ok() {
+                    assert_eq!(receiver.recv(), Err(RecvError::Closed));
+                }
+                assert!(receiver.is_closed());
+                received
+            })
+            .collect();
+        dropping.join();
+        for (round, ((upgraded, weak), received)) in upgrading.join().into_iter().zip(received).enumerate() {
+            assert_eq!(received, if upgraded { Ok(round) } else { Err(RecvError::Closed) });
+            assert!(weak.upgrade().is_none());
+            assert_eq!((weak.strong_count(), weak.weak_count()), (0, 1));
+        }
+    });
+}
+
+#[test]
+fn who_fails_to_upgrade_finds_no_sender_ever_after() {
+    const ROUNDS: usize = 300;
+    const SIDES: usize = 3;
+    everywhere(|| {
+        for round in 0..ROUNDS {
+            let (sender, mut receiver) = channel(1 << 12);
+            let closed = Arc::new(AtomicBool::new(false));
+            let sides: Vec<_> = (0..SIDES)
+                .map(|_| {
+                    let (weak, closed) = (sender.downgrade(), Arc::clone(&closed));
+                    beside(move || {
+                        let mut sent = 0;
+                        loop {
+                            let was_closed = closed.load(Ordering::SeqCst);
+                            let Some(sender) = weak.upgrade() else { break };
+                            assert!(!was_closed, "a sender of a closed channel");
+                            if sent < 1000 {
+                                assert_eq!(sender.send(()), Ok(1));
+                                sent += 1;
+                            }
+                            drop(sender);
+                            give_way();
+                        }
+                        closed.store(true, Ordering::SeqCst);
+                        assert_eq!(weak.strong_count(), 0);
+                        sent
+                    })
+                })
+                .collect();
+            (0..round % 5).for_each(|_| give_way());
+            drop(sender);
+            let mut received = 0;
+            while receiver.recv().is_ok() {
+                received += 1;
+            }
+            assert_eq!(receiver.recv(), Err(RecvError::Closed));
+            assert_eq!(sides.into_iter().map(|side| side.join()).sum::<usize>(), received);
+            assert_eq!((receiver.sender_strong_count(), receiver.sender_weak_count()), (0, 0));
+        }
     });
 }

@@ -14,6 +14,9 @@
 //! All of it is under one lock, and what leaves a slot is handed out, so that nothing of the user's is dropped or cloned
 //! under it. A receiver that waits stands at the tail, hence the sleepers' positions ascend in their list, and a send
 //! wakes those before the tail that it made and nobody who came after.
+//!
+//! The lock also decides between an upgrade of a weak sender and the drop of the last sender: the count of senders comes to
+//! zero once and stays there, since only who has a sender, or finds one counted under the lock, counts another.
 
 use crate::wait::list::{List, Node};
 use crate::wait::{Lock, RawWake};
@@ -31,7 +34,9 @@ pub(crate) struct State<V> {
     slots: Box<[Slot<V>]>,
     /// The position of the next message.
     tail: u64,
+    /// Zero is final: the channel is closed.
     senders: usize,
+    weak_senders: usize,
     receivers: usize,
     /// Each with the position it waits for.
     sleepers: List<u64>,
@@ -73,6 +78,7 @@ impl<V: Clone> Ring<V> {
                 slots,
                 tail: 0,
                 senders: 1,
+                weak_senders: 0,
                 receivers: 0,
                 sleepers: List::new(),
                 mourners: List::new(),
@@ -215,8 +221,19 @@ impl<V: Clone> State<V> {
         self.tail
     }
 
+    /// Counts a sender; by who has one.
     pub(crate) fn add_sender(&mut self) {
         self.senders += 1;
+    }
+
+    /// Counts a sender; by who has a weak one. False if the last is gone, and the channel closed with it.
+    #[must_use]
+    pub(crate) fn upgrade(&mut self) -> bool {
+        let open = self.senders > 0;
+        if open {
+            self.senders += 1;
+        }
+        open
     }
 
     /// Counts a sender no more. True if it was the last: all sleepers are to be woken, by
@@ -225,6 +242,22 @@ impl<V: Clone> State<V> {
     pub(crate) fn remove_sender(&mut self) -> bool {
         self.senders -= 1;
         self.senders == 0
+    }
+
+    pub(crate) fn add_weak_sender(&mut self) {
+        self.weak_senders += 1;
+    }
+
+    pub(crate) fn remove_weak_sender(&mut self) {
+        self.weak_senders -= 1;
+    }
+
+    pub(crate) fn senders(&self) -> usize {
+        self.senders
+    }
+
+    pub(crate) fn weak_senders(&self) -> usize {
+        self.weak_senders
     }
 
     /// Whom to wake next of those who waited for a message before `tail`.
@@ -242,10 +275,6 @@ impl<V: Clone> State<V> {
 
     pub(crate) fn receivers(&self) -> usize {
         self.receivers
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.senders == 0
     }
 
     /// How many messages there are after `next`, also those that are lost already.

@@ -42,6 +42,9 @@ pub(super) struct UntilDeserted<'a, V: Clone> {
     pub(super) node: Node,
 }
 
+// SAFETY: the node is only touched under the ring's lock, and a ring may be shared.
+unsafe impl<V: Clone + Send> Send for UntilDeserted<'_, V> {}
+
 impl<V: Clone> WaitStrategy for UntilDeserted<'_, V> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: as in `UntilSent`.

@@ -38,11 +38,13 @@ impl Channel {
         }
     }
 
-    fn close(&self) {
+    /// True if that was the last sender.
+    fn close(&self) -> bool {
         let last = self.ring.state().lock().remove_sender();
         if last {
             self.wake_before(u64::MAX);
         }
+        last
     }
 
     /// One sleep, as in `wait/sleep.rs`. If `expires`, its deadline passes while it lasts.
@@ -65,11 +67,14 @@ impl Channel {
         }
     }
 
+    fn receive_now(&self, next: &mut u64) -> Received<u32> {
+        self.ring.state().lock().receive(next)
+    }
+
     /// If `expires`, its first sleep does.
     fn receive(&self, next: &mut u64, mut expires: bool) -> Received<u32> {
         loop {
-            let received = self.ring.state().lock().receive(next);
-            match received {
+            match self.receive_now(next) {
                 Received::Empty => self.sleep(*next, std::mem::take(&mut expires)),
                 other => return other,
             }
@@ -125,5 +130,30 @@ fn what_is_lost_is_told() {
         }
         assert_eq!(count, 2);
         sender.join().unwrap();
+    });
+}
+
+/// Hunts: a sender of a channel that has closed; a receiver that sleeps over the end, or is told of it while there is a sender.
+#[test]
+fn of_an_upgrade_and_the_last_drop_one_is_first() {
+    check_bounded(3, || {
+        let (channel, mut next) = Channel::new(1);
+        let dropper = {
+            let channel = Arc::clone(&channel);
+            thread::spawn(move || channel.close())
+        };
+        let upgraded = channel.ring.state().lock().upgrade();
+        if upgraded {
+            assert_eq!(channel.receive_now(&mut next), Received::Empty, "there is a sender");
+            channel.send(1);
+        }
+        let closed = upgraded && channel.close();
+        if upgraded {
+            assert_eq!(channel.receive(&mut next, false), Received::Message(1));
+        }
+        assert_eq!(channel.receive(&mut next, false), Received::Closed);
+        assert!(!channel.ring.state().lock().upgrade(), "the end is final");
+        assert!(dropper.join().unwrap() != closed, "one of them is the last");
+        channel.sleeper.assert_even();
     });
 }
