@@ -17,13 +17,12 @@
 use std::fmt;
 use std::mem;
 use std::ops::Deref;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::wait::{self, Polled};
+use crate::wait;
 use crate::{RwLock, RwLockReadGuard};
 use error::{RecvError, RecvTimeoutError, SendError};
 use versions::Versions;
@@ -63,6 +62,15 @@ pub struct Receiver<T> {
 struct Shared<T> {
     value: RwLock<T>,
     versions: Versions,
+}
+
+impl<T> Shared<T> {
+    /// Borrows the value if it is `wanted`. Its version is the one that was `seen`, either way.
+    fn see(&self, seen: &mut u64, wanted: &mut impl FnMut(&T) -> bool) -> Option<RwLockReadGuard<'_, T>> {
+        let value = self.value.read();
+        *seen = self.versions.look().version;
+        wanted(&value).then_some(value)
+    }
 }
 
 /// The value of a [`channel`], locked for reading. It may be held over a suspension of the task; senders wait for it.
@@ -200,6 +208,27 @@ impl<T> Sender<T> {
         self.closed_to(Some(deadline))
     }
 
+    /// As [`closed`](Sender::closed), for futures. May be dropped at any time.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use fibra_sync as sync;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let (sender, receiver) = sync::watch::channel(0);
+    /// let task = fibra::spawn(move || drop(receiver));
+    /// fibra::block_on(sender.closed_async());
+    /// assert!(sender.send(1).is_err());
+    /// # task.join().unwrap();
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub async fn closed_async(&self) {
+        if !self.is_closed() {
+            self.shared.versions.await_desertion_async().await;
+        }
+    }
+
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
         if self.is_closed() {
@@ -263,6 +292,23 @@ impl<T> Receiver<T> {
         }
     }
 
+    /// True if all senders are dropped. Their last value may be one that this receiver has not seen.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// let (sender, mut receiver) = sync::watch::channel("first");
+    /// sender.send("last").unwrap();
+    /// assert!(!receiver.is_closed());
+    /// drop(sender);
+    /// assert!(receiver.is_closed());
+    /// assert_eq!(receiver.changed().map(|()| *receiver.borrow()), Ok("last"));
+    /// assert!(receiver.changed().is_err());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        self.shared.versions.look().closed
+    }
+
     /// Counts the present value as not seen.
     pub fn mark_changed(&mut self) {
         // No version: whichever comes is another one.
@@ -312,15 +358,11 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As for [`changed`](Receiver::changed).
     pub async fn changed_async(&mut self) -> Result<(), RecvError> {
-        loop {
-            if let Some(outcome) = self.shared.versions.see_change(&mut self.seen) {
-                return outcome;
-            }
-            pin!(Polled::new(self.shared.versions.until_changed(self.seen))).await;
-        }
+        self.shared.versions.await_change_async(&mut self.seen).await
     }
 
-    /// Waits until `wanted` says so of the value, borrows it and counts it as seen. The present value is looked at first.
+    /// Waits until `wanted` says so of the value, borrows it and counts it as seen. The present value is looked at first, and
+    /// each value once.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -369,17 +411,43 @@ impl<T> Receiver<T> {
         wait::checkpoint();
         let Receiver { shared, seen } = self;
         let first = *seen;
-        let mut outcome = Ok(());
         loop {
-            let value = shared.value.read();
-            *seen = shared.versions.look().version;
-            if wanted(&value) {
+            if let Some(value) = shared.see(seen, &mut wanted) {
                 return Ok(Ref { value, has_changed: *seen != first });
             }
-            drop(value);
-            outcome?;
-            // A last look follows also what ends the wait.
-            outcome = shared.versions.await_change(seen, deadline);
+            shared.versions.await_change(seen, deadline)?;
+        }
+    }
+
+    /// As [`wait_for`](Receiver::wait_for), for futures. Dropped before it is ready it has counted as seen what `wanted` said
+    /// no of.
+    ///
+    /// # Errors
+    /// As for [`wait_for`](Receiver::wait_for).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use fibra_sync as sync;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let (sender, mut receiver) = sync::watch::channel("starting");
+    /// let task = fibra::spawn(move || sender.send("ready"));
+    /// fibra::block_on(receiver.wait_for_async(|state| *state == "ready")).unwrap();
+    /// # task.join().unwrap().unwrap();
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub async fn wait_for_async(
+        &mut self,
+        mut wanted: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, RecvError> {
+        let Receiver { shared, seen } = self;
+        let first = *seen;
+        loop {
+            if let Some(value) = shared.see(seen, &mut wanted) {
+                return Ok(Ref { value, has_changed: *seen != first });
+            }
+            shared.versions.await_change_async(seen).await?;
         }
     }
 

@@ -1,17 +1,19 @@
 //! The promises of `watch`.
 
 mod common;
+#[path = "common/future.rs"]
+mod future;
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use fibra_sync::watch::error::{RecvError, RecvTimeoutError, SendError};
 use fibra_sync::watch::{Receiver, Sender, channel};
+use future::{Woken, block_on, poll};
 
 const NONE: Duration = Duration::ZERO;
 
@@ -355,24 +357,6 @@ impl Drop for Token {
     }
 }
 
-/// Drives a future on a thread.
-fn drive<F: Future>(future: F) -> F::Output {
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = std::pin::pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
-        }
-    }
-}
-
 #[test]
 fn a_future_is_told_of_changes() {
     guarded(|| {
@@ -384,7 +368,7 @@ fn a_future_is_told_of_changes() {
                 sender.send(value).unwrap();
             }
         });
-        while drive(receiver.changed_async()).is_ok() {}
+        while block_on(receiver.changed_async()).is_ok() {}
         assert_eq!(*receiver.borrow(), 100);
         task.join().unwrap();
     });
@@ -397,6 +381,8 @@ fn it_is_sent_and_shared_between_threads() {
     shared::<Sender<String>>();
     shared::<Receiver<String>>();
     sent(channel(1).1.changed_async());
+    sent(channel(1).1.wait_for_async(|value| *value > 1));
+    sent(channel(1).0.closed_async());
 }
 
 #[test]
@@ -410,4 +396,86 @@ fn each_wait_may_have_a_deadline() {
         drop(receiver);
         assert!(sender.closed_deadline(soon()));
     });
+}
+
+#[test]
+fn a_receiver_knows_whether_the_senders_are_gone() {
+    let (sender, mut receiver) = channel(1);
+    let other = sender.clone();
+    sender.send(2).unwrap();
+    drop(sender);
+    assert!(!receiver.is_closed());
+    drop(other);
+    assert!(receiver.is_closed() && receiver.clone().is_closed());
+    assert_eq!(receiver.changed(), Ok(()));
+    assert!(receiver.is_closed());
+    assert_eq!(*receiver.borrow(), 2);
+}
+
+#[test]
+fn a_wait_for_a_value_looks_at_each_once() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel(0);
+        let mut looked = Vec::new();
+        let mut wanted = |value: &u32| {
+            looked.push(*value);
+            false
+        };
+        let timed = receiver.wait_for_timeout(&mut wanted, Duration::from_millis(1));
+        assert_eq!(timed.unwrap_err(), RecvTimeoutError::Timeout);
+        sender.send(1).unwrap();
+        drop(sender);
+        assert_eq!(receiver.wait_for(wanted).unwrap_err(), RecvError);
+        assert_eq!(looked, [0, 1]);
+    });
+}
+
+#[test]
+fn a_future_waits_for_a_value() {
+    guarded(|| {
+        let runtime = runtime(2);
+        let (sender, mut receiver) = channel(0);
+        let task = runtime.handle().spawn(move || {
+            for value in 1..=100 {
+                fibra_runtime::yield_now();
+                sender.send(value).unwrap();
+            }
+        });
+        let seen = block_on(receiver.wait_for_async(|value| *value >= 50)).map(|value| *value);
+        assert!(seen.unwrap() >= 50);
+        assert_eq!(block_on(receiver.wait_for_async(|value| *value > 100)).unwrap_err(), RecvError);
+        assert_eq!(*receiver.borrow(), 100);
+        task.join().unwrap();
+    });
+}
+
+#[test]
+fn a_future_that_is_dropped_has_seen_what_it_looked_at() {
+    let (sender, mut receiver) = channel(0);
+    let woken = Arc::<Woken>::default();
+    sender.send(1).unwrap();
+    assert!(poll(std::pin::pin!(receiver.wait_for_async(|value| *value > 1)), &woken).is_pending());
+    assert_eq!(receiver.has_changed(), Ok(false));
+    sender.send(2).unwrap();
+    assert_eq!(woken.times(), 0);
+    assert_eq!(receiver.has_changed(), Ok(true));
+}
+
+#[test]
+fn a_future_waits_until_the_sender_is_deserted() {
+    let (sender, receiver) = channel(1);
+    let woken = Arc::<Woken>::default();
+    {
+        let mut closed = std::pin::pin!(sender.closed_async());
+        let mut dropped = Box::pin(sender.closed_async());
+        assert!(poll(closed.as_mut(), &woken).is_pending());
+        assert!(poll(dropped.as_mut(), &woken).is_pending());
+        drop(dropped);
+        drop(receiver);
+        assert_eq!(woken.times(), 1);
+        assert_eq!(poll(closed.as_mut(), &woken), Poll::Ready(()));
+    }
+    block_on(sender.closed_async());
+    let _receiver = sender.subscribe();
+    assert!(poll(std::pin::pin!(sender.closed_async()), &woken).is_pending());
 }

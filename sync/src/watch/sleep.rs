@@ -1,11 +1,12 @@
 //! The two waits of a watch channel.
 
+use std::pin::pin;
 use std::time::Instant;
 
 use super::error::{RecvError, RecvTimeoutError};
 use super::versions::Versions;
 use crate::wait::list::Node;
-use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Asleep, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 impl Versions {
     /// Sleeps until there is another version than `seen`, which becomes `seen`.
@@ -27,8 +28,18 @@ impl Versions {
         }
     }
 
+    /// As [`await_change`](Versions::await_change), for futures.
+    pub(super) async fn await_change_async(&self, seen: &mut u64) -> Result<(), RecvError> {
+        loop {
+            if let Some(outcome) = self.see_change(seen) {
+                return outcome;
+            }
+            pin!(Polled::new(self.until_changed(*seen))).await;
+        }
+    }
+
     /// Makes the present version the one that was `seen`. None if it was, and another may come.
-    pub(super) fn see_change(&self, seen: &mut u64) -> Option<Result<(), RecvError>> {
+    fn see_change(&self, seen: &mut u64) -> Option<Result<(), RecvError>> {
         let now = self.look();
         if now.version != *seen {
             *seen = now.version;
@@ -37,22 +48,31 @@ impl Versions {
         now.closed.then_some(Err(RecvError))
     }
 
-    pub(super) fn until_changed(&self, seen: u64) -> UntilChanged<'_> {
+    fn until_changed(&self, seen: u64) -> UntilChanged<'_> {
         UntilChanged { versions: self, node: Node::with(seen) }
     }
 
     /// Sleeps until there is no receiver. False if the deadline came first.
     pub(super) fn await_desertion(&self, deadline: Option<Instant>) -> bool {
-        match wait::sleep(&UntilDeserted { versions: self, node: Node::new() }, deadline) {
+        match wait::sleep(&self.until_deserted(), deadline) {
             Waking::Notified => true,
             Waking::TimedOut => false,
             Waking::Cancelled => wait::unwind_cancelled(),
         }
     }
+
+    /// As [`await_desertion`](Versions::await_desertion), for futures.
+    pub(super) async fn await_desertion_async(&self) {
+        pin!(Polled::new(self.until_deserted())).await;
+    }
+
+    fn until_deserted(&self) -> UntilDeserted<'_> {
+        UntilDeserted { versions: self, node: Node::new() }
+    }
 }
 
 /// Until the value changes, or the channel closes.
-pub(super) struct UntilChanged<'a> {
+struct UntilChanged<'a> {
     versions: &'a Versions,
     node: Node<u64>,
 }
@@ -88,6 +108,9 @@ struct UntilDeserted<'a> {
     versions: &'a Versions,
     node: Node,
 }
+
+// SAFETY: the node is only touched under the lock of its list.
+unsafe impl Send for UntilDeserted<'_> {}
 
 impl WaitStrategy for UntilDeserted<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
