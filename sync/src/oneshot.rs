@@ -15,7 +15,7 @@
 //! ```
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -118,7 +118,26 @@ impl<T> Sender<T> {
         self.closed_to(Some(deadline))
     }
 
-    /// As [`closed`](Sender::closed), for futures: ready when the receiver is dropped or closed.
+    /// As [`closed`](Sender::closed), for futures. May be dropped at any time.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use fibra_sync as sync;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let (mut sender, receiver) = sync::oneshot::channel::<u8>();
+    /// let task = fibra::spawn(move || drop(receiver));
+    /// fibra::block_on(sender.closed_async());
+    /// assert_eq!(sender.send(1), Err(1));
+    /// # task.join().unwrap();
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub async fn closed_async(&mut self) {
+        poll_fn(|cx| self.poll_closed(cx)).await;
+    }
+
+    /// As [`closed`](Sender::closed), for futures that are written by hand: ready when the receiver is dropped or closed.
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.half.poll(cx)
     }

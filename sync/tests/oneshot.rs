@@ -1,60 +1,29 @@
 //! The promises of `oneshot`.
 
 mod common;
+#[path = "common/future.rs"]
+mod future;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use fibra_sync::oneshot::error::{RecvError, RecvTimeoutError, TryRecvError};
 use fibra_sync::oneshot::{Receiver, Sender, channel};
+use future::{Woken, block_on};
 
-/// How many wakes came.
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-impl Count {
-    fn new() -> (Arc<Self>, Waker) {
-        let count = Arc::new(Count::default());
-        let waker = Waker::from(Arc::clone(&count));
-        (count, waker)
-    }
-
-    fn times(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
+fn waker() -> (Arc<Woken>, Waker) {
+    let woken = Arc::<Woken>::default();
+    let waker = Waker::from(Arc::clone(&woken));
+    (woken, waker)
 }
 
 fn poll<T>(receiver: &mut Receiver<T>, waker: &Waker) -> Poll<Result<T, RecvError>> {
     Pin::new(receiver).poll(&mut Context::from_waker(waker))
-}
-
-/// Drives a future on a thread.
-fn drive<F: Future>(future: F) -> F::Output {
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = std::pin::pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
-        }
-    }
 }
 
 #[test]
@@ -214,7 +183,7 @@ fn it_knows_whether_it_is_terminated_and_empty() {
 #[test]
 fn a_poll_is_called_back_once() {
     let (sender, mut receiver) = channel();
-    let (count, waker) = Count::new();
+    let (count, waker) = waker();
     assert!(poll(&mut receiver, &waker).is_pending());
     assert!(poll(&mut receiver, &waker).is_pending());
     sender.send(1).unwrap();
@@ -228,8 +197,8 @@ fn a_poll_is_called_back_once() {
 #[test]
 fn the_last_waker_is_called() {
     let (sender, mut receiver) = channel::<u32>();
-    let (first, one) = Count::new();
-    let (second, two) = Count::new();
+    let (first, one) = waker();
+    let (second, two) = waker();
     assert!(poll(&mut receiver, &one).is_pending());
     assert!(poll(&mut receiver, &two).is_pending());
     drop(sender);
@@ -240,7 +209,7 @@ fn the_last_waker_is_called() {
 #[test]
 fn a_dropped_receiver_drops_its_waker() {
     let (sender, mut receiver) = channel::<u32>();
-    let (count, waker) = Count::new();
+    let (count, waker) = waker();
     assert!(poll(&mut receiver, &waker).is_pending());
     drop(waker);
     assert_eq!(Arc::strong_count(&count), 2);
@@ -253,7 +222,7 @@ fn a_dropped_receiver_drops_its_waker() {
 fn a_polled_sender_hears_of_the_end() {
     for close in [true, false] {
         let (mut sender, mut receiver) = channel::<u32>();
-        let (count, waker) = Count::new();
+        let (count, waker) = waker();
         let mut cx = Context::from_waker(&waker);
         assert!(sender.poll_closed(&mut cx).is_pending());
         match close {
@@ -265,7 +234,7 @@ fn a_polled_sender_hears_of_the_end() {
         assert_eq!(sender.send(2), Err(2));
     }
     let (mut sender, receiver) = channel();
-    let (count, waker) = Count::new();
+    let (count, waker) = waker();
     assert!(sender.poll_closed(&mut Context::from_waker(&waker)).is_pending());
     sender.send(1).unwrap();
     assert_eq!(receiver.recv(), Ok(1));
@@ -274,10 +243,26 @@ fn a_polled_sender_hears_of_the_end() {
 }
 
 #[test]
+fn a_future_waits_for_the_receivers_end() {
+    let (mut sender, mut receiver) = channel();
+    let woken = Arc::<Woken>::default();
+    assert!(future::poll(std::pin::pin!(sender.closed_async()), &woken).is_pending());
+    {
+        let mut closed = std::pin::pin!(sender.closed_async());
+        assert!(future::poll(closed.as_mut(), &woken).is_pending());
+        receiver.close();
+        assert_eq!(woken.times(), 1);
+        assert!(future::poll(closed.as_mut(), &woken).is_ready());
+    }
+    block_on(sender.closed_async());
+    assert_eq!(sender.send(1), Err(1));
+}
+
+#[test]
 fn a_sleep_may_follow_a_poll() {
     everywhere(|| {
         let (sender, mut receiver) = channel();
-        let (count, waker) = Count::new();
+        let (count, waker) = waker();
         assert!(poll(&mut receiver, &waker).is_pending());
         assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::Timeout));
         drop(waker);
@@ -295,7 +280,7 @@ fn a_future_receives_from_a_task() {
         for _ in 0..500 {
             let (sender, receiver) = channel();
             let task = runtime.handle().spawn(move || sender.send(1));
-            assert_eq!(drive(receiver), Ok(1));
+            assert_eq!(block_on(receiver), Ok(1));
             task.join().unwrap().unwrap();
         }
     });
@@ -413,14 +398,14 @@ fn polled_and_sent_at_once_loses_nothing() {
     race(
         8_000,
         |round, mut sender, token| {
-            let (_, waker) = Count::new();
+            let (_, waker) = waker();
             if round % 2 == 0 {
                 _ = sender.poll_closed(&mut Context::from_waker(&waker));
             }
             _ = sender.send(token);
         },
         |round, mut receiver| {
-            let (_, waker) = Count::new();
+            let (_, waker) = waker();
             for _ in 0..round % 4 {
                 if poll(&mut receiver, &waker).is_ready() {
                     return;
