@@ -94,9 +94,17 @@ fn the_list_names_every_subject_and_measures_nothing() {
     let output = compare(&["--list"]);
     let list = text(&output.stdout);
     assert!(output.status.success());
-    for subject in
-        ["tasks", "structured", "locks", "hand-over", "hand-over, apart", "timers", "skewed load", "memory"]
-    {
+    for subject in [
+        "tasks",
+        "structured",
+        "locks",
+        "hand-over",
+        "hand-over, apart",
+        "free",
+        "timers",
+        "skewed load",
+        "memory",
+    ] {
         assert!(list.lines().any(|line| line.starts_with(&format!("{subject}: "))), "{subject}: {list}");
     }
     let some = text(&compare(&["--list", "--workers", "1", "--among", "may", "^tasks: yield, 2 "]).stdout);

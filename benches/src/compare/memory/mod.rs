@@ -12,11 +12,13 @@ use super::entrant::{Contest, Entrant, always};
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
-const ENTRANTS: [Entrant<Question>; 6] = [
+const ENTRANTS: [Entrant<Question>; 8] = [
     Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::ours("fibra 64-KiB", fibra::start_narrow, always),
     Entrant::theirs("may", may::start_empty, as_may_can),
     Entrant::theirs("tokio current", tokio::start_current, always),
+    Entrant::theirs("tokio multi", tokio::start_multi, always),
     Entrant::theirs("smol", smol::start, always),
     Entrant::theirs("std threads", threads::start, by_few),
 ];

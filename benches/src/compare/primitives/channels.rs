@@ -78,6 +78,8 @@ macro_rules! channels_of {
                         Question::Bounded(_) => |n| pairs::stream::<P, Bounded<SLOTS>>(n).into(),
                         Question::BoundedEight => |n| pairs::stream_from_eight::<T, Bounded<SLOTS>>(n).into(),
                         Question::Unbounded(_) => |n| pairs::stream::<P, Unbounded>(n).into(),
+                        Question::OneshotFree => |n| pairs::reply_freely::<Bounded<1>>(n).into(),
+                        Question::SelectFree => |n| pairs::choose_freely::<Bounded<SLOTS>>(n).into(),
                         _ => return None,
                     })
                 }

@@ -70,22 +70,24 @@ pub(super) fn acquire_freely<P: Permits>(operations: u64) -> Duration {
 
 /// So many tasks lock, yield and unlock until all of them together have done so `operations` times.
 pub(super) fn lock_over_yields<T: Blocking, L: Lock>(tasks: u64, operations: u64) -> Answer {
-    let lock = Arc::new(L::new());
-    serve::<T>(tasks, operations, move || {
-        lock.with(|count| {
-            *count += 1;
-            T::yield_now();
-            *count <= operations
-        })
-    })
+    lock::<T, L>(tasks, operations, T::yield_now)
 }
 
 /// So many tasks lock, count and unlock until all of them together have done so `operations` times.
 pub(super) fn lock_briefly<T: Blocking, L: Lock>(tasks: u64, operations: u64) -> Answer {
+    lock::<T, L>(tasks, operations, || ())
+}
+
+fn lock<T: Blocking, L: Lock>(
+    tasks: u64,
+    operations: u64,
+    meanwhile: impl Fn() + Clone + Send + 'static,
+) -> Answer {
     let lock = Arc::new(L::new());
     serve::<T>(tasks, operations, move || {
         lock.with(|count| {
             *count += 1;
+            meanwhile();
             *count <= operations
         })
     })
@@ -94,15 +96,31 @@ pub(super) fn lock_briefly<T: Blocking, L: Lock>(tasks: u64, operations: u64) ->
 /// So many tasks lock for reading, and every so often for writing, yield and unlock until all of them together have done so
 /// `operations` times.
 pub(super) fn share_over_yields<T: Blocking, L: ReadLock>(tasks: u64, operations: u64) -> Answer {
+    share::<T, L>(tasks, operations, T::yield_now)
+}
+
+/// The same, but without a yield. The number of each turn comes from a count that all of them want, too.
+pub(super) fn share_briefly<T: Blocking, L: ReadLock>(tasks: u64, operations: u64) -> Answer {
+    share::<T, L>(tasks, operations, || ())
+}
+
+fn share<T: Blocking, L: ReadLock>(
+    tasks: u64,
+    operations: u64,
+    meanwhile: impl Fn() + Clone + Send + 'static,
+) -> Answer {
     let (lock, count) = (Arc::new(L::new()), Arc::new(AtomicU64::new(0)));
     serve::<T>(tasks, operations, move || {
         let number = count.fetch_add(1, Relaxed);
         match number % READS {
             0 => lock.write(|count| {
                 *count += 1;
-                T::yield_now();
+                meanwhile();
             }),
-            _ => lock.read(|_| T::yield_now()),
+            _ => lock.read(|count| {
+                black_box(*count);
+                meanwhile();
+            }),
         }
         number < operations
     })
@@ -114,11 +132,29 @@ pub(super) fn acquire_over_yields<T: Blocking, P: Permits>(
     tasks: u64,
     operations: u64,
 ) -> Answer {
+    acquire::<T, P>(permits, tasks, operations, T::yield_now)
+}
+
+/// So many tasks acquire, count and release until all of them together have done so `operations` times.
+pub(super) fn acquire_briefly<T: Blocking, P: Permits>(
+    permits: usize,
+    tasks: u64,
+    operations: u64,
+) -> Answer {
+    acquire::<T, P>(permits, tasks, operations, || ())
+}
+
+fn acquire<T: Blocking, P: Permits>(
+    permits: usize,
+    tasks: u64,
+    operations: u64,
+    meanwhile: impl Fn() + Clone + Send + 'static,
+) -> Answer {
     let (semaphore, count) = (Arc::new(P::new(permits)), AtomicU64::new(0));
     let count = Arc::new(count);
     serve::<T>(tasks, operations, move || {
         semaphore.with(|| {
-            T::yield_now();
+            meanwhile();
             count.fetch_add(1, Relaxed) < operations
         })
     })

@@ -1,14 +1,22 @@
 //! fibra.
 
-use fibra::sync::channel::{Receiver, Sender, bounded, unbounded};
-use fibra::sync::{AutoResetEvent, Condvar, Mutex, RwLock, Semaphore, oneshot};
+use std::cell::Cell;
+use std::hint::black_box;
 
+use fibra::sync::channel::{Receiver, Sender, bounded, unbounded};
+use fibra::sync::{
+    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Once, OnceCell,
+    ReentrantMutex, RwLock, Semaphore, WaitGroup, broadcast, oneshot, watch,
+};
+
+use super::alone::{self, Deed, deeds};
 use super::channels::channel_kinds;
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Channel, Choice, Event, Oneshot, Turns};
 use super::parking_lot::guards;
-use super::question::{ACQUIRERS, PERMITS, Question, READERS, SLOTS};
+use super::question::{ACQUIRERS, CONTENDERS, LOCKERS, PERMITS, Question, READERS, SLOTS};
+use super::spread::{self, Spread};
 use crate::compare::worlds::Blocking;
 
 /// What it has.
@@ -35,17 +43,60 @@ impl Library for Fibra {
             Question::Rendezvous(_) => |n| pairs::ping_pong::<P, Bounded<0>>(n).into(),
             Question::Event(_) => |n| pairs::set_to_and_fro::<P, AutoResetEvent>(n).into(),
             Question::Condition(_) => |n| pairs::take_turns::<P, (Mutex<bool>, Condvar)>(n).into(),
-            Question::Call(_) => |n| pairs::call::<P, Bounded<SLOTS>, Once>(n).into(),
+            Question::Call(_) => |n| pairs::call::<P, Bounded<SLOTS>, Single>(n).into(),
             Question::Bounded(_) => |n| pairs::stream::<P, Bounded<SLOTS>>(n).into(),
             Question::BoundedEight => |n| pairs::stream_from_eight::<T, Bounded<SLOTS>>(n).into(),
             Question::Unbounded(_) => |n| pairs::stream::<P, Unbounded>(n).into(),
             Question::Semaphore => |n| crowd::acquire_over_yields::<T, Semaphore>(PERMITS, ACQUIRERS, n),
+            Question::ReadWriteTiny => |n| crowd::share_briefly::<T, RwLock<u64>>(CONTENDERS, n),
+            Question::SemaphoreTiny => |n| crowd::acquire_briefly::<T, Semaphore>(PERMITS, CONTENDERS, n),
+            Question::ReentrantOverYield => {
+                |n| crowd::lock_over_yields::<T, ReentrantMutex<Cell<u64>>>(LOCKERS, n)
+            }
+            Question::ReentrantFree => |n| crowd::lock_freely::<ReentrantMutex<Cell<u64>>>(n).into(),
+            Question::ReentrantTiny => |n| crowd::lock_briefly::<T, ReentrantMutex<Cell<u64>>>(CONTENDERS, n),
+            Question::UpgradableFree => |n| alone::repeat::<RwLock<u64>>(n).into(),
+            Question::NotifyFree => |n| alone::repeat::<Condvar>(n).into(),
+            Question::ManualEventFree => |n| alone::repeat::<ManualResetEvent>(n).into(),
+            Question::OnceFree => |n| alone::repeat::<Once>(n).into(),
+            Question::CellFree => |n| alone::repeat::<OnceCell<u64>>(n).into(),
+            Question::OneshotFree => |n| pairs::reply_freely::<Single>(n).into(),
+            Question::SelectFree => |n| pairs::choose_freely::<Bounded<SLOTS>>(n).into(),
+            Question::BroadcastFree => |n| spread::pass_freely::<Broadcast>(n).into(),
+            Question::Broadcast => |n| spread::send_to_all::<T, Broadcast>(n).into(),
+            Question::WatchFree => |n| spread::pass_freely::<Watch>(n).into(),
+            Question::Watch => |n| spread::send_to_all::<T, Watch>(n).into(),
+            Question::BarrierFree => |n| alone::repeat::<Barrier>(n).into(),
+            Question::WaitGroupFree => |n| alone::repeat::<WaitGroup>(n).into(),
+            Question::CountdownFree => |n| alone::repeat::<Countdown>(n).into(),
             _ => return None,
         })
     }
 }
 
 guards!();
+
+/// An event that counts down, made anew for each time, since it does so once.
+struct Countdown;
+
+deeds! {
+    ManualResetEvent = ManualResetEvent::new(false), |event| {
+        event.set();
+        event.wait();
+    };
+    OnceCell<u64> = OnceCell::from(1), |cell| black_box(cell.get_or_init(|| 0));
+    Barrier = Barrier::new(1), |barrier| barrier.wait();
+    WaitGroup = WaitGroup::new(), |group| {
+        group.add(1);
+        group.done();
+        group.wait();
+    };
+    Countdown = Countdown, |_| {
+        let event = CountdownEvent::new(1);
+        black_box(&event).signal();
+        event.wait();
+    };
+}
 
 impl Permits for Semaphore {
     fn new(permits: usize) -> Self {
@@ -76,9 +127,9 @@ impl Event for AutoResetEvent {
 
 channel_kinds!();
 
-struct Once;
+struct Single;
 
-impl Oneshot for Once {
+impl Oneshot for Single {
     type Sender = oneshot::Sender<u64>;
     type Receiver = oneshot::Receiver<u64>;
 
@@ -104,5 +155,60 @@ impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
             recv(one) -> message => message.expect("the sender is there"),
             recv(other) -> message => message.expect("the sender is there"),
         }
+    }
+}
+
+struct Broadcast;
+
+struct Watch;
+
+impl Spread for Broadcast {
+    type Sender = broadcast::Sender<u64>;
+    type Receiver = broadcast::Receiver<u64>;
+
+    const BATCH: u64 = SLOTS as u64;
+
+    fn open() -> broadcast::Sender<u64> {
+        broadcast::Sender::new(SLOTS)
+    }
+
+    fn subscribe(sender: &broadcast::Sender<u64>) -> broadcast::Receiver<u64> {
+        sender.subscribe()
+    }
+
+    #[inline(always)]
+    fn send(sender: &broadcast::Sender<u64>, message: u64) {
+        sender.send(message).expect("the receivers are there");
+    }
+
+    #[inline(always)]
+    fn receive(receiver: &mut broadcast::Receiver<u64>) -> u64 {
+        receiver.recv().expect("the sender waits for all")
+    }
+}
+
+impl Spread for Watch {
+    type Sender = watch::Sender<u64>;
+    type Receiver = watch::Receiver<u64>;
+
+    const BATCH: u64 = 1;
+
+    fn open() -> watch::Sender<u64> {
+        watch::Sender::new(0)
+    }
+
+    fn subscribe(sender: &watch::Sender<u64>) -> watch::Receiver<u64> {
+        sender.subscribe()
+    }
+
+    #[inline(always)]
+    fn send(sender: &watch::Sender<u64>, message: u64) {
+        sender.send(message).expect("the receivers are there");
+    }
+
+    #[inline(always)]
+    fn receive(receiver: &mut watch::Receiver<u64>) -> u64 {
+        receiver.changed().expect("the sender waits for all");
+        *receiver.borrow_and_update()
     }
 }

@@ -5,12 +5,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 
 use may::coroutine::{self, Coroutine};
-use may::sync::{Condvar, Mutex, RwLock, Semphore, mpsc, spsc};
+use may::sync::{Barrier, Condvar, Mutex, RwLock, Semphore, SyncFlag, WaitGroup, mpsc, spsc};
 
+use super::alone::{self, Deed, deeds};
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Channel, Event, Oneshot, Turns};
-use super::question::{ACQUIRERS, PERMITS, Question, READERS};
+use super::question::{ACQUIRERS, CONTENDERS, PERMITS, Question, READERS};
 use super::standard::poisonable_guards;
 use crate::compare::worlds::Blocking;
 
@@ -37,12 +38,34 @@ impl Library for Coroutines {
             Question::Call(_) => |n| pairs::call::<P, Mpsc, Spsc>(n).into(),
             Question::Unbounded(_) => |n| pairs::stream::<P, Mpsc>(n).into(),
             Question::Semaphore => |n| crowd::acquire_over_yields::<T, Semphore>(PERMITS, ACQUIRERS, n),
+            Question::ReadWriteTiny => |n| crowd::share_briefly::<T, RwLock<u64>>(CONTENDERS, n),
+            Question::SemaphoreTiny => |n| crowd::acquire_briefly::<T, Semphore>(PERMITS, CONTENDERS, n),
+            Question::NotifyFree => |n| alone::repeat::<Condvar>(n).into(),
+            Question::ManualEventFree => |n| alone::repeat::<SyncFlag>(n).into(),
+            Question::OneshotFree => |n| pairs::reply_freely::<Spsc>(n).into(),
+            Question::BarrierFree => |n| alone::repeat::<Barrier>(n).into(),
+            Question::WaitGroupFree => |n| alone::repeat::<Group>(n).into(),
             _ => return None,
         })
     }
 }
 
 poisonable_guards!();
+
+/// A wait group, made anew for each time: who waits gives it up.
+struct Group;
+
+deeds! {
+    SyncFlag = SyncFlag::new(), |flag| {
+        flag.fire();
+        flag.wait();
+    };
+    Group = Group, |_| {
+        let group = WaitGroup::new();
+        drop(group.clone());
+        group.wait();
+    };
+}
 
 impl Permits for Semphore {
     fn new(permits: usize) -> Self {

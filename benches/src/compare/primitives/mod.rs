@@ -5,6 +5,8 @@
 //! | `question.rs` | what is asked, and what fibra means to reach |
 //! | `crowd.rs` | the questions about what many tasks want, one generic function each |
 //! | `pairs.rs` | the questions about what passes between two tasks, or from some to one |
+//! | `spread.rs` | the questions about what one task sends and many receive |
+//! | `alone.rs` | the question about what a task does with a primitive of its own |
 //! | `library.rs` | what a library offers to be asked about, and where pairs of tasks run |
 //! | `started.rs` | where operations that block run: tasks, coroutines, threads |
 //! | `fibra.rs`, `may.rs`, `standard.rs`, `parking_lot.rs`, `channels.rs` | such operations |
@@ -13,6 +15,7 @@
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
 
+mod alone;
 mod awaiting;
 mod cache_lines;
 mod channels;
@@ -23,6 +26,7 @@ mod may;
 mod pairs;
 mod parking_lot;
 mod question;
+mod spread;
 mod standard;
 mod started;
 

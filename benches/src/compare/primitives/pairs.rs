@@ -72,6 +72,28 @@ pub(super) fn set_freely<E: Event>(operations: u64) -> Duration {
     begin.elapsed()
 }
 
+/// One task makes, sends and receives one after the other, and never waits.
+pub(super) fn reply_freely<O: Oneshot>(operations: u64) -> Duration {
+    let begin = Instant::now();
+    for number in 0..operations {
+        let (sender, receiver) = O::open();
+        O::send(sender, number);
+        assert_eq!(O::receive(receiver), number);
+    }
+    begin.elapsed()
+}
+
+/// One task sends to one of two channels and receives from either by turns, and never waits.
+pub(super) fn choose_freely<C: Choice>(operations: u64) -> Duration {
+    let ((one, first), (_other, second)) = (C::open(), C::open());
+    let begin = Instant::now();
+    for number in 0..operations {
+        C::send(&one, number);
+        assert_eq!(C::receive_either(&first, &second), number);
+    }
+    begin.elapsed()
+}
+
 pub(super) fn ping_pong<P: Pair, C: Channel<u64>>(operations: u64) -> Duration {
     let (there, arrived) = C::open();
     let (back, returned) = C::open();

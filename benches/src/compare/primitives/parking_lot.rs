@@ -1,11 +1,14 @@
 //! What parking_lot has.
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use std::cell::Cell;
 
+use parking_lot::{Condvar, Mutex, Once, ReentrantMutex, RwLock};
+
+use super::alone::{self, Deed, deeds};
 use super::crowd::{self, Lock, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Turns};
-use super::question::Question;
+use super::question::{CONTENDERS, Question};
 use crate::compare::worlds::Blocking;
 
 pub(super) struct ParkingLot;
@@ -20,12 +23,18 @@ impl Library for ParkingLot {
             Question::MutexTiny(64) => |n| crowd::lock_briefly::<T, Mutex<u64>>(64, n),
             Question::ReadFree => |n| crowd::read_freely::<RwLock<u64>>(n).into(),
             Question::Condition(_) => |n| pairs::take_turns::<P, (Mutex<bool>, Condvar)>(n).into(),
+            Question::ReadWriteTiny => |n| crowd::share_briefly::<T, RwLock<u64>>(CONTENDERS, n),
+            Question::ReentrantFree => |n| crowd::lock_freely::<ReentrantMutex<Cell<u64>>>(n).into(),
+            Question::ReentrantTiny => |n| crowd::lock_briefly::<T, ReentrantMutex<Cell<u64>>>(CONTENDERS, n),
+            Question::UpgradableFree => |n| alone::repeat::<RwLock<u64>>(n).into(),
+            Question::NotifyFree => |n| alone::repeat::<Condvar>(n).into(),
+            Question::OnceFree => |n| alone::repeat::<Once>(n).into(),
             _ => return None,
         })
     }
 }
 
-/// What is asked of whoever has `Mutex`, `RwLock` and `Condvar` in scope, whose guards are parking_lot's or like them.
+/// What is asked of whoever has `Mutex`, `ReentrantMutex`, `RwLock`, `Condvar` and `Once` in scope, whose guards are parking_lot's or like them.
 macro_rules! guards {
     () => {
         impl Lock for Mutex<u64> {
@@ -35,6 +44,20 @@ macro_rules! guards {
 
             fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
                 f(&mut self.lock())
+            }
+        }
+
+        impl Lock for ReentrantMutex<Cell<u64>> {
+            fn new() -> Self {
+                ReentrantMutex::new(Cell::new(0))
+            }
+
+            fn with<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+                let guard = self.lock();
+                let mut count = guard.get();
+                let value = f(&mut count);
+                guard.set(count);
+                value
             }
         }
 
@@ -67,6 +90,12 @@ macro_rules! guards {
                 *turn = !mine;
                 passed.notify_one();
             }
+        }
+
+        deeds! {
+            RwLock<u64> = RwLock::new(0), |lock| drop(lock.upgradable_read());
+            Condvar = Condvar::new(), |condition| condition.notify_one();
+            Once = Once::new(), |once| once.call_once(|| ());
         }
     };
 }

@@ -15,8 +15,17 @@ pub(super) const PERMITS: usize = 3;
 /// How many tasks want the lock that most read.
 pub(super) const READERS: u64 = 64;
 
+/// How many tasks want the reentrant mutex over a yield.
+pub(super) const LOCKERS: u64 = 64;
+
 /// How many tasks want a permit.
 pub(super) const ACQUIRERS: u64 = 1_000;
+
+/// How many tasks want what is held for a moment, other than a mutex.
+pub(super) const CONTENDERS: u64 = 8;
+
+/// How many tasks receive what one sends.
+pub(super) const RECEIVERS: u64 = 8;
 
 /// How often each task is to be served at least where many want one thing, so that their beginning does not count much.
 const SHARE: u64 = 100;
@@ -78,10 +87,48 @@ pub(super) enum Question {
     ReadWrite,
     /// Acquire, yield, release, where a thousand tasks want one of three permits.
     Semaphore,
+    /// Lock, yield, unlock, where 64 tasks want the reentrant mutex.
+    ReentrantOverYield,
+    /// Lock and unlock, where eight tasks do so for reading and every eighth time for writing.
+    ReadWriteTiny,
+    /// Lock, count, unlock, where eight tasks want the reentrant mutex.
+    ReentrantTiny,
+    /// Acquire, count, release, where eight tasks want one of three permits.
+    SemaphoreTiny,
+    /// A message that one of eight receivers gets, who all get what one task broadcasts.
+    Broadcast,
+    /// A value that one of eight receivers sees, who all see each that one task sets.
+    Watch,
+    /// Lock and unlock of a reentrant mutex that nobody else wants.
+    ReentrantFree,
+    /// Lock and unlock for reading, with the right to write later, where nobody else does.
+    UpgradableFree,
+    /// Notify one of those who wait at a condition variable, which is nobody.
+    NotifyFree,
+    /// Set an event that stays set, and wait at it.
+    ManualEventFree,
+    /// Ask for what is to be done once, and was.
+    OnceFree,
+    /// Get a value that was initialized before.
+    CellFree,
+    /// Make a oneshot, send and receive.
+    OneshotFree,
+    /// Send and receive by one task over a broadcast channel of 128 slots.
+    BroadcastFree,
+    /// Set a value, and see it.
+    WatchFree,
+    /// Send to one of two channels of 128 slots, and receive from either.
+    SelectFree,
+    /// Come to a barrier where nobody else is expected.
+    BarrierFree,
+    /// Count one in and out of a wait group, and wait for nobody.
+    WaitGroupFree,
+    /// Make an event that counts down from one, signal and wait.
+    CountdownFree,
 }
 
 /// What is not of pairs, with one worker.
-const ONE_WORKER: [Question; 11] = [
+const ONE_WORKER: [Question; 12] = [
     MutexFree,
     ReadFree,
     WriteFree,
@@ -89,6 +136,7 @@ const ONE_WORKER: [Question; 11] = [
     MutexOverYield(2),
     MutexOverYield(64),
     MutexOverYield(1000),
+    ReentrantOverYield,
     ReadWrite,
     Semaphore,
     EventFree,
@@ -96,11 +144,37 @@ const ONE_WORKER: [Question; 11] = [
 ];
 
 /// What is not of pairs, with more workers.
-const MORE_WORKERS: [Question; 6] =
-    [MutexTiny(2), MutexTiny(8), MutexTiny(64), MutexOverYield(64), ReadWrite, Semaphore];
+const MORE_WORKERS: [Question; 9] = [
+    MutexTiny(2),
+    MutexTiny(8),
+    MutexTiny(64),
+    ReentrantTiny,
+    ReadWriteTiny,
+    SemaphoreTiny,
+    MutexOverYield(64),
+    ReadWrite,
+    Semaphore,
+];
+
+/// Of one task alone, which other workers do not concern.
+const FREE: [Question; 13] = [
+    ReentrantFree,
+    UpgradableFree,
+    NotifyFree,
+    ManualEventFree,
+    OnceFree,
+    CellFree,
+    OneshotFree,
+    BroadcastFree,
+    WatchFree,
+    SelectFree,
+    BarrierFree,
+    WaitGroupFree,
+    CountdownFree,
+];
 
 /// Of tasks beside each other, with however many.
-const TOGETHER: [Question; 9] = [
+const TOGETHER: [Question; 11] = [
     PingPong(Place::Together),
     Rendezvous(Place::Together),
     Event(Place::Together),
@@ -110,6 +184,8 @@ const TOGETHER: [Question; 9] = [
     BoundedEight,
     Unbounded(Place::Together),
     Select,
+    Broadcast,
+    Watch,
 ];
 
 /// Of tasks apart, with more workers.
@@ -135,22 +211,23 @@ impl Question {
 
     /// Whether many tasks go on in turns.
     pub(super) fn takes_turns(self) -> bool {
-        matches!(self, MutexOverYield(_) | ReadWrite | Semaphore)
+        matches!(self, MutexOverYield(_) | ReentrantOverYield | ReadWrite | Semaphore)
     }
 }
 
 impl question::Question for Question {
     fn all(workers: usize) -> Vec<Self> {
         match workers {
-            1 => [&ONE_WORKER[..], &TOGETHER].concat(),
+            1 => [&ONE_WORKER[..], &TOGETHER, &FREE].concat(),
             _ => [&MORE_WORKERS[..], &TOGETHER, &APART].concat(),
         }
     }
 
     fn subject(self) -> &'static str {
         match self {
-            MutexFree | ReadFree | WriteFree | SemaphoreFree | MutexOverYield(_) | MutexTiny(_)
-            | ReadWrite | Semaphore => "locks",
+            MutexFree | ReadFree | WriteFree | SemaphoreFree | MutexOverYield(_) | ReentrantOverYield
+            | ReadWrite | Semaphore | MutexTiny(_) | ReentrantTiny | ReadWriteTiny | SemaphoreTiny => "locks",
+            _ if FREE.contains(&self) => "free",
             _ if self.place() == Place::Apart => "hand-over, apart",
             _ => "hand-over",
         }
@@ -177,6 +254,25 @@ impl question::Question for Question {
             Select => "select of two, 128 slots".to_owned(),
             ReadWrite => format!("1 write in 8, yield, {READERS} tasks"),
             Semaphore => format!("semaphore, {PERMITS} of {ACQUIRERS} tasks"),
+            ReentrantOverYield => format!("reentrant mutex over a yield, {LOCKERS} tasks"),
+            ReadWriteTiny => format!("1 write in 8, tiny section, {CONTENDERS} tasks"),
+            ReentrantTiny => format!("reentrant mutex, tiny section, {CONTENDERS} tasks"),
+            SemaphoreTiny => format!("semaphore, tiny section, {PERMITS} of {CONTENDERS} tasks"),
+            Broadcast => format!("broadcast to {RECEIVERS} receivers"),
+            Watch => format!("watch of {RECEIVERS} receivers"),
+            ReentrantFree => "reentrant mutex".to_owned(),
+            UpgradableFree => "upgradable read lock".to_owned(),
+            NotifyFree => "condition variable, notify nobody".to_owned(),
+            ManualEventFree => "manual-reset event, set and wait".to_owned(),
+            OnceFree => "once, when done".to_owned(),
+            CellFree => "once-cell, get when set".to_owned(),
+            OneshotFree => "oneshot, send and receive".to_owned(),
+            BroadcastFree => "broadcast, send and receive".to_owned(),
+            WatchFree => "watch, send and receive".to_owned(),
+            SelectFree => "select of two, one ready".to_owned(),
+            BarrierFree => "barrier of one".to_owned(),
+            WaitGroupFree => "wait group of one".to_owned(),
+            CountdownFree => "countdown of one".to_owned(),
         }
     }
 
@@ -186,6 +282,10 @@ impl question::Question for Question {
             MutexOverYield(tasks) => {
                 Size::Filling { at_least: CROWDED, operations: SHARE * u64::from(tasks) }
             }
+            ReentrantTiny | ReadWriteTiny | SemaphoreTiny => {
+                Size::Filling { at_least: BRIEF, operations: SHARE * CONTENDERS }
+            }
+            ReentrantOverYield => Size::Filling { at_least: CROWDED, operations: SHARE * LOCKERS },
             ReadWrite => Size::Filling { at_least: CROWDED, operations: SHARE * READERS },
             Semaphore => Size::Filling { at_least: CROWDED, operations: SHARE * ACQUIRERS },
             _ => Size::ANY,
@@ -202,9 +302,10 @@ impl question::Question for Question {
 
 impl Question {
     fn targets_with_one(self) -> Vec<Target> {
-        let time = match self {
+        let target = match self {
             MutexFree | ReadFree => Target::time(1.05, Bound::Named("parking_lot")),
             MutexOverYield(_) => return vec![Target::time(0.4, Bound::Best), Target::shares(1.1)],
+            ReentrantOverYield => Target::shares(1.1),
             PingPong(_) => Target::time(0.4, Bound::Best),
             Event(_) => Target::time(0.3, Bound::Best),
             Condition(_) => Target::time(0.45, Bound::Best),
@@ -213,7 +314,7 @@ impl Question {
             Bounded(_) | BoundedEight => Target::time(0.35, Bound::Named("tokio")),
             _ => return Vec::new(),
         };
-        vec![time]
+        vec![target]
     }
 
     fn targets_with_more(self) -> Vec<Target> {

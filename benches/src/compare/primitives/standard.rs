@@ -1,12 +1,14 @@
 //! What std has.
 
+use std::hint::black_box;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::sync::{Condvar, Mutex, RwLock};
+use std::sync::{Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
 
+use super::alone::{self, Deed, deeds};
 use super::crowd::{self, Lock, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Channel, Oneshot, Turns};
-use super::question::{Question, SLOTS};
+use super::question::{CONTENDERS, Question, SLOTS};
 use crate::compare::worlds::Blocking;
 
 pub(super) struct Standard;
@@ -32,12 +34,18 @@ impl Library for Standard {
             Question::Bounded(_) => |n| pairs::stream::<P, Bounded<SLOTS>>(n).into(),
             Question::BoundedEight => |n| pairs::stream_from_eight::<T, Bounded<SLOTS>>(n).into(),
             Question::Unbounded(_) => |n| pairs::stream::<P, Unbounded>(n).into(),
+            Question::ReadWriteTiny => |n| crowd::share_briefly::<T, RwLock<u64>>(CONTENDERS, n),
+            Question::NotifyFree => |n| alone::repeat::<Condvar>(n).into(),
+            Question::OnceFree => |n| alone::repeat::<Once>(n).into(),
+            Question::CellFree => |n| alone::repeat::<OnceLock<u64>>(n).into(),
+            Question::OneshotFree => |n| pairs::reply_freely::<Bounded<1>>(n).into(),
+            Question::BarrierFree => |n| alone::repeat::<Barrier>(n).into(),
             _ => return None,
         })
     }
 }
 
-/// What is asked of whoever has `Mutex`, `RwLock` and `Condvar` in scope that are std's or like them: a panic poisons them.
+/// What is asked of whoever has `Mutex`, `RwLock`, `Condvar` and `Barrier` in scope that are std's or like them: a panic poisons them.
 macro_rules! poisonable_guards {
     () => {
         impl Lock for Mutex<u64> {
@@ -80,12 +88,22 @@ macro_rules! poisonable_guards {
                 passed.notify_one();
             }
         }
+
+        deeds! {
+            Condvar = Condvar::new(), |condition| condition.notify_one();
+            Barrier = Barrier::new(1), |barrier| barrier.wait();
+        }
     };
 }
 
 pub(super) use poisonable_guards;
 
 poisonable_guards!();
+
+deeds! {
+    Once = Once::new(), |once| once.call_once(|| ());
+    OnceLock<u64> = OnceLock::from(1), |cell| black_box(cell.get_or_init(|| 0));
+}
 
 impl<M: Send + 'static, const SLOTS: usize> Channel<M> for Bounded<SLOTS> {
     type Sender = SyncSender<M>;

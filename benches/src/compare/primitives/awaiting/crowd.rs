@@ -1,5 +1,6 @@
 //! Many tasks that want the same thing.
 
+use std::future::ready;
 use std::hint::black_box;
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -90,32 +91,26 @@ pub(super) fn acquire_freely<P: Permits>(operations: u64) -> Asked {
 }
 
 pub(super) fn lock_over_yields<T: Awaiting, L: Lock>(tasks: u64, operations: u64) -> Asked {
-    let lock = Arc::new(L::new());
-    let asking = move || {
-        let lock = Arc::clone(&lock);
-        async move {
-            for share in 0.. {
-                let mut count = lock.lock().await;
-                *count += 1;
-                T::yield_now().await;
-                if *count > operations {
-                    return share;
-                }
-            }
-            unreachable!("one of these is the last")
-        }
-    };
-    task(serve::<T, _>(tasks, operations, asking))
+    lock::<T, L, _>(tasks, operations, T::yield_now)
 }
 
 pub(super) fn lock_briefly<T: Awaiting, L: Lock>(tasks: u64, operations: u64) -> Asked {
+    lock::<T, L, _>(tasks, operations, || ready(()))
+}
+
+fn lock<T: Awaiting, L: Lock, F: Future<Output = ()> + Send>(
+    tasks: u64,
+    operations: u64,
+    meanwhile: impl Fn() -> F + Clone + Send + Sync + 'static,
+) -> Asked {
     let lock = Arc::new(L::new());
     let asking = move || {
-        let lock = Arc::clone(&lock);
+        let (lock, meanwhile) = (Arc::clone(&lock), meanwhile.clone());
         async move {
             for share in 0.. {
                 let mut count = lock.lock().await;
                 *count += 1;
+                meanwhile().await;
                 if *count > operations {
                     return share;
                 }
@@ -127,9 +122,21 @@ pub(super) fn lock_briefly<T: Awaiting, L: Lock>(tasks: u64, operations: u64) ->
 }
 
 pub(super) fn share_over_yields<T: Awaiting, L: ReadLock>(tasks: u64, operations: u64) -> Asked {
+    share::<T, L, _>(tasks, operations, T::yield_now)
+}
+
+pub(super) fn share_briefly<T: Awaiting, L: ReadLock>(tasks: u64, operations: u64) -> Asked {
+    share::<T, L, _>(tasks, operations, || ready(()))
+}
+
+fn share<T: Awaiting, L: ReadLock, F: Future<Output = ()> + Send>(
+    tasks: u64,
+    operations: u64,
+    meanwhile: impl Fn() -> F + Clone + Send + Sync + 'static,
+) -> Asked {
     let shared = Arc::new((L::new(), AtomicU64::new(0)));
     let asking = move || {
-        let shared = Arc::clone(&shared);
+        let (shared, meanwhile) = (Arc::clone(&shared), meanwhile.clone());
         async move {
             let (lock, count) = &*shared;
             for share in 0.. {
@@ -137,10 +144,10 @@ pub(super) fn share_over_yields<T: Awaiting, L: ReadLock>(tasks: u64, operations
                 if number % READS == 0 {
                     let mut count = lock.write().await;
                     *count += 1;
-                    T::yield_now().await;
+                    meanwhile().await;
                 } else {
                     let _count = lock.read().await;
-                    T::yield_now().await;
+                    meanwhile().await;
                 }
                 if number >= operations {
                     return share;
@@ -157,14 +164,27 @@ pub(super) fn acquire_over_yields<T: Awaiting, P: Permits>(
     tasks: u64,
     operations: u64,
 ) -> Asked {
+    acquire::<T, P, _>(permits, tasks, operations, T::yield_now)
+}
+
+pub(super) fn acquire_briefly<T: Awaiting, P: Permits>(permits: usize, tasks: u64, operations: u64) -> Asked {
+    acquire::<T, P, _>(permits, tasks, operations, || ready(()))
+}
+
+fn acquire<T: Awaiting, P: Permits, F: Future<Output = ()> + Send>(
+    permits: usize,
+    tasks: u64,
+    operations: u64,
+    meanwhile: impl Fn() -> F + Clone + Send + Sync + 'static,
+) -> Asked {
     let shared = Arc::new((P::new(permits), AtomicU64::new(0)));
     let asking = move || {
-        let shared = Arc::clone(&shared);
+        let (shared, meanwhile) = (Arc::clone(&shared), meanwhile.clone());
         async move {
             let (semaphore, count) = &*shared;
             for share in 0.. {
                 let _permit = semaphore.acquire().await;
-                T::yield_now().await;
+                meanwhile().await;
                 if count.fetch_add(1, Relaxed) >= operations {
                     return share;
                 }

@@ -1,9 +1,10 @@
 //! What a library has whose operations are awaited.
 
 use super::Way;
+use super::alone::{self, Deed};
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::pairs::{self, Channel, Choice, Oneshot, Request};
-use crate::compare::primitives::question::{ACQUIRERS, PERMITS, Question, READERS};
+use crate::compare::primitives::question::{ACQUIRERS, CONTENDERS, PERMITS, Question, READERS};
 use crate::compare::worlds::Awaiting;
 
 /// One that has nearly all that is asked about. None has a channel without slots.
@@ -18,8 +19,11 @@ pub(super) trait Library: Awaiting {
     type Unbounded: Channel<u64>;
     type Once: Oneshot;
 
-    /// What it has for a condition variable, if it has anything.
-    const CONDITION: Option<Way> = None;
+    type OnceCell: Deed;
+    type Barrier: Deed;
+
+    /// How it answers where not all have the thing.
+    fn own_way(question: Question) -> Option<Way>;
 }
 
 /// How it answers the question; `None` where it has no such thing.
@@ -41,17 +45,22 @@ pub(super) fn way<L: Library>(question: Question) -> Option<Way> {
         Question::ChannelFree => pairs::pass_freely::<L::Slots>,
         Question::PingPong(_) => pairs::ping_pong::<L::One>,
         Question::Event(_) => pairs::set_to_and_fro::<L::Signal>,
-        Question::Condition(_) => return L::CONDITION,
         Question::Call(_) => pairs::call::<L::Slots, L::Once>,
         Question::Bounded(_) => pairs::stream::<L::Slots>,
         Question::BoundedEight => pairs::stream_from_eight::<L, L::Slots>,
         Question::Unbounded(_) => pairs::stream::<L::Unbounded>,
         Question::Select => pairs::choose::<L, L::Slots>,
-        _ => return None,
+        Question::ReadWriteTiny => |n| crowd::share_briefly::<L, L::RwLock>(CONTENDERS, n),
+        Question::SemaphoreTiny => |n| crowd::acquire_briefly::<L, L::Semaphore>(PERMITS, CONTENDERS, n),
+        Question::CellFree => alone::repeat::<L::OnceCell>,
+        Question::OneshotFree => pairs::reply_freely::<L::Once>,
+        Question::SelectFree => pairs::choose_freely::<L::Slots>,
+        Question::BarrierFree => alone::repeat::<L::Barrier>,
+        _ => return L::own_way(question),
     })
 }
 
-/// What is asked of whoever has `Mutex` and `RwLock`, and their guards, in scope.
+/// What is asked of whoever has `Mutex` and `RwLock`, with their guards, `OnceCell` and `Barrier` in scope.
 macro_rules! locks {
     () => {
         impl Lock for Mutex<u64> {
@@ -80,6 +89,26 @@ macro_rules! locks {
 
             fn write(&self) -> impl Future<Output = RwLockWriteGuard<'_, u64>> + Send {
                 RwLock::write(self)
+            }
+        }
+
+        impl Deed for OnceCell<u64> {
+            fn new() -> Self {
+                OnceCell::from(1)
+            }
+
+            async fn run(&self) {
+                black_box(self.get_or_init(async || 0).await);
+            }
+        }
+
+        impl Deed for Barrier {
+            fn new() -> Self {
+                Barrier::new(1)
+            }
+
+            async fn run(&self) {
+                self.wait().await;
             }
         }
     };

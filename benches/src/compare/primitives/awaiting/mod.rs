@@ -2,15 +2,17 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `crowd.rs`, `pairs.rs` | the questions, one generic function each |
+//! | `crowd.rs`, `pairs.rs`, `spread.rs`, `alone.rs` | the questions, one generic function each |
 //! | `library.rs` | what a library has to have for them |
 //! | `tokio.rs`, `flume.rs`, `smol.rs` | those who are asked |
 
+mod alone;
 mod crowd;
 mod flume;
 mod library;
 mod pairs;
 mod smol;
+mod spread;
 mod tokio;
 
 use std::marker::PhantomData;

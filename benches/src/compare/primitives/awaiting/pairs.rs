@@ -69,6 +69,33 @@ pub(super) fn set_freely<S: Signal>(operations: u64) -> Asked {
     })
 }
 
+/// One task makes, sends and receives one after the other, and never waits.
+pub(super) fn reply_freely<O: Oneshot>(operations: u64) -> Asked {
+    task(async move {
+        let begin = Instant::now();
+        for number in 0..operations {
+            let (sender, receiver) = O::open();
+            O::send(sender, number);
+            assert_eq!(O::receive(receiver).await, number);
+        }
+        begin.elapsed()
+    })
+}
+
+/// One task sends to one of two channels and receives from either by turns, and never waits.
+pub(super) fn choose_freely<C: Choice>(operations: u64) -> Asked {
+    let ((one, mut first), (other, mut second)) = (C::open(), C::open());
+    task(async move {
+        let _other = other;
+        let begin = Instant::now();
+        for number in 0..operations {
+            C::send(&one, number).await;
+            assert_eq!(C::receive_either(&mut first, &mut second).await, number);
+        }
+        begin.elapsed()
+    })
+}
+
 pub(super) fn ping_pong<C: Channel<u64>>(operations: u64) -> Asked {
     let (there, mut arrived) = C::open();
     let (back, mut returned) = C::open();

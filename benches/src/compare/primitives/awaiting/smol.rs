@@ -1,9 +1,16 @@
 //! smol. It has no channel without slots, no condition variable and no oneshot: for that one a channel of one slot stands.
 
-use smol::channel::{Receiver, Sender, bounded, unbounded};
-use smol::lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphoreGuard};
+use std::hint::black_box;
 
-use super::super::question::SLOTS;
+use smol::channel::{Receiver, Sender, bounded, unbounded};
+use smol::lock::{
+    Barrier, Mutex, MutexGuard, OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SemaphoreGuard,
+};
+
+use super::super::question::{Question, SLOTS};
+use super::Way;
+use super::alone::{self, Deed};
 use super::crowd::{Lock, Permits, ReadLock};
 use super::library::{Library, locks};
 use super::pairs::{Channel, Choice, Oneshot};
@@ -23,9 +30,28 @@ impl Library for Smol {
     type Slots = Bounded<SLOTS>;
     type Unbounded = Unbounded;
     type Once = Once;
+    type OnceCell = OnceCell<u64>;
+    type Barrier = Barrier;
+
+    fn own_way(question: Question) -> Option<Way> {
+        match question {
+            Question::UpgradableFree => Some(alone::repeat::<RwLock<u64>>),
+            _ => None,
+        }
+    }
 }
 
 locks!();
+
+impl Deed for RwLock<u64> {
+    fn new() -> Self {
+        RwLock::new(0)
+    }
+
+    async fn run(&self) {
+        drop(self.upgradable_read().await);
+    }
+}
 
 impl Permits for Semaphore {
     type Permit<'a> = SemaphoreGuard<'a>;

@@ -1,15 +1,19 @@
 //! tokio. It has no channel without slots and no condition variable: a mutex and a `Notify` for each side stand for the latter.
 
+use std::hint::black_box;
+
 use tokio::sync::{
-    Mutex, MutexGuard, Notify, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit, mpsc,
-    oneshot,
+    Barrier, Mutex, MutexGuard, Notify, OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SemaphorePermit, broadcast, mpsc, oneshot, watch,
 };
 
-use super::super::question::SLOTS;
+use super::super::question::{Question, SLOTS};
 use super::Way;
+use super::alone::{self, Deed};
 use super::crowd::{Lock, Permits, ReadLock};
 use super::library::{Library, locks};
 use super::pairs::{self, Channel, Choice, Oneshot};
+use super::spread::{self, Spread};
 use crate::compare::worlds::tokio::Tokio;
 
 pub(super) struct Bounded<const SLOTS: usize>;
@@ -34,7 +38,20 @@ impl Library for Tokio {
     type Unbounded = Unbounded;
     type Once = Once;
 
-    const CONDITION: Option<Way> = Some(pairs::take_turns::<Turns>);
+    type OnceCell = OnceCell<u64>;
+    type Barrier = Barrier;
+
+    fn own_way(question: Question) -> Option<Way> {
+        Some(match question {
+            Question::Condition(_) => pairs::take_turns::<Turns>,
+            Question::NotifyFree => alone::repeat::<Notify>,
+            Question::BroadcastFree => spread::pass_freely::<Broadcast>,
+            Question::Broadcast => spread::send_to_all::<Self, Broadcast>,
+            Question::WatchFree => spread::pass_freely::<Watch>,
+            Question::Watch => spread::send_to_all::<Self, Watch>,
+            _ => return None,
+        })
+    }
 }
 
 locks!();
@@ -109,6 +126,68 @@ impl Oneshot for Once {
 
     async fn receive(receiver: oneshot::Receiver<u64>) -> u64 {
         receiver.await.expect("the sender replies")
+    }
+}
+
+struct Broadcast;
+
+struct Watch;
+
+impl Spread for Broadcast {
+    type Sender = broadcast::Sender<u64>;
+    type Receiver = broadcast::Receiver<u64>;
+
+    const BATCH: u64 = SLOTS as u64;
+
+    fn open() -> broadcast::Sender<u64> {
+        broadcast::Sender::new(SLOTS)
+    }
+
+    fn subscribe(sender: &broadcast::Sender<u64>) -> broadcast::Receiver<u64> {
+        sender.subscribe()
+    }
+
+    fn send(sender: &broadcast::Sender<u64>, message: u64) {
+        sender.send(message).expect("the receivers are there");
+    }
+
+    async fn receive(receiver: &mut broadcast::Receiver<u64>) -> u64 {
+        receiver.recv().await.expect("the sender waits for all")
+    }
+}
+
+impl Spread for Watch {
+    type Sender = watch::Sender<u64>;
+    type Receiver = watch::Receiver<u64>;
+
+    const BATCH: u64 = 1;
+
+    fn open() -> watch::Sender<u64> {
+        watch::Sender::new(0)
+    }
+
+    fn subscribe(sender: &watch::Sender<u64>) -> watch::Receiver<u64> {
+        sender.subscribe()
+    }
+
+    fn send(sender: &watch::Sender<u64>, message: u64) {
+        sender.send(message).expect("the receivers are there");
+    }
+
+    async fn receive(receiver: &mut watch::Receiver<u64>) -> u64 {
+        receiver.changed().await.expect("the sender waits for all");
+        *receiver.borrow_and_update()
+    }
+}
+
+/// Nothing is kept for one who waits later, as with a condition variable.
+impl Deed for Notify {
+    fn new() -> Self {
+        Notify::new()
+    }
+
+    async fn run(&self) {
+        self.notify_waiters();
     }
 }
 
