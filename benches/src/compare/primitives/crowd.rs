@@ -181,8 +181,9 @@ fn serve<T: Blocking>(
     };
     // SAFETY: what lives over a suspension are counts and `Arc`s, which are `Send`.
     let handles: Vec<_> = (0..tasks as usize).map(|number| unsafe { T::spawn(task(number)) }).collect();
-    T::begin_together(&all);
+    // Before: threads may be done with much until this one goes on.
     let begin = Instant::now();
+    T::begin_together(&all);
     handles.into_iter().for_each(T::join);
     shared(begin.elapsed(), &shares, operations)
 }
