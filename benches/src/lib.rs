@@ -9,7 +9,7 @@
 //! | `servers`, `child`, `role` | processes: what they are, how they start, that they end |
 //! | `generator` | the load, in a process of its own; speaks `wire` with the orchestrator |
 //! | `compare` | fibra beside its rivals: the program of that name, with the feature `rivals` |
-//! | `rival` | what the rivals' servers have in common, with that feature too |
+//! | `rival` | the rivals' servers, with that feature too |
 //! | [`preshing`] | primitives against the semaphores of the system: the program of that name |
 //! | [`process`], `sys` | what the system tells of a process and the machine; the only `unsafe` |
 //! | `progress`, [`report`] | what a user sees: a bar, a table, a page, a file |
