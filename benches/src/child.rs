@@ -3,25 +3,37 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// How many of its last lines of complaint are kept.
 const LINES_KEPT: usize = 8;
+
+/// How long the end of its complaints is waited for once it has ended: somebody else may hold their pipe.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A running child: killed and buried when dropped.
 pub(crate) struct Child {
     process: Process,
     complaints: Arc<Mutex<VecDeque<String>>>,
+    /// Closed once all of them were read.
+    all_read: Receiver<()>,
 }
 
 impl Child {
     /// Starts `command` and listens to what it says on its standard error.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        let mut child = Self { process: command.spawn()?, complaints: Arc::default() };
+        let (reading, all_read) = mpsc::channel();
+        let mut child = Self { process: command.spawn()?, complaints: Arc::default(), all_read };
         if let Some(stderr) = child.process.stderr.take() {
             let kept = Arc::clone(&child.complaints);
-            thread::Builder::new().name("stderr".into()).spawn(move || keep_last(stderr, &kept))?;
+            let listen = move || {
+                keep_last(stderr, &kept);
+                drop(reading);
+            };
+            thread::Builder::new().name("stderr".into()).spawn(listen)?;
         }
         Ok(child)
     }
@@ -55,6 +67,8 @@ impl Child {
     }
 
     fn describe_end(&self, status: ExitStatus) -> String {
+        // Nothing is ever said there: it closes.
+        let _ = self.all_read.recv_timeout(LAST_WORDS);
         let kept = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         let words = kept.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
         let colon = if words.is_empty() { "" } else { ": " };
