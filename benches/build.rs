@@ -14,7 +14,7 @@ use std::{env, fs};
 const SERVERS: [&str; 5] = ["echo_threads", "echo_callbacks", "echo_server", "udp_echo", "http_server"];
 
 /// The crates whose versions the comparisons tell.
-const RIVALS: [&str; 9] = [
+const RIVALS: [&str; 11] = [
     "may",
     "tokio",
     "smol",
@@ -24,6 +24,8 @@ const RIVALS: [&str; 9] = [
     "flume",
     "rayon",
     "event-listener",
+    "hyper",
+    "may_minihttp",
 ];
 
 /// What is added to each copy.

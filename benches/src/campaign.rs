@@ -99,6 +99,7 @@ pub(crate) struct Campaign {
     pub(crate) protocol: Protocol,
     pub(crate) places: Places,
     pub(crate) interrupt: Interrupt,
+    show: fn(&str, &Order) -> Show,
 }
 
 /// What a run has of its own, besides the options.
@@ -114,7 +115,14 @@ struct Leg<'a> {
 impl Campaign {
     pub(crate) fn new(options: Options, protocol: Protocol) -> io::Result<Self> {
         let places = Places::choose(options.core);
-        Ok(Self { options, protocol, places, interrupt: Interrupt::listen()? })
+        Ok(Self { options, protocol, places, interrupt: Interrupt::listen()?, show: Show::new })
+    }
+
+    /// One of which nothing is seen, and which is interrupted by the end of its process alone.
+    #[cfg(feature = "rivals")]
+    pub(crate) fn unseen(options: Options, protocol: Protocol) -> Self {
+        let places = Places::choose(options.core);
+        Self { options, protocol, places, interrupt: Interrupt::default(), show: |_, _| Show::nothing() }
     }
 
     fn conduct(&self, servers: &[Server]) -> Report {
@@ -191,7 +199,7 @@ impl Campaign {
 
     fn run_on(&self, server: &mut Running, leg: Leg<'_>) -> io::Result<Finished> {
         let order = self.order(server, leg);
-        let mut show = Show::new(leg.title, &order);
+        let mut show = (self.show)(leg.title, &order);
         let finished = run::run(&order, server, self.places.generator, &mut show, &self.interrupt);
         let word = finished.as_ref().map_or_else(ToString::to_string, Row::summary);
         show.finish(&word);

@@ -31,6 +31,12 @@ impl Show {
         Self::Lines { title: title.to_owned(), next: Instant::now() + LINE_EVERY }
     }
 
+    /// Nothing is seen.
+    #[cfg(feature = "rivals")]
+    pub(crate) fn nothing() -> Self {
+        Self::Bar(ProgressBar::hidden())
+    }
+
     pub(crate) fn update(&mut self, progress: &Progress) {
         match self {
             Self::Bar(bar) => {

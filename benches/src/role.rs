@@ -19,7 +19,7 @@ const COMPARER: &str = "comparer";
 /// A part to be played in a process of its own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// One of the example servers, by name.
+    /// One of the example servers or of the rivals, by name.
     Server(String),
     /// The client.
     Generator,

@@ -48,6 +48,9 @@ pub(crate) enum Target<'a> {
     Outside(&'a Address),
     /// One that a user's command starts.
     Command(&'a Command),
+    /// One that this executable plays under this name.
+    #[cfg(feature = "rivals")]
+    Played(&'a str),
 }
 
 impl Target<'_> {
@@ -56,6 +59,8 @@ impl Target<'_> {
             Self::Ours(server) => server.name,
             Self::Outside(address) => &address.name,
             Self::Command(command) => &command.name,
+            #[cfg(feature = "rivals")]
+            Self::Played(name) => name,
         }
     }
 
@@ -65,6 +70,8 @@ impl Target<'_> {
             Self::Outside(address) if address.name == address.place => "given by address",
             Self::Outside(address) => &address.place,
             Self::Command(command) => &command.line,
+            #[cfg(feature = "rivals")]
+            Self::Played(_) => "played by this program",
         }
     }
 
@@ -73,6 +80,8 @@ impl Target<'_> {
             Self::Ours(server) => Running::start(server.name, cpu),
             Self::Outside(address) => Running::outside(&address.place),
             Self::Command(command) => Running::command(&command.line, protocol, cpu),
+            #[cfg(feature = "rivals")]
+            Self::Played(name) => Running::start(name, cpu),
         }
     }
 }
@@ -86,7 +95,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a server of ours in a process of its own, at a free port.
+    /// Starts a server that this executable plays in a process of its own, at a free port.
     pub(crate) fn start(name: &str, cpu: Option<usize>) -> io::Result<Self> {
         let mut command = Role::Server(name.to_owned()).command(cpu)?;
         Self::greeted(Child::start(command.arg("127.0.0.1:0"))?)

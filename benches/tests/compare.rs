@@ -90,6 +90,42 @@ fn each_answer_about_memory_has_a_process_of_its_own() {
 }
 
 #[test]
+fn servers_are_asked_what_a_request_costs_and_how_long_it_takes() {
+    let (_, _, figures) = ask("network", &["^network: (echo, 64 |HTTP)"], "1");
+    let rows = figures["rows"].as_array().expect("rows");
+    let measures: Vec<_> = rows.iter().map(|row| &row["measure"]).collect();
+    assert_eq!(measures, ["Cpu", "Latency", "LatencyTail", "Cpu", "Latency", "LatencyTail"]);
+    let medians = |row: &Value| -> Vec<(String, f64)> {
+        let entrants = row["entrants"].as_array().into_iter().flatten();
+        let figure =
+            |entrant: &Value| Some((entrant["name"].as_str()?.to_owned(), entrant["median"].as_f64()?));
+        entrants.filter_map(figure).collect()
+    };
+    let echo =
+        ["fibra", "fibra migr.", "may", "tokio current", "tokio multi", "smol", "std threads", "event loop"];
+    for (question, asked) in [(&rows[..3], &echo[..]), (&rows[3..], &["fibra", "may", "tokio current"])] {
+        let [cpu, median, tail] = [0, 1, 2].map(|measure| medians(&question[measure]));
+        assert_eq!(cpu.iter().map(|(name, _)| name).collect::<Vec<_>>(), asked);
+        assert!(cpu.iter().all(|(_, nanos)| *nanos > 0.0), "{cpu:?}");
+        assert!(median.iter().zip(&tail).all(|((_, median), (_, tail))| 0.0 < *median && median <= tail));
+    }
+    assert_eq!(rows[0]["targets"].as_array().map(Vec::len), Some(2), "{}", rows[0]);
+}
+
+#[test]
+fn a_server_that_cannot_be_loaded_is_named_and_left_out() {
+    let few_files = format!("ulimit -n 300; exec {} --rounds 1 --among fibra", env!("CARGO_BIN_EXE_compare"));
+    let page = file("left-out.html");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{few_files} --html {} '^network: echo, 1000 '", page.display())]);
+    let output = command.output().expect("a shell");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let words = text(&output.stderr);
+    let fault = "network: echo, 1000 connections: fibra is left out: exit status 1: 1000 connections need";
+    assert!(words.contains(fault), "{words}");
+}
+
+#[test]
 fn the_list_names_every_subject_and_measures_nothing() {
     let output = compare(&["--list"]);
     let list = text(&output.stdout);
@@ -104,6 +140,7 @@ fn the_list_names_every_subject_and_measures_nothing() {
         "timers",
         "skewed load",
         "memory",
+        "network",
     ] {
         assert!(list.lines().any(|line| line.starts_with(&format!("{subject}: "))), "{subject}: {list}");
     }

@@ -5,7 +5,7 @@
 //! | `options` | the command line |
 //! | `question`, `entrant` | what can be asked, and who is asked |
 //! | `worlds` | where tasks run: fibra, may, threads; tokio, smol |
-//! | `tasks`, `structured`, `primitives`, `timers`, `memory`, `balance` | the questions, by subject |
+//! | `tasks`, `structured`, `primitives`, `timers`, `balance`, `memory`, `network` | the questions, by subject |
 //! | `driver` | how one question is asked of all who enter for it, in rounds |
 //! | `half` | the processes in which that happens |
 //! | `figures` | what the samples say |
@@ -19,6 +19,7 @@ mod entrant;
 mod figures;
 mod half;
 mod memory;
+mod network;
 mod options;
 mod page;
 mod primitives;
@@ -42,10 +43,12 @@ use half::Half;
 use options::Options;
 pub use question::{Answer, Measure};
 
+use crate::generator;
 use crate::interrupt::{self, Interrupt};
 use crate::process::Machine;
 use crate::report;
 use crate::role::Role;
+use crate::servers::Server;
 
 /// All that was found.
 struct Findings {
@@ -68,18 +71,22 @@ pub fn contests(workers: usize) -> Vec<Contest> {
         timers::contests,
         balance::contests,
         memory::contests,
+        network::contests,
     ];
     subjects.into_iter().flat_map(|contests| contests(workers)).collect()
 }
 
-/// Plays the part this process was started for: by a user it prints and writes, by itself it measures.
+/// Plays the part this process was started for: by a user it prints and writes, by itself it measures, serves or loads.
+/// `servers` are those of fibra and of the event loop by hand.
 ///
 /// Returns the exit status: 0; 1 if an entrant died or hung or something could not be written; 2 for a wrong command line;
 /// 130 after Ctrl-C.
-pub fn main() -> ExitCode {
+pub fn main(servers: &[Server]) -> ExitCode {
     match Role::assume() {
         Some(Role::Comparer) => driver::main(),
-        Some(_) => ExitCode::FAILURE,
+        Some(Role::Generator) => generator::main(),
+        Some(Role::Server(name)) => network::serve(&name, servers),
+        Some(Role::Command(_)) => ExitCode::FAILURE,
         None => as_user(&Options::parse()).unwrap_or_else(|error| {
             eprintln!("compare: {error}");
             ExitCode::FAILURE

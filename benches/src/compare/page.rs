@@ -198,7 +198,7 @@ fn facts(findings: &Findings, page: &mut String) {
         page,
     );
     fact("ratios", "the median of the ratios of the same round, and not the ratio of the medians", page);
-    fact("CPU", "processor time of all threads of the process, by sleeps", page);
+    fact("CPU", "processor time of all threads of the process, by sleeps; of a server by requests", page);
     fact("lateness", "from when a sleep should have ended until the task runs", page);
     fact("most to least", "what the luckiest of the tasks got in proportion to the unluckiest", page);
     fact(
@@ -207,8 +207,8 @@ fn facts(findings: &Findings, page: &mut String) {
         page,
     );
     fact(
-        "echo and HTTP",
-        "what servers need for a request is asked by two other programs, figures and load",
+        "network",
+        "each server is a process on one processor, and its load one on another; latency is seen by the load",
         page,
     );
     page.push_str("</dl>\n</section>\n");

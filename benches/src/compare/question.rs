@@ -35,6 +35,8 @@ pub(super) enum Size {
     Filling { at_least: Duration, operations: u64 },
     /// So many.
     Fixed(u64),
+    /// One for each millisecond of its time, which is no shorter than this.
+    Lasting(Duration),
 }
 
 impl Size {
@@ -47,8 +49,12 @@ impl Size {
 pub enum Measure {
     /// Nanoseconds per operation.
     Time,
-    /// Nanoseconds of processor time, of all threads of the process, per operation.
+    /// Nanoseconds of processor time, of all threads of the process, per operation; of a server's process per request.
     Cpu,
+    /// Nanoseconds until the median request is answered.
+    Latency,
+    /// Nanoseconds until one of a hundred requests is answered, or more.
+    LatencyTail,
     /// By how many nanoseconds the median task woke too late.
     Lateness,
     /// By how many nanoseconds one of a hundred tasks woke too late, or by more.
@@ -65,6 +71,8 @@ impl Measure {
         match self {
             Measure::Time | Measure::Memory => "",
             Measure::Cpu => ": CPU",
+            Measure::Latency => ": median latency",
+            Measure::LatencyTail => ": 99 % latency",
             Measure::Lateness => ": median lateness",
             Measure::LatenessTail => ": 99 % lateness",
             Measure::Shares => ": most to least",

@@ -144,7 +144,9 @@ pub(super) fn cell(measure: Measure, figure: f64) -> String {
     match measure {
         Measure::Shares => ratio(figure),
         Measure::Memory => units::count(figure.round() as u64),
-        Measure::Lateness | Measure::LatenessTail => units::nanos(figure.round() as u64),
+        Measure::Latency | Measure::LatencyTail | Measure::Lateness | Measure::LatenessTail => {
+            units::nanos(figure.round() as u64)
+        }
         Measure::Time | Measure::Cpu => match figure {
             figure if figure < 9.995 => format!("{figure:.2}"),
             figure if figure < 99.95 => format!("{figure:.1}"),

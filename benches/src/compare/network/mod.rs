@@ -1,0 +1,54 @@
+//! What servers need for a request, and how long their clients wait for the answer. Each server is a process on a processor of its
+//! own, with one worker; the generator of `load` is another.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `served.rs` | how a server is asked |
+//! | `migratable.rs` | fibra's echo server with tasks that migrate; the others are examples, or in `rival` |
+
+mod migratable;
+mod question;
+mod served;
+
+use std::env;
+use std::process::ExitCode;
+
+use super::entrant::{Contest, Entrant, always};
+use crate::rival::{echo, http};
+use crate::servers::Server;
+use crate::wire::Protocol;
+use question::{EVENT_LOOP, Question};
+use served::Served;
+
+const ENTRANTS: [Entrant<Question>; 8] = [
+    Entrant::ours("fibra", |_| Served::start("echo_server", "http_server"), always),
+    Entrant::ours("fibra migr.", |_| Served::start(migratable::SERVICE.name, ""), by_echo),
+    Entrant::theirs("may", |_| Served::start("may", "may_minihttp"), always),
+    Entrant::theirs("tokio current", |_| Served::start("tokio-current", "hyper"), always),
+    Entrant::theirs("tokio multi", |_| Served::start("tokio-multi", ""), by_echo),
+    Entrant::theirs("smol", |_| Served::start("smol", ""), by_echo),
+    Entrant::theirs("std threads", |_| Served::start("echo_threads", ""), by_echo),
+    Entrant::floor(EVENT_LOOP, |_| Served::start("echo_callbacks", ""), by_echo),
+];
+
+fn by_echo(question: Question, _: usize) -> bool {
+    question.protocol == Protocol::Tcp
+}
+
+/// All questions with so many workers.
+pub(super) fn contests(workers: usize) -> Vec<Contest> {
+    Contest::all(&ENTRANTS, workers)
+}
+
+/// Plays the server of that name, one of `servers` or of the others, at the address in the first argument.
+pub(super) fn serve(name: &str, servers: &[Server]) -> ExitCode {
+    if let Some(server) = servers.iter().find(|server| server.name == name) {
+        return (server.main)();
+    }
+    let mut services = echo::SERVICES.iter().chain(&http::SERVICES).chain([&migratable::SERVICE]);
+    match (services.find(|service| service.name == name), env::args().nth(1)) {
+        (Some(service), Some(address)) => service.run(&address),
+        _ => ExitCode::FAILURE,
+    }
+}
