@@ -208,7 +208,7 @@ fn facts(findings: &Findings, page: &mut String) {
     );
     fact(
         "network",
-        "each server is a process on one processor, and its load one on another; latency is seen by the load",
+        "each server is a process on one processor, loaded for 400 ms from another, where latency is seen",
         page,
     );
     page.push_str("</dl>\n</section>\n");
