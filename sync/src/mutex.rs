@@ -34,7 +34,8 @@ pub use raw::RawMutex;
 /// and the timed forms wait out their time, unless it is so long that there is no deadline.
 ///
 /// # Deadlocks
-/// A guard that is forgotten leaves the lock locked for ever. So do two tasks of which each waits for the other's lock.
+/// A guard that is forgotten leaves the lock locked for ever. So do two tasks of which each waits for the other's lock, and one
+/// that locks what it holds by a guard that another task has passed to it.
 ///
 /// A panic hook runs before its task unwinds, with all that the task has locked, and a wait inside it blocks the thread. So one
 /// that locks what its own task holds, or another one of that worker, hangs without a word, and the worker with it. Use

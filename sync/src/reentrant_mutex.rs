@@ -32,11 +32,15 @@ unsafe impl lock_api::GetThreadId for ThreadAndTaskId {
 /// Not a cancellation point.
 ///
 /// # Deadlocks
-/// It is free again when as many guards were dropped as were given; a forgotten one leaves it locked for ever. In a panic hook the
+/// It is free again when as many guards were dropped as were given; a forgotten one leaves it locked for ever. A task that has
+/// the guard of another one, and locks, waits for itself. In a panic hook the
 /// caller counts as its thread and not as its task, which may hold the lock: see [`Mutex`](crate::Mutex#deadlocks).
 ///
 /// # Differences from std
-/// No poisoning. It belongs to a task and not to the thread that runs it, so a guard may be held over a wait.
+/// No poisoning. It belongs to a task and not to the thread that runs it, so a guard may be held over a wait. It may be
+/// dropped by another task of the same thread, too (it is not `Send`, but reaches one through an `Rc`), which gives up one
+/// lock of the owner. That stays the one who locked: the other task does not get in again by the guard that it has, but
+/// waits.
 ///
 /// # Examples
 /// ```

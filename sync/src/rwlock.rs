@@ -63,11 +63,14 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 /// * A panic hook that waits blocks its thread: see [`Mutex`](crate::Mutex#deadlocks).
 ///
 /// What the lock sees it does not wait for: a task that holds the write lock, or the upgradable one, and locks again where
-/// it would have to wait, panics.
+/// it would have to wait, panics. The lock takes for the holder who has locked, also when the guard was given away, until
+/// it is dropped: the task that has it now would wait for itself unseen.
 ///
 /// # Differences from std
-/// There is no poisoning: a panic of a writer unlocks, and the value stays as it was left. The guards may be held over a
-/// suspension of the task, but not be sent to another:
+/// There is no poisoning: a panic of a writer unlocks, and the value stays as it was left.
+///
+/// A guard of any kind may be held while the task sleeps or yields, and may be used and dropped by another task of the same
+/// thread, which it reaches through an `Rc`: whoever drops it unlocks. It is not to be sent:
 ///
 /// ```compile_fail,E0277
 /// fn send<T: Send>(_: T) {}

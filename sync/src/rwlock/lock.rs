@@ -16,8 +16,9 @@ use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 /// `lock_api`'s traits.
 pub struct RawRwLock {
     state: State,
-    /// The number of the writer or the upgradable reader, 0 if there is none. Written by the holder only, which takes it
-    /// back before it lets go: so who reads its own number here holds the lock.
+    /// The number of the task or thread that took the lock as the writer or the upgradable reader, 0 if there is none.
+    /// Written by who has the guard only, and taken back before the lock is let go: so who reads its own number here holds
+    /// the lock, or has passed its guard to a task that does.
     owner: AtomicU64,
 }
 
