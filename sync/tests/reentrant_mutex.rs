@@ -5,10 +5,13 @@ mod common;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
-use fibra_sync::{ArcReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard};
+use fibra_sync::{ArcReentrantMutexGuard, MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard};
+
+const LONG: Duration = Duration::from_secs(3600);
+const SHORT: Duration = Duration::from_millis(2);
 
 /// Never called: what may cross threads.
 fn _assert_bounds() {
@@ -165,6 +168,196 @@ fn a_bump_lets_a_waiter_in_and_only_at_the_first_depth() {
         assert!(mutex.is_owned_by_current_thread());
         drop(first);
         side.join();
+    });
+}
+
+#[test]
+fn a_guard_maps_to_a_part_and_stays_one_of_the_owners_guards() {
+    everywhere(|| {
+        let mutex = ReentrantMutex::new((1, "two"));
+        let whole = mutex.lock();
+        let part = ReentrantMutexGuard::map(mutex.lock(), |pair| pair.1);
+        let last = MappedReentrantMutexGuard::map(part, |text| &text.as_bytes()[2..]);
+        assert_eq!((whole.0, &*last), (1, b"o".as_slice()));
+        drop(whole);
+        assert!(mutex.is_owned_by_current_thread());
+        drop(last);
+        assert!(!mutex.is_locked());
+    });
+}
+
+#[test]
+fn a_guard_that_has_no_such_part_comes_back() {
+    everywhere(|| {
+        let mutex = ReentrantMutex::new((1, "two"));
+        let refused = ReentrantMutexGuard::try_map(mutex.lock(), |_| None::<&u8>);
+        assert_eq!(refused.expect_err("no such part").1, "two");
+        assert!(!mutex.is_locked());
+        let refused = ReentrantMutexGuard::try_map_or_err(mutex.lock(), |_| Err::<&u8, _>("why"));
+        let (whole, error) = refused.expect_err("no such part");
+        assert_eq!((whole.0, error), (1, "why"));
+        let part = ReentrantMutexGuard::try_map(whole, |pair| Some(pair.1)).expect("there is one");
+        let part = MappedReentrantMutexGuard::try_map(part, |_| None::<&u8>).expect_err("no such part");
+        let (part, error) =
+            MappedReentrantMutexGuard::try_map_or_err(part, |_| Err::<&u8, _>("why")).unwrap_err();
+        assert_eq!((&*part, error), ("two", "why"));
+        drop(part);
+        assert!(!mutex.is_locked());
+    });
+}
+
+#[test]
+fn a_panic_in_the_choice_of_a_part_unlocks() {
+    everywhere(|| {
+        let mutex = ReentrantMutex::new(1);
+        let unlocks = |choose: &dyn Fn()| {
+            assert!(catch_unwind(AssertUnwindSafe(choose)).is_err());
+            assert!(!mutex.is_locked());
+        };
+        let choose: fn(&i32) -> &u8 = |_| std::panic::resume_unwind(Box::new(()));
+        unlocks(&|| drop(ReentrantMutexGuard::map(mutex.lock(), choose)));
+        unlocks(&|| _ = ReentrantMutexGuard::try_map(mutex.lock(), |whole| Some(choose(whole))).is_ok());
+        unlocks(&|| {
+            let whole = ReentrantMutexGuard::map(mutex.lock(), |whole| whole);
+            drop(MappedReentrantMutexGuard::map(whole, choose));
+        });
+    });
+}
+
+#[test]
+fn a_fair_unlock_of_the_last_guard_hands_over() {
+    guarded(|| {
+        // One worker: when the yield returns the task that was spawned before is in the line.
+        runtime(1).run(|| {
+            let mutex = Arc::new(ReentrantMutex::new(Cell::new(0)));
+            let hands_over = |unlock: &dyn Fn()| {
+                let first = mutex.lock();
+                let other = Arc::clone(&mutex);
+                let waiting = fibra_runtime::spawn(move || {
+                    let value = other.lock();
+                    value.set(value.get() + 1);
+                });
+                fibra_runtime::yield_now();
+                unlock();
+                assert!(mutex.is_owned_by_current_thread(), "one of two guards is left");
+                ReentrantMutexGuard::unlock_fair(first);
+                assert!(mutex.try_lock().is_none(), "it was handed over");
+                waiting.join().unwrap();
+            };
+            hands_over(&|| ReentrantMutexGuard::unlock_fair(mutex.lock()));
+            hands_over(&|| ArcReentrantMutexGuard::unlock_fair(mutex.lock_arc()));
+            hands_over(&|| {
+                MappedReentrantMutexGuard::unlock_fair(ReentrantMutexGuard::map(mutex.lock(), |whole| whole));
+            });
+            assert_eq!(mutex.lock().get(), 3);
+        });
+    });
+}
+
+#[test]
+fn unlocked_for_a_while_it_is_locked_again() {
+    everywhere(|| {
+        let mutex = Arc::new(ReentrantMutex::new(Cell::new(0)));
+        let add = || {
+            let other = Arc::clone(&mutex);
+            beside(move || {
+                let value = other.lock();
+                value.set(value.get() + 1);
+            })
+            .join();
+        };
+        let mut guard = mutex.lock();
+        ReentrantMutexGuard::unlocked(&mut guard, add);
+        ReentrantMutexGuard::unlocked_fair(&mut guard, add);
+        assert_eq!(guard.get(), 2);
+        assert!(mutex.is_owned_by_current_thread());
+        drop(guard);
+        let mut guard = mutex.lock_arc();
+        ArcReentrantMutexGuard::unlocked(&mut guard, add);
+        ArcReentrantMutexGuard::unlocked_fair(&mut guard, add);
+        assert_eq!(guard.get(), 4);
+        drop(guard);
+        assert!(!mutex.is_locked());
+    });
+}
+
+#[test]
+fn one_of_two_guards_unlocked_for_a_while_lets_nobody_in() {
+    everywhere(|| {
+        let mutex = Arc::new(ReentrantMutex::new(()));
+        let (first, mut second) = (mutex.lock(), mutex.lock());
+        let others_are_kept_out = || {
+            let other = Arc::clone(&mutex);
+            assert!(beside(move || other.try_lock().is_none()).join());
+            assert!(mutex.is_owned_by_current_thread());
+        };
+        ReentrantMutexGuard::unlocked(&mut second, others_are_kept_out);
+        ReentrantMutexGuard::unlocked_fair(&mut second, others_are_kept_out);
+        drop(first);
+        others_are_kept_out();
+        drop(second);
+        assert!(!mutex.is_locked());
+    });
+}
+
+#[test]
+fn a_panic_while_it_is_unlocked_comes_out_when_it_is_locked_again() {
+    everywhere(|| {
+        let mutex = ReentrantMutex::new(());
+        let mut guard = mutex.lock();
+        for unlocked in [ReentrantMutexGuard::unlocked, ReentrantMutexGuard::unlocked_fair] {
+            let fail: fn() = || std::panic::resume_unwind(Box::new(()));
+            assert!(catch_unwind(AssertUnwindSafe(|| unlocked(&mut guard, fail))).is_err());
+            assert!(mutex.is_owned_by_current_thread());
+        }
+        drop(guard);
+        assert!(!mutex.is_locked());
+    });
+}
+
+#[test]
+fn a_bump_of_a_guard_with_a_share_lets_a_waiter_in() {
+    in_tasks(|| {
+        let mutex = Arc::new(ReentrantMutex::new(Cell::new(0)));
+        let mut guard = mutex.lock_arc();
+        let other = Arc::clone(&mutex);
+        let side = beside(move || other.lock().set(1));
+        while guard.get() == 0 {
+            ArcReentrantMutexGuard::bump(&mut guard);
+            give_way();
+        }
+        assert!(mutex.is_owned_by_current_thread());
+        drop(guard);
+        side.join();
+    });
+}
+
+#[test]
+fn timed_attempts_with_a_share_end_in_their_time() {
+    everywhere(|| {
+        let mutex = Arc::new(ReentrantMutex::new(()));
+        let first = mutex.try_lock_arc_for(SHORT).expect("it is free");
+        let second = mutex.try_lock_arc_until(Instant::now()).expect("it is the caller's");
+        drop(first);
+        let other = Arc::clone(&mutex);
+        beside(move || {
+            let begun = Instant::now();
+            assert!(other.try_lock_arc_for(SHORT).is_none());
+            assert!(begun.elapsed() >= SHORT);
+            let deadline = Instant::now() + SHORT;
+            assert!(other.try_lock_arc_until(deadline).is_none());
+            assert!(Instant::now() >= deadline);
+        })
+        .join();
+        let (other, another) = (Arc::clone(&mutex), Arc::clone(&mutex));
+        let waiting = [
+            beside(move || other.try_lock_arc_for(LONG).is_some()),
+            beside(move || another.try_lock_arc_until(Instant::now() + LONG).is_some()),
+        ];
+        pause();
+        drop(second);
+        assert!(waiting.into_iter().all(|side| side.join()));
+        assert!(!mutex.is_locked());
     });
 }
 

@@ -1,16 +1,20 @@
-//! Who goes into the read-write lock when several want to.
+//! Who goes into the read-write lock when several want to, also when a guard is unlocked for others, or for a while.
 
 mod common;
 #[path = "common/rwlocks.rs"]
 mod rwlocks;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{beside, everywhere, in_tasks, until};
 use fibra_runtime as fibra;
-use fibra_sync::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
+use fibra_sync::{
+    ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
+    MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
+};
 use rwlocks::{assert_free, both, door_is_closed, let_run, step_by_step};
 
 const SHORT: Duration = Duration::from_millis(2);
@@ -252,6 +256,110 @@ fn a_bump_by_who_holds_two_guards_does_not_wait_for_itself() {
         drop((upgradable, reading));
         writer.join().unwrap();
         assert_free(&lock);
+    });
+}
+
+/// Has a writer wait for what `unlock` lets go, and sees that the lock is handed over to it.
+fn hands_over<G>(lock: &Arc<RwLock<(i32, i32)>>, guard: G, unlock: impl FnOnce(G)) {
+    let shared = Arc::clone(lock);
+    let writer = fibra::spawn(move || shared.write().0 += 1);
+    let_run();
+    assert!(!writer.is_finished());
+    unlock(guard);
+    assert!(lock.is_locked_exclusive(), "nobody is let in before it");
+    writer.join().unwrap();
+    assert_free(lock);
+}
+
+#[test]
+fn a_fair_unlock_hands_the_lock_over() {
+    step_by_step(|| {
+        for lock in both((0, 0)) {
+            hands_over(&lock, lock.read(), RwLockReadGuard::unlock_fair);
+            hands_over(&lock, lock.write(), RwLockWriteGuard::unlock_fair);
+            hands_over(&lock, lock.upgradable_read(), RwLockUpgradableReadGuard::unlock_fair);
+            hands_over(&lock, lock.read_arc(), ArcRwLockReadGuard::unlock_fair);
+            hands_over(&lock, lock.write_arc(), ArcRwLockWriteGuard::unlock_fair);
+            hands_over(&lock, lock.upgradable_read_arc(), ArcRwLockUpgradableReadGuard::unlock_fair);
+            let part = RwLockReadGuard::map(lock.read(), |pair| &pair.1);
+            hands_over(&lock, part, MappedRwLockReadGuard::unlock_fair);
+            let part = RwLockWriteGuard::map(lock.write(), |pair| &mut pair.1);
+            hands_over(&lock, part, MappedRwLockWriteGuard::unlock_fair);
+            assert_eq!(lock.read().0, 8);
+        }
+    });
+}
+
+#[test]
+fn unlocked_for_a_while_it_is_locked_again() {
+    everywhere(|| {
+        for lock in both(0) {
+            let add = || {
+                let other = Arc::clone(&lock);
+                beside(move || *other.write() += 1).join();
+            };
+            let (mut reading, mut owned) = (lock.read(), lock.read_arc());
+            ArcRwLockReadGuard::unlocked(&mut owned, || RwLockReadGuard::unlocked(&mut reading, add));
+            ArcRwLockReadGuard::unlocked_fair(&mut owned, || {
+                RwLockReadGuard::unlocked_fair(&mut reading, add)
+            });
+            assert_eq!((*reading, *owned), (2, 2));
+            assert!(lock.try_read().is_some() && lock.try_write().is_none());
+            drop((reading, owned));
+
+            let mut writing = lock.write();
+            RwLockWriteGuard::unlocked(&mut writing, add);
+            RwLockWriteGuard::unlocked_fair(&mut writing, add);
+            assert_eq!(*writing, 4);
+            assert!(lock.try_read().is_none());
+            drop(writing);
+            let mut writing = lock.write_arc();
+            ArcRwLockWriteGuard::unlocked(&mut writing, add);
+            ArcRwLockWriteGuard::unlocked_fair(&mut writing, add);
+            assert_eq!(*writing, 6);
+            drop(writing);
+
+            let mut upgradable = lock.upgradable_read();
+            RwLockUpgradableReadGuard::unlocked(&mut upgradable, add);
+            RwLockUpgradableReadGuard::unlocked_fair(&mut upgradable, add);
+            assert_eq!(*upgradable, 8);
+            assert!(lock.try_read().is_some() && lock.try_upgradable_read().is_none());
+            drop(upgradable);
+            let mut upgradable = lock.upgradable_read_arc();
+            ArcRwLockUpgradableReadGuard::unlocked(&mut upgradable, add);
+            ArcRwLockUpgradableReadGuard::unlocked_fair(&mut upgradable, add);
+            assert_eq!(*upgradable, 10);
+            drop(upgradable);
+            assert_free(&lock);
+        }
+    });
+}
+
+#[test]
+fn a_panic_while_it_is_unlocked_comes_out_when_it_is_locked_again() {
+    fn fails<G>(unlocked: fn(&mut G, fn()), guard: &mut G) {
+        let fail: fn() = || std::panic::resume_unwind(Box::new(()));
+        assert!(catch_unwind(AssertUnwindSafe(|| unlocked(guard, fail))).is_err());
+    }
+    everywhere(|| {
+        for lock in both(0) {
+            let mut reading = lock.read();
+            fails(RwLockReadGuard::unlocked, &mut reading);
+            fails(RwLockReadGuard::unlocked_fair, &mut reading);
+            assert!(lock.try_write().is_none());
+            drop(reading);
+            let mut writing = lock.write();
+            fails(RwLockWriteGuard::unlocked, &mut writing);
+            fails(RwLockWriteGuard::unlocked_fair, &mut writing);
+            assert!(lock.try_read().is_none());
+            drop(writing);
+            let mut upgradable = lock.upgradable_read();
+            fails(RwLockUpgradableReadGuard::unlocked, &mut upgradable);
+            fails(RwLockUpgradableReadGuard::unlocked_fair, &mut upgradable);
+            assert!(lock.try_upgradable_read().is_none());
+            drop(upgradable);
+            assert_free(&lock);
+        }
     });
 }
 

@@ -4,15 +4,18 @@ mod common;
 #[path = "common/rwlocks.rs"]
 mod rwlocks;
 
+use std::mem::replace;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, until};
 use fibra_runtime as fibra;
 use fibra_sync::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
 use rwlocks::{assert_free, both, door_is_closed, let_run, step_by_step};
 
+const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(2);
 
 #[test]
@@ -66,6 +69,93 @@ fn a_guard_may_be_upgraded_for_a_while_again_and_again() {
         drop(shared);
         assert_eq!(*lock.read(), 4);
         assert_free(&lock);
+    });
+}
+
+#[test]
+fn an_attempt_to_be_upgraded_for_a_while_writes_alone_only() {
+    everywhere(|| {
+        for lock in both(0) {
+            let later = || Instant::now() + SHORT;
+            let mut upgradable = lock.upgradable_read();
+            assert_eq!(upgradable.try_with_upgraded(|value| replace(value, 1)), Some(0));
+            assert_eq!(upgradable.try_with_upgraded_for(SHORT, |value| replace(value, 2)), Some(1));
+            assert_eq!(upgradable.try_with_upgraded_until(later(), |value| replace(value, 3)), Some(2));
+            let reading = lock.read();
+            assert_eq!(upgradable.try_with_upgraded(|value| *value = 4), None);
+            let begun = Instant::now();
+            assert_eq!(upgradable.try_with_upgraded_for(SHORT, |value| *value = 4), None);
+            assert!(begun.elapsed() >= SHORT);
+            let deadline = later();
+            assert_eq!(upgradable.try_with_upgraded_until(deadline, |value| *value = 4), None);
+            assert!(Instant::now() >= deadline);
+            assert_eq!((*upgradable, *reading), (3, 3));
+            assert!(lock.try_read().is_some(), "the attempts that failed keep nobody out");
+            assert!(lock.try_upgradable_read().is_none(), "it stays the upgradable reader");
+            drop((upgradable, reading));
+            assert_free(&lock);
+
+            let mut shared = lock.upgradable_read_arc();
+            assert_eq!(shared.try_with_upgraded(|value| replace(value, 4)), Some(3));
+            assert_eq!(shared.try_with_upgraded_for(SHORT, |value| replace(value, 5)), Some(4));
+            assert_eq!(shared.try_with_upgraded_until(later(), |value| replace(value, 6)), Some(5));
+            let reading = lock.read();
+            assert_eq!(shared.try_with_upgraded(|value| *value = 7), None);
+            assert_eq!(shared.try_with_upgraded_for(SHORT, |value| *value = 7), None);
+            assert_eq!(shared.try_with_upgraded_until(later(), |value| *value = 7), None);
+            drop((shared, reading));
+            assert_eq!(*lock.read(), 6);
+            assert_free(&lock);
+        }
+    });
+}
+
+#[test]
+fn upgraded_in_time_for_a_while_it_writes_when_the_readers_have_left() {
+    type Way = fn(&mut RwLockUpgradableReadGuard<'_, i32>);
+    let ways: [Way; 3] = [
+        |guard| guard.with_upgraded(|value| *value += 1),
+        |guard| guard.try_with_upgraded_for(LONG, |value| *value += 1).expect("in time"),
+        |guard| guard.try_with_upgraded_until(Instant::now() + LONG, |value| *value += 1).expect("in time"),
+    ];
+    step_by_step(|| {
+        for lock in both(0) {
+            for upgraded in ways {
+                let reading = lock.read();
+                let shared = Arc::clone(&lock);
+                let upgrading = fibra::spawn(move || upgraded(&mut shared.upgradable_read()));
+                let_run();
+                assert!(door_is_closed(&lock) && !upgrading.is_finished());
+                drop(reading);
+                upgrading.join().unwrap();
+            }
+            assert_eq!(*lock.read(), 3);
+            assert_free(&lock);
+        }
+    });
+}
+
+#[test]
+fn a_panic_of_who_was_upgraded_for_a_while_leaves_an_upgradable_guard() {
+    fn fails(upgraded: impl FnOnce(fn(&mut i32))) {
+        let fail: fn(&mut i32) = |value| {
+            *value += 1;
+            std::panic::resume_unwind(Box::new(()))
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| upgraded(fail))).is_err());
+    }
+    everywhere(|| {
+        for lock in both(0) {
+            let mut upgradable = lock.upgradable_read();
+            fails(|fail| upgradable.with_upgraded(fail));
+            fails(|fail| _ = upgradable.try_with_upgraded(fail));
+            fails(|fail| _ = upgradable.try_with_upgraded_for(SHORT, fail));
+            fails(|fail| _ = upgradable.try_with_upgraded_until(Instant::now() + SHORT, fail));
+            assert_eq!(*upgradable, 4);
+            assert!(lock.try_read().is_some() && lock.try_upgradable_read().is_none());
+            drop(upgradable);
+            assert_free(&lock);
+        }
     });
 }
 
