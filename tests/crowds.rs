@@ -20,6 +20,9 @@ const SLOW: usize = 500;
 /// How many connections are idle at once.
 const IDLE: usize = 10_000;
 
+/// What the tables of a runtime have for so many, in KiB, half of one for each: they stay as long as they have been.
+const TABLES: usize = IDLE / 2;
+
 /// Descriptors that are needed for other things than idle connections.
 const OTHERS: usize = 500;
 
@@ -110,8 +113,8 @@ fn asks_http(stream: &mut TcpStream) {
 }
 
 /// Opens as many connections as there may be, all at once, of which each asks once and stays; then they go, one half in order,
-/// the other by reset.
-fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) {
+/// the other by reset. Gives the server, and how much of its memory was resident before, in KiB.
+fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) -> (Server, usize) {
     let _alone = alone();
     let most = room_for(IDLE, OTHERS);
     let server = launch();
@@ -139,6 +142,7 @@ fn idle_crowd(launch: impl Fn() -> Server, asks: Asks) {
     }
     server.comes_to(before);
     asks(&mut server.connect());
+    (server, memory)
 }
 
 /// Opens connections in lots that fit into the backlog.
@@ -156,10 +160,13 @@ fn fill(server: &Server, streams: &mut Vec<TcpStream>, most: usize) {
 
 #[test]
 fn ten_thousand_idle_connections_of_echo_server() {
-    [1, 2].into_iter().for_each(|workers| idle_crowd(|| Server::with_workers(workers), asks_echo));
+    for workers in [1, 2] {
+        let (server, memory) = idle_crowd(|| Server::with_workers(workers), asks_echo);
+        server.gives_memory_back(memory, TABLES);
+    }
 }
 
 #[test]
 fn ten_thousand_idle_connections_of_http_server() {
-    idle_crowd(|| Server::with_patience("http_server", 60_000), asks_http);
+    _ = idle_crowd(|| Server::with_patience("http_server", 60_000), asks_http);
 }

@@ -13,11 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::client::{ask, ends, exchange, exchange_paced, payload, reset, write_until_stuck};
-use common::server::Server;
+use common::server::{NOISE, Server};
 use common::{MOST, room_for, until};
-
-/// How much a server's resident memory may vary for reasons that are nobody's fault, in KiB.
-const NOISE: usize = 4 << 10;
 
 /// Does `harm` to a server with one worker, then to one with two. It must serve afterwards, and have closed everything.
 fn harmed(harm: impl Fn(&Server)) {
@@ -230,10 +227,7 @@ fn bursts(server: &Server) {
     let peak = server.resident();
     assert!(peak > before + most * 4, "{most} stacks in {} KiB", peak - before);
     drop(streams);
-    until(|| match server.resident() {
-        now if now < before + NOISE => Ok(()),
-        now => Err(format!("from {before} KiB over {peak} back to {now} only")),
-    });
+    server.gives_memory_back(before, 0);
 }
 
 #[test]

@@ -12,6 +12,9 @@ use super::client::{ask, connect, leave};
 use super::example;
 use super::{descriptors, until};
 
+/// How much a server's resident memory may vary for reasons that are nobody's fault, in KiB.
+pub(crate) const NOISE: usize = 4 << 10;
+
 /// A running server; ended when dropped.
 pub(crate) struct Server {
     process: Child,
@@ -152,6 +155,15 @@ impl Server {
         let status = fs::read_to_string(self.proc("status")).expect("the server runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its resident memory");
         line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
+    }
+
+    /// Waits until no more of its memory is resident than was `before`, in KiB, but for noise and for what it `keeps`.
+    pub(crate) fn gives_memory_back(&self, before: usize, keeps: usize) {
+        let peak = self.resident();
+        until(|| match self.resident() {
+            now if now < before + keeps + NOISE => Ok(()),
+            now => Err(format!("from {before} KiB over {peak} back to {now} only")),
+        });
     }
 
     /// The processor time that it has used, in the ticks of the system, of which there are 100 a second.
