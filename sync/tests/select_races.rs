@@ -5,6 +5,7 @@ mod channels;
 mod common;
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use channels::{KEEPING, KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, ms, us};
@@ -390,6 +391,138 @@ fn a_value_that_comes_with_the_end_is_received_before_the_end() {
                 assert_eq!(received, [1]);
                 sending.join();
             }
+        }
+    });
+}
+
+/// Runs `holder` with the one slot of a channel reserved, behind it a select that came to send and a sender, and then two
+/// receivers: both are served while the slot is held.
+fn receivers_beside_a_reserved_slot(other: Other) {
+    let (sender, receiver) = bounded(1);
+    let (holding, held) = bounded::<()>(1);
+    let (go, going) = bounded::<()>(1);
+    let holder = {
+        let sender = sender.clone();
+        other.runs(move || {
+            let message = || {
+                holding.send(()).unwrap();
+                going.recv().unwrap();
+                1
+            };
+            select! { send(sender, message()) -> sent => sent.unwrap() }
+        })
+    };
+    held.recv().unwrap();
+    let chooser = {
+        let sender = sender.clone();
+        other.runs(move || select! { send(sender, 2) -> sent => sent.unwrap(), recv(never::<()>()) -> _ => {} })
+    };
+    pause();
+    let plain = other.runs(move || sender.send(3).unwrap());
+    pause();
+    let receivers = other.crowd(2, |_| {
+        let receiver = receiver.clone();
+        move || receiver.recv().unwrap()
+    });
+    let mut received = join_all(receivers);
+    received.sort_unstable();
+    assert_eq!(received, [2, 3]);
+    chooser.join();
+    plain.join();
+    go.send(()).unwrap();
+    holder.join();
+    assert_eq!((receiver.recv(), receiver.try_recv()), (Ok(1), Err(TryRecvError::Disconnected)));
+}
+
+#[test]
+fn who_waits_to_receive_is_served_by_who_waits_to_send_while_all_room_is_reserved() {
+    anywhere(receivers_beside_a_reserved_slot);
+}
+
+#[test]
+fn a_select_that_leaves_hides_no_sender_from_a_receiver() {
+    anywhere(|other| {
+        for round in 0..30 {
+            // Once in the order of the text, and then as chance will have it.
+            let others_move = |times| match round {
+                0 => pause(),
+                _ => (0..round % times).for_each(|_| give_way()),
+            };
+            let (sender, receiver) = bounded(1);
+            let (leave, left) = bounded::<()>(0);
+            let (holding, held) = bounded::<()>(1);
+            let (go, going) = bounded::<()>(1);
+            let holder = {
+                let sender = sender.clone();
+                other.runs(move || {
+                    let message = || {
+                        holding.send(()).unwrap();
+                        going.recv().unwrap();
+                        1
+                    };
+                    select! { send(sender, message()) -> sent => sent.unwrap() }
+                })
+            };
+            held.recv().unwrap();
+            let chooser = {
+                let sender = sender.clone();
+                other.runs(move || select! { send(sender, 2) -> sent => sent.is_ok(), recv(left) -> _ => false })
+            };
+            others_move(7);
+            let plain = other.runs(move || sender.send(3).unwrap());
+            others_move(5);
+            let receivers = other.crowd(2, |_| {
+                let receiver = receiver.clone();
+                move || receiver.recv().unwrap()
+            });
+            others_move(3);
+            drop(leave);
+            others_move(2);
+            go.send(()).unwrap();
+            let mut received = join_all(receivers);
+            holder.join();
+            plain.join();
+            let sent = chooser.join();
+            received.extend(receiver.try_iter());
+            received.sort_unstable();
+            assert!(received.into_iter().eq((1..=3).filter(|message| sent || *message != 2)));
+        }
+    });
+}
+
+#[test]
+fn room_that_is_given_up_as_the_last_receiver_goes_is_given_to_nobody() {
+    anywhere(|other| {
+        for round in 0..100 {
+            let tally = Tally::new();
+            let (sender, receiver) = bounded(1);
+            let (holding, held) = bounded::<()>(1);
+            let (go, going) = bounded::<()>(0);
+            let holder = {
+                let sender = sender.clone();
+                other.runs(move || {
+                    let bomb = || -> Value {
+                        holding.send(()).unwrap();
+                        _ = going.recv();
+                        std::panic::resume_unwind(Box::new("bomb"))
+                    };
+                    let select = || select! { send(sender, bomb()) -> _ => {} };
+                    assert!(catch_unwind(AssertUnwindSafe(select)).is_err());
+                })
+            };
+            held.recv().unwrap();
+            let sending = other.crowd(3, |_| {
+                let (sender, value) = (sender.clone(), tally.value());
+                move || sender.send(value).map_err(|SendError(value)| value.take_back()).is_ok()
+            });
+            (0..round % 5).for_each(|_| give_way());
+            drop(go);
+            (0..round % 3).for_each(|_| give_way());
+            drop(receiver);
+            holder.join();
+            let sent = join_all(sending).into_iter().filter(|sent| *sent).count();
+            assert_eq!((tally.returned(), tally.dropped()), (3 - sent, sent));
+            tally.assert_settled();
         }
     });
 }

@@ -102,12 +102,6 @@ impl<T> Queue<T> {
         self.len == 0
     }
 
-    /// Slots behind one pointer: none in a ring of no slots.
-    #[inline]
-    pub(crate) fn span(&self) -> usize {
-        self.span
-    }
-
     /// Appends a message. `Err`: [`supply`](Queue::supply) a block first. A ring has to have room.
     #[inline]
     pub(crate) fn push(&mut self, message: T) -> Result<(), T> {

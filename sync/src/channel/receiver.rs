@@ -99,7 +99,9 @@ impl<T> Receiver<T> {
 
     /// Receives a message if there is one.
     ///
-    /// At a rendezvous with the send arm of a [`select!`](crate::select) it waits while that makes its message.
+    /// Where only the send arm of a [`select!`](crate::select) waits, at a rendezvous or for room that others have reserved, it
+    /// waits while that makes its message; where [`forbid_suspend`](fibra_runtime::task::forbid_suspend) is in force it finds
+    /// the channel empty instead.
     ///
     /// # Errors
     /// When the channel is empty, which says whether all senders are gone.

@@ -159,12 +159,15 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Receives without waiting, except for the message of a select that was woken for this.
+    /// Receives without waiting, except for the message of a select that was woken for this. Nothing, where that is forbidden.
     #[inline(never)]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
         loop {
             if let Some(received) = self.take() {
                 return received;
+            }
+            if !wait::may_suspend() {
+                return Err(TryRecvError::Empty);
             }
             if let Some(message) = self.recv_from_arm() {
                 return Ok(message);

@@ -3,7 +3,7 @@
 //! ```text
 //!   a message:   sender's ──put──▶ queue ──take──▶ receiver's
 //!                   │                                 ▲
-//!                   └── put: to the longest waiting ──┘      no receiver waits while a message lies in the queue
+//!                   └── put: to the longest waiting ──┘
 //!
 //!   room:        free ──reserve──▶ held by a send arm ──fulfil──▶ message in the queue
 //!                  ▲                     │                              │
@@ -18,6 +18,10 @@
 //!
 //! `room` counts the slots that are neither full nor reserved. A rendezvous is a ring of no slots: it never has room, so
 //! that a sender waits until a receiver takes the message out of its hands. An unbounded channel has room without end.
+//!
+//! No receiver waits in its list while a message lies in the queue, and receivers and senders never both wait in theirs,
+//! except for the two arms of one select: who comes second takes the message of the first, or makes a pair with it if that is
+//! the arm of a select. So room that comes free is never given to a sender whose message a receiver waits for.
 //!
 //! Nobody who waits is given more than one thing: who pops a node gives under the same hold of the lock, and a list passes
 //! over the nodes of those who were claimed elsewhere. Woken without being given anything means to try again.
@@ -156,11 +160,8 @@ impl<T> State<T> {
         match self.senders.front() {
             None if self.disconnected => Take::Disconnected,
             None => Take::Empty,
-            Some(front) if front.is_arm => match self.is_rendezvous() {
-                true => Take::Arm,
-                // All slots are reserved: whoever holds one will send, or give it up to this one.
-                false => Take::Empty,
-            },
+            // Also where all slots are reserved: who holds one may take long, and there may be senders behind this one.
+            Some(front) if front.is_arm => Take::Arm,
             Some(_) => {
                 let (wake, message) = self.senders.pop_front_with(|from| from.message.take()).unzip();
                 match message.flatten() {
@@ -169,11 +170,6 @@ impl<T> State<T> {
                 }
             }
         }
-    }
-
-    /// True if there are no slots at all.
-    fn is_rendezvous(&self) -> bool {
-        self.queue.span() == 0
     }
 
     /// After room came free: the longest waiting sender gets it.
@@ -309,12 +305,12 @@ impl<T> State<T> {
 
     /// True if a receiver would not have to wait.
     pub(crate) fn may_receive(&self) -> bool {
-        self.holds_message() || (self.is_rendezvous() && !self.senders.is_empty())
+        self.holds_message() || !self.senders.is_empty()
     }
 
     /// True if the receive arm of the select behind `claim` would not have to wait.
     pub(crate) fn may_receive_for(&self, claim: &Claim) -> bool {
-        self.holds_message() || (self.is_rendezvous() && self.senders.has_other_than(claim))
+        self.holds_message() || self.senders.has_other_than(claim)
     }
 
     /// True if a receiver finds a message, or the end.
