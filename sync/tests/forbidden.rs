@@ -1,4 +1,5 @@
-//! Locks where a suspension is forbidden: what cannot be done panics, and leaves every lock as it was.
+//! Primitives where a suspension is forbidden: what cannot be done panics, and leaves every lock as it was; what needs no wait
+//! is done.
 
 mod common;
 
@@ -10,8 +11,8 @@ use std::time::Duration;
 use common::{guarded, runtime};
 use fibra_runtime::{spawn, task, yield_now};
 use fibra_sync::{
-    Mutex, MutexGuard, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockUpgradableReadGuard,
-    RwLockWriteGuard, channel,
+    Barrier, Mutex, MutexGuard, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockUpgradableReadGuard,
+    RwLockWriteGuard, channel, select,
 };
 
 /// Runs `bump` where a suspension is forbidden, beside a task that waits for what `wait` locks and keeps it for a while. Then
@@ -115,5 +116,82 @@ fn a_receive_that_need_not_wait_is_no_suspension() {
         assert_eq!(meeting.recv(), Ok(7));
         drop(here);
         assert_eq!(waiting.join().unwrap(), Ok(()));
+    });
+}
+
+/// In a task where a suspension is forbidden.
+fn forbidden(promise: impl Fn() + Send + Sync) {
+    common::in_tasks(|| {
+        let _here = task::forbid_suspend();
+        promise();
+    });
+}
+
+#[test]
+fn a_select_that_need_not_wait_is_no_suspension() {
+    forbidden(|| {
+        let ((sender, first), (_other, second)) = (channel::bounded(1), channel::bounded::<i32>(1));
+        let chosen = || {
+            select! {
+                recv(first) -> received => received.ok(),
+                recv(second) -> received => received.ok(),
+                default => None,
+            }
+        };
+        assert_eq!(chosen(), None);
+        let mut select = channel::Select::new();
+        (select.recv(&first), select.recv(&second));
+        assert!(select.try_select().is_err());
+        assert!(select.try_ready().is_err());
+        sender.send(7).unwrap();
+        assert_eq!(select.try_ready(), Ok(0));
+        assert_eq!(chosen(), Some(7));
+        let waits = catch_unwind(AssertUnwindSafe(|| {
+            select! {
+                recv(first) -> received => received.ok(),
+                recv(second) -> received => received.ok(),
+            }
+        }));
+        assert!(waits.is_err(), "it would have to wait");
+    });
+}
+
+#[test]
+fn a_try_that_may_not_wait_leaves_the_arm_of_a_select_alone() {
+    common::in_tasks(|| {
+        let (sender, receiver) = channel::bounded(0);
+        let sending = fibra_runtime::spawn(move || select! { send(sender, 7) -> sent => sent });
+        (0..3).for_each(|_| yield_now());
+        let here = task::forbid_suspend();
+        assert_eq!(receiver.try_recv(), Err(channel::TryRecvError::Empty));
+        drop(here);
+        assert_eq!(receiver.recv(), Ok(7));
+        assert_eq!(sending.join().unwrap(), Ok(()));
+    });
+}
+
+#[test]
+fn who_comes_last_to_a_barrier_does_not_suspend() {
+    forbidden(|| {
+        let alone = Barrier::new(1);
+        assert!(alone.wait().is_leader() && alone.wait_timeout(Duration::ZERO).is_some());
+    });
+    common::in_tasks(|| {
+        let barrier = Arc::new(Barrier::new(2));
+        for _ in 0..3 {
+            let first = catch_unwind(AssertUnwindSafe(|| {
+                let _here = task::forbid_suspend();
+                barrier.wait();
+            }));
+            assert!(first.is_err(), "it would have to wait, and has not come");
+            let party = Arc::clone(&barrier);
+            let other = fibra_runtime::spawn_local(move || party.wait().is_leader());
+            // It comes, and sleeps.
+            common::give_way();
+            let here = task::forbid_suspend();
+            assert!(barrier.wait().is_leader());
+            drop(here);
+            assert!(!other.join().unwrap());
+        }
     });
 }

@@ -55,18 +55,25 @@ impl Round {
     /// # Safety
     /// As for [`List::push_back`].
     pub(crate) unsafe fn arrive(&mut self, parties: usize, node: &Node<Party>, wake: RawWake) -> bool {
-        let party = node.data();
-        party.round.set(self.number);
-        if self.arrived + 1 >= parties {
-            party.leads.set(true);
-            self.arrived = 0;
-            self.number += 1;
+        if self.complete(parties, node.data()) {
             return false;
         }
         self.arrived += 1;
         // SAFETY: the caller's contract.
         unsafe { self.list.push_back(node, wake) };
         true
+    }
+
+    /// Comes to the round if that completes it, as [`arrive`](Round::arrive).
+    pub(crate) fn complete(&mut self, parties: usize, party: &Party) -> bool {
+        party.round.set(self.number);
+        let last = self.arrived + 1 >= parties;
+        if last {
+            party.leads.set(true);
+            self.arrived = 0;
+            self.number += 1;
+        }
+        last
     }
 
     /// The longest sleeper of a round that has ended.

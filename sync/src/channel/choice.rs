@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Who may not wait enlists all the same, and goes on instead of sleeping: that none was ready is true at one moment only
-//! if all were enlisted in it.
+//! if all were enlisted in it. Where a suspension is forbidden nobody enlists, since who is claimed meanwhile has to sleep until
+//! its wake: one look at each arm is the answer.
 //!
 //! Before the sleep ends every arm is withdrawn, each under the lock of its list. Two choosers that face each other never
 //! both wait: the second to enlist in a list sees the first there and goes back to try. It may find that the first has gone
@@ -97,7 +98,7 @@ where
         wait::checkpoint();
     }
     // One look at one arm is the truth about it; what was seen of several, one after the other, was never true at once.
-    let mut late = limit == Limit::Now && arms.len() < 2;
+    let mut late = limit == Limit::Now && (arms.len() < 2 || !wait::may_suspend());
     loop {
         if order == Order::Chance {
             shuffle(arms);
