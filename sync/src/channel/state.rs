@@ -172,10 +172,10 @@ impl<T> State<T> {
         }
     }
 
-    /// After room came free: the longest waiting sender gets it.
+    /// After room came free: the longest waiting sender gets it. After the end nobody does: who waits then is told of the end.
     #[inline]
     fn freed(&mut self) -> Freed {
-        let wake = match self.senders.is_empty() {
+        let wake = match self.senders.is_empty() || self.disconnected {
             true => None,
             false => self.admit(),
         };

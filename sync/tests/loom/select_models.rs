@@ -27,9 +27,13 @@ unsafe impl<N> Send for Both<N> {}
 
 impl<N> Both<N> {
     fn new(capacity: usize, data: fn() -> N) -> Arc<Self> {
+        Self::with(capacity, [data(), data()])
+    }
+
+    fn with(capacity: usize, data: [N; 2]) -> Arc<Self> {
         let both = Both {
             states: [0, 1].map(|_| Lock::new(State::new(Some(capacity)))),
-            nodes: [0, 1].map(|_| Node::with(data())),
+            nodes: data.map(Node::with),
             claim: Claim::new(),
             sleeper: Sleeper::new(),
         };
@@ -269,5 +273,112 @@ fn a_future_may_leave_while_its_message_is_made() {
         let kept = take(&both.states[0]);
         assert_eq!(waits, later.is_none());
         assert_eq!([mine, later, kept].into_iter().flatten().collect::<Vec<_>>(), [7]);
+    });
+}
+
+/// A channel of one slot, which is reserved; the arm of a select waits for it, and behind that a sender.
+fn reserved_with_senders() -> Arc<Both<Sending<u32>>> {
+    let both = Both::with(1, [Sending::arm(), Sending::message(2)]);
+    let mut state = both.states[0].lock();
+    assert!(matches!(state.reserve(), Reserve::Granted(Grant::Room)));
+    // SAFETY: the nodes are in no list, live in the model's `Arc` as the claim does, and are only touched under this lock.
+    unsafe {
+        let _ = state.await_room_for(&both.nodes[0], both.wake(), &both.claim, 0);
+        let _ = state.await_room(&both.nodes[1], RawWake(asleep()));
+    }
+    drop(state);
+    both
+}
+
+/// Somebody who sleeps, and whom nobody looks after.
+fn asleep() -> Arc<Sleeper> {
+    let sleeper = Sleeper::new();
+    let _ = sleeper.word.begin(true);
+    sleeper
+}
+
+/// Hunts: a receiver that finds nothing, and would sleep, beside a sender that waits behind a select which leaves.
+#[test]
+fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
+    check_bounded(2, || {
+        let both = reserved_with_senders();
+        let leaver = {
+            let both = Arc::clone(&both);
+            thread::spawn(move || {
+                if receiver_or_time(&both) {
+                    both.sleeper.await_landing();
+                }
+                if let Some(Grant::Partner(partner)) = both.nodes[0].data().grant.take() {
+                    partner.give(3);
+                }
+            })
+        };
+        let first = receive(&both.states[0]).expect("a sender waits");
+        // Who holds the slot sends, and finds no receiver in the list.
+        let (put, freed) = both.states[0].lock().fulfil(1);
+        assert!(matches!(put, Put::Queued { .. }) && freed.wake.is_none());
+        let second = receive(&both.states[0]).expect("a message lies in the queue");
+        assert!(matches!((first, second), (2 | 3, 1)));
+        leaver.join().unwrap();
+        let third = receive(&both.states[0]);
+        assert_eq!(third, (first == 3).then_some(2));
+    });
+}
+
+/// Receives as one that pairs with the arm of a select, and waits for that. None if it would sleep in the list.
+fn receive(state: &Lock<State<u32>>) -> Option<u32> {
+    loop {
+        if let Some(message) = take(state) {
+            return Some(message);
+        }
+        if !state.lock().may_receive() {
+            return None;
+        }
+        let (place, me) = (Receiving::new(), asleep());
+        let pairing = state.lock().pair(&place, RawWake(Arc::clone(&me)));
+        match pairing {
+            Pairing::Lent(sender) => {
+                sender.wake();
+                me.leave_stack();
+            }
+            Pairing::Given(sender) => sender.wake(),
+            Pairing::Alone => {}
+        }
+        if let Some(message) = place.message.take() {
+            return Some(message);
+        }
+    }
+}
+
+/// Hunts: room that comes free after the end of the receivers, and is given to a sender whose message nobody will take.
+#[test]
+fn room_that_is_given_up_at_the_end_of_the_receivers_leaves_each_sender_its_message() {
+    check_bounded(3, || {
+        let both = reserved_with_senders();
+        let holder = {
+            let both = Arc::clone(&both);
+            thread::spawn(move || {
+                let freed = both.states[0].lock().release();
+                let granted = freed.wake.is_some();
+                freed.wake.into_iter().for_each(RawWake::wake);
+                granted
+            })
+        };
+        let unreceived = {
+            let mut state = both.states[0].lock();
+            state.disconnect();
+            state.take_unreceived()
+        };
+        drop(unreceived);
+        let mut told = 0;
+        while let Some(wake) = { both.states[0].lock().next_to_tell() } {
+            wake.wake();
+            told += 1;
+        }
+        let granted = holder.join().unwrap();
+        assert_eq!(told + usize::from(granted), 2, "each was woken once");
+        assert_eq!(both.nodes[0].data().grant.take().is_some(), granted);
+        assert_eq!(both.nodes[1].data().message.take(), Some(2));
+        both.sleeper.assert_even();
     });
 }
