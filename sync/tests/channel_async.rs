@@ -10,10 +10,11 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
 
 use channels::{KINDS, LIMITED, Tally, Value, anywhere, join_all, make};
-use common::{everywhere, give_way, pause, until};
-use fibra_sync::channel::{RecvError, SendError, TryRecvError, bounded, never};
+use common::{everywhere, give_way, guarded, pause, until};
+use fibra_sync::channel::{RecvError, SendError, TryRecvError, bounded, never, unbounded};
 use fibra_sync::select;
 
 /// Set by a wake.
@@ -531,4 +532,40 @@ fn a_future_at_never_stays_pending() {
     assert!(poll(receiving.as_mut()).is_pending());
     pause();
     assert!(poll(receiving).is_pending());
+}
+
+#[test]
+fn many_that_went_away_with_their_messages_need_no_large_stack() {
+    guarded(|| {
+        const MANY: usize = 20_000;
+        let tally = Tally::new();
+        let (sender, receiver) = unbounded();
+        let mut receiving: Vec<_> = (0..MANY).map(|_| Box::pin(receiver.recv_async())).collect();
+        receiving.iter_mut().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
+        (0..MANY).for_each(|_| sender.send(tally.value()).unwrap());
+        drop(receiving);
+        assert_eq!((receiver.len(), tally.dropped()), (MANY, 0));
+        assert_eq!(receiver.recv().map(Value::receive), Ok(0));
+        let dropping = thread::Builder::new().stack_size(64 << 10).spawn(move || drop(receiver));
+        dropping.unwrap().join().unwrap();
+        assert_eq!(tally.dropped(), MANY - 1);
+        tally.assert_settled();
+    });
+}
+
+#[test]
+fn what_comes_back_out_of_order_is_received_in_order() {
+    everywhere(|| {
+        const MANY: usize = 12;
+        let orders: [fn(usize) -> usize; 4] = [|n| n, |n| MANY - 1 - n, |n| n * 5 % MANY, |n| n * 7 % MANY];
+        for order in orders {
+            let (sender, receiver) = unbounded();
+            let mut receiving: Vec<_> = (0..MANY).map(|_| Some(Box::pin(receiver.recv_async()))).collect();
+            receiving.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
+            (0..=MANY).for_each(|number| sender.send(number).unwrap());
+            (0..MANY).for_each(|n| drop(receiving[order(n)].take()));
+            assert_eq!(receiver.len(), MANY + 1);
+            assert!(receiver.try_iter().eq(0..=MANY));
+        }
+    });
 }

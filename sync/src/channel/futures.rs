@@ -5,8 +5,9 @@ use std::pin::pin;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 use super::outcome::Pairing;
-use super::places::{Receiving, Returned};
+use super::places::Receiving;
 use super::receiver::{Receiver, Source};
+use super::returned::Returned;
 use super::sender::Sender;
 use super::shared::{Shared, UntilSent, withdrawal};
 use crate::wait::list::Node;

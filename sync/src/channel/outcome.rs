@@ -1,7 +1,8 @@
 //! What a change under a channel's lock decides; who made it acts on it after the unlock.
 
-use super::places::{Grant, Returned};
+use super::places::Grant;
 use super::queue::Block;
+use super::returned::Returned;
 use crate::wait::RawWake;
 
 /// What became of a message that was to be sent.

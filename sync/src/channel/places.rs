@@ -58,28 +58,3 @@ impl<T> Sending<T> {
         Sending { message: Cell::new(None), grant: Cell::new(None), is_arm: true }
     }
 }
-
-/// A message whose receiver has gone away. In a box, since there may be no room for it.
-pub(crate) struct Returned<T> {
-    pub(crate) message: Option<T>,
-    /// Its place among those that were put into hands.
-    pub(crate) number: u64,
-    pub(crate) next: Option<Box<Returned<T>>>,
-}
-
-impl<T> Returned<T> {
-    /// A message that was in the hands of its receiver.
-    pub(crate) fn new(message: T, number: u64) -> Box<Self> {
-        Box::new(Returned { message: Some(message), number, next: None })
-    }
-
-    /// A message that no hand was there for: it comes after all others.
-    pub(crate) fn late(message: T) -> Box<Self> {
-        Self::new(message, u64::MAX)
-    }
-
-    /// The message of one that was in the list.
-    pub(crate) fn into_message(self) -> T {
-        self.message.expect("what is in the list has its message")
-    }
-}

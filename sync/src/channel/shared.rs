@@ -12,8 +12,9 @@ use std::time::Instant;
 
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::outcome::{Freed, Pairing, Put, PutBack, Reserve, Take, Taken};
-use super::places::{Receiving, Returned, Sending};
+use super::places::{Receiving, Sending};
 use super::queue::Block;
+use super::returned::Returned;
 use super::state::State;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};

@@ -30,8 +30,9 @@ use std::ptr::NonNull;
 
 use super::outcome::{Freed, Pairing, Put, PutBack, Reserve, Take, Taken};
 use super::partner::Partner;
-use super::places::{Grant, Receiving, Returned, Sending};
+use super::places::{Grant, Receiving, Sending};
 use super::queue::{Block, Popped, Queue};
+use super::returned::{Chain, Returned};
 use crate::wait::list::{List, Node};
 use crate::wait::{Claim, RawWake};
 
@@ -43,7 +44,7 @@ pub(crate) struct State<T> {
     queue: Queue<T>,
     /// What was given to futures that went away with it, in the order in which it was given: older than what lies in the
     /// queue.
-    returned: Option<Box<Returned<T>>>,
+    returned: Chain<T>,
     /// How many messages were put into the hands of receivers.
     handed: u64,
     receivers: List<Receiving<T>>,
@@ -62,7 +63,7 @@ impl<T> State<T> {
             room: capacity.unwrap_or(usize::MAX),
             disconnected: false,
             queue: capacity.map_or(Queue::chain(), Queue::ring),
-            returned: None,
+            returned: Chain::new(),
             handed: 0,
             receivers: List::new(),
             promised: List::new(),
@@ -73,8 +74,7 @@ impl<T> State<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        let returned = std::iter::successors(self.returned.as_deref(), |returned| returned.next.as_deref());
-        self.queue.len() + returned.count()
+        self.queue.len() + self.returned.len()
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -114,7 +114,7 @@ impl<T> State<T> {
     /// Takes the oldest message.
     #[inline]
     pub(crate) fn take(&mut self) -> Take<T> {
-        if self.returned.is_some() {
+        if !self.returned.is_empty() {
             return self.take_returned();
         }
         match self.queue.pop() {
@@ -129,9 +129,7 @@ impl<T> State<T> {
 
     #[cold]
     fn take_returned(&mut self) -> Take<T> {
-        let Some(mut oldest) = self.returned.take() else { return Take::Empty };
-        self.returned = oldest.next.take();
-        Take::Returned(oldest)
+        self.returned.pop().map_or(Take::Empty, Take::Returned)
     }
 
     /// Takes a message of which the receiver has gone away: it goes to the one who waits longest now, or before what lies
@@ -145,12 +143,7 @@ impl<T> State<T> {
         if let Some((wake, ())) = handed {
             return PutBack::Handed(wake, returned);
         }
-        let mut place = &mut self.returned;
-        while place.as_ref().is_some_and(|other| other.number <= number) {
-            place = &mut place.as_mut().expect("it was just looked at").next;
-        }
-        returned.next = place.take();
-        *place = Some(returned);
+        self.returned.insert(returned);
         PutBack::Kept { watched: !self.receive_watchers.is_empty() }
     }
 
@@ -316,7 +309,7 @@ impl<T> State<T> {
     /// True if a receiver finds a message, or the end.
     pub(crate) fn holds_message(&self) -> bool {
         self.disconnected
-            || self.returned.is_some()
+            || !self.returned.is_empty()
             || !self.queue.is_empty()
             || self.senders.front().is_some_and(|front| !front.is_arm)
     }
@@ -420,8 +413,9 @@ impl<T> State<T> {
     }
 
     /// After the end of the receivers: what nobody will receive, to be dropped outside the lock.
-    pub(crate) fn take_unreceived(&mut self) -> (Option<Box<Returned<T>>>, Queue<T>) {
-        (self.returned.take(), std::mem::replace(&mut self.queue, Queue::chain()))
+    pub(crate) fn take_unreceived(&mut self) -> (Chain<T>, Queue<T>) {
+        let returned = std::mem::replace(&mut self.returned, Chain::new());
+        (returned, std::mem::replace(&mut self.queue, Queue::chain()))
     }
 }
 

@@ -8,5 +8,7 @@ mod partner;
 pub(crate) mod places;
 #[path = "../../src/channel/queue.rs"]
 mod queue;
+#[path = "../../src/channel/returned.rs"]
+pub(crate) mod returned;
 #[path = "../../src/channel/state.rs"]
 pub(crate) mod state;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use loom::thread;
 
 use crate::channel::outcome::{Pairing, Put, PutBack, Reserve};
-use crate::channel::places::{Grant, Receiving, Returned, Sending};
+use crate::channel::places::{Grant, Receiving, Sending};
+use crate::channel::returned::Returned;
 use crate::channel::state::State;
 use crate::channel_models::{put, take};
 use crate::primitive::check_bounded;
