@@ -569,3 +569,69 @@ fn what_comes_back_out_of_order_is_received_in_order() {
         }
     });
 }
+
+#[test]
+fn the_end_comes_after_the_last_message_that_a_future_may_leave_behind() {
+    anywhere(|other| {
+        for leaves in [true, false] {
+            for kind in KINDS {
+                let (sender, receiver) = make(kind);
+                let mut given = Some(Box::pin(receiver.recv_async()));
+                assert!(given.as_mut().is_some_and(|future| poll(future.as_mut()).is_pending()));
+                sender.send(7).unwrap();
+                drop(sender);
+                assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+                let receiving = other.crowd(3, |_| {
+                    let receiver = receiver.clone();
+                    move || {
+                        let mut messages = receiver.iter();
+                        let count = messages.by_ref().count();
+                        assert_eq!(
+                            (messages.next(), receiver.try_recv()),
+                            (None, Err(TryRecvError::Disconnected))
+                        );
+                        count
+                    }
+                });
+                let selecting = {
+                    let receiver = receiver.clone();
+                    other
+                        .runs(move || usize::from(select! { recv(receiver) -> received => received.is_ok() }))
+                };
+                pause();
+                let waiting = {
+                    let receiver = receiver.clone();
+                    other.runs(move || usize::from(block_on(receiver.recv_async()).is_ok()))
+                };
+                match leaves {
+                    true => drop(given.take()),
+                    false => {
+                        assert_eq!(given.take().map(|mut it| poll(it.as_mut())), Some(Poll::Ready(Ok(7))))
+                    }
+                }
+                let received: usize = join_all(receiving).into_iter().sum();
+                assert_eq!(received + selecting.join() + waiting.join(), usize::from(leaves));
+                assert_eq!(receiver.recv(), Err(RecvError));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_message_that_goes_from_future_to_future_holds_the_end_back() {
+    everywhere(|| {
+        let (sender, receiver) = bounded(1);
+        let mut futures: Vec<_> = (0..4).map(|_| Box::pin(receiver.recv_async())).collect();
+        assert!(futures.iter_mut().all(|future| poll(future.as_mut()).is_pending()));
+        sender.send(7).unwrap();
+        drop(sender);
+        // They were told, and that it is not the end.
+        assert!(futures[1..].iter_mut().all(|future| poll(future.as_mut()).is_pending()));
+        while futures.len() > 1 {
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+            drop(futures.remove(0));
+        }
+        assert_eq!(poll(futures[0].as_mut()), Poll::Ready(Ok(7)));
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
+    });
+}

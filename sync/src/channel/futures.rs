@@ -55,6 +55,10 @@ impl<T> Receiver<T> {
     /// Dropped before it is done the future has received nothing: a message that it was given goes to the next receiver.
     /// Until there is one the message counts in [`len`](Receiver::len), beyond the channel's capacity if that is exhausted.
     ///
+    /// Between that gift and its next poll, or its drop, the channel has not come to its end for the other receivers, even if
+    /// all senders are gone: they wait, for the message may be theirs yet. Who keeps such a future and does not poll it keeps
+    /// them waiting; a receive that waits, by the very one who keeps it, would wait for ever.
+    ///
     /// # Errors
     /// When the channel is empty and all senders are gone, also when they go while it waits.
     ///
@@ -115,14 +119,18 @@ impl<'a, T> UntilGiven<'a, T> {
 
     /// The message, after a wait that was not in vain.
     fn given(&self) -> Option<T> {
-        self.node.data().message.take()
+        let message = self.node.data().message.take();
+        if message.is_some() {
+            self.channel.keep();
+        }
+        message
     }
 }
 
 impl<T> Drop for UntilGiven<'_, T> {
     fn drop(&mut self) {
-        if let Some(message) = self.given() {
-            self.channel.put_back(Returned::new(message, self.node.data().number.get()));
+        if let Some(message) = self.node.data().message.take() {
+            self.channel.take_back(Returned::new(message, self.node.data().number.get()));
         }
     }
 }

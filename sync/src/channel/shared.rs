@@ -256,10 +256,40 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes a message of which the receiver has gone away.
+    /// Takes a message back from a future that has gone away.
     #[cold]
-    pub(super) fn put_back(&self, returned: Box<Returned<T>>) {
+    pub(super) fn take_back(&self, returned: Box<Returned<T>>) {
+        let (taken_back, over) = {
+            let mut state = self.state.lock();
+            (state.take_back(returned), state.is_over())
+        };
+        self.settle_put_back(taken_back);
+        if over {
+            self.tell_end();
+        }
+    }
+
+    /// Lets a future keep the message that it was given.
+    pub(super) fn keep(&self) {
+        let over = {
+            let mut state = self.state.lock();
+            state.keep();
+            state.is_over()
+        };
+        if over {
+            self.tell_end();
+        }
+    }
+
+    /// Takes a message of which the receiver has gone away before it was made.
+    #[cold]
+    fn put_back(&self, returned: Box<Returned<T>>) {
         let put_back = self.state.lock().put_back(returned);
+        self.settle_put_back(put_back);
+    }
+
+    #[cold]
+    fn settle_put_back(&self, put_back: PutBack<T>) {
         match put_back {
             PutBack::Handed(wake, _emptied) => wake.wake(),
             PutBack::Kept { watched: true } => self.tell_receive_watchers(),
@@ -340,7 +370,7 @@ impl<T> Shared<T> {
     /// After the last sender: receivers take what is left, and no more.
     pub(super) fn close(&self) {
         self.state.lock().disconnect();
-        wait::wake_all(&self.state, State::next_to_tell);
+        self.tell_end();
     }
 
     /// After the last receiver: what was sent and not received is dropped.
@@ -350,8 +380,13 @@ impl<T> Shared<T> {
             state.disconnect();
             state.take_unreceived()
         };
-        wait::wake_all(&self.state, State::next_to_tell);
+        self.tell_end();
         drop(unreceived);
+    }
+
+    #[cold]
+    fn tell_end(&self) {
+        wait::wake_all(&self.state, State::next_to_tell);
     }
 }
 

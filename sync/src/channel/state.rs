@@ -23,6 +23,9 @@
 //! except for the two arms of one select: who comes second takes the message of the first, or makes a pair with it if that is
 //! the arm of a select. So room that comes free is never given to a sender whose message a receiver waits for.
 //!
+//! The end of the senders is the end of the messages once no future holds one that it may leave behind: until then receivers
+//! wait, and they are told again.
+//!
 //! Nobody who waits is given more than one thing: who pops a node gives under the same hold of the lock, and a list passes
 //! over the nodes of those who were claimed elsewhere. Woken without being given anything means to try again.
 
@@ -45,8 +48,7 @@ pub(crate) struct State<T> {
     /// What was given to futures that went away with it, in the order in which it was given: older than what lies in the
     /// queue.
     returned: Chain<T>,
-    /// How many messages were put into the hands of receivers.
-    handed: u64,
+    hands: Hands,
     receivers: List<Receiving<T>>,
     /// Futures, one for each send arm that holds a [`Grant::Promise`], but for those that went away.
     promised: List<Receiving<T>>,
@@ -54,6 +56,14 @@ pub(crate) struct State<T> {
     /// Who wants to know when there is something to receive, or a place to send to, without doing it.
     receive_watchers: List,
     send_watchers: List,
+}
+
+/// What is known of the messages that were put into the hands of receivers.
+struct Hands {
+    /// The number of the next one.
+    number: u64,
+    /// How many are in the hands of futures that have not been polled since: each of them may come back.
+    loose: usize,
 }
 
 impl<T> State<T> {
@@ -64,7 +74,7 @@ impl<T> State<T> {
             disconnected: false,
             queue: capacity.map_or(Queue::chain(), Queue::ring),
             returned: Chain::new(),
-            handed: 0,
+            hands: Hands { number: 0, loose: 0 },
             receivers: List::new(),
             promised: List::new(),
             senders: List::new(),
@@ -89,7 +99,7 @@ impl<T> State<T> {
         }
         let message = match self.receivers.is_empty() {
             true => message,
-            false => match hand_over(&mut self.receivers, &mut self.handed, message) {
+            false => match self.hands.give(&mut self.receivers, message) {
                 Ok(wake) => return Put::Handed(wake),
                 Err(message) => message,
             },
@@ -139,19 +149,37 @@ impl<T> State<T> {
         let handed = self.receivers.pop_front_with(|to| {
             to.number.set(number);
             to.message.set(returned.message.take());
+            to.is_future
         });
-        if let Some((wake, ())) = handed {
+        if let Some((wake, is_future)) = handed {
+            self.hands.loose += usize::from(is_future);
             return PutBack::Handed(wake, returned);
         }
         self.returned.insert(returned);
         PutBack::Kept { watched: !self.receive_watchers.is_empty() }
     }
 
+    /// As [`put_back`](State::put_back), of a message that was in the hands of a future.
+    pub(crate) fn take_back(&mut self, returned: Box<Returned<T>>) -> PutBack<T> {
+        self.hands.loose -= 1;
+        self.put_back(returned)
+    }
+
+    /// A future keeps the message that was put into its hands.
+    pub(crate) fn keep(&mut self) {
+        self.hands.loose -= 1;
+    }
+
+    /// True if no message will ever come: none is sent any more, and none comes back.
+    pub(crate) fn is_over(&self) -> bool {
+        self.disconnected && self.hands.loose == 0
+    }
+
     /// Where the queue is empty: out of the hands of the longest waiting sender.
     #[inline]
     fn take_from_sender(&mut self) -> Take<T> {
         match self.senders.front() {
-            None if self.disconnected => Take::Disconnected,
+            None if self.is_over() => Take::Disconnected,
             None => Take::Empty,
             // Also where all slots are reserved: who holds one may take long, and there may be senders behind this one.
             Some(front) if front.is_arm => Take::Arm,
@@ -225,7 +253,7 @@ impl<T> State<T> {
 
     /// Sends what was promised: to a future that waits for it, or else as any other message.
     pub(crate) fn redeem(&mut self, message: T) -> Put<T> {
-        match hand_over(&mut self.promised, &mut self.handed, message) {
+        match self.hands.give(&mut self.promised, message) {
             Ok(wake) => Put::Handed(wake),
             Err(message) => self.put(message),
         }
@@ -281,7 +309,10 @@ impl<T> State<T> {
         });
         match popped {
             Some((sender, true)) => Pairing::Lent(sender),
-            Some((sender, false)) => Pairing::Given(sender),
+            Some((sender, false)) => {
+                self.hands.loose += usize::from(place.is_future);
+                Pairing::Given(sender)
+            }
             None => Pairing::Alone,
         }
     }
@@ -308,7 +339,7 @@ impl<T> State<T> {
 
     /// True if a receiver finds a message, or the end.
     pub(crate) fn holds_message(&self) -> bool {
-        self.disconnected
+        self.is_over()
             || !self.returned.is_empty()
             || !self.queue.is_empty()
             || self.senders.front().is_some_and(|front| !front.is_arm)
@@ -403,7 +434,7 @@ impl<T> State<T> {
         self.disconnected = true;
     }
 
-    /// After the end: anybody who waits. What it waits with stays with it.
+    /// At the end: anybody who waits. What it waits with stays with it.
     pub(crate) fn next_to_tell(&mut self) -> Option<RawWake> {
         self.receivers
             .pop_front()
@@ -419,20 +450,24 @@ impl<T> State<T> {
     }
 }
 
-/// Gives `message` to the longest waiting of `receivers`.
-#[inline]
-fn hand_over<T>(receivers: &mut List<Receiving<T>>, handed: &mut u64, message: T) -> Result<RawWake, T> {
-    let mut message = Some(message);
-    let popped = receivers.pop_front_with(|to| {
-        to.number.set(*handed);
-        to.message.set(message.take());
-    });
-    match (popped, message) {
-        (Some((wake, ())), _) => {
-            *handed += 1;
-            Ok(wake)
+impl Hands {
+    /// Gives `message` to the longest waiting of `receivers`.
+    #[inline]
+    fn give<T>(&mut self, receivers: &mut List<Receiving<T>>, message: T) -> Result<RawWake, T> {
+        let mut message = Some(message);
+        let popped = receivers.pop_front_with(|to| {
+            to.number.set(self.number);
+            to.message.set(message.take());
+            to.is_future
+        });
+        match (popped, message) {
+            (Some((wake, is_future)), _) => {
+                self.number += 1;
+                self.loose += usize::from(is_future);
+                Ok(wake)
+            }
+            (None, Some(message)) => Err(message),
+            (None, None) => unreachable!("it is given to who was popped"),
         }
-        (None, Some(message)) => Err(message),
-        (None, None) => unreachable!("it is given to who was popped"),
     }
 }
