@@ -105,6 +105,7 @@ impl AutoResetEvent {
     /// # Cancellation
     /// Dropped before its end it leaves the queue, and a set that it was given meanwhile goes to the next one.
     pub async fn wait_async(&self) {
+        turn::charge().await;
         if !self.try_wait() {
             turn::wait_async(self, 1, |_| ()).await;
         }

@@ -90,7 +90,9 @@ impl Barrier {
     /// # Cancellation
     /// Dropped before the round is complete it leaves the round.
     pub async fn wait_async(&self) -> BarrierWaitResult {
-        turn::wait_async(self, Party::new(), |party| self.pass(party)).await
+        let result = turn::wait_async(self, Party::new(), |party| self.pass(party)).await;
+        turn::charge().await;
+        result
     }
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Option<BarrierWaitResult> {

@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::turn;
 use crate::wait::list::Node;
 use crate::wait::{self, Polled, Waking};
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
@@ -315,6 +316,7 @@ impl<T: Clone> Receiver<T> {
     /// # Errors
     /// As for [`recv`](Receiver::recv).
     pub async fn recv_async(&mut self) -> Result<T, RecvError> {
+        turn::charge().await;
         loop {
             match self.take() {
                 Ok(value) => return Ok(value),

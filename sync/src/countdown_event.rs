@@ -151,8 +151,9 @@ impl CountdownEvent {
     /// # Cancellation
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
-        if !self.is_set() {
-            turn::wait_async(&self.state, Cell::new(0), |_| ()).await;
+        match self.is_set() {
+            true => turn::charge().await,
+            false => turn::wait_async(&self.state, Cell::new(0), |_| ()).await,
         }
     }
 

@@ -90,8 +90,9 @@ impl ManualResetEvent {
     /// # Cancellation
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
-        if !self.is_set() {
-            turn::wait_async(self, Cell::new(0), |_| ()).await;
+        match self.is_set() {
+            true => turn::charge().await,
+            false => turn::wait_async(self, Cell::new(0), |_| ()).await,
         }
     }
 

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::turn;
 use crate::wait::{self, Waking};
 use error::{RecvError, RecvTimeoutError, TryRecvError};
 use half::Half;
@@ -37,7 +38,7 @@ mod word;
 /// There is nobody to be unfair to: a send never waits, and of the two sides one waits for the other.
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let (sender, receiver) = half::pair();
-    (Sender { half: sender }, Receiver { half: Some(receiver) })
+    (Sender { half: sender }, Receiver { half: Some(receiver), gave_way: false })
 }
 
 /// The side of a [`channel`] that sends the value.
@@ -53,6 +54,8 @@ pub struct Sender<T> {
 pub struct Receiver<T> {
     /// None once the outcome was received.
     half: Option<Half<T>>,
+    /// Its last poll has made way for others.
+    gave_way: bool,
 }
 
 // SAFETY: a value is moved from the one side to the other, and the channel is freed by either; what a shared side shows
@@ -277,6 +280,9 @@ impl<T> Future for Receiver<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let half = self.half.as_mut().expect("a oneshot receiver was polled after its outcome was received");
         if !half.has_spoken() && half.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if turn::gives_way(&mut self.gave_way, cx) {
             return Poll::Pending;
         }
         Poll::Ready(self.take_outcome().ok_or(RecvError))

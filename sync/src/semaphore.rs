@@ -220,6 +220,7 @@ impl Semaphore {
     /// # Panics
     /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     pub async fn acquire_many_async(&self, count: usize) -> SemaphorePermit<'_> {
+        turn::charge().await;
         if !self.take(count) {
             turn::wait_async(self, count, |_| ()).await;
         }

@@ -12,7 +12,9 @@
 //! served to a future which was dropped meanwhile is passed on, and who leaves unserved may let those behind go first.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::pin::pin;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use crate::wait::list::Node;
@@ -94,6 +96,26 @@ pub(crate) async fn wait_async<Q: Queue, R>(queue: &Q, asks: Q::Asks, took: impl
     sleep.as_mut().await;
     sleep.strategy().take();
     took(sleep.strategy().asks())
+}
+
+/// Counts an operation of a future. If the task that polls it has used up its turn, the future gives way once.
+pub(crate) async fn charge() {
+    let mut gave_way = false;
+    poll_fn(|context| match gives_way(&mut gave_way, context) {
+        true => Poll::Pending,
+        false => Poll::Ready(()),
+    })
+    .await;
+}
+
+/// Counts an operation at its first poll. True if the task that polls has used up its turn: the poll wakes itself and is to be
+/// pending. Never twice, which `gave_way` remembers, since an executor of others does not know of turns.
+pub(crate) fn gives_way(gave_way: &mut bool, context: &Context<'_>) -> bool {
+    *gave_way = !*gave_way && wait::charge_poll();
+    if *gave_way {
+        context.waker().wake_by_ref();
+    }
+    *gave_way
 }
 
 impl<Q: Queue> WaitStrategy for Turn<'_, Q> {

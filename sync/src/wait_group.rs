@@ -137,8 +137,9 @@ impl WaitGroup {
     /// # Cancellation
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
-        if self.count() > 0 {
-            turn::wait_async(&self.state, Cell::new(0), |_| ()).await;
+        match self.count() {
+            0 => turn::charge().await,
+            _ => turn::wait_async(&self.state, Cell::new(0), |_| ()).await,
         }
     }
 

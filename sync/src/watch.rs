@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::turn;
 use crate::wait;
 use crate::{RwLock, RwLockReadGuard};
 use error::{RecvError, RecvTimeoutError, SendError};
@@ -358,6 +359,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As for [`changed`](Receiver::changed).
     pub async fn changed_async(&mut self) -> Result<(), RecvError> {
+        turn::charge().await;
         self.shared.versions.await_change_async(&mut self.seen).await
     }
 

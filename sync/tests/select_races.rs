@@ -415,7 +415,9 @@ fn receivers_beside_a_reserved_slot(other: Other) {
     held.recv().unwrap();
     let chooser = {
         let sender = sender.clone();
-        other.runs(move || select! { send(sender, 2) -> sent => sent.unwrap(), recv(never::<()>()) -> _ => {} })
+        other.runs(
+            move || select! { send(sender, 2) -> sent => sent.unwrap(), recv(never::<()>()) -> _ => {} },
+        )
     };
     pause();
     let plain = other.runs(move || sender.send(3).unwrap());
@@ -466,7 +468,9 @@ fn a_select_that_leaves_hides_no_sender_from_a_receiver() {
             held.recv().unwrap();
             let chooser = {
                 let sender = sender.clone();
-                other.runs(move || select! { send(sender, 2) -> sent => sent.is_ok(), recv(left) -> _ => false })
+                other.runs(
+                    move || select! { send(sender, 2) -> sent => sent.is_ok(), recv(left) -> _ => false },
+                )
             };
             others_move(7);
             let plain = other.runs(move || sender.send(3).unwrap());

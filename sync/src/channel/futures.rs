@@ -10,6 +10,7 @@ use super::receiver::{Receiver, Source};
 use super::returned::Returned;
 use super::sender::Sender;
 use super::shared::{Shared, UntilSent, withdrawal};
+use crate::turn;
 use crate::wait::list::Node;
 use crate::wait::{Asleep, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -32,6 +33,7 @@ impl<T> Sender<T> {
     /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Ready(true));
     /// ```
     pub async fn send_async(&self, message: T) -> Result<(), SendError<T>> {
+        turn::charge().await;
         let mut sent = self.channel().try_send(message);
         loop {
             let message = match sent {
@@ -77,6 +79,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(receiving.as_mut().poll(&mut context), Poll::Ready(Ok(1)));
     /// ```
     pub async fn recv_async(&self) -> Result<T, RecvError> {
+        turn::charge().await;
         loop {
             let channel = match &self.source {
                 Source::Senders(channel) => &channel.shared,

@@ -136,6 +136,7 @@ impl Semaphore {
     /// # Panics
     /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        turn::charge().await;
         if !self.take(count) {
             turn::wait_async(&*self, count, |_| ()).await;
         }

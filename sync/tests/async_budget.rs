@@ -1,0 +1,117 @@
+//! Futures that are always ready: a loop over them lets the tasks beside it run.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{guarded, runtime};
+use fibra_runtime::{spawn, task};
+use fibra_sync::channel::{bounded, unbounded};
+use fibra_sync::{
+    AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, Semaphore, WaitGroup, broadcast, oneshot,
+    watch,
+};
+
+/// More than a task may do in one turn.
+const MANY: usize = 10_000;
+
+/// Goes through a door again and again, in a task of one worker, until the task beside it has run.
+fn lets_others_run(mut door: impl AsyncFnMut() + Send) {
+    guarded(|| {
+        runtime(1).run(move || {
+            let others_ran = Arc::new(AtomicBool::new(false));
+            let tells = Arc::clone(&others_ran);
+            let other = spawn(move || tells.store(true, Ordering::SeqCst));
+            task::block_on(async {
+                for times in 0.. {
+                    if others_ran.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    assert!(times < MANY, "nobody else runs");
+                    door().await;
+                }
+            });
+            other.join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn receives_from_a_channel_that_is_always_fed() {
+    for capacity in [Some(MANY), None] {
+        let (sender, receiver) = capacity.map_or_else(unbounded, bounded);
+        (0..MANY).for_each(|number| sender.send(number).unwrap());
+        let mut messages = 0..;
+        lets_others_run(async || assert_eq!(receiver.recv_async().await.ok(), messages.next()));
+    }
+}
+
+#[test]
+fn sends_to_a_channel_that_always_has_room() {
+    for capacity in [Some(MANY), None] {
+        let (sender, _receiver) = capacity.map_or_else(unbounded, bounded);
+        lets_others_run(async || sender.send_async(1).await.unwrap());
+    }
+}
+
+#[test]
+fn permits_of_a_semaphore_that_has_them() {
+    let semaphore = Arc::new(Semaphore::new(2));
+    lets_others_run(async || drop(semaphore.acquire_many_async(2).await));
+    lets_others_run(async || drop(Arc::clone(&semaphore).acquire_owned_async().await));
+}
+
+#[test]
+fn an_event_that_is_set() {
+    let event = ManualResetEvent::new(true);
+    lets_others_run(async || event.wait_async().await);
+}
+
+#[test]
+fn an_event_that_is_set_for_each() {
+    let event = AutoResetEvent::new(false);
+    lets_others_run(async || {
+        event.set();
+        event.wait_async().await;
+    });
+}
+
+#[test]
+fn counts_that_are_zero() {
+    let (countdown, group) = (CountdownEvent::new(0), WaitGroup::new());
+    lets_others_run(async || countdown.wait_async().await);
+    lets_others_run(async || group.wait_async().await);
+}
+
+#[test]
+fn a_barrier_for_one() {
+    let barrier = Barrier::new(1);
+    lets_others_run(async || assert!(barrier.wait_async().await.is_leader()));
+}
+
+#[test]
+fn a_value_that_is_always_new() {
+    let (sender, mut receiver) = watch::channel(0);
+    lets_others_run(async || {
+        sender.send(1).unwrap();
+        receiver.changed_async().await.unwrap();
+    });
+}
+
+#[test]
+fn a_broadcast_that_runs_ahead() {
+    let (sender, mut receiver) = broadcast::channel(MANY);
+    (0..MANY).for_each(|number| _ = sender.send(number).unwrap());
+    let mut messages = 0..;
+    lets_others_run(async || assert_eq!(receiver.recv_async().await.ok(), messages.next()));
+}
+
+#[test]
+fn a_message_for_each_receiver() {
+    lets_others_run(async || {
+        let (sender, receiver) = oneshot::channel();
+        sender.send(1).unwrap();
+        assert_eq!(receiver.await, Ok(1));
+    });
+}
