@@ -207,6 +207,7 @@ impl<T> Sender<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn closed_async(&self) {
+        turn::charge().await;
         if self.receiver_count() > 0 {
             pin!(Polled::new(self.until_deserted())).await;
         }

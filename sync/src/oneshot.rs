@@ -137,6 +137,7 @@ impl<T> Sender<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn closed_async(&mut self) {
+        turn::charge().await;
         poll_fn(|cx| self.poll_closed(cx)).await;
     }
 

@@ -225,6 +225,7 @@ impl<T> Sender<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn closed_async(&self) {
+        turn::charge().await;
         if !self.is_closed() {
             self.shared.versions.await_desertion_async().await;
         }
@@ -443,6 +444,7 @@ impl<T> Receiver<T> {
         &mut self,
         mut wanted: impl FnMut(&T) -> bool,
     ) -> Result<Ref<'_, T>, RecvError> {
+        turn::charge().await;
         let Receiver { shared, seen } = self;
         let first = *seen;
         loop {

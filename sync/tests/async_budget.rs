@@ -115,3 +115,19 @@ fn a_message_for_each_receiver() {
         assert_eq!(receiver.await, Ok(1));
     });
 }
+
+#[test]
+fn ends_that_have_come() {
+    let (watch, _) = watch::channel(());
+    lets_others_run(async || watch.closed_async().await);
+    let (broadcast, _) = broadcast::channel::<()>(1);
+    lets_others_run(async || broadcast.closed_async().await);
+    let (mut oneshot, _) = oneshot::channel::<()>();
+    lets_others_run(async || oneshot.closed_async().await);
+}
+
+#[test]
+fn a_value_that_is_wanted() {
+    let (_sender, mut receiver) = watch::channel(1);
+    lets_others_run(async || assert_eq!(*receiver.wait_for_async(|&value| value == 1).await.unwrap(), 1));
+}

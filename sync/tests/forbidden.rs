@@ -140,7 +140,7 @@ fn a_select_that_need_not_wait_is_no_suspension() {
         };
         assert_eq!(chosen(), None);
         let mut select = channel::Select::new();
-        (select.recv(&first), select.recv(&second));
+        let _ = [select.recv(&first), select.recv(&second)];
         assert!(select.try_select().is_err());
         assert!(select.try_ready().is_err());
         sender.send(7).unwrap();
