@@ -1,6 +1,6 @@
 //! What is asked of the operating system beside memory, with fall-backs where it cannot be had.
 //!
-//! A system owes: [`pin`] (may do nothing), [`processors`], [`register_membarrier`] (may say no).
+//! A system owes: [`Processors`] (may do nothing), [`processors`], [`register_membarrier`] (may say no).
 
 use std::num::NonZeroUsize;
 use std::thread;
