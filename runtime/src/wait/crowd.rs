@@ -18,10 +18,14 @@ const BATCH: usize = 32;
 /// the round that they came in.
 pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWake>) {
     loop {
-        let mut batch = [const { None }; BATCH];
-        let mut taken = 0;
+        let mut batch;
+        let mut taken = 1;
         {
             let mut state = lock.lock();
+            // Mostly there is nobody, who needs no room.
+            let Some(first) = next(&mut state) else { return };
+            batch = [const { None }; BATCH];
+            batch[0] = Some(first);
             while taken < BATCH
                 && let Some(wake) = next(&mut state)
             {
