@@ -9,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use channels::{KEEPING, KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, ms, us};
-use common::{give_way, in_tasks, pause, until};
+use common::{Side, give_way, in_tasks, pause, until};
 use fibra_runtime as fibra;
-use fibra_sync::channel::{Select, SendError, TryRecvError, bounded, never, unbounded};
+use fibra_sync::channel::{Select, SendError, Sender, TryRecvError, bounded, never, unbounded};
 use fibra_sync::select;
 
 #[test]
@@ -395,24 +395,28 @@ fn a_value_that_comes_with_the_end_is_received_before_the_end() {
     });
 }
 
-/// Runs `holder` with the one slot of a channel reserved, behind it a select that came to send and a sender, and then two
+/// Has a select reserve the one slot of a channel. It makes its message, which is 1, once it is told to go.
+fn reserves(other: Other, sender: &Sender<i32>) -> (Side<()>, Sender<()>) {
+    let (holding, held) = bounded::<()>(1);
+    let (go, going) = bounded::<()>(1);
+    let sender = sender.clone();
+    let holder = other.runs(move || {
+        let message = || {
+            holding.send(()).unwrap();
+            going.recv().unwrap();
+            1
+        };
+        select! { send(sender, message()) -> sent => sent.unwrap() }
+    });
+    held.recv().unwrap();
+    (holder, go)
+}
+
+/// One slot of a channel is reserved, behind it are a select that came to send and a sender, and then come two
 /// receivers: both are served while the slot is held.
 fn receivers_beside_a_reserved_slot(other: Other) {
     let (sender, receiver) = bounded(1);
-    let (holding, held) = bounded::<()>(1);
-    let (go, going) = bounded::<()>(1);
-    let holder = {
-        let sender = sender.clone();
-        other.runs(move || {
-            let message = || {
-                holding.send(()).unwrap();
-                going.recv().unwrap();
-                1
-            };
-            select! { send(sender, message()) -> sent => sent.unwrap() }
-        })
-    };
-    held.recv().unwrap();
+    let (holder, go) = reserves(other, &sender);
     let chooser = {
         let sender = sender.clone();
         other.runs(
@@ -452,20 +456,7 @@ fn a_select_that_leaves_hides_no_sender_from_a_receiver() {
             };
             let (sender, receiver) = bounded(1);
             let (leave, left) = bounded::<()>(0);
-            let (holding, held) = bounded::<()>(1);
-            let (go, going) = bounded::<()>(1);
-            let holder = {
-                let sender = sender.clone();
-                other.runs(move || {
-                    let message = || {
-                        holding.send(()).unwrap();
-                        going.recv().unwrap();
-                        1
-                    };
-                    select! { send(sender, message()) -> sent => sent.unwrap() }
-                })
-            };
-            held.recv().unwrap();
+            let (holder, go) = reserves(other, &sender);
             let chooser = {
                 let sender = sender.clone();
                 other.runs(
