@@ -10,11 +10,18 @@ export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="${CAR
 # the sanitizer does not read those stacks.
 export ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:use_sigaltstack=0:detect_stack_use_after_return=0:detect_leaks=0"
 # Its errors are those of one round or of none; who comes first in many is hunted by the same tests without it.
-export FIBRA_TESTS_SLOWER_BY=3
+export FIBRA_TESTS_SLOWER_BY=10
 # Skipped: tests that measure how deep a stack is. The sanitizer's frames are larger, so they overflow for good reason.
 run() { cargo test --features sanitizer --target "$(rustc --print host-tuple)" --lib --tests "$@"; }
-run -p fibra-sync
+# They are built one after the other and run side by side: most tests wait, or are alone.
+log=$(mktemp) failed=0
+trap 'rm -f "$log"' EXIT
+run -p fibra-sync >"$log" 2>&1 &
+sync=$!
 run -p fibra-runtime -- \
     --skip a_task_may_have_a_stack_of_its_own_size \
     --skip both_kinds_of_guard_give_whole_stacks \
-    --skip two_hundred_thousand_tasks_share_eight_stacks_at_full_depth
+    --skip two_hundred_thousand_tasks_share_eight_stacks_at_full_depth || failed=1
+wait "$sync" || failed=1
+cat "$log"
+exit $failed

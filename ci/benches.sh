@@ -6,4 +6,3 @@ cd "$(dirname "$0")/.."
 # Without the optimizer, which takes minutes over so many rivals. What is built without them, clippy.sh sees.
 cargo test -p fibra-bench --features rivals
 cargo build --benches -p fibra-bench --features rivals
-cargo clippy -p fibra-bench --features rivals --all-targets -- -D warnings

@@ -3,4 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Tests and benches come with the feature `rivals`, the programs by themselves without.
 cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy -p fibra-bench -- -D warnings
