@@ -91,11 +91,13 @@ impl Crowd {
     }
 
     /// Notifies, and wakes who is to be woken. How many were notified.
+    #[inline]
     pub(crate) fn notify(&self, audience: Audience) -> usize {
         // Relaxed: see `join`.
-        if !self.some.load(Ordering::Relaxed) {
-            return 0;
-        }
+        if !self.some.load(Ordering::Relaxed) { 0 } else { self.notify_waiters(audience) }
+    }
+
+    fn notify_waiters(&self, audience: Audience) -> usize {
         let limit = match audience {
             Audience::One => 1,
             Audience::All => BATCH,
