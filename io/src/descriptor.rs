@@ -12,6 +12,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::op::Attempt;
 use crate::source::Source;
 
 /// See the [module](self).
@@ -22,13 +23,16 @@ pub(crate) struct Descriptor<S: AsFd> {
     nonblocking: AtomicBool,
     /// See [`recheck_writes`](Descriptor::recheck_writes).
     rechecks_writes: bool,
+    /// See [`short_reads_drain`](Descriptor::short_reads_drain).
+    short_reads_drain: bool,
     inner: S,
 }
 
 impl<S: AsFd> Descriptor<S> {
     pub(crate) fn new(inner: S, nonblocking: bool) -> Descriptor<S> {
         let link = Link { source: Arc::new(Source::new()), fd: inner.as_fd().as_raw_fd() };
-        Descriptor { link, nonblocking: AtomicBool::new(nonblocking), rechecks_writes: false, inner }
+        let nonblocking = AtomicBool::new(nonblocking);
+        Descriptor { link, nonblocking, rechecks_writes: false, short_reads_drain: false, inner }
     }
 
     /// Lets a wait to write look again by itself now and then: for what the kernel does not tell.
@@ -39,6 +43,21 @@ impl<S: AsFd> Descriptor<S> {
 
     pub(crate) fn rechecks_writes(&self) -> bool {
         self.rechecks_writes
+    }
+
+    /// Tells whether a read that fills a part of its buffer has emptied the descriptor, unless the readiness word says otherwise.
+    pub(crate) fn short_reads_drain(mut self, drain: bool) -> Descriptor<S> {
+        self.short_reads_drain = drain;
+        self
+    }
+
+    /// What a read of `n` bytes into a buffer of `len` tells.
+    #[inline]
+    pub(crate) fn have_read(&self, n: usize, len: usize) -> Attempt<usize> {
+        match self.short_reads_drain {
+            true => Attempt::read(n, len),
+            false => Attempt::Done(n),
+        }
     }
 
     /// The std value, for everything that neither waits nor changes hands.

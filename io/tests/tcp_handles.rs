@@ -195,3 +195,25 @@ fn the_types_are_as_usable_as_those_of_std() {
     }
     let _ = shared;
 }
+
+/// What std takes for a stream of TCP may be another socket, of which a read gives one message and leaves the next one there.
+#[test]
+fn a_stream_over_a_socket_that_keeps_messages_misses_none() {
+    everywhere(|| {
+        let (writer, reader) =
+            socket2::Socket::pair(socket2::Domain::UNIX, socket2::Type::SEQPACKET, None).unwrap();
+        let mut writer = TcpStream::from(OwnedFd::from(writer));
+        let mut reader = TcpStream::from(OwnedFd::from(reader));
+        let mut buf = [0; 64];
+        for message in ["one", "three"] {
+            // Waits, so that the reactor is asked of it.
+            let other = beside(move || {
+                nap(5);
+                (0..2).for_each(|_| writer.write_all(message.as_bytes()).unwrap());
+                writer
+            });
+            assert_eq!([(); 2].map(|()| reader.read(&mut buf).unwrap()), [message.len(); 2]);
+            writer = other.join();
+        }
+    });
+}

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fibra_runtime::wait;
-use socket2::SockRef;
+use socket2::{Protocol, SockRef};
 
 use super::mode::{Loan, Mode};
 use super::timeouts::Timeouts;
@@ -44,7 +44,7 @@ struct Shared {
 
 /// What has to be known of one of std's types to wait for it.
 pub(crate) trait Kind: AsFd {
-    /// True if a read that fills a part of its buffer has emptied the socket, unless the readiness word says otherwise.
+    /// True if all is one stream of bytes, so that a read which fills a part of its buffer has emptied the socket.
     const SHORT_READ_DRAINS: bool;
     /// True if who waits to write is told when its direction was shut down, here or by the peer.
     const WRITERS_HEAR_OF_SHUTDOWN: bool;
@@ -76,7 +76,7 @@ impl Kind for std::os::unix::net::UnixDatagram {
 impl<S: Kind> Socket<S> {
     /// Takes a socket that is new, so that it has no timeouts and is not to be non-blocking.
     pub(crate) fn fresh(inner: S) -> Socket<S> {
-        Socket::new(inner, false, OnceLock::new())
+        Socket::new(inner, S::SHORT_READ_DRAINS, OnceLock::new())
     }
 
     /// Takes a socket that was made for the user, with the timeouts that it has: somebody had the descriptor before, or that of the
@@ -91,11 +91,14 @@ impl<S: Kind> Socket<S> {
                 Arc::new(Shared { timeouts, mode: Mode::default() }).into()
             }
         };
-        Socket::new(inner, false, shared)
+        let drains = S::SHORT_READ_DRAINS && is_tcp(&option);
+        Socket::new(inner, drains, shared)
     }
 
-    fn new(inner: S, nonblocking: bool, shared: OnceLock<Arc<Shared>>) -> Socket<S> {
-        let io = Descriptor::new(inner, nonblocking).recheck_writes(!S::WRITERS_HEAR_OF_SHUTDOWN);
+    fn new(inner: S, short_reads_drain: bool, shared: OnceLock<Arc<Shared>>) -> Socket<S> {
+        let io = Descriptor::new(inner, false)
+            .recheck_writes(!S::WRITERS_HEAR_OF_SHUTDOWN)
+            .short_reads_drain(short_reads_drain);
         Socket { io, shared }
     }
 
@@ -212,7 +215,7 @@ impl<S: Kind> Socket<S> {
 impl<S: Kind> Socket<S> {
     #[inline]
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.receive(|| sys::recv(self.fd(), buf, 0).map(|n| Self::have_read(n, buf.len())))
+        self.receive(|| sys::recv(self.fd(), buf, 0).map(|n| self.io.have_read(n, buf.len())))
     }
 
     /// Reads and leaves what it has read where it is; otherwise waits as a read does.
@@ -227,7 +230,7 @@ impl<S: Kind> Socket<S> {
                 wait::charge();
                 Ok(0)
             }
-            len => self.receive(|| sys::recv_vectored(self.fd(), bufs).map(|n| Self::have_read(n, len))),
+            len => self.receive(|| sys::recv_vectored(self.fd(), bufs).map(|n| self.io.have_read(n, len))),
         }
     }
 
@@ -251,15 +254,12 @@ impl<S: Kind> Socket<S> {
             len => self.dispatch(|| sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len))),
         }
     }
+}
 
-    /// What a read of `n` bytes into a buffer of `len` tells of the socket.
-    #[inline]
-    pub(crate) fn have_read(n: usize, len: usize) -> Attempt<usize> {
-        match S::SHORT_READ_DRAINS {
-            true => Attempt::read(n, len),
-            false => Attempt::Done(n),
-        }
-    }
+/// True if it speaks TCP. A type of std's is no proof: a descriptor that becomes one may keep messages apart, of which a read
+/// gives one at a time.
+fn is_tcp(socket: &SockRef<'_>) -> bool {
+    socket.protocol().is_ok_and(|protocol| matches!(protocol, Some(Protocol::TCP | Protocol::MPTCP)))
 }
 
 /// A timeout as the kernel's option takes it, which has zero for none.

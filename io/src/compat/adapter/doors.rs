@@ -126,13 +126,13 @@ impl<S: Kind> Polls for net::Socket<S> {
 // SAFETY: the system has filled as many as it says.
 unsafe impl<S: Kind> Reads for net::Socket<S> {
     fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
-        recv_uninit(self.fd(), buf).map(|n| Self::have_read(n, buf.len()))
+        recv_uninit(self.fd(), buf).map(|n| self.io().have_read(n, buf.len()))
     }
 
     #[cfg(feature = "futures-io")]
     fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         let len = sys::total(bufs.iter().map(|buf| buf.len()));
-        sys::recv_vectored(self.fd(), bufs).map(|n| Self::have_read(n, len))
+        sys::recv_vectored(self.fd(), bufs).map(|n| self.io().have_read(n, len))
     }
 }
 
