@@ -586,3 +586,12 @@ fn a_stream_that_is_read_by_several_gives_each_byte_once() {
         assert!(child.wait().unwrap().success());
     });
 }
+
+#[test]
+fn a_child_of_a_pinned_worker_may_use_all_processors() {
+    let processors = || Command::new("nproc").output().unwrap().stdout;
+    guarded(|| {
+        let builder = Runtime::builder().driver(fibra_io::driver()).workers(1).pin_workers(true);
+        assert_eq!(builder.build().unwrap().run(processors), processors());
+    });
+}

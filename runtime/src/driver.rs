@@ -123,6 +123,16 @@ pub fn current_id() -> Option<Id> {
     crate::current::with_worker(Worker::driver_id)
 }
 
+/// Runs `start` where what it starts, a thread or a process, may use the processors of the runtime: on a pinned worker that would
+/// be pinned as well. It must not wait.
+pub fn unpinned<R>(start: impl FnOnce() -> R) -> R {
+    let _moved = crate::current::with_worker(|worker| {
+        let config = &worker.shared().config;
+        config.pin.then(|| config.processors.lend())
+    });
+    start()
+}
+
 /// The driver of runtimes without I/O: a flag and a condition variable.
 pub(crate) struct NoIo(Arc<Flag>);
 

@@ -76,8 +76,8 @@ pub(crate) struct Processors {
     set: Option<libc::cpu_set_t>,
 }
 
-/// The thread is bound to one processor until this is dropped.
-pub(crate) struct Pinned {
+/// The thread may use other processors until this is dropped.
+pub(crate) struct Moved {
     #[cfg(target_os = "linux")]
     before: Processors,
 }
@@ -90,9 +90,9 @@ impl Processors {
     }
 
     /// Binds the calling thread to the `index`-th of them, counted round. Does nothing where that is refused.
-    pub(crate) fn pin(&self, index: usize) -> Pinned {
+    pub(crate) fn pin(&self, index: usize) -> Moved {
         let before = Processors::of_caller();
-        let Some(set) = &self.set else { return Pinned { before } };
+        let Some(set) = &self.set else { return Moved { before } };
         // SAFETY: `cpu_set_t` is plain bits, and the processors asked for are below its size.
         let allowed: Vec<usize> =
             (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, set) }).collect();
@@ -101,7 +101,7 @@ impl Processors {
         // SAFETY: as above.
         unsafe { libc::CPU_SET(allowed[index % allowed.len()], &mut one) };
         set_affinity(&one);
-        Pinned { before }
+        Moved { before }
     }
 
     /// Lets the calling thread use all of them.
@@ -109,6 +109,13 @@ impl Processors {
         if let Some(set) = &self.set {
             set_affinity(set);
         }
+    }
+
+    /// The same for a while.
+    pub(crate) fn lend(&self) -> Moved {
+        let before = Processors::of_caller();
+        self.allow();
+        Moved { before }
     }
 }
 
@@ -119,11 +126,15 @@ impl Processors {
         Processors {}
     }
 
-    pub(crate) fn pin(&self, _index: usize) -> Pinned {
-        Pinned {}
+    pub(crate) fn pin(&self, _index: usize) -> Moved {
+        Moved {}
     }
 
     pub(crate) fn allow(&self) {}
+
+    pub(crate) fn lend(&self) -> Moved {
+        Moved {}
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -143,7 +154,7 @@ fn set_affinity(set: &libc::cpu_set_t) {
 }
 
 #[cfg(target_os = "linux")]
-impl Drop for Pinned {
+impl Drop for Moved {
     fn drop(&mut self) {
         self.before.allow();
     }

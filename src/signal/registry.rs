@@ -13,6 +13,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use fibra_runtime::driver::unpinned;
 use fibra_sync::AutoResetEvent;
 use signal_hook::consts::{FORBIDDEN, SIGBUS};
 use signal_hook::iterator::{Handle, Signals};
@@ -82,7 +83,7 @@ impl Registry {
         let mut signals = Signals::new::<_, i32>([])?;
         let handle = signals.handle();
         let tell = move || signals.forever().for_each(deliver);
-        thread::Builder::new().name("fibra-signals".to_owned()).spawn(tell)?;
+        unpinned(|| thread::Builder::new().name("fibra-signals".to_owned()).spawn(tell))?;
         Ok(self.handle.insert(handle).clone())
     }
 }

@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 use std::thread;
 
 use ::tokio::runtime::{self, Handle};
+use fibra_runtime::driver::unpinned;
 use fibra_runtime::task::forbid_suspend;
 
 thread_local! {
@@ -80,10 +81,11 @@ pub fn handle() -> io::Result<&'static Handle> {
     }
     let tokio = runtime::Builder::new_current_thread().enable_all().build()?;
     let handle = tokio.handle().clone();
-    thread::Builder::new().name("fibra-tokio".to_owned()).spawn(move || {
+    let serve = move || {
         IS_TOKIO.set(true);
         tokio.block_on(pending::<()>())
-    })?;
+    };
+    unpinned(|| thread::Builder::new().name("fibra-tokio".to_owned()).spawn(serve))?;
     Ok(HANDLE.get_or_init(|| handle))
 }
 

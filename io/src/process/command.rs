@@ -7,6 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, CommandArgs, CommandEnvs, ExitStatus, Output, Stdio};
 
+use fibra_runtime::driver::unpinned;
+
 use super::Child;
 
 /// Describes a child process and starts it: [`std::process::Command`], for tasks.
@@ -181,7 +183,7 @@ impl Command {
     /// When it comes back, this process may have changed, as with std: signals that were ignored, `SIGPIPE` among them, may
     /// be so no more.
     pub fn exec(&mut self) -> io::Error {
-        self.inner.exec()
+        unpinned(|| self.inner.exec())
     }
 
     /// Starts the child. Its streams are this process's where none were described.
@@ -190,7 +192,7 @@ impl Command {
     ///
     /// `NotFound` or `PermissionDenied` when the program cannot be run, and when there is no process or descriptor left.
     pub fn spawn(&mut self) -> io::Result<Child> {
-        Ok(Child::adopt(self.inner.spawn()?, self.kill_on_drop, self.by_pidfd))
+        Ok(Child::adopt(unpinned(|| self.inner.spawn())?, self.kill_on_drop, self.by_pidfd))
     }
 
     /// Starts the child, reads what it writes to its standard output and error, and waits for its end.

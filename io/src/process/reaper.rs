@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use fibra_runtime::driver::unpinned;
 use socket2::SockRef;
 
 use crate::readiness::Direction;
@@ -69,7 +70,8 @@ fn start() -> io::Result<PipeWriter> {
     let (ring, bell) = io::pipe()?;
     SockRef::from(&ring).set_nonblocking(true)?;
     SockRef::from(&bell).set_nonblocking(true)?;
-    thread::Builder::new().name("fibra-reaper".to_owned()).spawn(move || reap(ring))?;
+    let thread = thread::Builder::new().name("fibra-reaper".to_owned());
+    unpinned(|| thread.spawn(move || reap(ring)))?;
     Ok(bell)
 }
 
