@@ -12,7 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
-use common::{everywhere, in_tasks, kind, listener, nap, pair, runtime, unless_ipv6_lacks, until};
+use common::{
+    everywhere, in_tasks, kind, listener, nap, pair, runtime, set_option, unless_ipv6_lacks, until,
+};
 use fibra_io::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UdpSocket, UnixStream};
 use fibra_runtime::timeout_at;
 
@@ -34,6 +36,29 @@ fn bind_before_connect() {
         assert_eq!((stream.local_addr().unwrap(), stream.peer_addr().unwrap()), (here, address));
         assert_eq!(listener.accept().unwrap().1, here);
         assert!(!socket2::SockRef::from(&stream).nonblocking().unwrap());
+    });
+}
+
+/// The system has connected such a socket at once, and asks the peer with what is written first.
+#[test]
+fn a_connection_whose_first_write_asks_for_it_is_there_at_once() {
+    everywhere(|| {
+        let (listener, address) = listener();
+        let socket = TcpSocket::v4().unwrap();
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT);
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_NO_COOKIE);
+        let mut stream = socket.connect_timeout(address, LONG).unwrap();
+        let server = beside(move || {
+            let mut buf = [0; 5];
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut buf).unwrap();
+            stream.write_all(&buf).unwrap();
+        });
+        let mut buf = [0; 5];
+        stream.write_all(b"hello").unwrap();
+        stream.read_exact(&mut buf).unwrap();
+        assert_eq!(&buf, b"hello");
+        server.join();
     });
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod sides;
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -94,6 +95,18 @@ pub(crate) fn unless_ipv6_lacks<T>(made: io::Result<T>) -> Option<T> {
         SAID.call_once(|| _ = writeln!(io::stderr(), "SKIPPED what needs IPv6: {error}"));
     })
     .ok()
+}
+
+/// Turns an option on that no library has a name for.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) {
+    let on: libc::c_int = 1;
+    let len = size_of_val(&on) as libc::socklen_t;
+    // SAFETY: the value is a number of ours, of the size that is told.
+    let result = unsafe {
+        libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, std::ptr::from_ref(&on).cast(), len)
+    };
+    assert_eq!(result, 0, "{}", io::Error::last_os_error());
 }
 
 /// How many descriptors this process has open.

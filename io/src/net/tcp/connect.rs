@@ -55,7 +55,11 @@ pub(super) fn end_of(timeout: Duration) -> io::Result<Option<Instant>> {
 
 /// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since `connect(2)` has no
 /// flag for it; then it becomes what std would have made.
-pub(super) struct Connecting(TcpStream);
+pub(super) struct Connecting {
+    stream: TcpStream,
+    /// It was said at once: over TCP Fast Open the first write is what asks the peer, of which nobody tells before.
+    is_done: bool,
+}
 
 /// What became of it so far.
 pub(super) enum Outcome {
@@ -76,10 +80,12 @@ impl Connecting {
         take: fn(net::TcpStream) -> TcpStream,
     ) -> io::Result<Connecting> {
         socket.set_nonblocking(true)?;
-        match socket.connect(&address.into()) {
-            Err(error) if !is_under_way(&error) => Err(error),
-            _ => Ok(Connecting(take(socket.into()))),
-        }
+        let is_done = match socket.connect(&address.into()) {
+            Ok(()) => true,
+            Err(error) if is_under_way(&error) => false,
+            Err(error) => return Err(error),
+        };
+        Ok(Connecting { stream: take(socket.into()), is_done })
     }
 
     /// Waits for the outcome until the deadline, if there is one.
@@ -92,20 +98,21 @@ impl Connecting {
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.0.io().fd()
+        self.stream.io().fd()
     }
 
     /// Waits for the outcome. The first look comes before the first wait: over the loopback it is often there already.
     pub(super) fn within(self, timeout: Option<Duration>) -> io::Result<Outcome> {
-        let stream = self.0;
-        let outcome = stream.io().run(Direction::Write, || timeout, || look(stream.std()).map(Attempt::Done));
+        let Connecting { stream, is_done } = self;
+        let look = || if is_done { Ok(()) } else { look(stream.std()) };
+        let outcome = stream.io().run(Direction::Write, || timeout, || look().map(Attempt::Done));
         match outcome {
             Ok(()) => {
                 stream.std().set_nonblocking(false)?;
                 Ok(Outcome::Connected(stream))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Ok(Outcome::Pending(Connecting(stream)))
+                Ok(Outcome::Pending(Connecting { stream, is_done }))
             }
             Err(error) => Err(error),
         }
