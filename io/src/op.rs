@@ -8,7 +8,9 @@
 //! | a task on a worker without one | a `poll(2)` on the blocking pool, in slices, so that a cancel is seen |
 //! | a plain thread | a `poll(2)` of its own |
 //!
-//! The last two are level-triggered; what they hear is noted in the readiness word as if it were an edge.
+//! The last two are level-triggered; what they hear is noted in the readiness word as if it were an edge. Whom such a poll tells
+//! again and again what the call does not find (a message that nobody fetches from the error queue, for one) stands off a little
+//! before the next one.
 //!
 //! # Cancellation
 //!
@@ -35,6 +37,12 @@ pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
 /// How long a wait to write relies on being told, where there is something that nobody tells.
 pub(crate) const RECHECK: Duration = Duration::from_millis(250);
+
+/// How often a wait may end for nothing, off the reactor, before that is more than somebody else's having been quicker.
+const MISLED: u32 = 2;
+
+/// For how long who was misled stands off: the first time, and the longest.
+const STAND_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
 
 /// What a system call achieved.
 pub(crate) enum Attempt<T> {
@@ -88,8 +96,9 @@ impl<S: AsFd> Descriptor<S> {
             return outcome;
         }
         let deadline = timeout().and_then(time::deadline);
+        let mut misled = 0_u32;
         loop {
-            let in_time = self.wait(direction, deadline)?;
+            let in_time = self.wait(direction, deadline, misled)?;
             if !in_time {
                 // Worth a last look: what came just before is not left because nobody has told of it yet.
                 self.heard(direction);
@@ -100,6 +109,7 @@ impl<S: AsFd> Descriptor<S> {
             if !in_time {
                 return Err(timed_out());
             }
+            misled = misled.saturating_add(1);
         }
     }
 
@@ -119,32 +129,44 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Waits until that direction may be ready. Spurious returns are fine. False once the deadline has passed.
+    /// Waits until that direction may be ready. Spurious returns are fine, and `misled` is how many there were. False once the deadline
+    /// has passed.
     ///
     /// The usual wait, without a deadline, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: as a rule
     /// no return is open over its switch then but the user's own.
     #[inline(always)]
-    fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
+    fn wait(&self, direction: Direction, deadline: Option<Instant>, misled: u32) -> io::Result<bool> {
         if direction == Direction::Read
             && deadline.is_none()
             && let Some(why) = self.source().sleep_at_home(direction)
         {
             return outcome_of(why);
         }
-        self.wait_anywhere(direction, deadline)
+        self.wait_anywhere(direction, deadline, misled)
     }
 
     /// The same by anybody.
     #[inline(never)]
-    fn wait_anywhere(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
-        if !wait::in_task() {
-            return self.rechecking(direction, deadline, |until| self.wait_in_place(direction, until));
+    fn wait_anywhere(
+        &self,
+        direction: Direction,
+        deadline: Option<Instant>,
+        misled: u32,
+    ) -> io::Result<bool> {
+        let in_task = wait::in_task();
+        if in_task {
+            check_may_wait()?;
+            if self.source().attach_here(self.fd().as_raw_fd())? {
+                return self.wait_for_edge(direction, deadline);
+            }
         }
-        check_may_wait()?;
-        match self.source().attach_here(self.fd().as_raw_fd())? {
-            true => self.wait_for_edge(direction, deadline),
-            false => self.rechecking(direction, deadline, |until| self.wait_on_pool(direction, until)),
+        if misled >= MISLED && !stand_off(misled - MISLED, deadline) {
+            return Ok(false);
         }
+        self.rechecking(direction, deadline, |until| match in_task {
+            true => self.wait_on_pool(direction, until),
+            false => self.wait_in_place(direction, until),
+        })
     }
 
     /// True if who waits in that direction has to look again by itself.
@@ -275,6 +297,14 @@ pub(crate) fn cancelled() -> io::Error {
         io::ErrorKind::TimedOut,
         "a cancelled task does not wait for its sockets, pipes and children",
     )
+}
+
+/// Rests before the next poll, longer each time. False once the deadline has passed.
+fn stand_off(times: u32, deadline: Option<Instant>) -> bool {
+    let (first, longest) = STAND_OFF;
+    let left = deadline.map_or(longest, |deadline| deadline.saturating_duration_since(Instant::now()));
+    pause(first.saturating_mul(1 << times.min(5)).min(longest).min(left));
+    !left.is_zero()
 }
 
 /// Waits for something that nobody announces: the task, or the thread.

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use common::sides::{beside, guarded};
-use common::{everywhere, in_tasks, kind, nap, runtime, unless_ipv6_lacks, until};
+use common::{everywhere, in_tasks, kind, nap, runtime, set_option, unless_ipv6_lacks, until};
 use fibra_io::net::UdpSocket;
+use fibra_runtime::Runtime;
 
 fn socket() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
@@ -585,4 +586,22 @@ fn many_rounds_of_ping_pong() {
         }
         echo.join();
     });
+}
+
+/// A datagram socket is told of an error twice: by the call that fails, and by a message in a queue that only who asks for it
+/// empties. A poll speaks of the message for as long as it is there.
+#[test]
+fn an_error_that_nobody_fetches_keeps_no_receive_beyond_its_timeout() {
+    let promise = || {
+        let nobody = socket().local_addr().unwrap();
+        let socket = socket();
+        set_option(&socket, libc::IPPROTO_IP, libc::IP_RECVERR);
+        socket.connect(nobody).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        socket.send(&[1]).unwrap();
+        assert_eq!(kind(socket.recv(&mut [0])), ErrorKind::ConnectionRefused);
+        assert_eq!(kind(socket.recv(&mut [0])), ErrorKind::WouldBlock);
+    };
+    everywhere(promise);
+    guarded(|| Runtime::builder().workers(1).build().unwrap().run(promise));
 }
