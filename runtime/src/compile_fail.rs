@@ -201,6 +201,18 @@
 //! let shared = std::rc::Rc::new(1);
 //! fibra_runtime::TaskGroup::new().spawn(move || drop(shared));
 //! ```
+//! A group has one type of result, for who spawns and for who joins:
+//! ```
+//! fn waits_for(_: &fibra_runtime::TaskGroup<for<'a> fn(&'a str)>) {}
+//! let group: fibra_runtime::TaskGroup<for<'a> fn(&'a str)> = fibra_runtime::TaskGroup::new();
+//! waits_for(&group);
+//! ```
+//! A result that can do less does not come in by a reference, although one that can do more could stand for it:
+//! ```compile_fail,E0308
+//! fn adds_to(_: &fibra_runtime::TaskGroup<fn(&'static str)>) {}
+//! let group: fibra_runtime::TaskGroup<for<'a> fn(&'a str)> = fibra_runtime::TaskGroup::new();
+//! adds_to(&group);
+//! ```
 //! ```compile_fail,E0277
 //! let shared = std::rc::Rc::new(1);
 //! fibra_runtime::unblock(|| assert_eq!(*shared, 1));

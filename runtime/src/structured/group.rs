@@ -52,7 +52,8 @@ use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking,
 /// ```
 pub struct TaskGroup<T> {
     shared: Arc<Shared>,
-    result: PhantomData<T>,
+    /// Invariant: results go in by a shared reference, and come out by another.
+    result: PhantomData<fn(T) -> T>,
 }
 
 // SAFETY: what the group moves between threads are results.
