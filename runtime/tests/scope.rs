@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use at_end::AtEnd;
-use fibra_runtime::{self as fibra, task};
+use common::hang_guard;
+use fibra_runtime::task::{self, ScopedJoinHandle};
+use fibra_runtime::{self as fibra, Runtime};
 use rest::until_others_sleep;
 use workers::on_workers;
 
@@ -200,4 +202,42 @@ fn a_scope_whose_closure_panicked_still_hears_a_cancellation() {
         parent.task().cancel();
         assert!(parent.join().is_err());
     });
+}
+
+/// What becomes of a scope one of whose children finds no task or no stack left, by the limit that says so. That one's handle
+/// is given to `end`.
+fn with_one_that_cannot_start(end: fn(ScopedJoinHandle<'_, ()>)) -> [(Result<(), String>, &'static str); 2] {
+    let _guard = hang_guard();
+    let builder = || Runtime::builder().workers(1).stack_patience(Duration::from_millis(5));
+    [(builder().max_tasks(2), "max_tasks"), (builder().max_stacks(2), "max_stacks")].map(
+        |(builder, limit)| {
+            let scope = || {
+                fibra::scope(|s| {
+                    let first = s.spawn(task::park).task().clone();
+                    // Dropped with the closure, which does not run.
+                    let unparks = AtEnd(move || first.unpark());
+                    end(s.spawn(move || drop(unparks)));
+                });
+            };
+            let ended = builder.build().expect("a runtime").run(|| catch_unwind(scope));
+            (ended.map_err(|panic| *panic.downcast().expect("a text")), limit)
+        },
+    )
+}
+
+#[test]
+fn a_child_that_could_not_start_is_reported_at_the_end() {
+    for (ended, limit) in with_one_that_cannot_start(|_dropped| ()) {
+        let message = ended.unwrap_err();
+        assert!(message.contains("could not start") && message.contains(limit), "{message}");
+    }
+}
+
+#[test]
+fn one_that_could_not_start_is_the_joiners_and_nobodys_if_it_was_cancelled() {
+    let joined = with_one_that_cannot_start(|child| assert!(child.join().unwrap_err().is_not_started()));
+    let cancelled = with_one_that_cannot_start(|child| child.cancel());
+    for (ended, limit) in joined.into_iter().chain(cancelled) {
+        assert_eq!(ended, Ok(()), "{limit}");
+    }
 }

@@ -25,7 +25,8 @@ fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8
     scope(|scope| {
         let second = scope.spawn(move || read_all(stderr));
         let first = read_all(stdout);
-        Ok((first?, second.join().map_err(io::Error::other)??))
+        let second = second.join();
+        Ok((first?, second.map_err(io::Error::other)??))
     })
 }
 

@@ -13,7 +13,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bounds::Look;
 use super::raw::Kin;
@@ -35,8 +34,6 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// What a scope and its children share.
 struct Family {
     state: Lock<State>,
-    /// A child panicked whose handle nobody joined.
-    panicked: AtomicBool,
 }
 
 struct State {
@@ -46,6 +43,15 @@ struct State {
     /// The children were cancelled; so is each that comes after.
     cancelled: bool,
     parent: Option<RawWake>,
+    /// A child whose handle nobody joined.
+    lost: Option<Lost>,
+}
+
+/// Why a child has no result that somebody may count on.
+enum Lost {
+    Panicked,
+    /// The error in words.
+    NotStarted(String),
 }
 
 /// Runs `f`, which may spawn tasks that borrow from here, and returns when all of them have ended, whatever unwinds.
@@ -55,7 +61,8 @@ struct State {
 /// to unwind, and unwinds then.
 ///
 /// # Panics
-/// With the panic of `f`; or, when a child panicked that nobody joined, with a message that says so.
+/// With the panic of `f`; or, when a child that nobody joined has panicked, or could not start and was not cancelled, with a
+/// message that says so.
 ///
 /// # Examples
 /// ```
@@ -79,11 +86,12 @@ where
     let scope = Scope { family: Family::new(), scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     scope.family.await_children(result.is_err());
-    match result {
-        Err(payload) => panic::resume_unwind(payload),
-        // Relaxed: the children have ended, which the lock has published.
-        Ok(_) if scope.family.panicked.load(Ordering::Relaxed) => panic!("a task of the scope panicked"),
-        Ok(value) => {
+    let lost = scope.family.state.lock().lost.take();
+    match (result, lost) {
+        (Err(payload), _) => panic::resume_unwind(payload),
+        (Ok(_), Some(Lost::Panicked)) => panic!("a task of the scope panicked"),
+        (Ok(_), Some(Lost::NotStarted(error))) => panic!("a task of the scope has not run: {error}"),
+        (Ok(value), None) => {
             wait::cancellation_point();
             value
         }
@@ -141,6 +149,11 @@ impl Child {
         // which may ask after that, does not outlive the scope.
         unsafe { self.0.data().family.as_ref() }
     }
+
+    /// Nobody counts on a child that was cancelled.
+    fn is_cancelled(&self) -> bool {
+        self.0.data().task.get().is_some_and(|task| task.header().is_cancelled())
+    }
 }
 
 impl Kin for Child {
@@ -158,11 +171,13 @@ impl Kin for Child {
     }
 
     fn unclaimed(&self, error: &JoinError) {
-        if error.is_panic() {
-            // Relaxed: published by the lock under which the child is counted out, or by the end of its handle, which the
-            // scope's closure or another child has seen to.
-            self.family().panicked.store(true, Ordering::Relaxed);
-        }
+        let lost = match error {
+            error if error.is_panic() => Lost::Panicked,
+            error if error.is_not_started() && !self.is_cancelled() => Lost::NotStarted(error.to_string()),
+            _ => return,
+        };
+        // What another one left there is dropped without the lock.
+        let _other = self.family().state.lock().lost.replace(lost);
     }
 
     fn ended(&self) {
@@ -185,8 +200,8 @@ impl Kin for Child {
 
 impl Family {
     fn new() -> Self {
-        let state = State { children: Ring::new(), alive: 0, cancelled: false, parent: None };
-        Family { state: Lock::new(state), panicked: AtomicBool::new(false) }
+        let state = State { children: Ring::new(), alive: 0, cancelled: false, parent: None, lost: None };
+        Family { state: Lock::new(state) }
     }
 
     fn cancel_children(&self) {
