@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{hang_guard, runtime};
 use fibra_runtime::structured::Either;
-use fibra_runtime::{self as fibra, Builder, Runtime, task};
+use fibra_runtime::{self as fibra, Builder, CancelToken, Runtime, task};
 use ledger::{Entry, Ledger};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -365,6 +365,35 @@ fn a_destructor_that_races_joins_and_loops_has_its_values() {
             spawn_and_let_begin(ledger, || {
                 let _races = Races;
                 fibra::sleep(LONG);
+            });
+        }
+    });
+}
+
+#[test]
+fn what_runs_behind_a_shield_races_and_joins_to_its_end() {
+    fn races() {
+        assert_eq!(fibra::race(|| fibra::sleep(Duration::from_millis(3)), task::park), Either::Left(()));
+    }
+    fn joins() {
+        let soon = || fibra::sleep(Duration::from_millis(3));
+        fibra::join(soon, || fibra::join(soon, soon));
+    }
+    every_end_meets(|ledger| {
+        let bodies: [fn(); 6] = [
+            races,
+            joins,
+            || fibra::timeout(LONG, races).unwrap(),
+            || fibra::timeout(LONG, joins).unwrap(),
+            || CancelToken::new().scope(races).unwrap(),
+            || CancelToken::new().scope(joins).unwrap(),
+        ];
+        for (number, body) in bodies.into_iter().enumerate() {
+            let noted = Arc::clone(ledger);
+            spawn_and_let_begin(ledger, move || {
+                if panic::catch_unwind(|| task::shield(body)).is_err() {
+                    noted.wrong(format!("body {number} was unwound"));
+                }
             });
         }
     });

@@ -126,6 +126,25 @@ fn tokens_and_timeouts_nest() {
 }
 
 #[test]
+fn a_race_and_a_join_behind_a_shield_are_ended_by_a_token_in_there() {
+    in_task(2, || {
+        let bodies: [fn(); 2] =
+            [|| _ = fibra::race(task::park, task::park), || _ = fibra::join(task::park, task::park)];
+        for body in bodies {
+            let token = CancelToken::new();
+            let ended = fibra::scope(|s| {
+                s.spawn(|| {
+                    fibra::sleep(Duration::from_millis(2));
+                    token.cancel();
+                });
+                task::shield(|| token.scope(body))
+            });
+            assert!(ended.is_err());
+        }
+    });
+}
+
+#[test]
 fn a_guard_cancels_unless_it_is_disarmed() {
     let token = CancelToken::new();
     let guard = token.clone().drop_guard();

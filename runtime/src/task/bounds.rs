@@ -149,6 +149,12 @@ impl Header {
         self.around().next().is_none_or(|bound| bound.open.get())
     }
 
+    /// True if a shield is around the code that runs: also around scopes in there, which may be open again.
+    #[inline]
+    pub(crate) fn is_shielded(&self) -> bool {
+        self.around().any(|bound| matches!(bound.kind, Kind::Shield))
+    }
+
     /// The outermost of what has been hit and is not behind a shield. Not for a task that unwinds.
     pub(crate) fn hit(&self, look: Look) -> Option<Target<'_>> {
         let mut target = None;

@@ -218,7 +218,7 @@ pub(crate) fn may_unwind() -> bool {
 /// The same for the current task, whose header this is.
 #[inline]
 pub(crate) fn may_unwind_in(header: &Header) -> bool {
-    CAN_UNWIND && !std::thread::panicking() && header.is_open() && !header.is_sheltered()
+    CAN_UNWIND && !std::thread::panicking() && !header.is_shielded() && !header.is_sheltered()
 }
 
 /// True while the current task unwinds from its cancellation. Where nothing can be unwound: once it is cancelled.
