@@ -282,6 +282,46 @@ fn unwind() {
 }
 
 #[test]
+fn what_is_taken_up_beside_its_owner_inherits_as_what_is_spawned() {
+    let _guard = hang_guard();
+    for workers in WORKERS {
+        runtime(workers).run(|| {
+            let (alive, me) = (Arc::new(AtomicUsize::new(0)), task::current());
+            COUNT.set(9);
+            REQUEST.set(17);
+            // Whoever clones it or drops a clone waits.
+            TRACKED.set(Some(Tracked::new(&alive, fibra::yield_now, fibra::yield_now)));
+            let check = || {
+                let count = if task::current() == me { 9 } else { 1 };
+                assert_eq!((COUNT.get(), REQUEST.get()), (count, 17));
+                fibra::sleep(Duration::from_micros(50));
+            };
+            let taken = || {
+                assert!(task::current() != me);
+                fibra::join(check, check);
+                me.unpark();
+            };
+            fibra::join(task::park, taken);
+            fibra::parallel_for(0..20, |_| check());
+            fibra::parallel_for_each(0..20, |_| check());
+            assert_eq!(alive.load(Ordering::SeqCst), 1, "clones go with the work");
+        });
+    }
+}
+
+#[test]
+fn a_clone_that_panics_unwinds_who_offers_work_before_any_of_it() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let (alive, ran) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+        TRACKED.set(Some(Tracked::new(&alive, unwind, nothing)));
+        let run = || ran.fetch_add(1, Ordering::SeqCst);
+        assert!(panic::catch_unwind(AssertUnwindSafe(|| fibra::join(run, run))).is_err());
+        assert_eq!((ran.into_inner(), alive.load(Ordering::SeqCst)), (0, 1));
+    });
+}
+
+#[test]
 fn inherited_values_are_dropped_also_where_the_task_never_runs() {
     let _guard = hang_guard();
     for workers in WORKERS {

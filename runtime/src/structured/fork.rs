@@ -8,7 +8,8 @@ use crate::current;
 use crate::report::Bomb;
 use crate::ring::Link;
 use crate::task::bounds::Look;
-use crate::task::{JoinError, UntilDone, cancel, raw};
+use crate::task::locals::Locals;
+use crate::task::{self, JoinError, UntilDone, cancel, raw};
 use crate::wait::{self, Waking};
 use crate::worker::offers::{self, Offered};
 
@@ -39,12 +40,15 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    let fork = Fork::new(b);
+    let fork = Fork::new(b, bequest());
     // SAFETY: the fork is not moved until it was withdrawn or waited for, below; nothing unwinds in between. `b` and its
     // value are `Send`, and what they borrow outlives this call.
     let on_offer = unsafe { fork.publish() };
     let first = catch_unwind(AssertUnwindSafe(|| a(Probe(fork.link.data()))));
     let cut_short = on_offer && !fork.withdraw() && fork.settle(first.is_err());
+    if let Some(unused) = fork.heritage.into_inner() {
+        forgo(unused);
+    }
     let (b, result) = (fork.f.into_inner(), fork.result.into_inner());
     match first {
         // What cannot be unwound goes on with both.
@@ -55,6 +59,19 @@ where
             resume_unwind(payload)
         }
     }
+}
+
+/// What a taker's task is to inherit. Cloned ahead, since only this task may touch its values.
+#[inline]
+fn bequest() -> Option<Box<Locals>> {
+    let task = current::task().filter(|task| !task.header().is_forbidden())?;
+    task.header().present_locals().filter(|locals| locals.has_heirs())?.bequeath()
+}
+
+/// Drops what no taker has inherited. As at the end of a task nothing cuts the destructors short.
+#[cold]
+fn forgo(heritage: Box<Locals>) {
+    task::shield(|| drop(heritage));
 }
 
 /// What is left of `b`, dropped while `a`'s panic goes on: its destructors see that, and no cancellation cuts them short.
@@ -94,15 +111,18 @@ struct Fork<F, T> {
     link: Link<Offered>,
     /// The owner's, or its taker's; gone once it has begun to run there.
     f: UnsafeCell<Option<F>>,
+    /// The same for what its taker inherits.
+    heritage: UnsafeCell<Option<Box<Locals>>>,
     result: UnsafeCell<Option<Result<T, JoinError>>>,
 }
 
 impl<F: FnOnce() -> T, T> Fork<F, T> {
     #[inline]
-    fn new(f: F) -> Self {
+    fn new(f: F, heritage: Option<Box<Locals>>) -> Self {
         Fork {
             link: Link::new(Offered::new(Self::run)),
             f: UnsafeCell::new(Some(f)),
+            heritage: UnsafeCell::new(heritage),
             result: UnsafeCell::new(None),
         }
     }
@@ -126,14 +146,18 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
     /// # Safety
     /// `whole` is a fork of this type that was taken, and this is called once.
     unsafe fn run(whole: *const ()) {
-        // SAFETY: its owner waits for the taker, and leaves closure and result alone until then.
+        // SAFETY: its owner waits for the taker, and leaves all in it alone until then.
         let fork = unsafe { &*whole.cast::<Self>() };
+        let task = current::task().expect("what was taken runs in a task");
+        // SAFETY: as above; the values are of keys that tasks inherit, so they are `Send`.
+        if let Some(heritage) = unsafe { (*fork.heritage.get()).take() } {
+            task.header().inherit(heritage);
+        }
         // SAFETY: as above.
         let f = unsafe { (*fork.f.get()).take() }.expect("a closure runs once");
-        let result = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| match current::task() {
-            Some(task) => cancel::judge(task, payload),
-            None => unreachable!("what was taken runs in a task"),
-        });
+        let result = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(task, payload));
+        // As at the end of any task: before the result is there.
+        raw::end_locals(task);
         // SAFETY: as above.
         unsafe { *fork.result.get() = Some(result) };
     }

@@ -196,6 +196,11 @@ impl Header {
         self.locals.get().map(Box::as_ref)
     }
 
+    /// Gives a task that has none the values that it inherits. By the task itself, before any other code of it.
+    pub(crate) fn inherit(&self, heritage: Box<Locals>) {
+        assert!(self.locals.set(heritage).is_ok(), "a task inherits before it makes values of its own");
+    }
+
     pub(crate) fn is_started(&self) -> bool {
         self.started.get()
     }

@@ -227,7 +227,7 @@ fn drop_present_hook(task: TaskRef) {
 /// Drops the values of task-locals. Those too that the destructor of an unclaimed result has entered: it finds none of
 /// before.
 #[inline]
-fn end_locals(task: TaskRef) {
+pub(crate) fn end_locals(task: TaskRef) {
     if let Some(locals) = task.header().present_locals() {
         end_present(task, locals);
     }
