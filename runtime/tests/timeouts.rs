@@ -3,14 +3,14 @@
 mod common;
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, Elapsed, task, timeout, timeout_at};
+use fibra_runtime::{self as fibra, CancelToken, Elapsed, task, timeout, timeout_at};
 
 const SHORT: Duration = Duration::from_millis(3);
 const LONG: Duration = Duration::from_secs(3600);
@@ -267,6 +267,56 @@ fn a_cancelled_task_sleeps_on_inside_a_shield() {
         sleeper.cancel();
         assert!(sleeper.join().unwrap_err().is_cancelled());
         assert_eq!(finished.load(Ordering::SeqCst), 2);
+    });
+}
+
+/// Lets the time run out, and goes on all the same.
+fn swallow_the_end() {
+    assert!(catch_unwind(|| fibra::sleep(LONG)).is_err());
+}
+
+#[test]
+fn a_deadline_that_was_swallowed_does_not_take_what_ends_code_around_it() {
+    in_task(1, || {
+        let (stop, went_on) = (CancelToken::new(), Cell::new(false));
+        let ended = stop.scope(|| {
+            _ = timeout(SHORT, || {
+                swallow_the_end();
+                stop.cancel();
+                fibra::sleep(LONG);
+            });
+            went_on.set(true);
+        });
+        assert!(ended.is_err() && !went_on.get());
+    });
+}
+
+#[test]
+fn a_deadline_that_was_swallowed_does_not_take_the_cancellation_of_its_task() {
+    in_task(1, || {
+        let cancelled = fibra::spawn(|| {
+            _ = timeout(SHORT, || {
+                swallow_the_end();
+                task::current().cancel();
+                fibra::sleep(LONG);
+            });
+        });
+        assert!(cancelled.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn the_end_by_a_deadline_may_be_caught_and_raised_again_where_it_is_in_force_and_is_a_panic_elsewhere() {
+    in_task(1, || {
+        assert!(timeout(SHORT, || resume_unwind(catch_unwind(|| fibra::sleep(LONG)).unwrap_err())).is_err());
+        let kept = timeout(SHORT, || catch_unwind(|| fibra::sleep(LONG)).unwrap_err()).unwrap();
+        let raised = fibra::spawn(move || {
+            _ = timeout(SHORT, || {
+                swallow_the_end();
+                resume_unwind(kept)
+            })
+        });
+        assert!(raised.join().unwrap_err().is_panic());
     });
 }
 

@@ -109,7 +109,7 @@ impl Bound {
         header.bounds.set(outer);
         match result {
             Ok(value) => Some(value),
-            Err(payload) if self.raised.get() > 0 && payload.is::<Cancelled>() => None,
+            Err(payload) if self.raised.get() > 0 && Cancelled::ends(&*payload, header, self) => None,
             Err(payload) => resume_unwind(payload),
         }
     }

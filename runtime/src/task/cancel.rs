@@ -1,15 +1,16 @@
 //! Cancellation: a sticky mark on a task, and the unwinding that the mark causes at the next cancellation point.
 //!
-//! Whether a task ended by its cancellation is decided by the task's own record of having been unwound, not by the
-//! payload alone: a payload that user code caught and raised again elsewhere means nothing there.
+//! Whether a task, or a scope in it, was ended by a cancellation is told by the payload, which names it: one that user code
+//! caught and raised again elsewhere means nothing there.
 //!
 //! A build with `panic = "abort"` has no unwinding, and no way to leave the code that runs. There the points do nothing, and
 //! a cancel ends the waits alone that can say so: see [`crate::wait::sleep`].
 
 use std::any::Any;
 use std::panic;
+use std::ptr;
 
-use super::bounds::{Look, Target};
+use super::bounds::{Bound, Look, Target};
 use super::join::JoinError;
 use super::raw::drop_payload;
 use super::{Task, TaskRef, header::Header};
@@ -24,8 +25,22 @@ pub const CAN_UNWIND: bool = cfg!(panic = "unwind");
 /// After how many swallowed cancellations a task is named on standard error.
 const PATIENCE: u16 = 100;
 
-/// The private payload of a cancellation.
-pub(super) struct Cancelled;
+/// The private payload of a cancellation. It says what it was raised for: what it passes on its way may have been unwound
+/// before, and have gone on.
+pub(super) struct Cancelled {
+    task: u64,
+    /// The address of the scope that ends; 0 if the task does. Where a payload is kept for longer than its scope, another one may
+    /// lie there.
+    bound: usize,
+}
+
+impl Cancelled {
+    /// True for a payload that was raised for that scope of the task; null stands for the task itself.
+    pub(super) fn ends(payload: &(dyn Any + Send), header: &Header, bound: *const Bound) -> bool {
+        let ends = |cancelled: &Cancelled| cancelled.task == header.id && cancelled.bound == bound.addr();
+        payload.downcast_ref().is_some_and(ends)
+    }
+}
 
 impl TaskRef {
     /// Notifies the present sleep, by one who has unlinked it.
@@ -65,13 +80,13 @@ impl TaskRef {
 /// so it must not be called while the task unwinds already, which ends the process as every second panic does.
 pub fn unwind_cancelled() -> ! {
     let Some(task) = current::task() else { panic!("only a task can be unwound by a cancellation") };
-    note_cancelled(task);
+    let cancelled = note_cancelled(task);
     if !CAN_UNWIND {
         // No operation of ours comes here: none of them is told of a cancel that it can only answer by unwinding.
         say(format_args!("{} cannot be unwound in a build with panic = \"abort\"", Task::counted(task)));
         std::process::abort();
     }
-    panic::resume_unwind(Box::new(Cancelled))
+    panic::resume_unwind(Box::new(cancelled))
 }
 
 /// Notes that the current task was told of its cancellation, by an unwinding or, where there is none, by an error.
@@ -81,17 +96,18 @@ pub fn note_cancelled_here() {
     }
 }
 
-fn note_cancelled(task: TaskRef) {
+fn note_cancelled(task: TaskRef) -> Cancelled {
     let header = task.header();
-    let count = match header.hit(Look::Clock) {
-        Some(Target::Bound(bound)) => &bound.raised,
-        Some(Target::Task) | None => &header.unwound,
+    let (count, bound) = match header.hit(Look::Clock) {
+        Some(Target::Bound(bound)) => (&bound.raised, ptr::from_ref(bound)),
+        Some(Target::Task) | None => (&header.unwound, ptr::null()),
     };
     let times = count.get().saturating_add(1);
     count.set(times);
     if times > 1 {
         swallowed(header, task, times);
     }
+    Cancelled { task: header.id, bound: bound.addr() }
 }
 
 /// User code was told and goes on. It is slowed down so that others run, and named once.
@@ -232,7 +248,7 @@ pub fn unwinds_from_cancel() -> bool {
 /// What the panic of a task means.
 pub(crate) fn judge(task: TaskRef, payload: Box<dyn Any + Send>) -> JoinError {
     let handle = Task::counted(task);
-    if payload.is::<Cancelled>() && task.header().unwound.get() > 0 {
+    if Cancelled::ends(&*payload, task.header(), ptr::null()) {
         drop_payload(payload);
         return JoinError::cancelled(&handle);
     }
