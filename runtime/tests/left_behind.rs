@@ -119,6 +119,21 @@ fn stacks_and_hooks_go_with_the_runtime_and_not_with_the_last_call() {
     }
 }
 
+#[test]
+fn hooks_are_gone_when_a_run_returns_that_has_ended_tasks() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    for round in 0..300 {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let ran = with_hooks(&alive).workers(1 + round % 2).run(|| {
+            drop(fibra::spawn(task::park));
+            fibra::yield_now();
+        });
+        ran.unwrap();
+        assert_eq!(alive.load(Ordering::SeqCst), 0, "round {round}");
+    }
+}
+
 /// What is to become of the things that wait behind a call when the end comes and the system has no more threads.
 struct Stranded {
     ledger: Arc<Ledger>,

@@ -1,5 +1,6 @@
 //! Running a closure of the caller's as a task, while the caller waits.
 
+use std::cell::Cell;
 use std::io;
 use std::panic;
 use std::sync::Arc;
@@ -53,9 +54,9 @@ where
     F: FnOnce() -> T,
 {
     let shared = Arc::clone(&seed.shared);
-    let mut main = None;
+    let (mut main, reporter) = (None, Cell::new(None));
     let grown = seed.grow(|worker| {
-        let end = EndWhenDropped(Arc::clone(&shared));
+        let end = EndWhenDropped { shared: &shared, reporter: &reporter };
         let body = move || {
             let _end = end;
             f()
@@ -68,7 +69,7 @@ where
         shared.begin_ending();
         shared.end_if_quiescent();
     }
-    threads.into_iter().for_each(|thread| _ = thread.join());
+    threads.into_iter().chain(reporter.take()).for_each(|thread| _ = thread.join());
     shared.blocking.wait_until_let_go();
     grown?;
     match main.expect("spawned before the worker ran").join() {
@@ -79,22 +80,26 @@ where
 }
 
 /// Begins the end of the runtime: when the first task returns, unwinds, or is dropped un-run.
-struct EndWhenDropped(Arc<Shared>);
+struct EndWhenDropped<'a> {
+    shared: &'a Arc<Shared>,
+    /// The thread that says who is still there. It ends with the runtime, and has to be joined: it holds it.
+    reporter: &'a Cell<Option<thread::JoinHandle<()>>>,
+}
 
-impl Drop for EndWhenDropped {
+impl Drop for EndWhenDropped<'_> {
     fn drop(&mut self) {
-        self.0.begin_ending();
-        report_late_end(&self.0);
+        self.shared.begin_ending();
+        self.reporter.set(report_late_end(self.shared));
     }
 }
 
 /// Says who is still there when the end takes long. Only where there is somebody.
-fn report_late_end(shared: &Arc<Shared>) {
+fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
     let own = task::try_current();
     if shared.tasks().iter().all(|task| Some(task) == own.as_ref()) {
-        return;
+        return None;
     }
     let shared = Arc::clone(shared);
     // Without a thread there is no report; nothing else depends on it.
-    _ = thread::Builder::new().name("fibra-ending".to_owned()).spawn(move || shared.wait_for_end_reporting());
+    thread::Builder::new().name("fibra-ending".to_owned()).spawn(move || shared.wait_for_end_reporting()).ok()
 }
