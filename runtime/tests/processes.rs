@@ -125,6 +125,45 @@ fn a_shutdown_that_takes_long_says_who_is_still_there() {
     assert_eq!(text.matches("'dawdler'").count(), 1, "{text}");
 }
 
+/// Holds up the end for longer than it takes until that is told.
+struct Dawdles;
+
+impl Drop for Dawdles {
+    fn drop(&mut self) {
+        task::shield(|| fibra::sleep(Duration::from_millis(6500)));
+    }
+}
+
+fibra::task_local! { static DAWDLES: Dawdles = Dawdles; }
+
+#[test]
+fn a_run_that_takes_long_to_end_says_so_also_where_no_task_has_begun_but_its_first() {
+    let scenes: [fn(); 3] = [
+        || {
+            let dawdles = Dawdles;
+            drop(task::Builder::new().name("unstarted").spawn(move || drop(dawdles)));
+        },
+        || {
+            let dawdles = Dawdles;
+            drop(fibra::spawn_blocking(move || drop(dawdles)));
+        },
+        || DAWDLES.with(|_| ()),
+    ];
+    if is_child() {
+        return thread::scope(|s| {
+            for scene in scenes {
+                s.spawn(move || Runtime::builder().workers(1).run(scene).unwrap());
+            }
+        });
+    }
+    let _guard = hang_guard();
+    let output = rerun("a_run_that_takes_long_to_end_says_so_also_where_no_task_has_begun_but_its_first");
+    let text = errors(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.matches("still waits for").count(), scenes.len(), "{text}");
+    assert!(text.contains("'unstarted'") && text.contains("'main'"), "{text}");
+}
+
 fn processor_time() -> Duration {
     // SAFETY: all zeros is a valid `rusage`, and the call fills it in.
     let usage = unsafe {

@@ -88,15 +88,15 @@ struct EndWhenDropped<'a> {
 
 impl Drop for EndWhenDropped<'_> {
     fn drop(&mut self) {
-        self.shared.begin_ending();
-        self.reporter.set(report_late_end(self.shared));
+        self.shared.begin_ending_and(|| self.reporter.set(report_late_end(self.shared)));
     }
 }
 
-/// Says who is still there when the end takes long. Only where there is somebody.
+/// Says who is still there when the end takes long. Only where there is somebody beside the first task, or that one has
+/// destructors to run.
 fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
-    let own = task::try_current();
-    if shared.tasks().iter().all(|task| Some(task) == own.as_ref()) {
+    let has_locals = task::try_current().is_some_and(|own| own.header().present_locals().is_some());
+    if shared.alive() <= 1 && !has_locals {
         return None;
     }
     let shared = Arc::clone(shared);

@@ -57,9 +57,15 @@ impl Shared {
 
     /// Starts the end: every worker cancels what is at home on it.
     pub(crate) fn begin_ending(self: &Arc<Self>) {
+        self.begin_ending_and(|| ());
+    }
+
+    /// The same, and calls `then` before anything is waited for.
+    pub(super) fn begin_ending_and(self: &Arc<Self>, then: impl FnOnce()) {
         let phase = &self.ending.phase;
         if phase.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.unpark_all();
+            then();
             // May run destructors of users.
             self.blocking.begin_ending(self);
         }
