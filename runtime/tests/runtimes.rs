@@ -283,6 +283,12 @@ fn a_runtime_of_no_workers_or_no_blocking_threads_is_refused() {
     assert!(panic_of(|| Runtime::builder().max_blocking_threads(0)).contains("thread"));
 }
 
+#[test]
+fn a_name_that_no_thread_can_have_is_refused() {
+    let text = panic_of(|| Runtime::builder().thread_name("mill\0stone"));
+    assert!(text.contains("NUL") && text.contains("mill"), "{text}");
+}
+
 fn processors_allowed() -> usize {
     // SAFETY: all zeros is an empty set, and the call fills it in.
     unsafe {

@@ -165,8 +165,14 @@ impl<R: From<Runtime>> Builder<R> {
     }
 
     /// Sets the names of the threads: worker `i` is `name-i`, threads of the pool are `name-blocking`. "fibra" unless set.
+    ///
+    /// # Panics
+    /// If there is a NUL in the name.
+    #[track_caller]
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
-        self.config.name = name.into();
+        let name = name.into();
+        assert!(!name.contains('\0'), "no system takes a name of a thread with a NUL in it: {name:?}");
+        self.config.name = name;
         self
     }
 
