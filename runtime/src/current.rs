@@ -4,7 +4,7 @@
 //! of a thread-local in a register over it. So the address never leaves a function that is not inlined.
 
 use std::cell::Cell;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 
 use crate::runtime::Shared;
@@ -116,6 +116,18 @@ pub(crate) fn runtime() -> Option<Arc<Shared>> {
         // SAFETY: set by `enter_pool` on this very thread, for as long as it is borrowed.
         POOL.get().and_then(|shared| unsafe { shared.as_ref() }.upgrade())
     })
+}
+
+/// True if this thread belongs to that runtime; also where another one runs on it, which a thread of a pool has started.
+pub(crate) fn is_inside(shared: &Arc<Shared>) -> bool {
+    let as_worker = with_worker(|worker| Arc::ptr_eq(worker.shared(), shared));
+    as_worker == Some(true) || is_in_pool_of(shared)
+}
+
+#[inline(never)]
+fn is_in_pool_of(shared: &Arc<Shared>) -> bool {
+    // SAFETY: as in `runtime`.
+    POOL.get().is_some_and(|pool| ptr::eq(unsafe { pool.as_ref() }.as_ptr(), Arc::as_ptr(shared)))
 }
 
 /// Makes this thread `worker`'s until the guard is dropped.

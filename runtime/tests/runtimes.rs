@@ -345,6 +345,18 @@ fn polling_may_be_forbidden() {
 }
 
 #[test]
+fn a_runtime_dropped_in_another_one_on_a_thread_of_its_own_pool_ends_without_waiting_for_itself() {
+    let _guard = hang_guard();
+    let outer = runtime(1);
+    let handle = outer.handle();
+    let dropper = handle.spawn_blocking(move || Runtime::builder().workers(1).run(move || drop(outer)));
+    assert!(dropper.join().unwrap().is_ok());
+    while !handle.spawn(|| ()).join().is_err_and(|error| error.is_cancelled()) {
+        thread::yield_now();
+    }
+}
+
+#[test]
 fn a_runtime_dropped_by_its_own_task_ends_without_waiting_for_itself() {
     let _guard = hang_guard();
     for workers in [1, 2] {

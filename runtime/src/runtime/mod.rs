@@ -164,7 +164,8 @@ pub(crate) struct Ended;
 /// and stay.
 ///
 /// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does, and after five seconds says on standard error who
-/// is still there. A runtime that is dropped by a task of its own starts to end and the drop returns at once.
+/// is still there. A runtime that is dropped on a thread of its own, by a task or in a closure of its blocking pool, starts to
+/// end and the drop returns at once.
 ///
 /// # Examples
 /// ```
@@ -264,7 +265,7 @@ impl Runtime {
     }
 
     fn is_entered(&self) -> bool {
-        crate::current::runtime().is_some_and(|current| Arc::ptr_eq(&current, &self.shared))
+        crate::current::is_inside(&self.shared)
     }
 }
 
