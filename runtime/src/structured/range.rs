@@ -23,7 +23,8 @@ use crate::wait;
 /// tasks that help it; they are waited for, and what was not begun is left out.
 ///
 /// # Panics
-/// With the panic of a call of `f`, after all calls have ended that had begun; those that had not are left out.
+/// With the panic of a call of `f`, after all calls have ended that had begun; those that had not are left out. At once, if there
+/// are more numbers in the range than a `usize` can count, as there may be of `u64` on a processor of 32 bits.
 ///
 /// # Examples
 /// ```
