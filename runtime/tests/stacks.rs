@@ -5,6 +5,7 @@ mod common;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
@@ -218,6 +219,63 @@ fn a_stack_freed_on_one_worker_serves_a_task_of_another() {
             tasks.into_iter().for_each(|task| task.join().unwrap());
         }
     });
+}
+
+/// Fifty stacks lie warm at worker 0, whose task never lets it rest; worker 1 wants forty.
+fn warm_stacks_serve_a_starving_worker(idle_workers: usize) {
+    let _guard = hang_guard();
+    let builder = Runtime::builder().workers(2 + idle_workers).max_stacks(64);
+    // A word that nobody heeds would be left again and again: patience is not what feeds.
+    let runtime = builder.stack_patience(Duration::from_secs(20)).build().unwrap();
+    let handle = runtime.handle();
+    let met = Arc::new(AtomicUsize::new(0));
+    let meet = |met: Arc<AtomicUsize>| {
+        move || {
+            met.fetch_add(1, Ordering::SeqCst);
+            while met.load(Ordering::SeqCst) < 50 {
+                fibra::yield_now();
+            }
+        }
+    };
+    let first: Vec<_> = (0..50).map(|_| handle.spawn_on_worker(0, meet(Arc::clone(&met)))).collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let busy = handle.spawn_on_worker(0, move || {
+        while !stopped.load(Ordering::SeqCst) {
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(1) {
+                std::hint::spin_loop();
+            }
+            fibra::yield_now();
+        }
+    });
+    first.into_iter().for_each(|task| task.join().unwrap());
+    let started = Arc::new(AtomicUsize::new(0));
+    let park = |started: Arc<AtomicUsize>| {
+        move || {
+            started.fetch_add(1, Ordering::SeqCst);
+            task::park();
+        }
+    };
+    let parked: Vec<_> = (0..40).map(|_| handle.spawn_on_worker(1, park(Arc::clone(&started)))).collect();
+    while started.load(Ordering::SeqCst) + parked.iter().filter(|task| task.is_finished()).count() < 40 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    parked.iter().for_each(|task| task.task().unpark());
+    let refused = parked.into_iter().filter_map(|task| task.join().err()).count();
+    stop.store(true, Ordering::SeqCst);
+    busy.join().unwrap();
+    assert_eq!(refused, 0);
+}
+
+#[test]
+fn the_warm_stacks_of_a_busy_worker_serve_a_starving_one() {
+    warm_stacks_serve_a_starving_worker(0);
+}
+
+#[test]
+fn the_warm_stacks_of_a_busy_worker_serve_a_starving_one_beside_one_that_idles() {
+    warm_stacks_serve_a_starving_worker(1);
 }
 
 #[test]

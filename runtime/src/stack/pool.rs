@@ -89,7 +89,7 @@ impl Pool {
         verdict
     }
 
-    /// Gives all to the exchange, if another worker's take has failed.
+    /// Gives all to the exchange, if there is any and another worker's take has failed.
     #[inline]
     pub(crate) fn answer_hunger(&mut self) {
         if self.stacks.is_hungry() {
@@ -100,9 +100,14 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn answer_hunger_slow(&mut self) {
-        if self.stacks.answer_hunger() {
+        // A pool that has nothing leaves the word to one that has.
+        if self.has_any() && self.stacks.answer_hunger() {
             self.empty();
         }
+    }
+
+    fn has_any(&self) -> bool {
+        self.usual.has_any() || self.others.iter().any(Shelf::has_any)
     }
 
     fn empty(&mut self) {

@@ -50,6 +50,11 @@ impl Shelf {
         self.size
     }
 
+    /// True if a take needs nothing from the exchange.
+    pub(super) fn has_any(&self) -> bool {
+        !self.warm.is_empty() || self.fresh.is_some()
+    }
+
     #[inline]
     pub(super) fn take(&mut self, stacks: &Stacks) -> io::Result<Stack> {
         match self.pop() {

@@ -297,6 +297,20 @@ fn a_hungry_worker_is_fed_from_the_pool_of_another() {
 }
 
 #[test]
+fn a_pool_that_has_nothing_leaves_the_word_to_one_that_has() {
+    let all = stacks(Config { max_stacks: Some(10), ..config() });
+    let (mut full, mut empty, mut hungry) = (all.pool(), all.pool(), all.pool());
+    let held = take_many(&mut full, 10);
+    give_all(&mut full, held);
+    assert!(hungry.take().is_err());
+    empty.answer_hunger();
+    hungry.answer_hunger();
+    full.answer_hunger();
+    let stack = hungry.take().unwrap();
+    hungry.give(stack);
+}
+
+#[test]
 fn a_limit_of_one_works() {
     let mut pool = stacks(Config { max_stacks: Some(1), ..config() }).pool();
     for _ in 0..100 {
