@@ -296,8 +296,29 @@ fn a_spawn_beyond_max_tasks_answers_with_the_limit_and_drops_its_closure_here() 
         assert!(fibra::spawn_local(|| ()).join().unwrap_err().is_not_started());
         sleepers.iter().for_each(|sleeper| sleeper.task().cancel());
         sleepers.into_iter().for_each(|sleeper| assert!(sleeper.join().unwrap_err().is_cancelled()));
-        while fibra::spawn(|| ()).join().is_err() {
-            fibra::yield_now();
+        fibra::spawn(|| ()).join().unwrap();
+    });
+}
+
+#[test]
+fn a_task_that_was_joined_counts_no_more() {
+    let _guard = hang_guard();
+    let runtime = Runtime::builder().workers(1).max_tasks(1).build().unwrap();
+    for round in 0..10_000 {
+        assert_eq!(runtime.spawn(move || round).join().unwrap(), round);
+        assert_eq!(runtime.run(|| round), round);
+    }
+}
+
+#[test]
+fn a_task_of_a_scope_that_has_ended_counts_no_more() {
+    let _guard = hang_guard();
+    let runtime = Runtime::builder().workers(2).max_tasks(2).build().unwrap();
+    runtime.run(|| {
+        for _ in 0..1000 {
+            let ran = AtomicBool::new(false);
+            task::scope(|scope| _ = scope.spawn(|| ran.store(true, Ordering::SeqCst)));
+            assert!(ran.into_inner());
         }
     });
 }

@@ -25,6 +25,7 @@ use super::join_state::JoinState;
 use super::locals::Locals;
 use super::shelf::{self, Shelf};
 use super::switch::Switch;
+use crate::current;
 
 #[repr(C)]
 struct Cell<F, T, K> {
@@ -165,6 +166,7 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
         shielded(task, || drop_unclaimed(kin, output));
         end_locals(task);
         leave(task);
+        count_out(header);
         let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
         drop_hook(task);
         return kin.ended();
@@ -172,6 +174,7 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     leave(task);
     // SAFETY: the task is not done, so its runner owns the stage.
     unsafe { *stage::<F, T, K>(task) = Stage::Output(output) };
+    count_out(header);
     match join.finish() {
         JoinState::Nobody => {}
         JoinState::Waiting(wake) => wake.wake(),
@@ -187,6 +190,15 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     }
     drop_hook(task);
     kin.ended();
+}
+
+/// Counts a task out of those alive: before anybody hears of its end, since who does may spawn the next one. Those that run on
+/// the blocking pool were not counted, and one that a runtime has refused is counted out by who was refused.
+#[inline(always)]
+fn count_out(header: &Header) {
+    if header.is_started() {
+        current::with_worker(|worker| worker.shared().task_ended());
+    }
 }
 
 /// Calls the waker of a future that waits for the end of `task`: code of a user's, which runs as a part of the task.

@@ -287,7 +287,6 @@ impl Worker {
     pub(super) fn ended(&self, task: TaskRef) {
         // SAFETY: the runtime's count is this worker's to give up once the task is in no queue and no registry.
         unsafe { task.release() };
-        self.shared.task_ended();
         block::bump(&self.block.finished);
         if self.is_starving() {
             self.feed_starved();
