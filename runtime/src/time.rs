@@ -91,6 +91,11 @@ pub fn sleep_until(deadline: Instant) {
     sleep_to(Some(deadline));
 }
 
+/// Puts the calling task to sleep for `duration`, whatever befalls it meanwhile.
+pub(crate) fn sleep_shielded(duration: Duration) {
+    wait::sleep_shielded(&ForTheClock, deadline(duration));
+}
+
 /// Sleeps until `deadline`, on a plain thread too; without end where there is none.
 #[doc(hidden)]
 pub fn sleep_to(deadline: Option<Instant>) {

@@ -1,13 +1,16 @@
 //! Code on a stack of its own within its task.
 
 mod common;
+#[path = "common/rest.rs"]
+mod rest;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, task, timeout};
+use fibra_runtime::{self as fibra, Runtime, task, timeout};
+use rest::until_others_sleep;
 
 const BIG: usize = 8 << 20;
 const LONG: Duration = Duration::from_secs(3600);
@@ -135,4 +138,54 @@ fn a_stack_that_fits_nowhere_is_a_panic_that_says_so_in_a_task_and_on_a_thread()
     };
     runtime(1).run(refused);
     refused();
+}
+
+fn three_stacks() -> Runtime {
+    Runtime::builder().workers(1).max_stacks(3).stack_patience(LONG).build().unwrap()
+}
+
+#[test]
+fn a_big_stack_is_had_where_unused_stacks_of_another_size_fill_the_limit() {
+    let _guard = hang_guard();
+    three_stacks().run(|| {
+        let tasks: Vec<_> = (0..2).map(|_| fibra::spawn(fibra::yield_now)).collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+        // Nobody's end is waited for: what is unused is had at once.
+        let _here = task::forbid_suspend();
+        assert_eq!(task::on_big_stack(BIG, || 42), 42);
+    });
+}
+
+#[test]
+fn where_all_stacks_are_in_use_a_task_waits_for_a_big_one_through_its_cancellation() {
+    let _guard = hang_guard();
+    three_stacks().run(|| {
+        let holder = fibra::spawn(task::park);
+        let waiter = fibra::spawn(|| task::on_big_stack(BIG, || 42));
+        until_others_sleep();
+        waiter.cancel();
+        until_others_sleep();
+        assert!(!waiter.is_finished());
+        holder.task().unpark();
+        assert_eq!(waiter.join().unwrap(), 42);
+    });
+}
+
+#[test]
+fn a_task_that_must_not_suspend_is_told_at_once_which_limit_leaves_no_big_stack() {
+    let _guard = hang_guard();
+    three_stacks().run(|| {
+        let holders: Vec<_> = (0..2).map(|_| fibra::spawn(task::park)).collect();
+        until_others_sleep();
+        let refused = catch_unwind(|| {
+            let _here = task::forbid_suspend();
+            task::on_big_stack(BIG, || ())
+        });
+        let message = *refused.unwrap_err().downcast::<String>().expect("a message");
+        assert!(message.contains("max_stacks"), "{message}");
+        for holder in holders {
+            holder.task().unpark();
+            holder.join().unwrap();
+        }
+    });
 }

@@ -46,7 +46,8 @@ impl Pool {
     /// Later takes may succeed, once stacks were given back to any pool of the runtime.
     #[inline]
     pub(crate) fn take(&mut self) -> io::Result<Stack> {
-        self.usual.take(&self.stacks)
+        let taken = self.usual.take(&self.stacks);
+        taken.or_else(|error| self.take_again(self.usual.size(), error))
     }
 
     /// Takes a stack of at least `bytes` of address space, guard included.
@@ -57,21 +58,31 @@ impl Pool {
     #[inline]
     pub(crate) fn take_sized(&mut self, bytes: usize) -> io::Result<Stack> {
         let size = size::class_of(bytes, sys::page_size())?;
-        if size == self.usual.size() {
-            return self.take();
-        }
-        shelf_of(&mut self.others, &self.stacks, size).take(&self.stacks)
+        let (shelf, stacks) = self.shelf(size);
+        let taken = shelf.take(stacks);
+        taken.or_else(|error| self.take_again(size, error))
+    }
+
+    /// The last try, after one has failed: stacks of other sizes that lie unused here may be what fills the limit. Where that is
+    /// of no help, leaves word for the other pools.
+    #[cold]
+    #[inline(never)]
+    fn take_again(&mut self, size: usize, error: io::Error) -> io::Result<Stack> {
+        let taken = if error.kind() == io::ErrorKind::OutOfMemory && self.has_any() {
+            self.empty();
+            let (shelf, stacks) = self.shelf(size);
+            shelf.take(stacks)
+        } else {
+            Err(error)
+        };
+        taken.inspect_err(|_| self.stacks.go_hungry())
     }
 
     /// Gives a stack back that any pool of the runtime handed out, and on which nothing runs any more.
     #[inline]
     pub(crate) fn give(&mut self, stack: Stack) {
-        let size = stack.size();
-        if size == self.usual.size() {
-            self.usual.give(stack, &self.stacks);
-        } else {
-            shelf_of(&mut self.others, &self.stacks, size).give(stack, &self.stacks);
-        }
+        let (shelf, stacks) = self.shelf(stack.size());
+        shelf.give(stack, stacks);
         self.answer_hunger();
     }
 
@@ -106,6 +117,16 @@ impl Pool {
         }
     }
 
+    /// The shelf of a size, and whom it serves.
+    #[inline]
+    fn shelf(&mut self, size: usize) -> (&mut Shelf, &Stacks) {
+        let shelf = match size == self.usual.size() {
+            true => &mut self.usual,
+            false => shelf_of(&mut self.others, &self.stacks, size),
+        };
+        (shelf, &self.stacks)
+    }
+
     fn has_any(&self) -> bool {
         self.usual.has_any() || self.others.iter().any(Shelf::has_any)
     }
@@ -129,6 +150,7 @@ impl fmt::Debug for Pool {
 }
 
 /// The shelf of a size that is not the usual one, made when it is first met.
+#[inline(never)]
 fn shelf_of<'a>(others: &'a mut Vec<Shelf>, stacks: &Stacks, size: usize) -> &'a mut Shelf {
     let known = others.iter().position(|shelf| shelf.size() == size);
     let index = known.unwrap_or_else(|| {

@@ -96,8 +96,8 @@ impl Shelf {
         if let Some(Ok(stack)) = self.cut(stacks) {
             return Ok(stack);
         }
-        let taken = self.restock(stacks).and_then(|()| self.pop_or_cut(stacks));
-        taken.inspect_err(|_| stacks.go_hungry())
+        self.restock(stacks)?;
+        self.pop_or_cut(stacks)
     }
 
     fn pop_or_cut(&mut self, stacks: &Stacks) -> io::Result<Stack> {

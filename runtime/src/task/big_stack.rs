@@ -7,16 +7,23 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::thread;
+use std::time::Instant;
 
-use super::header::TaskRef;
+use super::header::{Header, TaskRef};
 use crate::coroutine::{self, Coroutine};
-use crate::current;
+use crate::stack::Stack;
+use crate::worker::Worker;
+use crate::worker::start::FEED;
+use crate::{current, time};
 
 /// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
 ///
 /// The stack is one of the runtime's own, with a guard, and is kept for the next who asks for that size. `f` runs in the
 /// same task, and may do there what the task may do; only a switch inside costs twice as much. Calls nest. On a plain thread
 /// the stack is made for the one call.
+///
+/// It counts among those that [`max_stacks`](crate::Builder::max_stacks) limits. Where all are in use the task waits for one to
+/// come back, a second at the most, unless [`forbid_suspend`](super::forbid_suspend) forbids that; no cancellation ends the wait.
 ///
 /// # Panics
 /// With the panic of `f`. When the stack cannot be had, with a message that says what was lacking.
@@ -71,7 +78,7 @@ impl<F: FnOnce() -> R, R> Errand<F, R> {
 
 fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F, R>) -> io::Result<()> {
     let header = task.header();
-    let stack = current::with_worker(|worker| worker.take_stack_of(size)).expect("a task has a worker")?;
+    let stack = take_stack(header, size)?;
     let inner = BigStack { coroutine: Coroutine::vacant(), errand: ptr::from_mut(errand).cast() };
     inner.coroutine.bind(stack, task, first_frame::<F, R>);
     let outer = header.change_stack(&inner);
@@ -85,6 +92,22 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
     let stack = unsafe { inner.coroutine.take_stack() };
     current::with_worker(|worker| worker.give_stack(stack));
     Ok(())
+}
+
+/// Takes a stack; where it may, it waits for one to come back, as a task does that is to start.
+fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
+    let begin = Instant::now();
+    loop {
+        let take = |worker: &Worker| (worker.take_stack_of(size), worker.shared().config.stack_patience);
+        match current::with_worker(take).expect("a task has a worker") {
+            (Err(error), patience)
+                if error.kind() == io::ErrorKind::OutOfMemory
+                    && !header.is_forbidden()
+                    && begin.elapsed() < patience => {}
+            (taken, _) => return taken,
+        }
+        time::sleep_shielded(FEED);
+    }
 }
 
 /// The first frame on the other stack.

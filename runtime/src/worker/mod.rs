@@ -28,7 +28,7 @@ mod polling;
 mod registry;
 mod rest;
 mod run;
-mod start;
+pub(crate) mod start;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -15,8 +15,8 @@ const MARGIN_DETACHED: usize = 1;
 /// The same for a task whose handle somebody keeps, or whose scope waits: it may well be joined in a moment.
 const MARGIN_HELD: usize = 4;
 
-/// While a task waits for a stack to come back its worker tries again so often.
-pub(super) const FEED: Duration = Duration::from_millis(2);
+/// While a task waits for a stack to come back its worker, or the task itself, tries again so often.
+pub(crate) const FEED: Duration = Duration::from_millis(2);
 
 impl Worker {
     /// Gives an un-started task its stack and its home. False if it does not run here now.
@@ -56,9 +56,10 @@ impl Worker {
         }
     }
 
-    /// A stack for code of the running task that needs a big one.
+    /// A stack for code of the running task that needs a big one. Where there is none the others are asked: later tries may
+    /// find one.
     pub(crate) fn take_stack_of(&self, size: usize) -> io::Result<Stack> {
-        self.stacks.borrow_mut().take_sized(size)
+        self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.wake_over_stacks())
     }
 
     /// Gives such a stack back.
@@ -141,9 +142,13 @@ impl Worker {
         self.starving.get()
     }
 
-    /// Others may sleep over warm stacks that nobody uses. The failed take has left word; this makes them look.
     fn ask_for_stacks(&self) {
         self.next_feed.set(Instant::now() + FEED);
+        self.wake_over_stacks();
+    }
+
+    /// Others may sleep over warm stacks that nobody uses. The failed take has left word; this makes them look.
+    fn wake_over_stacks(&self) {
         let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
         others.for_each(|block| block.unpark_if_parked());
     }
