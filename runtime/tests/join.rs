@@ -126,23 +126,35 @@ fn a_task_that_joins_itself_panics() {
     });
 }
 
-#[test]
-fn the_panic_of_joining_oneself_says_so() {
+type Body = Box<dyn FnOnce() + Send>;
+
+/// Has a task join itself, and looks at its panic.
+fn ouroboros(spawn: fn(task::Builder, Body) -> JoinHandle<()>) {
     let _guard = hang_guard();
     runtime(1).run(|| {
-        let (send, receive) = mpsc::channel::<JoinHandle<String>>();
+        let (send, receive) = mpsc::channel::<JoinHandle<()>>();
         let (told, text) = mpsc::channel();
-        let own = task::Builder::new().name("ouroboros").spawn(move || {
+        let body = move || {
             let me = receive.recv().unwrap();
             let payload = panic::catch_unwind(AssertUnwindSafe(|| _ = me.join())).unwrap_err();
             told.send(payload.downcast_ref::<String>().cloned().unwrap_or_default()).unwrap();
-            String::new()
-        });
+        };
+        let own = spawn(task::Builder::new().name("ouroboros"), Box::new(body));
         send.send(own).unwrap();
         fibra::yield_now();
         let text = fibra::unblock(move || text.recv().unwrap());
         assert!(text.contains("'ouroboros'") && text.contains("joins itself"), "{text}");
     });
+}
+
+#[test]
+fn the_panic_of_joining_oneself_says_so() {
+    ouroboros(task::Builder::spawn);
+}
+
+#[test]
+fn a_task_of_the_pool_that_joins_itself_panics() {
+    ouroboros(task::Builder::spawn_blocking);
 }
 
 #[test]

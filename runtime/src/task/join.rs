@@ -170,7 +170,8 @@ impl<T> JoinHandle<T> {
 
     #[track_caller]
     fn assert_another(&self) {
-        assert!(current::task() != Some(self.task.as_ref()), "{} joins itself", self.task);
+        let own = current::task().or_else(current::pool_task);
+        assert!(own != Some(self.task.as_ref()), "{} joins itself", self.task);
     }
 
     /// Publishes a joiner that waits for several things, of which this one is `arm`; or answers false if the task has ended.
