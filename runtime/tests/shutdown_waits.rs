@@ -71,6 +71,30 @@ fn shutdown_timeout_names_what_is_left_which_then_ends_by_itself() {
 }
 
 #[test]
+fn a_shutdown_with_a_time_by_a_task_of_its_own_returns_at_once() {
+    let _guard = hang_guard();
+    for by_closure in [false, true] {
+        let runtime = runtime(2);
+        let handle = runtime.handle();
+        let shut_down = move || {
+            let left = runtime.shutdown_timeout(Duration::MAX);
+            left.iter().map(|task| task.name().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        let ender = task::Builder::new().name("ender");
+        // The task that sleeps for its closure is not told before that has ended.
+        let ender = match by_closure {
+            true => ender.spawn_on(&handle, || fibra::unblock(shut_down)),
+            false => ender.spawn_on(&handle, shut_down),
+        };
+        assert_eq!(ender.join().unwrap(), ["ender"]);
+    }
+    let runtime = runtime(1);
+    let handle = runtime.handle();
+    let ender = handle.spawn_blocking(move || runtime.shutdown_timeout(Duration::MAX).len());
+    assert_eq!(ender.join().unwrap(), 1);
+}
+
+#[test]
 fn shutdown_waits_for_closures_on_the_pool() {
     let _guard = hang_guard();
     let runtime = runtime(1);

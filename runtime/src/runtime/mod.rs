@@ -244,9 +244,12 @@ impl Runtime {
 
     /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have started and not
     /// ended; their workers stay until they do. Tasks that wait behind them to start are cancelled, and are not named.
+    ///
+    /// Does not wait at all where a task of its own calls it, which would be waited for itself, or a closure on its blocking pool:
+    /// the end begins, and those are returned that it will wait for.
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Vec<Task> {
         self.shared.begin_ending();
-        if self.shared.wait_for_end(Some(timeout)) {
+        if !self.is_entered() && self.shared.wait_for_end(Some(timeout)) {
             self.join_threads();
             return Vec::new();
         }
