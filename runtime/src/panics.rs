@@ -5,45 +5,62 @@
 //! mutexes that they rightly hold. So when a task is off its stack with panics under way, the worker moves them out
 //! of the count, and moves them back in before it resumes the task.
 //!
-//! The count is std's own and has no setter. What can change it is a panic. A [`Credit`] is a small coroutine whose
-//! panic is held in the middle: raised on one thread it adds one to that thread's count, allowed to be caught on
-//! another it takes one from that one's. Both halves are what std does for any panic; that they happen on two threads
-//! is what moves the count.
+//! The count is std's own and has no setter. What can change it is a panic. A credit is a panic that is held in the middle by a
+//! small coroutine, [`Credits`]: raised on one thread it adds one to that thread's count, allowed to be caught on another it
+//! takes one from that one's. Both halves are what std does for any panic; that they happen on two threads is what moves the
+//! count.
 //!
 //! ```text
 //!  task suspends, panicking           settle a raised credit here   −1; the task owes 1
-//!  task is to be resumed, owes 1      raise a settled credit here   +1; the task owes 0
+//!  task is to be resumed, owes 1      raise a credit here           +1; the task owes 0
 //! ```
 //!
-//! The first raise of a credit happens on a helper thread that ends right after, when the first task of the process suspends
-//! while it unwinds, and wherever more do at once than ever before. From then on it costs a few microseconds per suspension,
-//! and only there. None is raised before it is needed: as long as no panic is under way anywhere `panicking()` is one look
-//! at a word, and each lock and unlock of a std mutex asks it. The price: where no thread can be had at that moment the process
-//! ends, with a message. In a build with
-//! `panic = "abort"` no task suspends so: who is counted there is about to end the process.
+//! The first are raised on a helper thread that ends right after, when the first task of the process suspends while it unwinds,
+//! and wherever more do at once than ever before. From then on it costs a few microseconds per suspension, and only there. None
+//! is raised before it is needed: as long as no panic is under way anywhere `panicking()` is one look at a word, and each lock
+//! and unlock of a std mutex asks it. The price: where no thread or no stack can be had at that moment the process ends, with a
+//! message; and once no task owes any more, as many credits stay raised as were ever owed at once, some hundreds of bytes each.
+//! In a build with `panic = "abort"` no task suspends so: who is counted there is about to end the process.
+//!
+//! Rejected: a stack for each credit. It keeps two pages or more of memory, and thousands of tasks owe at once where thousands
+//! of connections are cancelled whose destructors wait.
 
 use std::any::Any;
 use std::fmt;
+use std::io;
 use std::panic::{self, Location, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::thread;
 
-use crate::coroutine::Credit;
+use crate::coroutine::Credits;
 use crate::current;
 use crate::report::{Bomb, say};
 use crate::task::Task;
 use crate::task::cancel::CAN_UNWIND;
 
-/// Credits of the process, by whether their panic is under way.
-struct Credits {
-    raised: Vec<Credit>,
-    settled: Vec<Credit>,
+/// All credits of the process, by how many of theirs are raised.
+struct Purse {
+    none: Vec<Credits>,
+    some: Vec<Credits>,
+    all: Vec<Credits>,
 }
 
-static CREDITS: Mutex<Credits> = Mutex::new(Credits { raised: Vec::new(), settled: Vec::new() });
+static PURSE: Mutex<Purse> = Mutex::new(Purse { none: Vec::new(), some: Vec::new(), all: Vec::new() });
 
-fn credits() -> MutexGuard<'static, Credits> {
-    CREDITS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl Purse {
+    fn put(&mut self, credits: Credits) {
+        let shelf = match credits.raised() {
+            0 => &mut self.none,
+            Credits::MOST => &mut self.all,
+            _ => &mut self.some,
+        };
+        shelf.push(credits);
+    }
+}
+
+/// The lock is not held while credits are raised or settled: its guard would be poisoned by the very count that is changed.
+fn purse() -> MutexGuard<'static, Purse> {
+    PURSE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Takes all panics out of this thread's count, and tells how many those were.
@@ -51,11 +68,9 @@ fn credits() -> MutexGuard<'static, Credits> {
 pub(crate) fn take_out() -> u32 {
     let mut taken = 0;
     while CAN_UNWIND && thread::panicking() {
-        // The lock is not held over a flip: its guard would be poisoned by the very count that is changed.
-        let spare = credits().raised.pop();
-        let mut credit = spare.unwrap_or_else(raise_elsewhere);
-        credit.flip();
-        credits().settled.push(credit);
+        let mut credits = with_raised();
+        credits.settle();
+        purse().put(credits);
         taken += 1;
     }
     taken
@@ -65,27 +80,49 @@ pub(crate) fn take_out() -> u32 {
 #[cold]
 pub(crate) fn put_back(taken: u32) {
     for _ in 0..taken {
-        let spare = credits().settled.pop();
-        let mut credit = spare.unwrap_or_else(Credit::new);
-        credit.flip();
-        credits().raised.push(credit);
+        let mut credits = with_room();
+        credits.raise();
+        purse().put(credits);
     }
 }
 
-/// Takes a raised credit where there is none to spare.
-fn raise_elsewhere() -> Credit {
-    let raise = || {
-        let mut credit = Credit::new();
-        credit.flip();
-        credit
+/// Takes some of which one can be raised.
+fn with_room() -> Credits {
+    let spare = {
+        let mut purse = purse();
+        purse.some.pop().or_else(|| purse.none.pop())
     };
-    match thread::Builder::new().name("fibra-credit".to_owned()).spawn(raise) {
-        Ok(helper) => helper.join().expect("raising a credit does not panic outwards"),
-        Err(error) => {
-            say(format_args!("no thread to be had to suspend a task while it unwinds ({error}), aborting"));
-            std::process::abort()
+    spare.unwrap_or_else(|| had(Credits::new()))
+}
+
+/// Takes some of which one is raised.
+fn with_raised() -> Credits {
+    let spare = {
+        let mut purse = purse();
+        purse.some.pop().or_else(|| purse.all.pop())
+    };
+    spare.unwrap_or_else(raise_elsewhere)
+}
+
+/// Raises some on another thread, where there are none to spare.
+fn raise_elsewhere() -> Credits {
+    let raise = || {
+        let mut credits = with_room();
+        while credits.raised() < Credits::MOST {
+            credits.raise();
         }
-    }
+        credits
+    };
+    let helper = had(thread::Builder::new().name("fibra-credit".to_owned()).spawn(raise));
+    helper.join().expect("raising a credit does not panic outwards")
+}
+
+/// What credits need, or the end of the process: a panic that stayed in the count would be everybody's.
+fn had<T>(result: io::Result<T>) -> T {
+    result.unwrap_or_else(|error| {
+        say(format_args!("a task cannot be suspended while it unwinds ({error}), aborting"));
+        std::process::abort()
+    })
 }
 
 /// Installs, once for the process, a panic hook that names the task before the hook that was there says the rest.

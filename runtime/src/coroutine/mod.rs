@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `native.rs` | the switch on x86-64, ours |
 //! | `portable.rs` | the switch elsewhere and under AddressSanitizer, by corosensei, which only this folder names |
-//! | `credit.rs` | a panic held in the middle |
+//! | `credit.rs` | panics held in the middle |
+//! | `ends.rs` | a stack of ours as corosensei wants it |
 //!
 //! Both offer the same [`Coroutine`]: to the worker, which resumes it, and to the task, which suspends itself. The panic of a
 //! task never reaches here: the task's own root catches it.
@@ -40,6 +41,7 @@
 //! costs twice as much again (47), as its return goes where it was not predicted to.
 
 mod credit;
+mod ends;
 #[cfg(all(target_arch = "x86_64", unix, not(feature = "sanitizer")))]
 #[path = "native.rs"]
 mod switch;
@@ -47,7 +49,7 @@ mod switch;
 #[path = "portable.rs"]
 mod switch;
 
-pub(crate) use credit::Credit;
+pub(crate) use credit::Credits;
 pub(crate) use switch::Coroutine;
 
 use std::io;

@@ -1,11 +1,11 @@
 //! The switch by corosensei, for where there is none of ours.
 
 use std::cell::{Cell, UnsafeCell};
-use std::num::NonZeroUsize;
 use std::ptr;
 
 use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
+use super::ends::Ends;
 use super::{Body, Resumed, Stop};
 use crate::stack::Stack;
 use crate::task::TaskRef;
@@ -21,33 +21,6 @@ pub(crate) struct Coroutine {
     suspender: Cell<*const Suspender>,
     /// Outlives what runs on it.
     stack: Cell<Option<Stack>>,
-}
-
-/// A stack as corosensei wants it.
-struct Ends {
-    base: NonZeroUsize,
-    limit: NonZeroUsize,
-}
-
-impl Ends {
-    fn of(stack: &Stack) -> Self {
-        let limit = NonZeroUsize::new(stack.limit()).expect("a mapping is never at address zero");
-        Ends { base: stack.base(), limit }
-    }
-}
-
-// SAFETY: a `Stack` is at least corosensei's minimum (checked where sizes are set), its low end is a guard that faults,
-// and `limit` lies below that guard.
-unsafe impl corosensei::stack::Stack for Ends {
-    #[inline]
-    fn base(&self) -> NonZeroUsize {
-        self.base
-    }
-
-    #[inline]
-    fn limit(&self) -> NonZeroUsize {
-        self.limit
-    }
 }
 
 impl Coroutine {
