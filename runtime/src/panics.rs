@@ -130,17 +130,25 @@ fn had<T>(result: io::Result<T>) -> T {
 /// The hook that was there runs on the worker's stack, which is large enough for a backtrace; what it calls may not
 /// switch to another task, so waits block the thread there. A hook that a user sets later replaces this one, and runs as
 /// any code of the task.
-pub(crate) fn install_hook() {
+///
+/// # Errors
+/// Where the caller panics and no thread is to be had that does it instead: std lets no thread change the hook while it panics.
+pub(crate) fn install_hook() -> io::Result<()> {
     static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        // On a thread of its own: std lets no thread change the hook while it panics, and this one may be unwinding.
-        let installing = thread::Builder::new().name("fibra-hook".to_owned()).spawn(|| {
+    let install = || {
+        INSTALLED.call_once(|| {
             let previous = panic::take_hook();
             panic::set_hook(Box::new(move |info| report(&*previous, info)));
         });
-        // Without a thread the messages do not name the tasks; nothing else depends on it.
-        _ = installing.map(thread::JoinHandle::join);
-    });
+    };
+    match thread::panicking() && !INSTALLED.is_completed() {
+        // Not waited for: the caller may be in the hook of before, which is not changed until it has returned.
+        true => thread::Builder::new().name("fibra-hook".to_owned()).spawn(install).map(drop),
+        false => {
+            install();
+            Ok(())
+        }
+    }
 }
 
 /// A panic of a task, as the hook of its runtime gets it; see [`Builder::on_task_panic`](crate::Builder::on_task_panic).

@@ -4,7 +4,7 @@ mod common;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -251,6 +251,17 @@ fn hooks_run_once_on_each_worker() {
     assert_eq!((starts.len(), &starts), (3, &stops));
     starts.dedup();
     assert_eq!(starts.len(), 3);
+}
+
+#[test]
+fn the_start_hooks_of_all_workers_may_wait_for_one_another() {
+    let _guard = hang_guard();
+    let builder = || {
+        let all = Barrier::new(3);
+        Runtime::builder().workers(3).on_worker_start(move || _ = all.wait())
+    };
+    assert_eq!(builder().build().unwrap().run(|| 1), 1);
+    assert_eq!(builder().run(|| 2).unwrap(), 2);
 }
 
 #[test]

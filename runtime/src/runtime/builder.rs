@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
+use std::mem;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -202,7 +203,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// The hook is called before the task unwinds, on its worker's thread; waits block that thread in there. It is not called
     /// for a cancellation, nor for [`resume_unwind`](std::panic::resume_unwind), and so not for a panic in the closure of an
     /// [`unblock`](crate::unblock), which the process's own hook tells of. A hook that the program sets with
-    /// [`std::panic::set_hook`] after the first runtime was built takes the place of this one as well.
+    /// [`std::panic::set_hook`] after the first runtime was built takes the place of this one as well. Where a thread builds the
+    /// first runtime while it panics, this one comes into force as soon as no panic hook is running, and may miss what is before.
     ///
     /// A panic of the hook ends the process, with a message: std allows none inside a panic hook.
     ///
@@ -269,8 +271,14 @@ impl<R: From<Runtime>> Builder<R> {
     /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits no address space.
     pub fn build(self) -> io::Result<R> {
         let (shared, seeds) = self.prepare()?;
-        let threads = start_threads(&shared, seeds)?;
-        Ok(Runtime { shared, threads }.into())
+        let mut starting = Starting::begin(seeds);
+        let started = starting.wait(&shared);
+        if let Err(error) = started {
+            shared.end_unstarted();
+            starting.join();
+            return Err(error);
+        }
+        Ok(Runtime { shared, threads: starting.threads }.into())
     }
 
     /// Builds the runtime with the calling thread as worker 0, runs `f` there as its first task, and ends the runtime when
@@ -287,10 +295,9 @@ impl<R: From<Runtime>> Builder<R> {
         F: FnOnce() -> T,
     {
         super::run::refuse_inside_a_task();
-        let (shared, mut seeds) = self.prepare()?;
+        let (_, mut seeds) = self.prepare()?;
         let here = seeds.remove(0);
-        let threads = start_threads(&shared, seeds)?;
-        super::run_here(here, threads, f)
+        super::run_here(here, Starting::begin(seeds), f)
     }
 
     fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>)> {
@@ -300,7 +307,7 @@ impl<R: From<Runtime>> Builder<R> {
             .unwrap_or_else(sys::Processors::of_caller);
         // Before any thread is pinned.
         wait::count_processors();
-        panics::install_hook();
+        panics::install_hook()?;
         report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));
@@ -372,32 +379,47 @@ fn default_workers() -> usize {
     set.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_WORKERS))
 }
 
-/// Starts a thread for each seed and waits until all run. On an error those that run are ended.
-fn start_threads(shared: &Arc<Shared>, seeds: Vec<Seed>) -> io::Result<Vec<thread::JoinHandle<()>>> {
-    let (started, starts) = mpsc::channel();
-    let mut threads = Vec::with_capacity(seeds.len());
-    let mut result = Ok(());
-    for seed in seeds {
-        let started = started.clone();
-        let builder = thread::Builder::new().name(seed.thread_name());
-        match builder.spawn(move || run_seed(seed, &started)) {
-            Ok(thread) => threads.push(thread),
-            Err(error) => result = Err(error),
+/// Workers on their way to run, each on a thread of its own.
+pub(crate) struct Starting {
+    threads: Vec<thread::JoinHandle<()>>,
+    /// Of each thread one message: that it runs, or why not.
+    starts: mpsc::Receiver<io::Result<()>>,
+    /// Whether there is a thread for each.
+    begun: io::Result<()>,
+}
+
+impl Starting {
+    /// Starts a thread for each seed.
+    fn begin(seeds: Vec<Seed>) -> Self {
+        let (started, starts) = mpsc::channel();
+        let mut threads = Vec::with_capacity(seeds.len());
+        let mut begun = Ok(());
+        for seed in seeds {
+            let started = started.clone();
+            let builder = thread::Builder::new().name(seed.thread_name());
+            match builder.spawn(move || run_seed(seed, &started)) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => begun = Err(error),
+            }
         }
+        Starting { threads, starts, begun }
     }
-    drop(started);
-    let result = starts.iter().take(threads.len()).fold(result, Result::and);
-    let result = result.and_then(|()| {
-        threads.extend(watch::start(shared, &shared.config.name)?);
+
+    /// Waits until all of them run, and has them watched. Called once.
+    ///
+    /// # Errors
+    /// What one of them lacked. Those that run are to be ended then, and joined.
+    pub(super) fn wait(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
+        let begun = mem::replace(&mut self.begun, Ok(()));
+        self.starts.iter().take(self.threads.len()).fold(begun, Result::and)?;
+        self.threads.extend(watch::start(shared, &shared.config.name)?);
         Ok(())
-    });
-    if let Err(error) = result {
-        shared.begin_ending();
-        shared.end_if_quiescent();
-        threads.into_iter().for_each(|thread| _ = thread.join());
-        return Err(error);
     }
-    Ok(threads)
+
+    /// Waits until their threads have ended.
+    pub(super) fn join(self) {
+        self.threads.into_iter().for_each(|thread| _ = thread.join());
+    }
 }
 
 /// One worker's thread: tells once whether it has started.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::Shared;
-use super::builder::Seed;
+use super::builder::{Seed, Starting};
 use crate::current;
 use crate::report::Bomb;
 use crate::task::{self, Builder, JoinError};
@@ -49,13 +49,19 @@ pub(super) fn refuse_inside_a_task() {
 
 /// Makes the calling thread worker 0, runs `f` there as a task, and ends the runtime when it returns.
 #[track_caller]
-pub(crate) fn run_here<F, T>(seed: Seed, threads: Vec<thread::JoinHandle<()>>, f: F) -> io::Result<T>
+pub(crate) fn run_here<F, T>(seed: Seed, mut others: Starting, f: F) -> io::Result<T>
 where
     F: FnOnce() -> T,
 {
     let shared = Arc::clone(&seed.shared);
-    let (mut main, reporter) = (None, Cell::new(None));
+    let (mut main, mut started, reporter) = (None, Ok(()), Cell::new(None));
     let grown = seed.grow(|worker| {
+        // Not before the start hook has run here: those of the others may wait for it.
+        started = others.wait(&shared);
+        if started.is_err() {
+            shared.end_unstarted();
+            return worker.run();
+        }
         let end = EndWhenDropped { shared: &shared, reporter: &reporter };
         let body = move || {
             let _end = end;
@@ -66,12 +72,14 @@ where
         worker.run();
     });
     if grown.is_err() {
-        shared.begin_ending();
-        shared.end_if_quiescent();
+        shared.end_unstarted();
     }
-    threads.into_iter().chain(reporter.take()).for_each(|thread| _ = thread.join());
+    others.join();
+    if let Some(reporter) = reporter.take() {
+        _ = reporter.join();
+    }
     shared.blocking.wait_until_let_go();
-    grown?;
+    grown.and(started)?;
     match main.expect("spawned before the worker ran").join() {
         Ok(value) => Ok(value),
         Err(error) if error.is_not_started() => Err(error.into()),

@@ -71,6 +71,12 @@ impl Shared {
         }
     }
 
+    /// Ends a runtime whose start has failed; no worker may be left to see to that.
+    pub(super) fn end_unstarted(self: &Arc<Self>) {
+        self.begin_ending();
+        self.end_if_quiescent();
+    }
+
     /// Ends the runtime if nobody is alive. True when it has ended.
     pub(crate) fn end_if_quiescent(&self) -> bool {
         if self.has_ended() {
