@@ -1,0 +1,204 @@
+//! One suite for all locks of one holder at a time: what a lock is, and the count that goes wrong when two are inside.
+//!
+//! Another lock joins by an `impl Exclusive` and a line of `suite!`.
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "each test binary uses what it needs; an expectation would fail in the one that uses all"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+// Also for who makes a suite, whose modules name the locks.
+pub(crate) use fibra_sync::{Mutex, ReentrantMutex, RwLock, Semaphore};
+use fibra_sync::{MutexGuard, ReentrantMutexGuard, RwLockWriteGuard, SemaphorePermit};
+
+use super::common::give_way;
+
+/// A lock of one holder at a time.
+pub(crate) trait Exclusive: Send + Sync + 'static {
+    type Guard<'a>;
+
+    /// The wait for it is a cancellation point. What that does is told elsewhere; here it is shielded where it matters.
+    const IS_POINT: bool = false;
+
+    fn new() -> Self;
+    fn lock(&self) -> Self::Guard<'_>;
+    fn try_lock(&self) -> Option<Self::Guard<'_>>;
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>>;
+}
+
+impl Exclusive for Mutex<()> {
+    type Guard<'a> = MutexGuard<'a, ()>;
+
+    fn new() -> Self {
+        Mutex::new(())
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.lock()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_lock()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.try_lock_for(timeout)
+    }
+}
+
+impl Exclusive for ReentrantMutex<()> {
+    type Guard<'a> = ReentrantMutexGuard<'a, ()>;
+
+    fn new() -> Self {
+        ReentrantMutex::new(())
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.lock()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_lock()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.try_lock_for(timeout)
+    }
+}
+
+/// As one writer at a time.
+impl Exclusive for RwLock<()> {
+    type Guard<'a> = RwLockWriteGuard<'a, ()>;
+
+    fn new() -> Self {
+        RwLock::new(())
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.write()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_write()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.try_write_for(timeout)
+    }
+}
+
+/// The other policy; only the type differs.
+pub(crate) struct WriterFirst(RwLock<()>);
+
+impl Exclusive for WriterFirst {
+    type Guard<'a> = RwLockWriteGuard<'a, ()>;
+
+    fn new() -> Self {
+        WriterFirst(RwLock::writer_first(()))
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.0.write()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.0.try_write()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.0.try_write_for(timeout)
+    }
+}
+
+/// Of one permit.
+impl Exclusive for Semaphore {
+    type Guard<'a> = SemaphorePermit<'a>;
+
+    const IS_POINT: bool = true;
+
+    fn new() -> Self {
+        Semaphore::new(1)
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.acquire()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_acquire().ok()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.acquire_timeout(timeout)
+    }
+}
+
+/// Makes a test of each of these promises for each lock.
+macro_rules! suite {
+    ([$($promise:ident)*]) => {
+        suite! { @locks [$($promise)*]
+            mutex: Mutex<()>,
+            reentrant_mutex: ReentrantMutex<()>,
+            rwlock: RwLock<()>,
+            rwlock_writer_first: WriterFirst,
+            semaphore: Semaphore,
+        }
+    };
+    (@locks $promises:tt $($name:ident: $lock:ty,)*) => {
+        $(suite! { @lock $name $lock, $promises })*
+    };
+    (@lock $name:ident $lock:ty, [$($promise:ident)*]) => {
+        mod $name {
+            use super::exclusive::*;
+            $(#[test] fn $promise() { super::$promise::<$lock>() })*
+        }
+    };
+}
+pub(crate) use suite;
+
+/// A lock, and a count that goes wrong when two are inside.
+pub(crate) struct Guarded<L> {
+    pub(crate) lock: L,
+    pub(crate) count: AtomicU64,
+    inside: AtomicUsize,
+    pub(crate) begun: AtomicBool,
+}
+
+impl<L: Exclusive> Guarded<L> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Guarded {
+            lock: L::new(),
+            count: AtomicU64::new(0),
+            inside: AtomicUsize::new(0),
+            begun: AtomicBool::new(false),
+        })
+    }
+
+    /// One that is inside counts, and others run meanwhile if it says so.
+    pub(crate) fn count(&self, linger: bool) {
+        assert_eq!(self.inside.fetch_add(1, Relaxed), 0, "alone");
+        // No read-modify-write: two at once would lose a count.
+        let seen = self.count.load(Relaxed);
+        if linger {
+            give_way();
+        }
+        self.count.store(seen + 1, Relaxed);
+        assert_eq!(self.inside.fetch_sub(1, Relaxed), 1, "alone");
+    }
+
+    pub(crate) fn counted(&self) -> u64 {
+        let _guard = self.lock.lock();
+        self.count.load(Relaxed)
+    }
+}
+
+pub(crate) fn work<L: Exclusive>(shared: &Guarded<L>, rounds: usize) {
+    for round in 0..rounds {
+        let _guard = shared.lock.lock();
+        shared.count(round.is_multiple_of(5));
+    }
+}
