@@ -7,13 +7,16 @@
     reason = "each test binary uses what it needs; an expectation would fail in the one that uses all"
 )]
 
+use std::mem::replace;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 // Also for who makes a suite, whose modules name the locks.
-pub(crate) use fibra_sync::{Mutex, ReentrantMutex, RwLock, Semaphore};
-use fibra_sync::{MutexGuard, ReentrantMutexGuard, RwLockWriteGuard, SemaphorePermit};
+pub(crate) use fibra_sync::{AutoResetEvent, Mutex, ReentrantMutex, RwLock, Semaphore};
+use fibra_sync::{
+    Condvar, MutexGuard, ReentrantMutexGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, SemaphorePermit,
+};
 
 use super::common::give_way;
 
@@ -50,6 +53,37 @@ impl Exclusive for Mutex<()> {
     }
 }
 
+/// Each unlock is a hand-over to the longest waiter.
+pub(crate) struct HandedOver(Mutex<()>);
+
+pub(crate) struct HandsOver<'a>(Option<MutexGuard<'a, ()>>);
+
+impl Drop for HandsOver<'_> {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(MutexGuard::unlock_fair);
+    }
+}
+
+impl Exclusive for HandedOver {
+    type Guard<'a> = HandsOver<'a>;
+
+    fn new() -> Self {
+        HandedOver(Mutex::new(()))
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        HandsOver(Some(self.0.lock()))
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.0.try_lock().map(|guard| HandsOver(Some(guard)))
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.0.try_lock_for(timeout).map(|guard| HandsOver(Some(guard)))
+    }
+}
+
 impl Exclusive for ReentrantMutex<()> {
     type Guard<'a> = ReentrantMutexGuard<'a, ()>;
 
@@ -67,6 +101,29 @@ impl Exclusive for ReentrantMutex<()> {
 
     fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
         self.try_lock_for(timeout)
+    }
+}
+
+/// Whoever holds it holds it twice.
+pub(crate) struct LockedTwice(ReentrantMutex<()>);
+
+impl Exclusive for LockedTwice {
+    type Guard<'a> = [ReentrantMutexGuard<'a, ()>; 2];
+
+    fn new() -> Self {
+        LockedTwice(ReentrantMutex::new(()))
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        [self.0.lock(), self.0.lock()]
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.0.try_lock().map(|first| [first, self.0.try_lock().expect("it is the caller's")])
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.0.try_lock_for(timeout).map(|first| [first, self.0.lock()])
     }
 }
 
@@ -114,6 +171,29 @@ impl Exclusive for WriterFirst {
     }
 }
 
+/// As one upgradable reader at a time.
+pub(crate) struct Upgradable(RwLock<()>);
+
+impl Exclusive for Upgradable {
+    type Guard<'a> = RwLockUpgradableReadGuard<'a, ()>;
+
+    fn new() -> Self {
+        Upgradable(RwLock::new(()))
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.0.upgradable_read()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.0.try_upgradable_read()
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.0.try_upgradable_read_for(timeout)
+    }
+}
+
 /// Of one permit.
 impl Exclusive for Semaphore {
     type Guard<'a> = SemaphorePermit<'a>;
@@ -137,15 +217,96 @@ impl Exclusive for Semaphore {
     }
 }
 
+/// Set while nobody is inside.
+impl Exclusive for AutoResetEvent {
+    type Guard<'a> = Sets<'a>;
+
+    const IS_POINT: bool = true;
+
+    fn new() -> Self {
+        AutoResetEvent::new(true)
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.wait();
+        Sets(self)
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        self.try_wait().then(|| Sets(self))
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        self.wait_timeout(timeout).then(|| Sets(self))
+    }
+}
+
+pub(crate) struct Sets<'a>(&'a AutoResetEvent);
+
+impl Drop for Sets<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// That nobody is inside.
+pub(crate) struct Condition {
+    is_held: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Exclusive for Condition {
+    type Guard<'a> = Changes<'a>;
+
+    const IS_POINT: bool = true;
+
+    fn new() -> Self {
+        Condition { is_held: Mutex::new(false), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        let mut is_held = self.is_held.lock();
+        self.changed.wait_while(&mut is_held, |is_held| *is_held);
+        *is_held = true;
+        Changes(self)
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard<'_>> {
+        let was_held = replace(&mut *self.is_held.lock(), true);
+        (!was_held).then(|| Changes(self))
+    }
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
+        let mut is_held = self.is_held.lock();
+        _ = self.changed.wait_while_for(&mut is_held, |is_held| *is_held, timeout);
+        let was_held = replace(&mut *is_held, true);
+        (!was_held).then(|| Changes(self))
+    }
+}
+
+pub(crate) struct Changes<'a>(&'a Condition);
+
+impl Drop for Changes<'_> {
+    fn drop(&mut self) {
+        *self.0.is_held.lock() = false;
+        self.0.changed.notify_one();
+    }
+}
+
 /// Makes a test of each of these promises for each lock.
 macro_rules! suite {
     ([$($promise:ident)*]) => {
         suite! { @locks [$($promise)*]
             mutex: Mutex<()>,
+            mutex_handed_over: HandedOver,
             reentrant_mutex: ReentrantMutex<()>,
+            reentrant_mutex_locked_twice: LockedTwice,
             rwlock: RwLock<()>,
             rwlock_writer_first: WriterFirst,
+            rwlock_upgradable: Upgradable,
             semaphore: Semaphore,
+            auto_reset_event: AutoResetEvent,
+            condition: Condition,
         }
     };
     (@locks $promises:tt $($name:ident: $lock:ty,)*) => {
