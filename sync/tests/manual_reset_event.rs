@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{Side, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime};
 use fibra_runtime as fibra;
 use fibra_sync::ManualResetEvent;
 use future::{block_on, poll};
@@ -44,8 +44,7 @@ fn once_set_it_lets_everybody_through_until_it_is_reset() {
 fn a_set_wakes_all_who_wait() {
     everywhere(|| {
         let event = Arc::new(ManualResetEvent::new(false));
-        let waiters: Vec<_> =
-            (0..if fibra::wait::in_task() { 200 } else { 40 }).map(|_| waits(&event)).collect();
+        let waiters: Vec<_> = (0..few_or_many(40, 200)).map(|_| waits(&event)).collect();
         pause();
         event.set();
         assert!(waiters.into_iter().all(Side::join));
@@ -180,8 +179,8 @@ fn sets_and_deadlines_that_meet_leave_the_crowd_whole() {
         let event = Arc::new(ManualResetEvent::new(false));
         let stop = Arc::new(AtomicBool::new(false));
         // Threads that are always awake leave little time to the one who sets.
-        let (waiters, rounds) = if fibra::wait::in_task() { (40, 2000) } else { (6, 300) };
-        let waiters: Vec<_> = (0..waiters)
+        let rounds = few_or_many(300, 2000);
+        let waiters: Vec<_> = (0..few_or_many(6, 40) as u64)
             .map(|seed| {
                 let (event, stop) = (Arc::clone(&event), Arc::clone(&stop));
                 beside(move || timed_waits(&event, &stop, seed))

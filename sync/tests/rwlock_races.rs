@@ -7,21 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, give_way, guarded, in_tasks, runtime};
+use common::{Dice, Side, beside, everywhere, give_way, guarded, in_tasks, runtime};
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
-
-/// Numbers that look random and are the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
 
 /// A lock whose users see to it that it keeps its promise, and count what they write.
 struct Watched {
@@ -131,7 +119,7 @@ fn users(watched: &Arc<Watched>, count: u64, rounds: usize) -> Vec<Side<()>> {
         .map(|seed| (seed, Arc::clone(watched)))
         .map(|(seed, watched)| {
             beside(move || {
-                let mut dice = Dice(seed << 32 | 0x9e37_79b9);
+                let mut dice = Dice::new(seed);
                 for _ in 0..rounds {
                     watched.use_it(&mut dice);
                 }

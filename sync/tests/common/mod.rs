@@ -33,6 +33,28 @@ pub(crate) fn in_tasks(promise: impl Fn() + Send + Sync) {
     }
 }
 
+/// So many sides where they are threads, or so many where they are tasks.
+pub(crate) fn few_or_many(few: usize, many: usize) -> usize {
+    if wait::in_task() { many } else { few }
+}
+
+/// Numbers that look random and are the same in each run.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    /// Those of a side: each has others.
+    pub(crate) fn new(side: u64) -> Self {
+        Dice(side << 32 | 0x9e37_79b9)
+    }
+
+    pub(crate) fn throw(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
 /// Lets others run.
 pub(crate) fn give_way() {
     match wait::in_task() {
