@@ -6,41 +6,147 @@ mod common;
 mod exclusive;
 
 use std::sync::Arc;
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-use common::{beside, everywhere, guarded, in_tasks, runtime};
+use common::{Side, beside, beside_in_a_thread, everywhere, few_or_many, give_way, in_tasks, until};
 use exclusive::{Exclusive, Guarded, suite, work};
+
+const LONG: Duration = Duration::from_secs(3600);
 
 suite! {[
     tasks_and_threads_exclude_each_other
+    all_get_in_who_have_time
+    of_many_attempts_at_once_one_succeeds
+    one_may_hold_many_at_once
+    neighbours_at_a_table_never_eat_at_once
     unlocked_and_timed_out_at_once_nobody_is_forgotten
     out_of_time_again_and_again_nobody_is_forgotten
-    threads_out_of_time_leave_the_tasks_alone
+    out_of_time_in_tasks_and_threads_nobody_is_forgotten
 ]}
 
 fn tasks_and_threads_exclude_each_other<L: Exclusive>() {
-    guarded(|| {
-        for workers in [1, 2] {
-            let shared = Guarded::<L>::new();
-            let threads: Vec<_> = (0..3)
+    in_tasks(|| {
+        let shared = Guarded::<L>::new();
+        let works = |rounds| {
+            let shared = Arc::clone(&shared);
+            move || work(&shared, rounds)
+        };
+        let threads = [(); 3].map(|()| beside_in_a_thread(works(300)));
+        let tasks = [(); 20].map(|()| beside(works(100)));
+        threads.into_iter().chain(tasks).for_each(Side::join);
+        assert_eq!(shared.counted(), 3 * 300 + 20 * 100);
+    });
+}
+
+fn all_get_in_who_have_time<L: Exclusive>() {
+    const ROUNDS: u64 = 40;
+    everywhere(|| {
+        let shared = Guarded::<L>::new();
+        let count = few_or_many(4, 40);
+        for _ in 0..ROUNDS {
+            let sides: Vec<_> = (0..count)
                 .map(|_| {
                     let shared = Arc::clone(&shared);
-                    thread::spawn(move || work(&shared, 500))
+                    beside(move || {
+                        let _guard = shared.lock.try_lock_for(LONG).expect("it comes free in time");
+                        shared.count(false);
+                    })
                 })
                 .collect();
-            runtime(workers).run(|| {
-                let tasks: Vec<_> = (0..20)
-                    .map(|_| {
-                        let shared = Arc::clone(&shared);
-                        fibra_runtime::spawn(move || work(&shared, 100))
-                    })
-                    .collect();
-                tasks.into_iter().for_each(|task| task.join().unwrap());
-            });
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
-            assert_eq!(shared.counted(), 3 * 500 + 20 * 100);
+            sides.into_iter().for_each(Side::join);
         }
+        assert_eq!(shared.counted(), ROUNDS * count as u64);
+    });
+}
+
+fn of_many_attempts_at_once_one_succeeds<L: Exclusive>() {
+    everywhere(|| {
+        let count = few_or_many(3, 30);
+        for _ in 0..40 {
+            let shared = Guarded::<L>::new();
+            let [come, tried] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+            let sides: Vec<_> = (0..count)
+                .map(|_| {
+                    let (shared, come, tried) = (Arc::clone(&shared), Arc::clone(&come), Arc::clone(&tried));
+                    beside(move || {
+                        come.fetch_add(1, Relaxed);
+                        until(|| come.load(Relaxed) == count);
+                        let guard = shared.lock.try_lock();
+                        tried.fetch_add(1, Relaxed);
+                        until(|| tried.load(Relaxed) == count);
+                        usize::from(guard.is_some())
+                    })
+                })
+                .collect();
+            assert_eq!(sides.into_iter().map(Side::join).sum::<usize>(), 1);
+            assert!(shared.lock.try_lock().is_some());
+        }
+    });
+}
+
+fn one_may_hold_many_at_once<L: Exclusive>() {
+    everywhere(|| {
+        let all: Arc<Vec<_>> = Arc::new((0..64).map(|_| Guarded::<L>::new()).collect());
+        let sides: Vec<_> = (0..12)
+            .map(|side| {
+                let all = Arc::clone(&all);
+                beside(move || {
+                    let held_by_turns = (0..6).map(|round| {
+                        // In the one order that all keep to.
+                        let some = all.iter().skip(side).step_by(1 + round % 3);
+                        let held: Vec<_> = some.map(|one| (one, one.lock.lock())).collect();
+                        give_way();
+                        held.iter().for_each(|(one, _)| one.count(false));
+                        held.len() as u64
+                    });
+                    held_by_turns.sum::<u64>()
+                })
+            })
+            .collect();
+        let held: u64 = sides.into_iter().map(Side::join).sum();
+        assert_eq!(all.iter().map(|one| one.counted()).sum::<u64>(), held);
+    });
+}
+
+/// A round table with a fork between each two who sit there.
+struct Table<L> {
+    forks: Vec<L>,
+    eating: Vec<AtomicBool>,
+}
+
+impl<L: Exclusive> Table<L> {
+    fn new(seats: usize) -> Arc<Self> {
+        let forks = (0..seats).map(|_| L::new()).collect();
+        Arc::new(Table { forks, eating: (0..seats).map(|_| AtomicBool::new(false)).collect() })
+    }
+
+    fn eat(&self, seat: usize) {
+        let seats = self.forks.len();
+        let (left, right) = ((seat + seats - 1) % seats, (seat + 1) % seats);
+        // All begin with the lower one, or each might hold one and wait for the next.
+        let [first, second] = [seat.min(right), seat.max(right)];
+        let _forks = (self.forks[first].lock(), self.forks[second].lock());
+        self.eating[seat].store(true, SeqCst);
+        assert!(![left, right].iter().any(|neighbour| self.eating[*neighbour].load(SeqCst)));
+        give_way();
+        self.eating[seat].store(false, SeqCst);
+    }
+}
+
+/// Beside tasks some of them are in threads.
+fn neighbours_at_a_table_never_eat_at_once<L: Exclusive>() {
+    everywhere(|| {
+        let seats = few_or_many(5, 40);
+        let table = Table::<L>::new(seats);
+        let philosophers: Vec<_> = (0..seats)
+            .map(|seat| {
+                let table = Arc::clone(&table);
+                let eats = move || (0..60).for_each(|_| table.eat(seat));
+                if seat % 10 == 0 { beside_in_a_thread(eats) } else { beside(eats) }
+            })
+            .collect();
+        philosophers.into_iter().for_each(Side::join);
     });
 }
 
@@ -108,30 +214,28 @@ fn hurried<L: Exclusive>(shared: &Guarded<L>, side: u64, rounds: u64) -> u64 {
     taken.count() as u64
 }
 
-fn threads_out_of_time_leave_the_tasks_alone<L: Exclusive>() {
-    guarded(|| {
+fn out_of_time_in_tasks_and_threads_nobody_is_forgotten<L: Exclusive>() {
+    in_tasks(|| {
         let shared = Guarded::<L>::new();
-        let threads: Vec<_> = (0..2)
-            .map(|side| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || hurried(&shared, side, 2000))
-            })
-            .collect();
-        let tasks: u64 = runtime(2).run(|| {
-            let patient = {
-                let shared = Arc::clone(&shared);
-                fibra_runtime::spawn(move || work(&shared, 1000))
-            };
-            let hurried: Vec<_> = (2..8)
-                .map(|side| {
-                    let shared = Arc::clone(&shared);
-                    fibra_runtime::spawn(move || hurried(&shared, side, 300))
-                })
-                .collect();
-            patient.join().unwrap();
-            hurried.into_iter().map(|task| task.join().unwrap()).sum()
-        });
-        let threads: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-        assert_eq!(shared.counted(), 1000 + tasks + threads);
+        let patient = || {
+            let shared = Arc::clone(&shared);
+            move || {
+                work(&shared, 500);
+                500
+            }
+        };
+        let hurried = |side, rounds| {
+            let shared = Arc::clone(&shared);
+            move || hurried(&shared, side, rounds)
+        };
+        let mut sides = vec![
+            beside_in_a_thread(patient()),
+            beside_in_a_thread(hurried(0, 1000)),
+            beside_in_a_thread(hurried(1, 1000)),
+            beside(patient()),
+        ];
+        sides.extend((2..12).map(|side| beside(hurried(side, 200))));
+        let taken: u64 = sides.into_iter().map(Side::join).sum();
+        assert_eq!(shared.counted(), taken);
     });
 }
