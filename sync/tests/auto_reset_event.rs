@@ -5,12 +5,15 @@ mod common;
 mod future;
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{
+    Side, beside, beside_in_a_thread, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime,
+    until,
+};
 use fibra_runtime as fibra;
 use fibra_sync::AutoResetEvent;
 use future::{block_on, poll};
@@ -164,13 +167,13 @@ fn what_was_written_before_the_set_is_seen_after_the_wait() {
         let writer = beside(move || {
             for value in 1..=500 {
                 theirs.1.wait();
-                theirs.2.store(value, std::sync::atomic::Ordering::Relaxed);
+                theirs.2.store(value, Relaxed);
                 theirs.0.set();
             }
         });
         for value in 1..=500 {
             shared.0.wait();
-            assert_eq!(shared.2.load(std::sync::atomic::Ordering::Relaxed), value);
+            assert_eq!(shared.2.load(Relaxed), value);
             shared.1.set();
         }
         writer.join();
@@ -198,7 +201,7 @@ fn two_take_turns_between_a_task_and_a_thread() {
     });
 }
 
-/// Preshing's test of such an event: each thread kicks another one, after work of random length.
+/// Each one kicks the next, after work of random length.
 #[test]
 fn kicks_go_round_and_none_is_lost() {
     everywhere(|| {
@@ -221,6 +224,135 @@ fn kicks_go_round_and_none_is_lost() {
         events[0].set();
         sides.into_iter().for_each(Side::join);
         assert!(events[0].is_set(), "the last kick came back to the first");
+    });
+}
+
+/// Whoever is the last of a round lets all others into the next.
+#[test]
+fn the_last_of_each_round_lets_all_others_into_the_next() {
+    everywhere(|| {
+        let parties = few_or_many(4, 20);
+        let events: Arc<Vec<_>> = Arc::new((0..parties).map(|_| AutoResetEvent::new(false)).collect());
+        let left = Arc::new(AtomicUsize::new(0));
+        let sides: Vec<_> = (0..parties)
+            .map(|party| {
+                let (events, left) = (Arc::clone(&events), Arc::clone(&left));
+                beside(move || {
+                    let mut leads = party == 0;
+                    for round in 0..300 {
+                        if leads {
+                            left.store(parties, Relaxed);
+                            let others = (0..parties).filter(|&other| other != party);
+                            others.for_each(|other| events[other].set());
+                        } else {
+                            events[party].wait();
+                        }
+                        let before = left.fetch_sub(1, Relaxed);
+                        assert!(before > 0, "let in twice");
+                        leads = before == 1;
+                        (0..(party * 7 + round * 13) % 4).for_each(|_| give_way());
+                    }
+                })
+            })
+            .collect();
+        sides.into_iter().for_each(Side::join);
+        assert!(events.iter().all(|event| !event.is_set()));
+    });
+}
+
+/// The later of two sets may find the event set by the other one. It is a set all the same: what was done before it is seen.
+#[test]
+fn what_two_publish_before_their_sets_is_found() {
+    struct Round {
+        event: AutoResetEvent,
+        published: [AtomicBool; 2],
+        come: AtomicUsize,
+    }
+    impl Round {
+        fn come(&self) {
+            self.come.fetch_add(1, SeqCst);
+            until(|| self.come.load(SeqCst) == 3);
+        }
+    }
+    everywhere(|| {
+        let round = || Round {
+            event: AutoResetEvent::new(false),
+            published: Default::default(),
+            come: Default::default(),
+        };
+        let rounds: Arc<Vec<_>> = Arc::new((0..1500).map(|_| round()).collect());
+        let publishes = |number: usize| {
+            let rounds = Arc::clone(&rounds);
+            move || {
+                for round in rounds.iter() {
+                    round.come();
+                    round.published[number].store(true, Relaxed);
+                    round.event.set();
+                }
+            }
+        };
+        let publishers = [beside(publishes(0)), beside_in_a_thread(publishes(1))];
+        for round in rounds.iter() {
+            round.come();
+            let mut found = 0;
+            while found < 2 {
+                round.event.wait();
+                found += round.published.iter().filter(|published| published.swap(false, Relaxed)).count();
+            }
+        }
+        publishers.into_iter().for_each(Side::join);
+    });
+}
+
+#[test]
+fn one_who_looks_again_after_each_set_misses_no_change() {
+    const EACH: usize = 400;
+    everywhere(|| {
+        let shared = Arc::new((AutoResetEvent::new(false), AtomicUsize::new(0)));
+        let count = few_or_many(3, 20);
+        let changers: Vec<_> = (0..count)
+            .map(|number| {
+                let shared = Arc::clone(&shared);
+                let changes = move || {
+                    for round in 0..EACH {
+                        shared.1.fetch_add(1, Relaxed);
+                        shared.0.set();
+                        if round % 16 == 0 {
+                            give_way();
+                        }
+                    }
+                };
+                if number % 10 == 0 { beside_in_a_thread(changes) } else { beside(changes) }
+            })
+            .collect();
+        while shared.1.load(Relaxed) < count * EACH {
+            shared.0.wait();
+        }
+        changers.into_iter().for_each(Side::join);
+    });
+}
+
+#[test]
+fn a_burst_of_sets_lets_through_one_at_least_and_no_more_than_there_were() {
+    const SETS: usize = 5000;
+    everywhere(|| {
+        let shared = Arc::new((AutoResetEvent::new(false), AtomicUsize::new(0), AtomicBool::new(false)));
+        let theirs = Arc::clone(&shared);
+        let waiter = beside(move || {
+            let (event, through, is_over) = &*theirs;
+            event.wait();
+            while !is_over.load(SeqCst) {
+                through.fetch_add(1, SeqCst);
+                event.wait();
+            }
+        });
+        let (event, through, is_over) = &*shared;
+        (0..SETS).for_each(|_| event.set());
+        until(|| through.load(SeqCst) > 0);
+        is_over.store(true, SeqCst);
+        event.set();
+        waiter.join();
+        assert!(through.load(SeqCst) <= SETS);
     });
 }
 
