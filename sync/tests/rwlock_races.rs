@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Dice, Side, beside, everywhere, give_way, guarded, in_tasks, runtime};
+use common::{Dice, Side, beside, everywhere, few_or_many, give_way, guarded, in_tasks, runtime, until};
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
@@ -146,13 +146,15 @@ fn readers_or_one_writer_are_in_whatever_happens() {
 
 #[test]
 fn tasks_and_threads_share_a_lock() {
-    for watched in Watched::both() {
-        guarded(|| {
-            let threads = users(&watched, 3, 200);
-            runtime(2).run(|| users(&watched, 20, 60).into_iter().for_each(Side::join));
-            threads.into_iter().for_each(Side::join);
-            watched.assert_whole();
-        });
+    for workers in [1, 2, 4] {
+        for watched in Watched::both() {
+            guarded(|| {
+                let threads = users(&watched, 3, 200);
+                runtime(workers).run(|| users(&watched, 20, 60).into_iter().for_each(Side::join));
+                threads.into_iter().for_each(Side::join);
+                watched.assert_whole();
+            });
+        }
     }
 }
 
@@ -182,6 +184,79 @@ fn all_that_is_written_is_read() {
         let added: u64 = (1..=12).map(|number| number * 10).sum();
         assert_eq!(*cells.read(), [added; 8]);
     });
+}
+
+#[test]
+fn an_attempt_to_read_never_fails_among_readers() {
+    everywhere(|| {
+        for watched in Watched::both() {
+            let readers: Vec<_> = (0..few_or_many(4, 30))
+                .map(|number| (number, Arc::clone(&watched)))
+                .map(|(number, watched)| {
+                    beside(move || {
+                        for round in 0..300 {
+                            let upgradable =
+                                (number == 0).then(|| watched.lock.try_upgradable_read().unwrap());
+                            let reading = watched.lock.try_read().expect("no writer is in");
+                            drop(upgradable);
+                            if round % 32 == 0 {
+                                watched.see(&reading);
+                            }
+                        }
+                    })
+                })
+                .collect();
+            readers.into_iter().for_each(Side::join);
+            watched.assert_whole();
+        }
+    });
+}
+
+#[test]
+fn handed_on_from_reader_to_reader_it_is_never_free() {
+    everywhere(|| {
+        for watched in Watched::both() {
+            let turn = Arc::new(AtomicUsize::new(0));
+            let shared = || (Arc::clone(&watched), Arc::clone(&turn));
+            let before = watched.lock.read();
+            let readers = (0..READERS).map(|first| {
+                let (watched, turn) = shared();
+                beside(move || hand_on(&watched.lock, &turn, first))
+            });
+            let writers = (0..2).map(|_| {
+                let (watched, turn) = shared();
+                beside(move || {
+                    while turn.load(Ordering::SeqCst) <= TURNS {
+                        assert!(watched.lock.try_write().is_none());
+                        give_way();
+                    }
+                })
+            });
+            let all: Vec<_> = readers.chain(writers).collect();
+            until(|| turn.load(Ordering::SeqCst) > 0);
+            drop(before);
+            until(|| turn.load(Ordering::SeqCst) == TURNS);
+            let after = watched.lock.read();
+            turn.store(TURNS + 1, Ordering::SeqCst);
+            all.into_iter().for_each(Side::join);
+            drop(after);
+            watched.assert_whole();
+        }
+    });
+}
+
+/// How many hand the lock on, and how often.
+const READERS: usize = 4;
+const TURNS: usize = 400;
+
+/// Reads in each turn of its own, until the next one reads.
+fn hand_on<T>(lock: &RwLock<T>, turn: &AtomicUsize, first: usize) {
+    for own in (first..TURNS).step_by(READERS) {
+        until(|| turn.load(Ordering::SeqCst) == own);
+        let _reading = lock.read();
+        turn.store(own + 1, Ordering::SeqCst);
+        until(|| turn.load(Ordering::SeqCst) > own + 1);
+    }
 }
 
 #[test]
