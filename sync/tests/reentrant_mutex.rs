@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{Dice, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime};
 use fibra_sync::{ArcReentrantMutexGuard, MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -106,6 +106,48 @@ fn it_is_locked_to_many_depths_by_many() {
             (0..8).map(|side| (0..60).map(|round| (side + round) % 10 + 1).sum::<u32>()).sum();
         assert_eq!(mutex.lock().get(), u64::from(expected));
     });
+}
+
+#[test]
+fn at_depths_that_rise_and_fall_it_is_its_owners_until_the_last_guard_is_gone() {
+    everywhere(|| {
+        let mutex = Arc::new(ReentrantMutex::new(Cell::new(0)));
+        let sides: Vec<_> = (1..=few_or_many(4, 20) as u64)
+            .map(|side| {
+                let mutex = Arc::clone(&mutex);
+                beside(move || rise_and_fall(&mutex, side))
+            })
+            .collect();
+        let added: u64 = sides.into_iter().map(|side| side.join()).sum();
+        assert_eq!(mutex.lock().get(), added);
+    });
+}
+
+/// Locks it to a depth of up to three, and up and down again, and adds wherever it is locked. How much it has added.
+fn rise_and_fall(mutex: &ReentrantMutex<Cell<u64>>, side: u64) -> u64 {
+    let (mut dice, mut guards, mut left, mut added) = (Dice::new(side), Vec::new(), 0, 0);
+    for _ in 0..300 {
+        let depth = (dice.throw(4) * dice.throw(4) / 3) as usize;
+        guards.truncate(depth);
+        while guards.len() < depth {
+            let guard = if dice.throw(2) == 0 { Some(mutex.lock()) } else { mutex.try_lock() };
+            let Some(guard) = guard else { break };
+            if guards.is_empty() {
+                left = guard.get();
+            }
+            guards.push(guard);
+        }
+        if let Some(value) = guards.last() {
+            assert_eq!(value.get(), left, "nobody else was inside");
+            left += side;
+            value.set(left);
+            added += side;
+        }
+        if dice.throw(8) == 0 {
+            give_way();
+        }
+    }
+    added
 }
 
 #[test]
