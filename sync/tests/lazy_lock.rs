@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,15 +25,16 @@ fn the_value_is_made_at_the_first_use() {
     });
 }
 
+fn message(outcome: Box<dyn Any + Send>) -> String {
+    outcome
+        .downcast::<String>()
+        .map_or_else(|other| (*other.downcast::<&str>().unwrap()).to_owned(), |text| *text)
+}
+
 #[test]
 fn a_panic_poisons_it() {
     everywhere(|| {
         let lazy: LazyLock<String> = LazyLock::new(|| panic!("kaboom"));
-        let message = |outcome: Box<dyn std::any::Any + Send>| {
-            outcome
-                .downcast::<String>()
-                .map_or_else(|other| (*other.downcast::<&str>().unwrap()).to_owned(), |text| *text)
-        };
         let first = catch_unwind(AssertUnwindSafe(|| lazy.len())).unwrap_err();
         assert_eq!(message(first), "kaboom");
         for _ in 0..2 {
@@ -41,6 +43,20 @@ fn a_panic_poisons_it() {
         }
         assert_eq!(LazyLock::get(&lazy), None);
     });
+}
+
+#[test]
+fn a_panic_under_its_owners_hands_poisons_it() {
+    let mut lazy: LazyLock<String> = LazyLock::new(|| panic!("kaboom"));
+    let first = catch_unwind(AssertUnwindSafe(|| LazyLock::force_mut(&mut lazy).clear())).unwrap_err();
+    assert_eq!(message(first), "kaboom");
+    let uses: [fn(&mut LazyLock<String>); 2] =
+        [|lazy| LazyLock::force_mut(lazy).clear(), |lazy| assert!(lazy.is_empty())];
+    for used in uses {
+        let later = message(catch_unwind(AssertUnwindSafe(|| used(&mut lazy))).unwrap_err());
+        assert!(later.contains("LazyLock has been poisoned"), "{later}");
+    }
+    assert_eq!(LazyLock::get_mut(&mut lazy), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, give_way, in_tasks, pause};
+use common::{Side, beside, everywhere, few_or_many, give_way, in_tasks, pause, until};
 use fibra_sync::OnceCell;
 
 #[test]
@@ -68,6 +68,31 @@ fn what_one_fills_all_read() {
             .collect();
         assert!(sides.into_iter().all(|side| side.join() == "value"));
         assert_eq!(runs.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn who_looks_while_several_fill_it_sees_nothing_or_a_whole_value() {
+    everywhere(|| {
+        for _ in 0..20 {
+            let cell = Arc::new(OnceCell::<String>::new());
+            let lookers: Vec<_> = (0..few_or_many(4, 20))
+                .map(|_| {
+                    let cell = Arc::clone(&cell);
+                    beside(move || {
+                        until(|| cell.get().is_some());
+                        cell.get().cloned()
+                    })
+                })
+                .collect();
+            let fillers = [(); 3].map(|()| {
+                let cell = Arc::clone(&cell);
+                beside(move || cell.set("whole".repeat(9)).is_ok())
+            });
+            assert_eq!(fillers.into_iter().map(Side::join).filter(|filled| *filled).count(), 1);
+            let seen = Some("whole".repeat(9));
+            lookers.into_iter().for_each(|looker| assert_eq!(looker.join(), seen));
+        }
     });
 }
 
