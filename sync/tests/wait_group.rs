@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{Side, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime};
 use fibra_runtime as fibra;
-use fibra_sync::{OwnedWorker, WaitGroup, Worker};
+use fibra_sync::{Mutex, OwnedWorker, WaitGroup, Worker};
 use future::{block_on, poll};
 
 const SHORT: Duration = Duration::from_millis(5);
@@ -105,6 +105,39 @@ fn it_may_be_used_again_and_again() {
             assert_eq!(done.load(Relaxed), 4 * round);
             workers.into_iter().for_each(Side::join);
         }
+    });
+}
+
+#[test]
+fn while_a_place_goes_from_hand_to_hand_nobody_is_let_through() {
+    everywhere(|| {
+        let group = Arc::new(WaitGroup::new());
+        let place = Arc::new(Mutex::new(Some(Arc::clone(&group).worker_owned())));
+        let waiters = [(); 2].map(|()| {
+            let (group, place) = (Arc::clone(&group), Arc::clone(&place));
+            beside(move || {
+                group.wait();
+                assert!(place.lock().is_none());
+            })
+        });
+        let workers: Vec<_> = (0..few_or_many(3, 20))
+            .map(|_| {
+                let (group, place) = (Arc::clone(&group), Arc::clone(&place));
+                beside(move || {
+                    for _ in 0..200 {
+                        // The next one is counted in before the former is counted out.
+                        let next = Arc::clone(&group).worker_owned();
+                        let former = place.lock().replace(next);
+                        assert!(!group.wait_timeout(Duration::ZERO));
+                        drop(former);
+                    }
+                })
+            })
+            .collect();
+        workers.into_iter().for_each(Side::join);
+        assert_eq!(group.count(), 1);
+        *place.lock() = None;
+        waiters.into_iter().for_each(Side::join);
     });
 }
 
