@@ -51,9 +51,10 @@ fn the_value_is_reached_by_who_owns_the_mutex() {
 }
 
 #[test]
-fn the_value_is_dropped_with_the_mutex_also_with_a_locked_one() {
+fn the_value_is_dropped_once_with_the_mutex_also_with_a_locked_one() {
     let value = Arc::new(());
     drop(Mutex::new(Arc::clone(&value)));
+    drop(Mutex::new(Arc::clone(&value)).into_inner());
     let locked = Mutex::new(Arc::clone(&value));
     std::mem::forget(locked.lock());
     drop(locked);
