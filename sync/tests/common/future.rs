@@ -1,4 +1,9 @@
 //! The least that drives a future, for the `*_async` doors.
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "each test binary uses what it needs; an expectation would fail in the one that uses all"
+)]
 
 use std::future::Future;
 use std::pin::{Pin, pin};
