@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    Side, beside, beside_in_a_thread, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime,
+    Side, beside, beside_in_a_thread, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, pause,
     until,
 };
 use fibra_runtime as fibra;
@@ -182,7 +182,7 @@ fn what_was_written_before_the_set_is_seen_after_the_wait() {
 
 #[test]
 fn two_take_turns_between_a_task_and_a_thread() {
-    guarded(|| {
+    beside_runtimes(|runtime| {
         let turns = Arc::new([const { AutoResetEvent::new(false) }; 2]);
         let theirs = Arc::clone(&turns);
         let thread = thread::spawn(move || {
@@ -191,7 +191,7 @@ fn two_take_turns_between_a_task_and_a_thread() {
                 theirs[1].set();
             }
         });
-        runtime(2).run(|| {
+        runtime.run(|| {
             for _ in 0..3000 {
                 turns[0].set();
                 turns[1].wait();
@@ -415,7 +415,7 @@ fn set_and_timed_out_at_once_loses_no_set() {
 
 #[test]
 fn set_and_timed_out_at_once_loses_no_set_between_tasks_and_threads() {
-    guarded(|| {
+    beside_runtimes(|runtime| {
         let (event, used, given) = (AutoResetEvent::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|threads| {
             threads.spawn(|| given.fetch_add(sets(&event, 4000), SeqCst));
@@ -423,7 +423,7 @@ fn set_and_timed_out_at_once_loses_no_set_between_tasks_and_threads() {
                 let (event, used) = (&event, &used);
                 threads.spawn(move || used.fetch_add(timed_waits(event, 1500, seed), SeqCst));
             }
-            runtime(2).run(|| {
+            runtime.run(|| {
                 fibra::scope(|tasks| {
                     for seed in 2..6 {
                         let (event, used) = (&event, &used);

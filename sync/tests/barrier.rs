@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, guarded, in_tasks, pause, runtime};
+use common::{Side, beside, beside_runtimes, everywhere, in_tasks, pause};
 use fibra_runtime as fibra;
 use fibra_sync::{Barrier, BarrierWaitResult};
 use future::{block_on, poll};
@@ -133,8 +133,8 @@ fn a_future_that_is_dropped_has_left_the_round() {
 
 #[test]
 fn tasks_and_threads_meet() {
-    guarded(|| {
-        let (barrier, led) = (Barrier::new(8), AtomicUsize::new(0));
+    beside_runtimes(|runtime| {
+        let (barrier, led) = (Barrier::new(23), AtomicUsize::new(0));
         let party = || {
             for _ in 0..200 {
                 led.fetch_add(usize::from(barrier.wait().is_leader()), Relaxed);
@@ -142,7 +142,7 @@ fn tasks_and_threads_meet() {
         };
         thread::scope(|threads| {
             (0..3).for_each(|_| drop(threads.spawn(party)));
-            runtime(2).run(|| fibra::scope(|tasks| (0..5).for_each(|_| drop(tasks.spawn(party)))));
+            runtime.run(|| fibra::scope(|tasks| (0..20).for_each(|_| drop(tasks.spawn(party)))));
         });
         assert_eq!(led.load(Relaxed), 200);
     });

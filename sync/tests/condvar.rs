@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime, until};
+use common::{
+    Side, beside, beside_runtimes, everywhere, few_or_many, give_way, guarded, in_tasks, pause, until,
+};
 use fibra_sync::{Condvar, Mutex};
 
 const LONG: Duration = Duration::from_secs(1000);
@@ -542,15 +544,13 @@ fn take_turns(shared: &Shared<u32>, parity: u32) {
 
 #[test]
 fn tasks_and_threads_notify_each_other() {
-    guarded(|| {
-        for workers in [1, 2] {
-            let shared = Shared::new(0_u32);
-            let other = Arc::clone(&shared);
-            let thread = thread::spawn(move || take_turns(&other, 1));
-            let other = Arc::clone(&shared);
-            runtime(workers).run(move || fibra_runtime::spawn(move || take_turns(&other, 0)).join().unwrap());
-            thread.join().unwrap();
-        }
+    beside_runtimes(|runtime| {
+        let shared = Shared::new(0_u32);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || take_turns(&other, 1));
+        let other = Arc::clone(&shared);
+        runtime.run(move || fibra_runtime::spawn(move || take_turns(&other, 0)).join().unwrap());
+        thread.join().unwrap();
     });
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, guarded, in_tasks, pause, runtime};
+use common::{Side, beside, beside_runtimes, everywhere, in_tasks, pause};
 use fibra_runtime as fibra;
 use fibra_sync::CountdownEvent;
 use future::{block_on, poll};
@@ -136,13 +136,13 @@ fn a_cancelled_wait_leaves_the_count_as_it_is() {
 
 #[test]
 fn tasks_and_threads_count_together() {
-    guarded(|| {
+    beside_runtimes(|runtime| {
         let event = CountdownEvent::new(60);
         let signal = || event.signal();
         thread::scope(|threads| {
             (0..10).for_each(|_| drop(threads.spawn(signal)));
             threads.spawn(|| event.wait());
-            runtime(2).run(|| {
+            runtime.run(|| {
                 fibra::scope(|tasks| {
                     (0..50).for_each(|_| drop(tasks.spawn(signal)));
                     event.wait();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime};
+use common::{Side, beside, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, pause};
 use fibra_runtime as fibra;
 use fibra_sync::ManualResetEvent;
 use future::{block_on, poll};
@@ -115,7 +115,7 @@ fn a_cancelled_task_leaves_the_others_waiting() {
 
 #[test]
 fn tasks_and_threads_wait_together() {
-    guarded(|| {
+    beside_runtimes(|runtime| {
         let (start, passed) = (ManualResetEvent::new(false), AtomicUsize::new(0));
         let pass = || {
             start.wait();
@@ -127,7 +127,7 @@ fn tasks_and_threads_wait_together() {
                 thread::sleep(SHORT);
                 start.set();
             });
-            runtime(2).run(|| fibra::scope(|tasks| (0..50).for_each(|_| drop(tasks.spawn(pass)))));
+            runtime.run(|| fibra::scope(|tasks| (0..50).for_each(|_| drop(tasks.spawn(pass)))));
         });
         assert_eq!(passed.load(SeqCst), 53);
     });
@@ -197,7 +197,7 @@ fn sets_and_deadlines_that_meet_leave_the_crowd_whole() {
 
 #[test]
 fn sets_and_deadlines_that_meet_between_tasks_and_threads() {
-    guarded(|| {
+    beside_runtimes(|runtime| {
         let (event, stop) = (ManualResetEvent::new(false), AtomicBool::new(false));
         thread::scope(|threads| {
             threads.spawn(|| {
@@ -209,7 +209,7 @@ fn sets_and_deadlines_that_meet_between_tasks_and_threads() {
                 let (event, stop) = (&event, &stop);
                 threads.spawn(move || timed_waits(event, stop, seed));
             }
-            runtime(2).run(|| {
+            runtime.run(|| {
                 fibra::scope(|tasks| {
                     for seed in 2..20 {
                         let (event, stop) = (&event, &stop);

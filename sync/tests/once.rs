@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{beside, everywhere, give_way, in_tasks, pause};
 use fibra_sync::Once;
 
 fn panics(f: impl FnOnce()) -> String {
@@ -58,29 +58,25 @@ fn a_stampede_runs_one_initializer_and_all_see_it() {
 
 #[test]
 fn tasks_and_threads_wait_for_one_another() {
-    guarded(|| {
-        runtime(2).run(|| {
-            let once = Arc::new(Once::new());
-            let threads: Vec<_> = (0..4)
-                .map(|_| {
-                    let once = Arc::clone(&once);
-                    std::thread::spawn(move || {
-                        once.call_once(|| std::thread::sleep(Duration::from_millis(5)))
-                    })
+    in_tasks(|| {
+        let once = Arc::new(Once::new());
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let once = Arc::clone(&once);
+                std::thread::spawn(move || once.call_once(|| std::thread::sleep(Duration::from_millis(5))))
+            })
+            .collect();
+        let tasks: Vec<_> = (0..20)
+            .map(|_| {
+                let once = Arc::clone(&once);
+                fibra_runtime::spawn(move || {
+                    once.call_once(|| fibra_runtime::sleep(Duration::from_millis(5)))
                 })
-                .collect();
-            let tasks: Vec<_> = (0..20)
-                .map(|_| {
-                    let once = Arc::clone(&once);
-                    fibra_runtime::spawn(move || {
-                        once.call_once(|| fibra_runtime::sleep(Duration::from_millis(5)))
-                    })
-                })
-                .collect();
-            tasks.into_iter().for_each(|task| task.join().unwrap());
-            assert!(once.is_completed());
-            fibra_runtime::unblock(|| threads.into_iter().for_each(|thread| thread.join().unwrap()));
-        });
+            })
+            .collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+        assert!(once.is_completed());
+        fibra_runtime::unblock(|| threads.into_iter().for_each(|thread| thread.join().unwrap()));
     });
 }
 

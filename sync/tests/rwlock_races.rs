@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Dice, Side, beside, everywhere, few_or_many, give_way, guarded, in_tasks, runtime, until};
+use common::{
+    Dice, Side, beside, beside_runtimes, everywhere, few_or_many, give_way, guarded, in_tasks, until,
+};
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
@@ -146,16 +148,14 @@ fn readers_or_one_writer_are_in_whatever_happens() {
 
 #[test]
 fn tasks_and_threads_share_a_lock() {
-    for workers in [1, 2, 4] {
+    beside_runtimes(|runtime| {
         for watched in Watched::both() {
-            guarded(|| {
-                let threads = users(&watched, 3, 200);
-                runtime(workers).run(|| users(&watched, 20, 60).into_iter().for_each(Side::join));
-                threads.into_iter().for_each(Side::join);
-                watched.assert_whole();
-            });
+            let threads = users(&watched, 3, 200);
+            runtime.run(|| users(&watched, 20, 60).into_iter().for_each(Side::join));
+            threads.into_iter().for_each(Side::join);
+            watched.assert_whole();
         }
-    }
+    });
 }
 
 #[test]

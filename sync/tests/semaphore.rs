@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{beside, beside_runtimes, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use fibra_runtime as fibra;
 use fibra_sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 use future::{Woken, block_on, poll};
@@ -78,7 +78,7 @@ fn at_most_as_many_are_inside_as_there_are_permits() {
 
 #[test]
 fn tasks_and_threads_share_the_permits() {
-    guarded(|| {
+    beside_runtimes(|runtime| {
         let (semaphore, inside) = (Arc::new(Semaphore::new(2)), Arc::new(AtomicUsize::new(0)));
         let work = |semaphore: &Semaphore, inside: &AtomicUsize| {
             for _ in 0..300 {
@@ -92,7 +92,7 @@ fn tasks_and_threads_share_the_permits() {
             for _ in 0..3 {
                 threads.spawn(|| work(&semaphore, &inside));
             }
-            runtime(2).run(|| {
+            runtime.run(|| {
                 fibra::scope(|tasks| {
                     for _ in 0..12 {
                         tasks.spawn(|| work(&semaphore, &inside));

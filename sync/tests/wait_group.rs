@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime};
+use common::{Side, beside, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, pause};
 use fibra_runtime as fibra;
 use fibra_sync::{Mutex, OwnedWorker, WaitGroup, Worker};
 use future::{block_on, poll};
@@ -172,13 +172,13 @@ fn a_group_below_zero_panics_and_changes_nothing() {
 
 #[test]
 fn tasks_and_threads_are_one_group() {
-    guarded(|| {
+    beside_runtimes(|runtime| {
         let group = WaitGroup::new();
         group.add(60);
         thread::scope(|threads| {
             (0..10).for_each(|_| drop(threads.spawn(|| group.done())));
             threads.spawn(|| group.wait());
-            runtime(2).run(|| {
+            runtime.run(|| {
                 fibra::scope(|tasks| (0..50).for_each(|_| drop(tasks.spawn(|| group.done()))));
                 group.wait();
             });

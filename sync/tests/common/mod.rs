@@ -33,6 +33,13 @@ pub(crate) fn in_tasks(promise: impl Fn() + Send + Sync) {
     }
 }
 
+/// Gives `promise` a runtime of one, of two and of four workers, so that threads can do something beside its tasks.
+pub(crate) fn beside_runtimes(promise: impl Fn(&Runtime)) {
+    for workers in [1, 2, 4] {
+        guarded(|| promise(&runtime(workers)));
+    }
+}
+
 /// So many sides where they are threads, or so many where they are tasks.
 pub(crate) fn few_or_many(few: usize, many: usize) -> usize {
     if wait::in_task() { many } else { few }
