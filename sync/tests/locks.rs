@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, give_way, guarded, in_tasks, pause};
+use common::{beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause};
 use exclusive::{Exclusive, Guarded, suite};
 use fibra_runtime::task;
 
@@ -33,11 +33,12 @@ suite! {[
 fn one_is_inside_at_a_time<L: Exclusive>() {
     everywhere(|| {
         let shared = Guarded::<L>::new();
-        let sides: Vec<_> = (0..12)
+        let (count, rounds) = (few_or_many(8, 60), few_or_many(200, 60));
+        let sides: Vec<_> = (0..count)
             .map(|side| {
                 let shared = Arc::clone(&shared);
                 beside(move || {
-                    for round in 0..200 {
+                    for round in 0..rounds {
                         let _guard = shared.lock.lock();
                         shared.count((side + round) % 3 == 0);
                     }
@@ -45,7 +46,7 @@ fn one_is_inside_at_a_time<L: Exclusive>() {
             })
             .collect();
         sides.into_iter().for_each(|side| side.join());
-        assert_eq!(shared.counted(), 12 * 200);
+        assert_eq!(shared.counted(), (count * rounds) as u64);
     });
 }
 
@@ -156,11 +157,11 @@ fn what_one_wrote_the_next_one_sees<L: Exclusive>() {
     everywhere(|| {
         let shared = Guarded::<L>::new();
         let twin = Arc::new(AtomicU64::new(0));
-        let sides: Vec<_> = (0..4)
+        let sides: Vec<_> = (0..few_or_many(4, 40))
             .map(|_| {
                 let (shared, twin) = (Arc::clone(&shared), Arc::clone(&twin));
                 beside(move || {
-                    for _ in 0..300 {
+                    for _ in 0..100 {
                         let _guard = shared.lock.lock();
                         assert_eq!(shared.count.load(Relaxed), twin.load(Relaxed));
                         shared.count(false);
