@@ -1,6 +1,7 @@
 //! An event that lets one through for each time it is set: permits of which there is at most one (`permits.rs`).
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -168,6 +169,10 @@ impl Line for AutoResetEvent {
         unsafe { self.state.enlist_for(node, wake, claim, arm) }
     }
 }
+
+// No code of users runs while it changes, so a panic leaves it whole.
+impl UnwindSafe for AutoResetEvent {}
+impl RefUnwindSafe for AutoResetEvent {}
 
 impl fmt::Debug for AutoResetEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

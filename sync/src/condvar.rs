@@ -4,6 +4,7 @@ pub(crate) mod crowd;
 
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -137,6 +138,10 @@ unsafe impl lock_api::RawCondvarTimed for RawCondvar {
         unsafe { self.wait_to(mutex, Some(*deadline)) }
     }
 }
+
+// Who unwinds out of a wait has left the crowd, so a panic leaves it whole.
+impl UnwindSafe for RawCondvar {}
+impl RefUnwindSafe for RawCondvar {}
 
 impl fmt::Debug for RawCondvar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

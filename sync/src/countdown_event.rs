@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -189,6 +190,10 @@ impl Queue for Countdown {
         // Nobody is in anybody's way.
     }
 }
+
+// No code of users runs while the count changes, so a panic leaves it whole.
+impl UnwindSafe for CountdownEvent {}
+impl RefUnwindSafe for CountdownEvent {}
 
 impl fmt::Debug for CountdownEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

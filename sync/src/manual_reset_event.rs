@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -143,6 +144,10 @@ impl Line for ManualResetEvent {
         unsafe { self.gate.join_for(node, wake, claim, arm) }
     }
 }
+
+// No code of users runs while it changes, so a panic leaves it whole.
+impl UnwindSafe for ManualResetEvent {}
+impl RefUnwindSafe for ManualResetEvent {}
 
 impl fmt::Debug for ManualResetEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,7 @@ mod owned;
 mod permit;
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -309,6 +310,10 @@ impl Line for Semaphore {
         unsafe { self.permits.enlist_for(node, wake, claim, arm) }
     }
 }
+
+// No code of users runs while the count changes, so a panic leaves it whole.
+impl UnwindSafe for Semaphore {}
+impl RefUnwindSafe for Semaphore {}
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

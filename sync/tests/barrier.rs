@@ -4,6 +4,7 @@ mod common;
 #[path = "common/future.rs"]
 mod future;
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::task::Poll;
@@ -213,7 +214,7 @@ fn it_says_what_it_is() {
 }
 
 fn _shared_and_sent(barrier: &Barrier) {
-    fn all<T: Send + Sync>() {}
+    fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     fn sent<T: Send>(_: T) {}
     all::<(Barrier, BarrierWaitResult)>();
     sent(barrier.wait_async());

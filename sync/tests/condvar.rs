@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -53,6 +53,12 @@ impl<T: Send + 'static> Shared<T> {
             give_way();
         }
     }
+}
+
+/// Never called: where it may go.
+fn _assert_bounds() {
+    fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
+    all::<Condvar>();
 }
 
 #[test]

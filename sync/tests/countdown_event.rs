@@ -4,7 +4,7 @@ mod common;
 #[path = "common/future.rs"]
 mod future;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -197,7 +197,7 @@ fn it_says_what_it_is() {
 }
 
 fn _shared_and_sent(event: &CountdownEvent) {
-    fn all<T: Send + Sync>() {}
+    fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     fn sent<T: Send>(_: T) {}
     all::<CountdownEvent>();
     sent(event.wait_async());

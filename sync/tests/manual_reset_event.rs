@@ -4,6 +4,7 @@ mod common;
 #[path = "common/future.rs"]
 mod future;
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -256,7 +257,7 @@ fn it_says_what_it_is() {
 }
 
 fn _shared_and_sent(event: &ManualResetEvent) {
-    fn all<T: Send + Sync>() {}
+    fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     fn sent<T: Send>(_: T) {}
     all::<ManualResetEvent>();
     sent(event.wait_async());

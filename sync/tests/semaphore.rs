@@ -4,7 +4,7 @@ mod common;
 #[path = "common/future.rs"]
 mod future;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -389,7 +389,7 @@ fn permits_over_the_maximum_panic_also_when_somebody_waits() {
         let waiter = beside(move || theirs.acquire_many(Semaphore::MAX_PERMITS).forget());
         pause();
         let over = || semaphore.add_permits(Semaphore::MAX_PERMITS);
-        assert!(catch_unwind(AssertUnwindSafe(over)).is_err());
+        assert!(catch_unwind(over).is_err());
         assert_eq!(semaphore.available_permits(), 7);
         semaphore.add_permits(Semaphore::MAX_PERMITS - 7);
         waiter.join();
@@ -521,7 +521,7 @@ fn it_says_what_it_is() {
 }
 
 fn _shared_and_sent(semaphore: &Arc<Semaphore>) {
-    fn all<T: Send + Sync>() {}
+    fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     fn sent<T: Send>(_: T) {}
     all::<(Semaphore, SemaphorePermit<'_>, OwnedSemaphorePermit)>();
     sent(semaphore.acquire_async());
