@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use channels::{KEEPING, KINDS, Other, Tally, anywhere, join_all, make, ms};
-use common::{everywhere, guarded, in_tasks, pause};
+use common::{everywhere, guarded, in_tasks, pause, runtime};
 use fibra_sync::channel::{Receiver, RecvError, Sender, TryRecvError, bounded, unbounded};
 use fibra_sync::select;
 
@@ -91,6 +91,42 @@ fn a_channel_for_one_value_is_made_used_and_dropped_many_times() {
     });
 }
 
+/// Sends so many values, each from one that is started by the one before and has the sender from it.
+fn send_in_turn(other: Other, sender: Sender<usize>, left: usize) {
+    if left == 0 {
+        return;
+    }
+    let next = other.runs(move || {
+        sender.send(left).unwrap();
+        send_in_turn(other, sender, left - 1);
+    });
+    next.join();
+}
+
+/// As [`send_in_turn`], for who receives.
+fn receive_in_turn(other: Other, receiver: Receiver<usize>, left: usize) {
+    if left == 0 {
+        return assert_eq!(receiver.recv(), Err(RecvError));
+    }
+    let next = other.runs(move || {
+        assert_eq!(receiver.recv(), Ok(left));
+        receive_in_turn(other, receiver, left - 1);
+    });
+    next.join();
+}
+
+#[test]
+fn an_end_may_be_handed_on_after_each_value() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let sending = other.runs(move || send_in_turn(other, sender, 10));
+            receive_in_turn(other, receiver, 10);
+            sending.join();
+        }
+    });
+}
+
 #[test]
 fn requests_are_answered_without_a_wait_for_the_answers() {
     const COUNT: usize = 200;
@@ -165,9 +201,9 @@ fn every_value_is_dropped_once_wherever_it_was() {
 #[test]
 fn who_has_sent_finds_a_value_at_once() {
     anywhere(|other| {
-        for kind in [Some(4), None] {
+        for (crowd, kind) in [(4, Some(4)), (4, None), (40, Some(40)), (40, None)] {
             let (sender, receiver) = make(kind);
-            let all = other.crowd(4, |_| {
+            let all = other.crowd(crowd, |_| {
                 let (sender, receiver) = (sender.clone(), receiver.clone());
                 move || {
                     for number in 0..200 {
@@ -297,13 +333,14 @@ fn clones_are_of_the_same_channel_and_others_are_not() {
 
 #[test]
 fn a_thread_local_s_destructor_may_wait() {
+    static WAITED: AtomicUsize = AtomicUsize::new(0);
     struct Waits;
     impl Drop for Waits {
         fn drop(&mut self) {
             let (_sender, receiver) = unbounded::<()>();
             select! {
                 recv(receiver) -> _ => panic!("nobody sends"),
-                default(ms(5)) => {}
+                default(ms(5)) => _ = WAITED.fetch_add(1, Ordering::SeqCst),
             }
         }
     }
@@ -312,18 +349,31 @@ fn a_thread_local_s_destructor_may_wait() {
     }
     guarded(|| {
         let (sender, receiver) = unbounded::<()>();
-        let thread = thread::spawn(move || {
-            WAITS.with(|_| ());
-            receiver.recv().unwrap();
-        });
+        let waits = || {
+            let receiver = receiver.clone();
+            move || {
+                WAITS.with(|_| ());
+                receiver.recv().unwrap();
+            }
+        };
+        let thread = thread::spawn(waits());
         sender.send(()).unwrap();
         thread.join().unwrap();
+        // That of a worker is dropped after its last task.
+        let runtime = runtime(1);
+        let task = runtime.spawn(waits());
+        sender.send(()).unwrap();
+        task.join().unwrap();
+        assert_eq!(WAITED.load(Ordering::SeqCst), 1);
+        drop(runtime);
+        assert_eq!(WAITED.load(Ordering::SeqCst), 2);
     });
 }
 
+const TASKS: usize = 10_000;
+
 #[test]
-fn ten_thousand_tasks_wait_on_one_channel() {
-    const TASKS: usize = 10_000;
+fn ten_thousand_tasks_wait_to_receive_from_one_channel() {
     in_tasks(|| {
         for kind in [Some(0), Some(5), None] {
             let (sender, receiver) = make::<usize>(kind);
@@ -335,6 +385,24 @@ fn ten_thousand_tasks_wait_on_one_channel() {
             let mut received = join_all(receiving);
             received.sort_unstable();
             assert!(received.into_iter().eq(0..TASKS));
+        }
+    });
+}
+
+#[test]
+fn ten_thousand_tasks_wait_to_send_to_one_channel() {
+    in_tasks(|| {
+        for capacity in [0, 5] {
+            let (sender, receiver) = bounded(capacity);
+            let sending = Other::Alike.crowd(TASKS, |number| {
+                let sender = sender.clone();
+                move || sender.send(number).unwrap()
+            });
+            drop(sender);
+            let mut received: Vec<_> = receiver.iter().collect();
+            received.sort_unstable();
+            assert!(received.into_iter().eq(0..TASKS));
+            join_all(sending);
         }
     });
 }
