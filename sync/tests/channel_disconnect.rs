@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use channels::{KEEPING, KINDS, LIMITED, Tally, anywhere, join_all, make, ms};
-use common::{everywhere, pause, until};
+use common::{everywhere, give_way, pause, until};
 use fibra_sync::channel::{
-    RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender, TryRecvError, TrySendError, bounded,
+    Receiver, RecvError, RecvTimeoutError, Select, SendError, SendTimeoutError, Sender, TryRecvError,
+    TrySendError, bounded, never,
 };
 use fibra_sync::select;
 
@@ -192,7 +193,7 @@ fn senders_send_while_the_last_receiver_goes_and_every_value_is_accounted_for() 
                                     break sent;
                                 }
                             }
-                            common::give_way();
+                            give_way();
                         }
                     }
                 });
@@ -263,7 +264,7 @@ fn a_value_s_drop_may_send_on_its_own_channel() {
 
 #[test]
 fn a_value_s_drop_may_receive_and_use_its_own_channel() {
-    struct Curious(fibra_sync::channel::Receiver<Curious>, Arc<AtomicUsize>);
+    struct Curious(Receiver<Curious>, Arc<AtomicUsize>);
     impl Drop for Curious {
         fn drop(&mut self) {
             self.1.fetch_add(1, Ordering::SeqCst);
@@ -300,6 +301,90 @@ fn handles_that_are_cloned_and_dropped_by_many_end_the_channel_once() {
             let waiting = other.runs(move || watching.recv());
             drop(sender);
             assert_eq!(waiting.join(), Err(RecvError));
+        }
+    });
+}
+
+/// Waits for a value, in a way of this number.
+fn receive(way: usize, receiver: &Receiver<usize>) -> Result<usize, RecvError> {
+    let (_kept, quiet) = bounded(0);
+    let mut select = Select::new();
+    select.recv(receiver);
+    match way {
+        0 => receiver.recv(),
+        1 => select! { recv(receiver) -> received => received, recv(quiet) -> received => received },
+        2 => select.select().recv(receiver),
+        _ => {
+            select.ready();
+            receiver.try_recv().map_err(|_empty_or_ended| RecvError)
+        }
+    }
+}
+
+#[test]
+fn a_sender_that_comes_and_goes_beside_another_ends_no_wait() {
+    anywhere(|other| {
+        for kind in KINDS {
+            for way in 0..4 {
+                let (sender, receiver) = make(kind);
+                let receiving = other.runs(move || receive(way, &receiver));
+                pause();
+                drop(sender.clone());
+                pause();
+                sender.send(7).unwrap();
+                assert_eq!(receiving.join(), Ok(7), "{kind:?}, way {way}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_receiver_that_comes_and_goes_beside_another_ends_no_wait() {
+    anywhere(|other| {
+        for capacity in LIMITED {
+            let (sender, receiver) = bounded(capacity);
+            (0..capacity).for_each(|number| sender.send(number).unwrap());
+            let sending = other.crowd(2, |way| {
+                let sender = sender.clone();
+                move || match way {
+                    0 => sender.send(capacity),
+                    _ => select! {
+                        send(sender, capacity) -> sent => sent,
+                        recv(never::<()>()) -> _ => panic!("never"),
+                    },
+                }
+            });
+            pause();
+            drop(receiver.clone());
+            pause();
+            drop(sender);
+            assert!(receiver.iter().eq((0..=capacity).chain([capacity])), "capacity {capacity}");
+            assert_eq!(join_all(sending), [Ok(()), Ok(())]);
+        }
+    });
+}
+
+#[test]
+fn receives_in_vain_leave_the_length_of_an_ended_channel_alone() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make::<()>(kind);
+            let receiving = other.crowd(8, |_| {
+                let receiver = receiver.clone();
+                move || {
+                    for round in 0..200 {
+                        assert_eq!(receiver.recv(), Err(RecvError));
+                        (round % 20 == 0).then(give_way);
+                    }
+                }
+            });
+            drop(sender);
+            for _ in 0..50 {
+                assert_eq!((receiver.len(), receiver.is_empty()), (0, true));
+                give_way();
+            }
+            join_all(receiving);
+            assert_eq!(receiver.len(), 0);
         }
     });
 }
