@@ -6,10 +6,12 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use channels::{anywhere, join_all, ms, sleep_until, us};
+use channels::{Other, anywhere, join_all, ms, sleep_until, us};
 use common::{everywhere, give_way};
-use fibra_sync::channel::{Receiver, RecvTimeoutError, Select, TryRecvError, after, at, never, tick};
-use fibra_sync::channel::{bounded, unbounded};
+use fibra_sync::channel::{
+    Receiver, RecvError, RecvTimeoutError, Select, Sender, TryRecvError, after, at, bounded, never, tick,
+    unbounded,
+};
 use fibra_sync::select;
 
 /// Those that send the time once or over and over, at a time that is far away.
@@ -106,35 +108,82 @@ fn after_fires_once_for_all_its_clones() {
     });
 }
 
+/// Receives of the first of `timers` that fires, by a select or after a look which is ready. None once `stop` has ended.
+fn receive_one(
+    timers: &[Receiver<Instant>],
+    stop: &Receiver<()>,
+    by_select: bool,
+) -> Option<(usize, Instant)> {
+    let mut select = Select::new();
+    timers.iter().for_each(|timer| _ = select.recv(timer));
+    let stopped = select.recv(stop);
+    loop {
+        let (index, fired) = match by_select {
+            true => {
+                let operation = select.select();
+                match operation.index() {
+                    index if index == stopped => {
+                        assert_eq!(operation.recv(stop), Err(RecvError));
+                        (index, None)
+                    }
+                    index => (index, operation.recv(&timers[index]).ok()),
+                }
+            }
+            false => {
+                let index = select.ready();
+                (index, timers.get(index).and_then(|timer| timer.try_recv().ok()))
+            }
+        };
+        match fired {
+            Some(fired) => return Some((index, fired)),
+            None if index == stopped => return None,
+            // Another one was quicker.
+            None => {}
+        }
+    }
+}
+
+/// Lets eight receive from `timers`, until there are so many messages. These, with the numbers of the timers.
+fn receive_in_a_crowd(other: Other, timers: &[Receiver<Instant>], count: usize) -> Vec<(usize, Instant)> {
+    let (running, stop) = bounded(0);
+    let (hit, hits) = unbounded();
+    let crowd = other.crowd(8, |number| {
+        let (timers, stop, hit) = (timers.to_vec(), stop.clone(), hit.clone());
+        move || {
+            while let Some(fired) = receive_one(&timers, &stop, number / 2 % 2 == 0) {
+                hit.send(fired).unwrap();
+            }
+        }
+    });
+    let mut received: Vec<_> = hits.iter().take(count).collect();
+    drop::<Sender<()>>(running);
+    join_all(crowd);
+    received.extend(hits.try_iter());
+    received.sort_unstable();
+    received
+}
+
 #[test]
-fn each_of_many_timers_is_received_by_one_of_many_selects() {
+fn each_of_many_timers_is_received_by_one_of_many() {
     const TIMERS: usize = 50;
     anywhere(|other| {
         let timers: Vec<_> = (0..TIMERS).map(|number| after(us(20 * number as u64))).collect();
-        let (done, ended) = bounded::<()>(0);
-        let (hit, hits) = unbounded();
-        let selecting = other.crowd(4, |_| {
-            let (timers, ended, hit) = (timers.clone(), ended.clone(), hit.clone());
-            move || loop {
-                let mut select = Select::new();
-                timers.iter().for_each(|timer| _ = select.recv(timer));
-                let end = select.recv(&ended);
-                let operation = select.select();
-                match operation.index() {
-                    index if index == end => break assert!(operation.recv(&ended).is_err()),
-                    index => {
-                        operation.recv(&timers[index]).unwrap();
-                        hit.send(index).unwrap();
-                    }
-                }
-            }
-        });
-        let mut received: Vec<_> = hits.iter().take(TIMERS).collect();
-        received.sort_unstable();
-        assert!(received.into_iter().eq(0..TIMERS));
-        drop(done);
-        join_all(selecting);
-        assert!(hits.try_recv().is_err());
+        let received = receive_in_a_crowd(other, &timers, TIMERS);
+        assert!(received.into_iter().map(|(timer, _)| timer).eq(0..TIMERS));
+    });
+}
+
+#[test]
+fn each_tick_of_several_tickers_is_received_by_one_of_many() {
+    anywhere(|other| {
+        let periods = [us(700), us(1100)];
+        let received = receive_in_a_crowd(other, &periods.map(tick), 40);
+        for (ticker, period) in periods.into_iter().enumerate() {
+            let ticks: Vec<_> =
+                received.iter().filter(|(of, _)| *of == ticker).map(|(_, fired)| *fired).collect();
+            assert!(ticks.len() > 1, "both fire");
+            assert!(ticks.windows(2).all(|pair| pair[1] >= pair[0] + period), "{ticks:?}");
+        }
     });
 }
 
@@ -208,6 +257,17 @@ fn ticks_that_nobody_took_do_not_bunch() {
             }
             assert!(timer.recv().unwrap() >= before + ms(4), "what was missed stays missed");
         }
+    });
+}
+
+#[test]
+fn a_receive_that_gives_up_moves_no_tick() {
+    everywhere(|| {
+        let timer = tick(ms(10));
+        let first = timer.recv().unwrap();
+        let received = Instant::now();
+        let second = std::iter::repeat_with(|| timer.recv_timeout(ms(1))).find_map(Result::ok).unwrap();
+        assert!((first + ms(10)..=received + ms(10)).contains(&second), "{:?}", second - first);
     });
 }
 

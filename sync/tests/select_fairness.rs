@@ -4,11 +4,11 @@
 mod channels;
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use channels::{Other, anywhere, join_all, make, us};
 use common::everywhere;
-use fibra_sync::channel::{Select, Sender, after, bounded, tick, unbounded};
+use fibra_sync::channel::{Receiver, Select, Sender, after, at, bounded, tick, unbounded};
 use fibra_sync::select;
 
 const ROUNDS: usize = 2000;
@@ -126,15 +126,54 @@ fn ready_tells_of_each_operation_in_turn() {
         let ((s1, r1), (s2, r2)) = (bounded(ROUNDS), unbounded());
         fill(&s1, ROUNDS);
         fill(&s2, ROUNDS);
-        let mut select = Select::new();
-        select.recv(&r1);
-        select.recv(&r2);
-        let mut hits = [0; 2];
+        let mut hits = [0; 4];
         (0..ROUNDS).for_each(|_| {
+            let timers = [after(Duration::ZERO), tick(Duration::ZERO)];
+            let mut select = Select::new();
+            select.recv(&r1);
+            select.recv(&r2);
+            timers.iter().for_each(|timer| _ = select.recv(timer));
             let index = select.ready();
             hits[index] += 1;
-            [&r1, &r2][index].try_recv().unwrap();
+            match index {
+                0 => r1.try_recv().unwrap(),
+                1 => r2.try_recv().unwrap(),
+                _ => _ = timers[index - 2].try_recv().unwrap(),
+            }
         });
+        assert_fair(&hits);
+    });
+}
+
+#[test]
+fn arms_that_are_never_ready_take_no_share_of_the_others() {
+    anywhere(|other| {
+        let [(s1, r1), (s2, r2)] = [0, 1].map(|_| bounded(ROUNDS));
+        (0..ROUNDS).for_each(|_| {
+            s1.send(0).unwrap();
+            s2.send(1).unwrap();
+        });
+        let [(_kept, quiet), (_also_kept, still)] = [0, 1].map(|_| bounded(0));
+        let (result, results) = bounded(0);
+        let (running, stop) = bounded::<()>(0);
+        let passing = other.runs(move || {
+            loop {
+                let number: usize = select! {
+                    recv(quiet) -> received => received.unwrap(),
+                    recv(still) -> received => received.unwrap(),
+                    recv(r1) -> received => received.unwrap(),
+                    recv(r2) -> received => received.unwrap(),
+                };
+                select! {
+                    send(result, number) -> sent => sent.unwrap(),
+                    recv(stop) -> _ => break,
+                }
+            }
+        });
+        let mut hits = [0; 2];
+        results.iter().take(ROUNDS / 2).for_each(|number| hits[number] += 1);
+        drop(running);
+        passing.join();
         assert_fair(&hits);
     });
 }
@@ -151,6 +190,18 @@ fn timers_that_fire_at_one_time_are_chosen_in_turn() {
             }
         });
         assert_fair(&hits);
+        let mut hits = [[0; 2]; 2];
+        (0..300).for_each(|round| {
+            let due = Instant::now() + us(round % 50);
+            let both = [[at(due), at(due)], [tick(Duration::ZERO), tick(Duration::ZERO)]];
+            for ([one, another], hits) in both.into_iter().zip(&mut hits) {
+                select! {
+                    recv(one) -> _ => hits[0] += 1,
+                    recv(another) -> _ => hits[1] += 1,
+                }
+            }
+        });
+        hits.iter().for_each(|hits| assert_fair(hits));
     });
 }
 
@@ -238,32 +289,43 @@ fn two_selects_that_meet_in_many_arms_of_one_rendezvous_use_them_all() {
     });
 }
 
+/// Receives from one of three, by a select or after a look which is ready. Its number.
+fn receive_one(receivers: &[Receiver<()>; 3], by_select: bool) -> usize {
+    let [first, second, third] = receivers;
+    if by_select {
+        return select! {
+            recv(first) -> _ => 0,
+            recv(second) -> _ => 1,
+            recv(third) -> _ => 2,
+        };
+    }
+    let mut select = Select::new();
+    receivers.iter().for_each(|receiver| _ = select.recv(receiver));
+    std::iter::repeat_with(|| select.ready()).find(|&index| receivers[index].try_recv().is_ok()).unwrap()
+}
+
 #[test]
 fn no_kind_of_channel_starves_beside_the_others() {
     anywhere(|other| {
-        let [(s1, r1), (s2, r2), (s3, r3)] = [unbounded(), bounded(1), bounded(0)];
-        let sending = other.runs(move || {
-            let (hole, _never) = bounded(0);
-            (0..ROUNDS).for_each(|_| {
-                let s1 = if s1.is_empty() { &s1 } else { &hole };
-                let s2 = if s2.is_empty() { &s2 } else { &hole };
-                select! {
-                    send(s1, ()) -> sent => sent.unwrap(),
-                    send(s2, ()) -> sent => sent.unwrap(),
-                    send(s3, ()) -> sent => sent.unwrap(),
-                }
+        for by_select in [true, false] {
+            let [(s1, r1), (s2, r2), (s3, r3)] = [unbounded(), bounded(1), bounded(0)];
+            let sending = other.runs(move || {
+                let (hole, _never) = bounded(0);
+                (0..ROUNDS).for_each(|_| {
+                    let s1 = if s1.is_empty() { &s1 } else { &hole };
+                    let s2 = if s2.is_empty() { &s2 } else { &hole };
+                    select! {
+                        send(s1, ()) -> sent => sent.unwrap(),
+                        send(s2, ()) -> sent => sent.unwrap(),
+                        send(s3, ()) -> sent => sent.unwrap(),
+                    }
+                });
             });
-        });
-        let mut hits = [0; 3];
-        (0..ROUNDS).for_each(|_| {
-            select! {
-                recv(r1) -> _ => hits[0] += 1,
-                recv(r2) -> _ => hits[1] += 1,
-                recv(r3) -> _ => hits[2] += 1,
-            }
-        });
-        sending.join();
-        assert!(hits.iter().all(|&hit| hit >= ROUNDS / 3 / 50), "{hits:?}");
+            let (mut hits, receivers) = ([0; 3], [r1, r2, r3]);
+            (0..ROUNDS).for_each(|_| hits[receive_one(&receivers, by_select)] += 1);
+            sending.join();
+            assert!(hits.iter().all(|&hit| hit >= ROUNDS / 3 / 50), "{hits:?}");
+        }
     });
 }
 
