@@ -5,8 +5,8 @@ mod channels;
 mod common;
 
 use channels::{KINDS, Other, anywhere, join_all, make, us};
-use common::{give_way, in_tasks, pause};
-use fibra_sync::channel::{Receiver, Sender, bounded, unbounded};
+use common::{give_way, guarded, in_tasks, pause, until};
+use fibra_sync::channel::{Receiver, Select, Sender, bounded, unbounded};
 use fibra_sync::select;
 
 #[test]
@@ -117,52 +117,170 @@ fn a_select_that_leaves_its_place_in_the_middle_breaks_no_queue() {
     });
 }
 
+/// The ways to send and to receive. Who uses one of the last three is never there for longer than a look.
+const WAYS: usize = 7;
+const LOOKS: usize = 4;
+
+fn send(way: usize, sender: &Sender<usize>, number: usize) {
+    let (other, _kept) = bounded(0);
+    match way {
+        0 => sender.send(number).unwrap(),
+        1 => select! { send(sender, number) -> sent => sent.unwrap() },
+        2 => {
+            select! { send(sender, number) -> sent => sent.unwrap(), send(other, 1) -> _ => panic!("alone") }
+        }
+        3 => while sender.send_timeout(number, us(10)).is_err() {},
+        4 => until(|| sender.try_send(number).is_ok()),
+        5 => until(|| select! { send(sender, number) -> sent => sent.is_ok(), default => false }),
+        _ => until(|| {
+            let mut select = Select::new();
+            select.send(sender);
+            select.ready_timeout(us(10)).is_ok() && sender.try_send(number).is_ok()
+        }),
+    }
+}
+
+fn receive(way: usize, receiver: &Receiver<usize>) -> usize {
+    let (_kept, other) = bounded(0);
+    let tried: &dyn Fn() -> Option<usize> = match way {
+        0 => return receiver.recv().unwrap(),
+        1 => return select! { recv(receiver) -> received => received.unwrap() },
+        2 => {
+            return select! {
+                recv(receiver) -> received => received.unwrap(),
+                recv(other) -> received => received.unwrap(),
+            };
+        }
+        3 => &|| receiver.recv_timeout(us(10)).ok(),
+        4 => &|| receiver.try_recv().ok(),
+        5 => &|| select! { recv(receiver) -> received => received.ok(), default => None },
+        _ => &|| {
+            let mut select = Select::new();
+            select.recv(receiver);
+            select.ready_timeout(us(10)).ok().and_then(|_| receiver.try_recv().ok())
+        },
+    };
+    loop {
+        match tried() {
+            Some(number) => break number,
+            None => give_way(),
+        }
+    }
+}
+
 #[test]
 fn every_way_to_send_meets_every_way_to_receive() {
-    fn send(how: usize, sender: &Sender<i32>) {
-        let (other, _kept) = bounded(0);
-        match how {
-            0 => sender.send(1).unwrap(),
-            1 => select! { send(sender, 1) -> sent => sent.unwrap() },
-            2 => select! { send(sender, 1) -> sent => sent.unwrap(), send(other, 1) -> _ => panic!("alone") },
-            3 => while sender.send_timeout(1, us(10)).is_err() {},
-            _ => {
-                while sender.try_send(1).is_err() {
-                    give_way()
-                }
-            }
-        }
-    }
-    fn recv(how: usize, receiver: &Receiver<i32>) -> i32 {
-        let (_kept, other) = bounded(0);
-        match how {
-            0 => receiver.recv().unwrap(),
-            1 => select! { recv(receiver) -> received => received.unwrap() },
-            2 => {
-                select! { recv(receiver) -> received => received.unwrap(), recv(other) -> received => received.unwrap() }
-            }
-            3 => std::iter::repeat_with(|| receiver.recv_timeout(us(10))).find_map(Result::ok).unwrap(),
-            _ => std::iter::repeat_with(|| {
-                give_way();
-                receiver.try_recv()
-            })
-            .find_map(Result::ok)
-            .unwrap(),
-        }
-    }
     anywhere(|other| {
         for kind in KINDS {
-            for (sends, receives) in (0..5).flat_map(|sends| (0..5).map(move |receives| (sends, receives))) {
+            for (sends, receives) in
+                (0..WAYS).flat_map(|sends| (0..WAYS).map(move |receives| (sends, receives)))
+            {
                 // Two who are never there for longer than a look do not meet.
-                if kind == Some(0) && sends == 4 && receives == 4 {
+                if kind == Some(0) && sends >= LOOKS && receives >= LOOKS {
                     continue;
                 }
                 let (sender, receiver) = make(kind);
-                let receiving = other.runs(move || recv(receives, &receiver));
+                let receiving = other.runs(move || receive(receives, &receiver));
                 give_way();
-                send(sends, &sender);
+                send(sends, &sender, 1);
                 assert_eq!(receiving.join(), 1, "{kind:?} {sends} {receives}");
             }
+        }
+    });
+}
+
+/// So many send and as many receive, each in its way; nobody only looks for a receiver.
+fn crowds_meet(other: Other, crowd: usize) {
+    const EACH: usize = 20;
+    for kind in KINDS {
+        let (sender, receiver) = make(kind);
+        let sending = other.crowd(crowd, |name| {
+            let sender = sender.clone();
+            move || (0..EACH).for_each(|number| send(name / 2 % LOOKS, &sender, name * EACH + number))
+        });
+        let receiving = other.crowd(crowd, |name| {
+            let receiver = receiver.clone();
+            move || (0..EACH).map(|_| receive(name / 2 % WAYS, &receiver)).collect::<Vec<_>>()
+        });
+        join_all(sending);
+        let mut received = join_all(receiving).concat();
+        received.sort_unstable();
+        assert!(received.into_iter().eq(0..crowd * EACH), "{kind:?}");
+        assert!(receiver.is_empty());
+    }
+}
+
+#[test]
+fn hundreds_send_and_receive_in_every_way_and_each_value_arrives_once() {
+    guarded(|| crowds_meet(Other::Alike, 16));
+    in_tasks(|| crowds_meet(Other::Alike, 200));
+    in_tasks(|| crowds_meet(Other::Thread, 40));
+}
+
+/// The length of a sequence that goes through a channel.
+const LENGTH: usize = 50;
+
+/// Sends a sequence to each of `senders` and receives one from each of `receivers`, whichever can be done.
+fn pass(senders: &[Sender<usize>], receivers: &[Receiver<usize>]) {
+    let (mut sent, mut received) = (vec![0; senders.len()], vec![0; receivers.len()]);
+    let unfinished =
+        |counts: &[usize]| -> Vec<_> { (0..counts.len()).filter(|&place| counts[place] < LENGTH).collect() };
+    loop {
+        let (sends, receives) = (unfinished(&sent), unfinished(&received));
+        if sends.is_empty() && receives.is_empty() {
+            return;
+        }
+        let mut select = Select::new();
+        sends.iter().for_each(|&place| _ = select.send(&senders[place]));
+        receives.iter().for_each(|&place| _ = select.recv(&receivers[place]));
+        let operation = select.select();
+        match operation.index().checked_sub(sends.len()) {
+            None => {
+                let place = sends[operation.index()];
+                operation.send(&senders[place], sent[place]).unwrap();
+                sent[place] += 1;
+            }
+            Some(place) => {
+                let place = receives[place];
+                assert_eq!(operation.recv(&receivers[place]), Ok(received[place]));
+                received[place] += 1;
+            }
+        }
+    }
+}
+
+/// Four channels.
+fn four(kind: Option<usize>) -> (Vec<Sender<usize>>, Vec<Receiver<usize>>) {
+    (0..4).map(|_| make(kind)).unzip()
+}
+
+#[test]
+fn two_selects_over_eight_channels_keep_each_of_them_in_order() {
+    anywhere(|other| {
+        for kind in [Some(0), Some(1), Some(10), None] {
+            let ((to, from), (back, answers)) = (four(kind), four(kind));
+            let facing = other.runs(move || pass(&back, &from));
+            pass(&to, &answers);
+            facing.join();
+        }
+    });
+}
+
+#[test]
+fn sequences_go_from_senders_to_a_select_to_a_select_to_receivers_in_order() {
+    anywhere(|other| {
+        for kind in [Some(0), Some(1), Some(10), None] {
+            let [(first, to), (between, from), (last, end)] = [four(kind), four(kind), four(kind)];
+            let sending = first.into_iter().map(|sender| {
+                other.runs(move || (0..LENGTH).for_each(|number| sender.send(number).unwrap()))
+            });
+            let receiving = end
+                .into_iter()
+                .map(|receiver| other.runs(move || assert!(receiver.iter().take(LENGTH).eq(0..LENGTH))));
+            let mut all: Vec<_> = sending.chain(receiving).collect();
+            all.push(other.runs(move || pass(&between, &to)));
+            pass(&last, &from);
+            join_all(all);
         }
     });
 }
@@ -186,6 +304,36 @@ fn a_race_of_two_who_look_finds_one_value_for_one_of_them() {
                 select! { recv(r1) -> _ => {}, default => {} }
                 assert!(looking.join(), "one of the two was ready all the time");
                 drop(r2);
+            }
+        }
+    });
+}
+
+#[test]
+fn who_looks_as_a_channel_ends_finds_a_value_or_the_end() {
+    anywhere(|other| {
+        for kind in [Some(1), None] {
+            for _ in 0..30 {
+                let ((s1, r1), (s2, r2)) = (make(kind), make::<usize>(kind));
+                s1.send(1).unwrap();
+                let first = r1.clone();
+                let looking = other.runs(move || {
+                    select! {
+                        recv(first) -> _ => true,
+                        recv(r2) -> _ => true,
+                        default => false,
+                    }
+                });
+                drop(s2);
+                let _ = r1.try_recv();
+                assert!(looking.join(), "one of the two was ready all the time");
+                let (sender, receiver) = make(kind);
+                sender.send(1).unwrap();
+                let another = receiver.clone();
+                let looking = other.runs(move || select! { recv(another) -> _ => true, default => false });
+                drop(sender);
+                let _ = receiver.recv();
+                assert!(looking.join(), "it had a value or had ended");
             }
         }
     });
