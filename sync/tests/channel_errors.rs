@@ -7,6 +7,7 @@ mod common;
 use std::collections::HashSet;
 use std::error::Error;
 use std::fmt::Debug;
+use std::time::Instant;
 
 use channels::{KINDS, LIMITED, make, ms};
 use common::everywhere;
@@ -102,10 +103,12 @@ fn errors_are_copied_and_compared_like_their_values() {
 #[test]
 fn a_select_without_operations_fails_at_once_or_after_its_time() {
     everywhere(|| {
+        let start = Instant::now();
         assert_eq!(Select::new().try_select().map(drop), Err(TrySelectError));
         assert_eq!(Select::new().try_ready(), Err(TryReadyError));
         assert_eq!(Select::new().select_timeout(ms(1)).map(drop), Err(SelectTimeoutError));
         assert_eq!(Select::new().ready_timeout(ms(1)), Err(ReadyTimeoutError));
+        assert!(start.elapsed() >= ms(2));
     });
 }
 

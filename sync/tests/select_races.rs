@@ -11,7 +11,7 @@ use std::sync::Arc;
 use channels::{KEEPING, KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, ms, us};
 use common::{Side, give_way, in_tasks, pause, until};
 use fibra_runtime as fibra;
-use fibra_sync::channel::{Select, SendError, Sender, TryRecvError, bounded, never, unbounded};
+use fibra_sync::channel::{Receiver, Select, SendError, Sender, TryRecvError, bounded, never, unbounded};
 use fibra_sync::select;
 
 #[test]
@@ -191,38 +191,95 @@ fn senders_receivers_and_selects_share_four_channels_without_a_deadlock() {
     });
 }
 
+/// True if one of two channels has a value, which is taken, as one of four ways to look tells.
+fn takes_one(way: usize, first: &Receiver<i32>, second: &Receiver<i32>) -> bool {
+    let mut select = Select::new();
+    select.recv(first);
+    select.recv(second);
+    match way {
+        0 => select! { recv(first) -> _ => true, recv(second) -> _ => true, default => false },
+        1 => select! { recv(first) -> _ => true, recv(second) -> _ => true, default(ms(0)) => false },
+        2 => select.try_select().is_ok_and(|operation| {
+            let receiver = [first, second][operation.index()];
+            operation.recv(receiver).is_ok()
+        }),
+        _ => select.try_ready().is_ok_and(|index| {
+            // Another one may be quicker.
+            _ = [first, second][index].try_recv();
+            true
+        }),
+    }
+}
+
 #[test]
-fn a_default_is_not_run_while_one_of_two_channels_always_has_a_value() {
+fn a_look_finds_one_of_two_channels_of_which_one_always_has_a_value() {
     anywhere(|other| {
-        for kind in KEEPING {
-            for timed in [false, true] {
-                let ((s1, r1), (s2, r2)) = (make(kind), make(kind));
-                let ((start, started), (end, ended)) = (bounded(0), bounded(0));
-                let (taken, takes) = (r1.clone(), r2.clone());
-                let chooser = other.runs(move || {
-                    for _ in 0..100 {
-                        start.send(()).unwrap();
-                        s1.send(1).unwrap();
-                        match timed {
-                            false => select! { recv(r1) -> _ => {}, recv(r2) -> _ => {}, default => panic!("none") },
-                            true => select! {
-                                recv(r1) -> _ => {},
-                                recv(r2) -> _ => {},
-                                default(ms(0)) => panic!("none"),
-                            },
-                        }
-                        end.send(()).unwrap();
-                        let _ = takes.try_recv();
-                    }
-                });
-                for () in &started {
-                    s2.send(1).unwrap();
-                    let _ = taken.try_recv();
-                    ended.recv().unwrap();
+        for (kind, way) in KEEPING.into_iter().flat_map(|kind| (0..4).map(move |way| (kind, way))) {
+            let ((s1, r1), (s2, r2)) = (make(kind), make(kind));
+            let ((start, started), (end, ended)) = (bounded(0), bounded(0));
+            let (taken, takes) = (r1.clone(), r2.clone());
+            let looking = other.runs(move || {
+                for _ in 0..100 {
+                    start.send(()).unwrap();
+                    s1.send(1).unwrap();
+                    assert!(takes_one(way, &r1, &r2), "{kind:?}, way {way}");
+                    end.send(()).unwrap();
+                    let _ = takes.try_recv();
                 }
-                chooser.join();
+            });
+            for () in &started {
+                s2.send(1).unwrap();
+                let _ = taken.try_recv();
+                ended.recv().unwrap();
             }
+            looking.join();
         }
+    });
+}
+
+#[test]
+fn a_select_to_receive_keeps_step_with_a_sender_of_two_channels() {
+    anywhere(|other| {
+        for (one, another) in [(None, Some(5)), (Some(0), Some(0)), (Some(1), None)] {
+            let [(s1, r1), (s2, r2), (ack, acked)] = [make(one), make(another), bounded(0)];
+            let sending = other.runs(move || {
+                for number in 0..200 {
+                    s1.send(number).unwrap();
+                    acked.recv().unwrap();
+                    s2.send(number).unwrap();
+                    acked.recv().unwrap();
+                }
+            });
+            for step in 0..400 {
+                select! {
+                    recv(r1) -> received => assert_eq!((received, step % 2), (Ok(step / 2), 0)),
+                    recv(r2) -> received => assert_eq!((received, step % 2), (Ok(step / 2), 1)),
+                }
+                ack.send(0).unwrap();
+            }
+            sending.join();
+        }
+    });
+}
+
+#[test]
+fn a_select_to_send_keeps_step_with_a_receiver_of_two_channels() {
+    anywhere(|other| {
+        let [(s1, r1), (s2, r2)] = [bounded(0), bounded(0)];
+        let receiving = other.runs(move || {
+            for number in 0..200 {
+                assert_eq!(r1.recv(), Ok(2 * number));
+                assert_eq!(r2.recv(), Ok(2 * number + 1));
+            }
+        });
+        for step in 0..400 {
+            let chosen = select! {
+                send(s1, step) -> sent => sent.map(|()| 0).unwrap(),
+                send(s2, step) -> sent => sent.map(|()| 1).unwrap(),
+            };
+            assert_eq!(chosen, step % 2);
+        }
+        receiving.join();
     });
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Instant;
 
-use channels::{KINDS, LIMITED, anywhere, join_all, make, ms};
+use channels::{KEEPING, KINDS, LIMITED, anywhere, join_all, make, ms};
 use common::{everywhere, give_way, pause};
 use fibra_sync::channel::{
     ReadyTimeoutError, Receiver, Select, TryReadyError, TryRecvError, TrySendError, after, bounded, tick,
@@ -83,6 +83,20 @@ fn an_ended_channel_is_ready() {
             select.send(&sender);
             assert_eq!((select.ready(), select.try_ready()), (0, Ok(0)));
             assert_eq!(sender.try_send(0), Err(TrySendError::Disconnected(0)));
+        }
+    });
+}
+
+#[test]
+fn what_is_left_in_an_ended_channel_is_told_before_its_end() {
+    everywhere(|| {
+        for kind in KEEPING {
+            let (sender, receiver) = make(kind);
+            sender.send(1).unwrap();
+            drop(sender);
+            let mut select = receiving(&receiver);
+            assert_eq!((select.ready(), receiver.try_recv()), (0, Ok(1)));
+            assert_eq!((select.ready(), receiver.try_recv()), (0, Err(TryRecvError::Disconnected)));
         }
     });
 }
@@ -219,6 +233,29 @@ fn what_is_told_to_the_only_one_there_holds() {
             }
         }
         sending.join();
+    });
+}
+
+#[test]
+fn what_is_told_of_two_rendezvous_holds_for_a_sender() {
+    anywhere(|other| {
+        let [(s1, r1), (s2, r2), (s3, r3)] = [bounded(0), bounded(0), bounded(10)];
+        let receiving = other.runs(move || {
+            for number in 0..200 {
+                assert_eq!((r1.recv(), r2.recv()), (Ok(number), Ok(number)));
+                r3.recv().unwrap();
+            }
+        });
+        for number in 0..200 {
+            for _ in 0..2 {
+                let mut select = Select::new();
+                select.send(&s1);
+                select.send(&s2);
+                [&s1, &s2][select.ready()].try_send(number).unwrap();
+            }
+            s3.send(0).unwrap();
+        }
+        receiving.join();
     });
 }
 
