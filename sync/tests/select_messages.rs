@@ -11,7 +11,7 @@ use std::sync::Arc;
 use channels::{KEEPING, KINDS, Tally, anywhere, make, ms};
 use common::{everywhere, in_tasks, pause};
 use fibra_runtime as fibra;
-use fibra_sync::channel::{SendError, bounded};
+use fibra_sync::channel::{SendError, Sender, bounded};
 use fibra_sync::select;
 
 #[test]
@@ -28,6 +28,31 @@ fn a_message_that_panics_gives_its_slot_and_its_partner_back() {
             }
             drop(sender);
             assert_eq!(receiving.join(), 20, "{kind:?}");
+        }
+    });
+}
+
+/// Sends each message but for 0, up to 1 or an error.
+fn send_some(sender: &Sender<i32>, messages: &[Result<i32, &'static str>]) -> Result<(), &'static str> {
+    for message in messages {
+        select! {
+            send(sender, match (*message)? { 0 => continue, 1 => break, number => number }) -> sent => sent.unwrap(),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_message_may_leave_the_select_that_it_is_for() {
+    everywhere(|| {
+        for kind in KEEPING {
+            let (sender, receiver) = make(kind);
+            for _ in 0..10 {
+                assert_eq!(send_some(&sender, &[Ok(0), Ok(1), Ok(2)]), Ok(()));
+                assert_eq!(send_some(&sender, &[Ok(0), Err("no message")]), Err("no message"));
+            }
+            assert_eq!(send_some(&sender, &[Ok(0), Ok(7)]), Ok(()));
+            assert!(receiver.try_iter().eq([7]), "each slot was given back");
         }
     });
 }
