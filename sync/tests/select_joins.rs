@@ -89,15 +89,53 @@ fn a_join_takes_the_place_of_the_waker_that_a_poll_has_left() {
 
 #[test]
 fn joins_tell_of_panics_and_cancels() {
-    let runtime = runtime(1);
-    let mut task = runtime.spawn(|| fibra_runtime::sleep(LONG));
-    let (stop, stopped) = channel::bounded::<()>(1);
-    task.cancel();
-    select! {
-        join(task) -> result => assert!(result.unwrap_err().is_cancelled()),
-        recv(stopped) -> _ => unreachable!(),
-    }
-    drop(stop);
+    everywhere(|| {
+        let own = runtime(1);
+        let [mut long, mut task] = [LONG, LONG].map(|time| own.spawn(move || fibra_runtime::sleep(time)));
+        task.cancel();
+        select! {
+            join(long) -> _ => unreachable!(),
+            join(task) -> result => assert!(result.unwrap_err().is_cancelled()),
+        }
+        let mut task = own.spawn(|| std::panic::resume_unwind(Box::new("bomb")));
+        select! {
+            join(long) -> _ => unreachable!(),
+            join(task) -> result => {
+                let panic = result.map(|()| unreachable!()).unwrap_err().into_panic();
+                assert_eq!(panic.downcast_ref(), Some(&"bomb"));
+            }
+        }
+        select! {
+            join(long) => unreachable!(),
+            default(SHORT) => {}
+        }
+        long.cancel();
+        assert!(long.join().unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn tasks_of_several_kinds_are_joined_side_by_side() {
+    everywhere(|| {
+        let own = runtime(1);
+        let event = Arc::new(ManualResetEvent::new(false));
+        let end = Arc::clone(&event);
+        let mut number = own.spawn(|| 7);
+        let mut word = own.spawn(move || {
+            end.wait();
+            String::from("seven")
+        });
+        select! {
+            join(number) -> result => assert_eq!(result.unwrap(), 7),
+            join(word) -> _ => unreachable!(),
+        }
+        event.set();
+        let word = select! {
+            join(word) -> result => result.unwrap(),
+            recv(channel::never::<String>()) -> _ => unreachable!(),
+        };
+        assert_eq!(word, "seven");
+    });
 }
 
 #[test]
