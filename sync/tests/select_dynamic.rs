@@ -7,11 +7,11 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use channels::{KINDS, anywhere, join_all, make, ms};
+use channels::{KEEPING, KINDS, LIMITED, anywhere, join_all, make, ms};
 use common::{everywhere, pause};
 use fibra_sync::channel::{
-    Receiver, RecvError, Select, SelectTimeoutError, SendError, TryRecvError, TrySelectError, bounded, never,
-    unbounded,
+    Receiver, RecvError, Select, SelectTimeoutError, SendError, Sender, TryRecvError, TrySelectError,
+    bounded, never, unbounded,
 };
 
 #[test]
@@ -112,6 +112,60 @@ fn an_ended_channel_is_ready_and_says_so() {
 }
 
 #[test]
+fn what_is_left_in_an_ended_channel_is_selected_before_its_end() {
+    everywhere(|| {
+        for kind in KEEPING {
+            let (sender, receiver) = make(kind);
+            sender.send(1).unwrap();
+            drop(sender);
+            let mut select = Select::new();
+            select.recv(&receiver);
+            assert_eq!(select.select().recv(&receiver), Ok(1));
+            assert_eq!(select.select().recv(&receiver), Err(RecvError));
+        }
+    });
+}
+
+#[test]
+fn an_operation_that_was_added_twice_is_selected_under_both_numbers() {
+    everywhere(|| {
+        let (sender, receiver) = unbounded();
+        let mut hit = [false; 4];
+        let mut select = Select::new();
+        for number in 0..4 {
+            let added = if number < 2 { select.recv(&receiver) } else { select.send(&sender) };
+            assert_eq!(added, number);
+        }
+        while hit.contains(&false) {
+            let operation = select.select();
+            hit[operation.index()] = true;
+            match operation.index() {
+                0 | 1 => assert_eq!(operation.recv(&receiver), Ok(0)),
+                _ => operation.send(&sender, 0).unwrap(),
+            }
+        }
+    });
+}
+
+#[test]
+fn selects_are_made_while_the_operation_of_another_is_to_be_completed() {
+    everywhere(|| {
+        for kind in KEEPING {
+            let (sender, receiver) = make(kind);
+            let (mut sends, mut receives) = (Select::new(), Select::new());
+            sends.send(&sender);
+            receives.recv(&receiver);
+            sends.select().send(&sender, 0).unwrap();
+            let first = receives.select();
+            let second = sends.select();
+            assert_eq!(first.recv(&receiver), Ok(0));
+            second.send(&sender, 1).unwrap();
+            assert_eq!(receives.select().recv(&receiver), Ok(1));
+        }
+    });
+}
+
+#[test]
 fn nothing_is_selected_before_it_is_ready() {
     everywhere(|| {
         for kind in KINDS {
@@ -197,7 +251,7 @@ fn a_select_is_used_again_and_again() {
 }
 
 #[test]
-fn clones_of_a_select_meet_each_other() {
+fn clones_of_a_select_meet_each_other_wherever_they_are_made() {
     // Borrowed handles: by threads and by tasks that end within this call.
     let promise = |crowd: usize| {
         let (sender, receiver) = bounded::<usize>(0);
@@ -210,46 +264,67 @@ fn clones_of_a_select_meet_each_other() {
                 index => assert_eq!((index, operation.send(&sender, number)), (send, Ok(()))),
             }
         };
+        let (shared, meet) = (&select, &meet);
+        // Of two each, one clones for itself.
+        let meets = |number: usize| {
+            let cloned = number.is_multiple_of(2).then(|| shared.clone());
+            move || meet(number, cloned.unwrap_or_else(|| shared.clone()))
+        };
         match fibra_runtime::wait::in_task() {
-            true => fibra_runtime::scope(|scope| {
-                for number in 0..crowd {
-                    let (select, meet) = (select.clone(), &meet);
-                    scope.spawn(move || meet(number, select));
-                }
-            }),
-            false => std::thread::scope(|scope| {
-                for number in 0..crowd {
-                    let (select, meet) = (select.clone(), &meet);
-                    scope.spawn(move || meet(number, select));
-                }
-            }),
+            true => {
+                fibra_runtime::scope(|scope| (0..crowd).for_each(|number| _ = scope.spawn(meets(number))))
+            }
+            false => std::thread::scope(|scope| (0..crowd).for_each(|number| _ = scope.spawn(meets(number)))),
         }
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
     };
     everywhere(|| (0..10).for_each(|_| promise(20)));
 }
 
+type Parcel = Box<dyn std::any::Any + Send>;
+
+/// Sends by the select of one operation, or after it is told that this is ready.
+fn send_parcel(sender: &Sender<Parcel>, parcel: Parcel, by_select: bool) {
+    let mut select = Select::new();
+    select.send(sender);
+    match by_select {
+        true => select.select().send(sender, parcel).unwrap(),
+        false => {
+            assert_eq!(select.ready(), 0);
+            sender.try_send(parcel).unwrap();
+        }
+    }
+}
+
+/// As [`send_parcel`], for who receives.
+fn receive_parcel(receiver: &Receiver<Parcel>, by_select: bool) -> Parcel {
+    let mut select = Select::new();
+    select.recv(receiver);
+    match by_select {
+        true => select.select().recv(receiver).unwrap(),
+        false => {
+            assert_eq!(select.ready(), 0);
+            receiver.try_recv().unwrap()
+        }
+    }
+}
+
 #[test]
 fn channels_travel_by_select() {
-    type Parcel = Box<dyn std::any::Any + Send>;
     anywhere(|other| {
-        for kind in KINDS {
-            let (mut sender, mut receiver) = make::<Parcel>(kind);
+        let by_select = KINDS.map(|kind| (kind, true)).into_iter();
+        // Two who only look do not meet.
+        for (kind, by_select) in by_select.chain(KEEPING.map(|kind| (kind, false))) {
+            let (mut sender, mut receiver) = make(kind);
             let sending = other.runs(move || {
                 for _ in 0..50 {
                     let (next, parcel) = make::<Parcel>(kind);
-                    let mut select = Select::new();
-                    select.send(&sender);
-                    select.select().send(&sender, Box::new(parcel)).unwrap();
-                    drop(select);
+                    send_parcel(&sender, Box::new(parcel), by_select);
                     sender = next;
                 }
             });
             for _ in 0..50 {
-                let mut select = Select::new();
-                select.recv(&receiver);
-                let parcel = select.select().recv(&receiver).unwrap();
-                drop(select);
+                let parcel = receive_parcel(&receiver, by_select);
                 receiver = *parcel.downcast::<Receiver<Parcel>>().unwrap();
             }
             sending.join();
@@ -320,6 +395,26 @@ fn an_operation_that_is_forgotten_keeps_what_it_had_and_nothing_else() {
 }
 
 #[test]
+fn an_operation_that_failed_may_be_forgotten() {
+    anywhere(|other| {
+        for capacity in LIMITED {
+            let (sender, receiver) = bounded(capacity);
+            (0..capacity).for_each(|number| sender.send(number).unwrap());
+            let last = sender.clone();
+            let selecting = other.runs(move || {
+                let mut select = Select::new();
+                select.send(&sender);
+                std::mem::forget(select.select());
+            });
+            pause();
+            drop(receiver);
+            selecting.join();
+            assert_eq!(last.send(7), Err(SendError(7)));
+        }
+    });
+}
+
+#[test]
 fn completing_an_operation_with_another_channel_panics() {
     everywhere(|| {
         let ((sender, receiver), (stranger, foreigner)) = (bounded::<i32>(1), bounded::<i32>(1));
@@ -333,10 +428,17 @@ fn completing_an_operation_with_another_channel_panics() {
         select.recv(&receiver);
         let operation = select.select();
         catch_unwind(AssertUnwindSafe(|| operation.recv(&foreigner))).unwrap_err();
-        // A clone is another reference than the one that was added.
         sender.try_send(3).expect("what was received went with the operation");
+        // A clone is another reference than the one that was added.
         let operation = select.select();
         catch_unwind(AssertUnwindSafe(|| operation.recv(&receiver.clone()))).unwrap_err();
+        sender.try_send(4).unwrap();
+        let operation = select.select();
+        catch_unwind(AssertUnwindSafe(|| operation.send(&sender, 4))).unwrap_err();
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty), "nothing was sent in its place");
+        sender.try_send(5).unwrap();
+        let operation = select.select();
+        catch_unwind(AssertUnwindSafe(|| operation.recv(&never::<i32>()))).unwrap_err();
     });
 }
 
