@@ -106,6 +106,18 @@
 //! drop(receiver);
 //! select.select();
 //! ```
+//! A selected operation sends what lives as long as the messages of its channel:
+//! ```compile_fail,E0597
+//! let (sender, receiver) = fibra_sync::channel::bounded::<&'static str>(1);
+//! let mut select = fibra_sync::channel::Select::new();
+//! select.send(&sender);
+//! {
+//!     let word = String::from("gone");
+//!     _ = select.select().send(&sender.clone(), &word);
+//! }
+//! _ = receiver.recv();
+//! ```
+//! What is borrowed of a watched value is so of its receiver:
 //! ```compile_fail,E0505
 //! let (_sender, receiver) = fibra_sync::watch::channel(1);
 //! let seen = receiver.borrow();

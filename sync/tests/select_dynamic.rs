@@ -10,7 +10,7 @@ use std::time::Instant;
 use channels::{KEEPING, KINDS, LIMITED, anywhere, join_all, make, ms};
 use common::{everywhere, pause};
 use fibra_sync::channel::{
-    Receiver, RecvError, Select, SelectTimeoutError, SendError, Sender, TryRecvError, TrySelectError,
+    Receiver, RecvError, Select, SelectTimeoutError, SendError, Sender, TryRecvError, TrySelectError, after,
     bounded, never, unbounded,
 };
 
@@ -429,16 +429,35 @@ fn completing_an_operation_with_another_channel_panics() {
         let operation = select.select();
         catch_unwind(AssertUnwindSafe(|| operation.recv(&foreigner))).unwrap_err();
         sender.try_send(3).expect("what was received went with the operation");
-        // A clone is another reference than the one that was added.
-        let operation = select.select();
-        catch_unwind(AssertUnwindSafe(|| operation.recv(&receiver.clone()))).unwrap_err();
-        sender.try_send(4).unwrap();
         let operation = select.select();
         catch_unwind(AssertUnwindSafe(|| operation.send(&sender, 4))).unwrap_err();
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty), "nothing was sent in its place");
         sender.try_send(5).unwrap();
         let operation = select.select();
         catch_unwind(AssertUnwindSafe(|| operation.recv(&never::<i32>()))).unwrap_err();
+    });
+}
+
+#[test]
+fn an_operation_may_be_completed_with_a_clone_of_its_end() {
+    anywhere(|other| {
+        for kind in KINDS {
+            let (sender, receiver) = make(kind);
+            let (sends, receives) = (sender.clone(), receiver.clone());
+            let sending = other.runs(move || {
+                let mut select = Select::new();
+                select.send(&sender);
+                select.select().send(&sends, 1)
+            });
+            let mut select = Select::new();
+            select.recv(&receiver);
+            assert_eq!(select.select().recv(&receives), Ok(1));
+            assert_eq!(sending.join(), Ok(()));
+        }
+        let timer = after(ms(1));
+        let mut select = Select::new();
+        select.recv(&timer);
+        select.select().recv(&timer.clone()).unwrap();
     });
 }
 

@@ -2,14 +2,13 @@
 
 use std::cell::Cell;
 use std::mem;
-use std::ptr;
 use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::error::RecvError;
 use super::places::Receiving;
 use super::receiver::{Receiver, Source};
-use super::select::{Erased, Operation};
+use super::select::{Erased, Operation, Target};
 use crate::wait::list::Node;
 use crate::wait::{Claim, WakeHandle};
 
@@ -115,8 +114,8 @@ impl<T> Operation for RecvArm<'_, T> {
         mem::forget(self.outcome.take());
     }
 
-    fn target(&self) -> *const () {
-        ptr::from_ref(self.receiver).cast()
+    fn target(&self) -> Target {
+        self.receiver.target()
     }
 
     fn renew(&self) -> Erased {

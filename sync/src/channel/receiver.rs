@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use fibra_runtime::time;
 use super::counted::Counted;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::iter::{IntoIter, Iter, TryIter};
+use super::select::Target;
 use super::timers::Timer;
 use crate::wait;
 
@@ -69,6 +71,15 @@ impl<T> Receiver<T> {
             return channel.shared.recv_slow(None).map_err(|_disconnected| RecvError);
         }
         self.recv_slow(None).map_err(|_disconnected| RecvError)
+    }
+
+    /// What an operation of a select is for that receives here. Of nobody none ever is.
+    pub(super) fn target(&self) -> Target {
+        Target::Receives(match &self.source {
+            Source::Senders(channel) => Arc::as_ptr(channel).cast(),
+            Source::Clock(timer) => Arc::as_ptr(timer).cast(),
+            Source::Nobody => ptr::null(),
+        })
     }
 
     /// The message that is there. `Err`: none will ever be.

@@ -59,11 +59,22 @@ pub(super) trait Operation: Arm {
     /// Gives up an outcome that nobody took.
     fn abandon(&self);
 
-    /// What it is for, by address.
-    fn target(&self) -> *const ();
+    /// What it is for.
+    fn target(&self) -> Target;
 
     /// Another one for the same.
     fn renew(&self) -> Erased;
+}
+
+/// What an operation is for, by an address that nothing else has while the operation borrows it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The channel that it sends to, by any of its senders.
+    Sends(*const ()),
+    /// The channel that it receives from, by any of its receivers.
+    Receives(*const ()),
+    /// What it waits for.
+    Waits(*const ()),
 }
 
 /// An arm without the lifetime of what it borrows, which the owner has: a `Select` may end after the ends of channels in it.
@@ -314,11 +325,12 @@ impl SelectedOperation<'_> {
     /// Gives the message back if all receivers are gone.
     ///
     /// # Panics
-    /// If this is not the operation that was added for `sender`, by this very reference.
+    /// If this is not an operation that was added for `sender` or a clone of it.
     #[track_caller]
     pub fn send<T>(mut self, sender: &Sender<T>, message: T) -> Result<(), SendError<T>> {
-        let arm = self.completed(ptr::from_ref(sender).cast());
-        // SAFETY: the arm borrows the sender that lies at this address, so it is a send arm for messages of its type.
+        let arm = self.completed(sender.target());
+        // SAFETY: by its target it is a send arm, and for the channel of this sender, so for messages of its type, in which
+        // senders are invariant.
         let permit = unsafe { &*ptr::from_ref(&*arm).cast::<SendArm<'_, T>>() }.permit();
         permit.send(message)
     }
@@ -329,11 +341,12 @@ impl SelectedOperation<'_> {
     /// If the channel is empty and all senders are gone.
     ///
     /// # Panics
-    /// If this is not the operation that was added for `receiver`, by this very reference.
+    /// If this is not an operation that was added for `receiver` or a clone of it.
     #[track_caller]
     pub fn recv<T>(mut self, receiver: &Receiver<T>) -> Result<T, RecvError> {
-        let arm = self.completed(ptr::from_ref(receiver).cast());
-        // SAFETY: the arm borrows the receiver that lies at this address, so it is a receive arm for messages of its type.
+        let arm = self.completed(receiver.target());
+        // SAFETY: by its target it is a receive arm, and for the channel of this receiver, so for messages of its type, in
+        // which receivers are invariant.
         unsafe { &*ptr::from_ref(&*arm).cast::<RecvArm<'_, T>>() }.complete()
     }
 
@@ -343,12 +356,12 @@ impl SelectedOperation<'_> {
     /// If this is not the operation that was added for `source`, by this very reference.
     #[track_caller]
     pub fn wait<S: Selectable>(mut self, source: &S) -> S::Outcome<'_> {
-        self.completed(ptr::from_ref(source).cast());
+        self.completed(Target::Waits(ptr::from_ref(source).cast()));
         source.outcome(Taken(()))
     }
 
     #[track_caller]
-    fn completed(&mut self, target: *const ()) -> Erased {
+    fn completed(&mut self, target: Target) -> Erased {
         let own = self.arm.as_ref().map(|arm| arm.target());
         assert!(own == Some(target), "operation {} was selected for something else", self.index);
         self.arm.take().expect("it was looked at above")

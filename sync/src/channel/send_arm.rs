@@ -3,14 +3,13 @@
 //! It has no message before it was chosen: chosen it gets a permit, which the message turns into a send.
 
 use std::cell::Cell;
-use std::ptr;
 use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::error::SendError;
 use super::outcome::Reserve;
 use super::places::{Grant, Sending};
-use super::select::{Erased, Operation};
+use super::select::{Erased, Operation, Target};
 use super::sender::Sender;
 use super::shared::Shared;
 use crate::wait::list::Node;
@@ -147,8 +146,8 @@ impl<T> Operation for SendArm<'_, T> {
         drop(self.outcome.take());
     }
 
-    fn target(&self) -> *const () {
-        ptr::from_ref(self.sender).cast()
+    fn target(&self) -> Target {
+        self.sender.target()
     }
 
     fn renew(&self) -> Erased {

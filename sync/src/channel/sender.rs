@@ -9,6 +9,7 @@ use fibra_runtime::time;
 
 use super::counted::Counted;
 use super::error::{SendError, SendTimeoutError, TrySendError};
+use super::select::Target;
 use super::shared::Shared;
 use crate::wait;
 
@@ -41,6 +42,11 @@ impl<T> Sender<T> {
     /// `channel` has counted one sender for this.
     pub(super) fn new(channel: Arc<Counted<T>>) -> Self {
         Sender { channel }
+    }
+
+    /// What an operation of a select is for that sends here.
+    pub(super) fn target(&self) -> Target {
+        Target::Sends(Arc::as_ptr(&self.channel).cast())
     }
 
     #[inline]

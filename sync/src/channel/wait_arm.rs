@@ -5,7 +5,7 @@ use std::ptr;
 use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
-use super::select::{Erased, Operation};
+use super::select::{Erased, Operation, Target};
 use super::selectable::sealed::Taken;
 use super::selectable::{Line, Selectable};
 use crate::turn::Queue;
@@ -102,8 +102,8 @@ impl<S: Selectable> Operation for WaitArm<'_, S> {
         self.decline();
     }
 
-    fn target(&self) -> *const () {
-        ptr::from_ref(self.source).cast()
+    fn target(&self) -> Target {
+        Target::Waits(ptr::from_ref(self.source).cast())
     }
 
     fn renew(&self) -> Erased {
