@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{beside, everywhere, give_way, pause, until};
+use common::{beside, everywhere, give_way, meet, pause};
 use fibra_sync::broadcast::error::{RecvError, SendError};
 use fibra_sync::broadcast::{WeakSender, channel};
 
@@ -95,20 +95,6 @@ fn a_weak_sender_keeps_no_sender_from_seeing_the_receivers_end() {
     assert!(upgraded.closed_timeout(Duration::ZERO));
     assert_eq!(upgraded.send(1), Err(SendError(1)));
     assert_eq!(format!("{weak:?}"), "WeakSender { senders: 2, .. }");
-}
-
-/// Brings two sides together, for the `nth` time.
-fn meet(came: &AtomicUsize, nth: usize) {
-    came.fetch_add(1, Ordering::SeqCst);
-    let met = || came.load(Ordering::SeqCst) >= 2 * (nth + 1);
-    // Awake where it can, so that both set out at once and not the one first who came last.
-    let spun = (0..1000).any(|_| {
-        std::hint::spin_loop();
-        met()
-    });
-    if !spun {
-        until(met);
-    }
 }
 
 #[test]

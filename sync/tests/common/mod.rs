@@ -10,6 +10,7 @@
 #[path = "../../../runtime/tests/common/beside.rs"]
 mod sides;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use fibra_runtime::{Runtime, wait};
@@ -74,5 +75,19 @@ pub(crate) fn give_way() {
 pub(crate) fn until(mut done: impl FnMut() -> bool) {
     while !done() {
         give_way();
+    }
+}
+
+/// Brings two sides together, for the `nth` time.
+pub(crate) fn meet(came: &AtomicUsize, nth: usize) {
+    came.fetch_add(1, Ordering::SeqCst);
+    let met = || came.load(Ordering::SeqCst) >= 2 * (nth + 1);
+    // Awake where it can, so that both set out at once and not the one first who came last.
+    let spun = (0..1000).any(|_| {
+        std::hint::spin_loop();
+        met()
+    });
+    if !spun {
+        until(met);
     }
 }
