@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{beside, beside_in_a_thread, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use fibra_sync::oneshot::error::{RecvError, RecvTimeoutError, TryRecvError};
 use fibra_sync::oneshot::{Receiver, Sender, channel};
 use future::{Woken, block_on};
@@ -201,6 +201,7 @@ fn the_last_waker_is_called() {
     let (second, two) = waker();
     assert!(poll(&mut receiver, &one).is_pending());
     assert!(poll(&mut receiver, &two).is_pending());
+    assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 3));
     drop(sender);
     assert_eq!((first.times(), second.times()), (0, 1));
     assert_eq!(poll(&mut receiver, &one), Poll::Ready(Err(RecvError)));
@@ -240,6 +241,75 @@ fn a_polled_sender_hears_of_the_end() {
     assert_eq!(receiver.recv(), Ok(1));
     drop(waker);
     assert_eq!((Arc::strong_count(&count), count.times()), (1, 0));
+}
+
+#[test]
+fn the_last_waker_of_a_sender_is_called_and_the_former_let_go() {
+    let (mut sender, receiver) = channel::<u32>();
+    let (first, one) = waker();
+    let (second, two) = waker();
+    assert!(sender.poll_closed(&mut Context::from_waker(&one)).is_pending());
+    assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (3, 2));
+    assert!(sender.poll_closed(&mut Context::from_waker(&two)).is_pending());
+    assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 3));
+    drop(receiver);
+    assert_eq!((first.times(), second.times()), (0, 1));
+    assert!(sender.poll_closed(&mut Context::from_waker(&one)).is_ready());
+    assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 2));
+}
+
+#[test]
+fn both_sides_let_go_of_their_wakers_whichever_goes_first() {
+    for sender_first in [true, false] {
+        let (mut sender, mut receiver) = channel::<u32>();
+        let (of_sender, one) = waker();
+        let (of_receiver, two) = waker();
+        assert!(sender.poll_closed(&mut Context::from_waker(&one)).is_pending());
+        assert!(poll(&mut receiver, &two).is_pending());
+        drop((one, two));
+        match sender_first {
+            true => drop((sender, receiver)),
+            false => drop((receiver, sender)),
+        }
+        let called = (of_sender.times(), of_receiver.times());
+        assert_eq!(called, if sender_first { (0, 1) } else { (1, 0) });
+        assert_eq!((Arc::strong_count(&of_sender), Arc::strong_count(&of_receiver)), (1, 1));
+    }
+}
+
+#[test]
+fn a_poll_that_gives_the_outcome_terminates_the_receiver() {
+    for way in ["sent", "dropped", "closed", "sent and closed"] {
+        let (sender, mut receiver) = channel();
+        let kept = match way {
+            "sent" | "sent and closed" => sender.send(1).map(|()| None).unwrap(),
+            "dropped" => {
+                drop(sender);
+                None
+            }
+            _ => Some(sender),
+        };
+        if way.ends_with("closed") {
+            receiver.close();
+        }
+        let sent = way.starts_with("sent");
+        assert_eq!((receiver.is_terminated(), receiver.is_empty()), (false, !sent), "{way}");
+        let outcome = if sent { Ok(1) } else { Err(RecvError) };
+        assert_eq!(poll(&mut receiver, Waker::noop()), Poll::Ready(outcome), "{way}");
+        assert!(receiver.is_terminated() && receiver.is_empty(), "{way}");
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed), "{way}");
+        receiver.close();
+        assert_eq!(kept.map(|sender| sender.send(2)).unwrap_or(Err(2)), Err(2));
+    }
+}
+
+#[test]
+#[should_panic(expected = "after its outcome")]
+fn a_poll_after_the_outcome_panics() {
+    let (_sender, mut receiver) = channel::<u32>();
+    receiver.close();
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+    _ = poll(&mut receiver, Waker::noop());
 }
 
 #[test]
@@ -288,23 +358,46 @@ fn a_future_receives_from_a_task() {
 
 #[test]
 fn tasks_and_threads_meet() {
-    guarded(|| {
-        let runtime = runtime(2);
-        for round in 0..500 {
-            let (sender, receiver) = channel();
-            match round % 2 {
-                0 => {
-                    let task = runtime.handle().spawn(move || receiver.recv());
-                    sender.send(round).unwrap();
-                    assert_eq!(task.join().unwrap(), Ok(round));
-                }
-                _ => {
-                    let task = runtime.handle().spawn(move || sender.send(round));
-                    assert_eq!(receiver.recv(), Ok(round));
-                    task.join().unwrap().unwrap();
+    for workers in [1, 2, 4] {
+        guarded(|| {
+            let runtime = runtime(workers);
+            for round in 0..500 {
+                let (sender, receiver) = channel();
+                match round % 2 {
+                    0 => {
+                        let task = runtime.handle().spawn(move || receiver.recv());
+                        sender.send(round).unwrap();
+                        assert_eq!(task.join().unwrap(), Ok(round));
+                    }
+                    _ => {
+                        let task = runtime.handle().spawn(move || sender.send(round));
+                        assert_eq!(receiver.recv(), Ok(round));
+                        task.join().unwrap().unwrap();
+                    }
                 }
             }
-        }
+        });
+    }
+}
+
+#[test]
+fn each_of_thousands_that_wait_receives_its_own() {
+    const TASKS: usize = 5000;
+    in_tasks(|| {
+        let (mut senders, receiving): (Vec<_>, Vec<_>) = (0..TASKS)
+            .map(|number| {
+                let (sender, receiver) = channel();
+                ((number, sender), beside(move || receiver.recv()))
+            })
+            .unzip();
+        let send = |senders: Vec<(usize, Sender<usize>)>| {
+            senders.into_iter().rev().for_each(|(number, sender)| sender.send(number).unwrap());
+        };
+        let half = senders.split_off(TASKS / 2);
+        let sending = beside_in_a_thread(move || send(half));
+        send(senders);
+        sending.join();
+        assert!(receiving.into_iter().map(|side| side.join().unwrap()).eq(0..TASKS));
     });
 }
 
@@ -469,6 +562,24 @@ fn a_cancel_ends_the_waits() {
         waiting.task().cancel();
         assert!(waiting.join().unwrap_err().is_cancelled());
         assert!(sender.is_closed());
+    });
+}
+
+#[test]
+fn trying_sending_and_what_is_shielded_are_no_cancellation_points() {
+    in_tasks(|| {
+        let task = fibra_runtime::spawn(|| {
+            fibra_runtime::task::current().cancel();
+            let (sender, mut receiver) = channel();
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+            sender.send(1).unwrap();
+            assert_eq!(receiver.try_recv(), Ok(1));
+            let (_sender, mut receiver) = channel::<u32>();
+            let timed = fibra_runtime::task::shield(|| receiver.recv_timeout(Duration::from_millis(1)));
+            assert_eq!(timed, Err(RecvTimeoutError::Timeout));
+            receiver.recv().map(|_| unreachable!("it is a cancellation point"))
+        });
+        assert!(task.join().is_err_and(|error| error.is_cancelled()));
     });
 }
 
