@@ -82,7 +82,9 @@ impl<T> Sender<T> {
         // SAFETY: the sender has not spoken, so the value's place is its own; nothing is in it.
         unsafe { *self.half.value() = Some(value) };
         match self.into_half().speak_first_and_leave() {
-            Ok(()) => Ok(()),
+            Ok(None) => Ok(()),
+            // The receiver went at the same moment, and has not looked again.
+            Ok(Some(value)) => Err(value),
             Err(half) => {
                 // SAFETY: as above.
                 let value = unsafe { (*half.value()).take() };
@@ -261,14 +263,13 @@ impl<T> Receiver<T> {
             true => unsafe { (*half.value()).take() },
             false => None,
         };
-        half.leave();
-        value
+        // After a look in vain, what has come since.
+        value.or(half.leave())
     }
 }
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // What comes between the look and the leave is dropped with the channel.
         drop(self.take_outcome());
     }
 }

@@ -9,9 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use common::{beside, beside_in_a_thread, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use common::{beside, beside_in_a_thread, everywhere, give_way, guarded, in_tasks, meet, pause, runtime};
 use fibra_sync::oneshot::error::{RecvError, RecvTimeoutError, TryRecvError};
 use fibra_sync::oneshot::{Receiver, Sender, channel};
 use future::{Woken, block_on};
@@ -580,6 +581,53 @@ fn trying_sending_and_what_is_shielded_are_no_cancellation_points() {
             receiver.recv().map(|_| unreachable!("it is a cancellation point"))
         });
         assert!(task.join().is_err_and(|error| error.is_cancelled()));
+    });
+}
+
+/// Who runs: a thread, or a task of it.
+fn own_name() -> (ThreadId, Option<u64>) {
+    let task = fibra_runtime::wait::in_task().then(|| fibra_runtime::task::current().id());
+    (thread::current().id(), task)
+}
+
+/// A value that counts itself if it is dropped by who sent it.
+struct Sent {
+    by: (ThreadId, Option<u64>),
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(usize::from(self.by == own_name()), Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn what_was_sent_is_not_dropped_by_its_sender() {
+    const ROUNDS: usize = 10_000;
+    everywhere(|| {
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| channel::<Sent>()).unzip();
+        let came = Arc::new(AtomicUsize::new(0));
+        let comes = Arc::clone(&came);
+        let sending = beside(move || {
+            let dropped = Arc::new(AtomicUsize::new(0));
+            let refused = senders.into_iter().enumerate().filter_map(|(round, sender)| {
+                let value = Sent { by: own_name(), dropped: Arc::clone(&dropped) };
+                meet(&comes, round);
+                sender.send(value).err()
+            });
+            let refused = refused.count();
+            (refused, dropped)
+        });
+        for (round, mut receiver) in receivers.into_iter().enumerate() {
+            let polled = !round.is_multiple_of(4) && poll(&mut receiver, Waker::noop()).is_ready();
+            meet(&came, round);
+            assert!(!polled, "nothing was sent");
+            (0..round % 64).for_each(|_| std::hint::spin_loop());
+            drop(receiver);
+        }
+        let (refused, dropped) = sending.join();
+        assert_eq!(dropped.load(Ordering::SeqCst), refused, "of the others each is the receiver's to drop");
     });
 }
 

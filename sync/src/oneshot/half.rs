@@ -124,41 +124,44 @@ impl<T> Half<T> {
         }
     }
 
-    /// Says this side's word and leaves, unless the other side has spoken.
-    pub(super) fn speak_first_and_leave(self) -> Result<(), Self> {
+    /// Says this side's word and leaves, unless the other side has spoken. The value, as [`leave`](Half::leave) gives it.
+    pub(super) fn speak_first_and_leave(self) -> Result<Option<T>, Self> {
         match self.channel().word.speak_first(self.side, Then::Leaves) {
-            Some(spoken) => {
-                self.left(spoken);
-                Ok(())
-            }
+            Some(spoken) => Ok(self.left(spoken)),
             None => Err(self),
         }
     }
 
-    /// Leaves, and says this side's word, if it has not.
-    pub(super) fn leave(mut self) {
+    /// Leaves, and says this side's word, if it has not. The value, if this was the last to leave and nobody has taken it.
+    pub(super) fn leave(mut self) -> Option<T> {
         let former = self.forget_waker();
         let spoken = self.channel().word.speak(self.side, Then::Leaves);
-        self.left(spoken);
+        let left_over = self.left(spoken);
         drop(former);
+        left_over
     }
 
-    fn left(self, spoken: Spoken) {
+    fn left(self, spoken: Spoken) -> Option<T> {
         match spoken {
-            Spoken::Unheard => {}
+            Spoken::Unheard => None,
             // SAFETY: this side has left and was the last.
             Spoken::Last => unsafe { self.free() },
-            // SAFETY: the slot is this side's to empty; the sleeper stays until its wake has landed, and the channel
-            // with it.
-            Spoken::Rouse => wake(unsafe { self.take_other() }),
+            Spoken::Rouse => {
+                // SAFETY: the slot is this side's to empty; the sleeper stays until its wake has landed, and the channel
+                // with it.
+                wake(unsafe { self.take_other() });
+                None
+            }
             Spoken::Call => {
                 // SAFETY: the slot is this side's to empty, which has not left yet.
                 let listener = unsafe { self.take_other() };
-                if self.channel().word.leave(self.side) {
+                let left_over = match self.channel().word.leave(self.side) {
                     // SAFETY: as above.
-                    unsafe { self.free() }
-                }
+                    true => unsafe { self.free() },
+                    false => None,
+                };
                 wake(listener);
+                left_over
             }
         }
     }
@@ -172,9 +175,9 @@ impl<T> Half<T> {
 
     /// # Safety
     /// Both sides have left.
-    unsafe fn free(&self) {
+    unsafe fn free(&self) -> Option<T> {
         // SAFETY: nobody else touches the channel any more; it came from a box.
-        drop(unsafe { Box::from_raw(self.channel.as_ptr()) });
+        unsafe { Box::from_raw(self.channel.as_ptr()) }.value.into_inner()
     }
 }
 
