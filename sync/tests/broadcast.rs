@@ -5,6 +5,7 @@ mod common;
 mod future;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
@@ -137,7 +138,7 @@ fn a_future_waits_until_the_sender_is_deserted() {
     let (sender, receiver) = channel::<u32>(4);
     let woken = Arc::<Woken>::default();
     {
-        let mut closed = std::pin::pin!(sender.closed_async());
+        let mut closed = pin!(sender.closed_async());
         let mut dropped = Box::pin(sender.closed_async());
         assert!(poll(closed.as_mut(), &woken).is_pending());
         assert!(poll(dropped.as_mut(), &woken).is_pending());
@@ -148,9 +149,47 @@ fn a_future_waits_until_the_sender_is_deserted() {
     }
     block_on(sender.closed_async());
     let receiver = sender.subscribe();
-    assert!(poll(std::pin::pin!(sender.closed_async()), &woken).is_pending());
+    assert!(poll(pin!(sender.closed_async()), &woken).is_pending());
     drop(receiver);
     assert_eq!(woken.times(), 1);
+}
+
+#[test]
+fn a_sender_alone_is_deserted() {
+    let sender = Sender::<u32>::new(1);
+    assert!(sender.closed_timeout(Duration::ZERO));
+    let woken = Arc::<Woken>::default();
+    assert!(poll(pin!(sender.closed_async()), &woken).is_ready());
+    let _receiver = sender.subscribe();
+    assert!(poll(pin!(sender.closed_async()), &woken).is_pending());
+}
+
+#[test]
+fn who_subscribes_again_sees_what_is_sent_from_then_on() {
+    let (sender, mut receiver) = channel(1);
+    sender.send(1).unwrap();
+    sender.send(2).unwrap();
+    let mut again = receiver.resubscribe();
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Lagged(1)));
+    assert_eq!(again.try_recv(), Err(TryRecvError::Empty));
+    assert_eq!(receiver.try_recv(), Ok(2));
+    sender.send(3).unwrap();
+    assert_eq!((again.try_recv(), receiver.try_recv()), (Ok(3), Ok(3)));
+    assert_eq!((again.try_recv(), receiver.try_recv()), (Err(TryRecvError::Empty), Err(TryRecvError::Empty)));
+}
+
+#[test]
+fn the_end_of_one_of_two_senders_wakes_nobody() {
+    let (sender, mut receiver) = channel::<u32>(1);
+    let (other, woken) = (sender.clone(), Arc::<Woken>::default());
+    let mut receiving = pin!(receiver.recv_async());
+    assert!(poll(receiving.as_mut(), &woken).is_pending());
+    drop(sender);
+    assert_eq!(woken.times(), 0);
+    assert!(poll(receiving.as_mut(), &woken).is_pending());
+    drop(other);
+    assert_eq!(woken.times(), 1);
+    assert_eq!(poll(receiving, &woken), Poll::Ready(Err(RecvError::Closed)));
 }
 
 #[test]
@@ -348,23 +387,25 @@ fn many_senders_and_receivers_lose_nothing_but_what_they_are_told() {
 
 #[test]
 fn tasks_and_threads_meet() {
-    guarded(|| {
-        let runtime = runtime(2);
-        let (sender, mut receiver) = channel(1024);
-        let tasks: Vec<_> = (0..10)
-            .map(|_| {
-                let mut receiver = receiver.resubscribe();
-                runtime.handle().spawn(move || (0..500).map(|_| receiver.recv().unwrap()).sum::<u32>())
-            })
-            .collect();
-        for message in 0..500 {
-            sender.send(message).unwrap();
-        }
-        for task in tasks {
-            assert_eq!(task.join().unwrap(), 499 * 250);
-        }
-        assert_eq!((0..500).map(|_| receiver.recv().unwrap()).sum::<u32>(), 499 * 250);
-    });
+    for workers in [1, 2, 4] {
+        guarded(|| {
+            let runtime = runtime(workers);
+            let (sender, mut receiver) = channel(1024);
+            let tasks: Vec<_> = (0..10)
+                .map(|_| {
+                    let mut receiver = receiver.resubscribe();
+                    runtime.handle().spawn(move || (0..500).map(|_| receiver.recv().unwrap()).sum::<u32>())
+                })
+                .collect();
+            for message in 0..500 {
+                sender.send(message).unwrap();
+            }
+            for task in tasks {
+                assert_eq!(task.join().unwrap(), 499 * 250);
+            }
+            assert_eq!((0..500).map(|_| receiver.recv().unwrap()).sum::<u32>(), 499 * 250);
+        });
+    }
 }
 
 #[test]
@@ -482,10 +523,24 @@ fn a_future_receives() {
 }
 
 #[test]
+fn a_send_wakes_the_futures_that_were_polled_by_their_last_wakers() {
+    let (sender, mut first) = channel(4);
+    let mut second = sender.subscribe();
+    let [former, last, unused] = [0, 1, 2].map(|_| Arc::<Woken>::default());
+    let (mut polled, new) = (pin!(first.recv_async()), pin!(second.recv_async()));
+    assert!(poll(polled.as_mut(), &former).is_pending());
+    assert!(poll(polled.as_mut(), &last).is_pending());
+    sender.send(1).unwrap();
+    assert_eq!((former.times(), last.times()), (0, 1));
+    assert_eq!((poll(polled, &former), poll(new, &unused)), (Poll::Ready(Ok(1)), Poll::Ready(Ok(1))));
+    assert_eq!(unused.times(), 0);
+}
+
+#[test]
 fn a_future_that_is_dropped_loses_no_message() {
     let (sender, mut receiver) = channel(4);
     {
-        let mut future = std::pin::pin!(receiver.recv_async());
+        let mut future = pin!(receiver.recv_async());
         assert!(poll(future.as_mut(), &Arc::default()).is_pending());
         sender.send(1).unwrap();
     }

@@ -1,12 +1,18 @@
 //! What becomes of the messages that a receiver of a `broadcast` is too slow for, or comes too late for.
 
 mod common;
+#[path = "common/future.rs"]
+mod future;
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use common::everywhere;
 use fibra_sync::broadcast::channel;
 use fibra_sync::broadcast::error::{RecvError, RecvTimeoutError, TryRecvError};
+use future::{Woken, block_on, poll};
 
 #[test]
 fn a_lagging_receiver_is_told_how_much_it_lost() {
@@ -65,4 +71,76 @@ fn a_closed_channel_gives_what_it_keeps() {
     assert_eq!((receiver.try_recv(), receiver.try_recv()), (Ok(3), Ok(4)));
     assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
     assert_eq!(late.recv(), Err(RecvError::Closed));
+}
+
+#[test]
+fn a_receiver_that_is_late_by_no_more_than_is_kept_loses_nothing() {
+    everywhere(|| {
+        let (sender, mut slow) = channel(2);
+        let mut fast = sender.subscribe();
+        for message in [1, 2] {
+            sender.send(message).unwrap();
+            assert_eq!(fast.recv(), Ok(message));
+        }
+        drop(sender);
+        assert_eq!((slow.try_recv(), slow.try_recv()), (Ok(1), Ok(2)));
+        assert_eq!(
+            (slow.try_recv(), fast.try_recv()),
+            (Err(TryRecvError::Closed), Err(TryRecvError::Closed))
+        );
+    });
+}
+
+#[test]
+fn each_lag_is_counted_from_the_end_of_the_one_before() {
+    everywhere(|| {
+        let (sender, mut receiver) = channel(2);
+        let send = |messages: std::ops::RangeInclusive<i32>| {
+            messages.for_each(|message| _ = sender.send(message).unwrap());
+        };
+        send(1..=3);
+        assert_eq!(receiver.recv(), Err(RecvError::Lagged(1)));
+        // Again before it has seen what was left to it, which was 2 and 3.
+        send(4..=6);
+        assert_eq!((receiver.len(), receiver.recv()), (5, Err(RecvError::Lagged(3))));
+        assert_eq!((receiver.recv(), receiver.recv()), (Ok(5), Ok(6)));
+        // And after it has caught up.
+        send(7..=9);
+        assert_eq!(receiver.recv(), Err(RecvError::Lagged(1)));
+        assert_eq!((receiver.recv(), receiver.recv(), receiver.len()), (Ok(8), Ok(9), 0));
+    });
+}
+
+#[test]
+fn a_future_is_told_of_a_lag_as_everybody_is() {
+    let (sender, mut receiver) = channel(2);
+    let woken = Arc::<Woken>::default();
+    {
+        let mut receiving = pin!(receiver.recv_async());
+        assert!(poll(receiving.as_mut(), &woken).is_pending());
+        (1..=3).for_each(|message| _ = sender.send(message).unwrap());
+        assert_eq!((woken.times(), poll(receiving, &woken)), (1, Poll::Ready(Err(RecvError::Lagged(1)))));
+    }
+    assert_eq!(block_on(receiver.recv_async()), Ok(2));
+    assert_eq!(block_on(receiver.recv_async()), Ok(3));
+}
+
+#[test]
+fn the_sender_counts_what_the_slowest_has_not_seen_and_is_kept() {
+    const CAPACITY: usize = 16;
+    let (sender, first) = channel(CAPACITY);
+    let mut receivers = [sender.subscribe(), first];
+    let mut chance = 1_u32;
+    for _ in 0..2000 {
+        // Marsaglia's xorshift.
+        chance ^= chance << 13;
+        chance ^= chance >> 17;
+        chance ^= chance << 5;
+        match chance as usize % 4 {
+            one @ (0 | 1) => _ = receivers[one].try_recv(),
+            _ => _ = sender.send(()).unwrap(),
+        }
+        let unseen = receivers.iter().map(|receiver| receiver.len()).max().unwrap();
+        assert_eq!(sender.len(), unseen.min(CAPACITY));
+    }
 }
