@@ -5,6 +5,7 @@ mod common;
 mod future;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -81,6 +82,41 @@ fn the_end_of_the_last_sender_wakes_all_who_wait() {
         pause();
         drop(sender);
         assert!(sides.into_iter().all(|side| side.join() == Err(RecvError)));
+    });
+}
+
+#[test]
+fn the_end_of_one_of_two_senders_wakes_nobody() {
+    let (sender, mut receiver) = channel(0);
+    let (other, woken) = (sender.clone(), Arc::<Woken>::default());
+    let mut waiting = pin!(receiver.changed_async());
+    assert!(poll(waiting.as_mut(), &woken).is_pending());
+    drop(sender);
+    assert_eq!(woken.times(), 0);
+    assert!(poll(waiting.as_mut(), &woken).is_pending());
+    drop(other);
+    assert_eq!((woken.times(), poll(waiting, &woken)), (1, Poll::Ready(Err(RecvError))));
+}
+
+#[test]
+fn of_senders_that_go_at_once_one_is_the_last() {
+    everywhere(|| {
+        for round in 0..200 {
+            let (sender, receiver) = channel(0);
+            let senders: Vec<_> = (0..4)
+                .map(|number| {
+                    let sender = sender.clone();
+                    beside(move || {
+                        (0..(round + number) % 3).for_each(|_| give_way());
+                        drop(sender);
+                    })
+                })
+                .collect();
+            assert_eq!(receiver.has_changed(), Ok(false), "one is left");
+            drop(sender);
+            senders.into_iter().for_each(|side| side.join());
+            assert_eq!(receiver.has_changed(), Err(RecvError));
+        }
     });
 }
 
@@ -164,10 +200,15 @@ fn a_panic_in_a_change_tells_nobody_and_breaks_nothing() {
                 std::panic::resume_unwind(Box::new(()));
             });
         };
+        let (mut other, woken) = (receiver.clone(), Arc::<Woken>::default());
+        let mut waiting = pin!(other.changed_async());
+        assert!(poll(waiting.as_mut(), &woken).is_pending());
         assert!(catch_unwind(AssertUnwindSafe(change)).is_err());
-        assert_eq!(receiver.has_changed(), Ok(false));
+        assert_eq!((receiver.has_changed(), woken.times()), (Ok(false), 0));
+        assert!(poll(waiting.as_mut(), &woken).is_pending());
         assert_eq!(*receiver.borrow(), 2);
         sender.send(3).unwrap();
+        assert_eq!(poll(waiting, &woken), Poll::Ready(Ok(())));
         assert_eq!(receiver.changed(), Ok(()));
         assert_eq!(*receiver.borrow(), 3);
     });
@@ -185,6 +226,30 @@ fn a_wait_for_a_value_returns_it() {
             give_way();
         }
         assert_eq!(waiting.join(), Ok((5, true)));
+    });
+}
+
+#[test]
+fn a_wait_for_a_value_returns_the_one_that_it_looked_at() {
+    everywhere(|| {
+        for round in 0..200 {
+            let (sender, mut receiver) = channel(0);
+            let sending = beside(move || {
+                for value in 1..=20 {
+                    sender.send_replace(value);
+                    (value % 5 == round % 5).then(give_way);
+                }
+            });
+            let mut looked = 0;
+            let wanted = |value: &usize| {
+                looked = *value;
+                looked >= round % 20
+            };
+            let seen = receiver.wait_for(wanted).map(|value| *value);
+            assert_eq!(seen, Ok(looked));
+            sending.join();
+            assert_eq!(*receiver.borrow(), 20);
+        }
     });
 }
 
@@ -276,6 +341,24 @@ fn all_see_the_last_value_in_the_end() {
         senders.into_iter().for_each(|side| side.join());
         assert!(sides.into_iter().all(|side| side.join() == 900));
     });
+}
+
+#[test]
+fn tasks_and_threads_meet() {
+    for workers in [1, 2, 4] {
+        guarded(|| {
+            let runtime = runtime(workers);
+            let (sender, receiver) = channel(0);
+            let last = |mut receiver: Receiver<u32>| {
+                move || receiver.wait_for(|value| *value == 500).map(|value| *value)
+            };
+            let tasks: Vec<_> = (0..10).map(|_| runtime.spawn(last(receiver.clone()))).collect();
+            let threads: Vec<_> = (0..2).map(|_| beside(last(receiver.clone()))).collect();
+            (1..=500).for_each(|value| sender.send(value).unwrap());
+            tasks.into_iter().for_each(|task| assert_eq!(task.join().unwrap(), Ok(500)));
+            threads.into_iter().for_each(|thread| assert_eq!(thread.join(), Ok(500)));
+        });
+    }
 }
 
 #[test]
@@ -454,7 +537,7 @@ fn a_future_that_is_dropped_has_seen_what_it_looked_at() {
     let (sender, mut receiver) = channel(0);
     let woken = Arc::<Woken>::default();
     sender.send(1).unwrap();
-    assert!(poll(std::pin::pin!(receiver.wait_for_async(|value| *value > 1)), &woken).is_pending());
+    assert!(poll(pin!(receiver.wait_for_async(|value| *value > 1)), &woken).is_pending());
     assert_eq!(receiver.has_changed(), Ok(false));
     sender.send(2).unwrap();
     assert_eq!(woken.times(), 0);
@@ -466,7 +549,7 @@ fn a_future_waits_until_the_sender_is_deserted() {
     let (sender, receiver) = channel(1);
     let woken = Arc::<Woken>::default();
     {
-        let mut closed = std::pin::pin!(sender.closed_async());
+        let mut closed = pin!(sender.closed_async());
         let mut dropped = Box::pin(sender.closed_async());
         assert!(poll(closed.as_mut(), &woken).is_pending());
         assert!(poll(dropped.as_mut(), &woken).is_pending());
@@ -477,5 +560,5 @@ fn a_future_waits_until_the_sender_is_deserted() {
     }
     block_on(sender.closed_async());
     let _receiver = sender.subscribe();
-    assert!(poll(std::pin::pin!(sender.closed_async()), &woken).is_pending());
+    assert!(poll(pin!(sender.closed_async()), &woken).is_pending());
 }
