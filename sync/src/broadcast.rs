@@ -208,21 +208,23 @@ impl<T> Sender<T> {
     /// ```
     pub async fn closed_async(&self) {
         turn::charge().await;
-        if self.receiver_count() > 0 {
+        // Somebody may have subscribed since the wake.
+        while self.receiver_count() > 0 {
             pin!(Polled::new(self.until_deserted())).await;
         }
     }
 
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        if self.receiver_count() == 0 {
-            return true;
+        // Somebody may have subscribed since the wake.
+        while self.receiver_count() > 0 {
+            match wait::sleep(&self.until_deserted(), deadline) {
+                Waking::Notified => {}
+                Waking::TimedOut => return false,
+                Waking::Cancelled => wait::unwind_cancelled(),
+            }
         }
-        match wait::sleep(&self.until_deserted(), deadline) {
-            Waking::Notified => true,
-            Waking::TimedOut => false,
-            Waking::Cancelled => wait::unwind_cancelled(),
-        }
+        true
     }
 
     fn until_deserted(&self) -> UntilDeserted<'_, Arc<T>> {

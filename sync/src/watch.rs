@@ -226,17 +226,21 @@ impl<T> Sender<T> {
     /// ```
     pub async fn closed_async(&self) {
         turn::charge().await;
-        if !self.is_closed() {
+        // Somebody may have subscribed since the wake.
+        while !self.is_closed() {
             self.shared.versions.await_desertion_async().await;
         }
     }
 
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        if self.is_closed() {
-            return true;
+        // Somebody may have subscribed since the wake.
+        while !self.is_closed() {
+            if !self.shared.versions.await_desertion(deadline) {
+                return false;
+            }
         }
-        self.shared.versions.await_desertion(deadline)
+        true
     }
 
     /// True if both change the same value.

@@ -300,6 +300,21 @@ fn a_sender_waits_until_it_is_deserted() {
 }
 
 #[test]
+fn the_wait_for_the_end_of_all_receivers_goes_on_if_somebody_subscribes_at_their_end() {
+    let (sender, receiver) = channel(1);
+    let woken = Arc::<Woken>::default();
+    let mut closed = pin!(sender.closed_async());
+    assert!(poll(closed.as_mut(), &woken).is_pending());
+    drop(receiver);
+    assert_eq!(woken.times(), 1);
+    let late = sender.subscribe();
+    assert!(poll(closed.as_mut(), &woken).is_pending());
+    drop(late);
+    assert_eq!(woken.times(), 2);
+    assert!(poll(closed, &woken).is_ready());
+}
+
+#[test]
 fn it_knows_its_own() {
     let (sender, receiver) = channel(1);
     let (stranger, other) = channel(1);
