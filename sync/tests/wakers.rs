@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
 use common::{beside, everywhere, guarded};
-use fibra_sync::{CountdownEvent, ManualResetEvent, broadcast, watch};
+use fibra_sync::{CountdownEvent, ManualResetEvent, Semaphore, broadcast, channel, oneshot, watch};
 
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -72,6 +72,88 @@ fn a_waker_may_drop_futures_that_are_woken_with_it() {
             Box::pin(async move { _ = receiver.changed_async().await }) as Boxed
         };
         the_first_drops_the_others(wait, || sender.send(1).unwrap());
+    });
+}
+
+type Act = Arc<dyn Fn() + Send + Sync>;
+
+/// A waker whose last owner acts, as one does that owns an end of a channel.
+struct Acts(Act);
+
+impl Wake for Acts {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Acts {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// `make` makes a wait and what wakes it, which the drop of its waker does: when another one takes its place, when it was
+/// called, and when the wait is given up.
+fn the_drop_of_a_waker_wakes(make: impl Fn() -> (Boxed, Act)) {
+    let polled = || {
+        let (mut wait, act) = make();
+        poll(&mut wait, &Waker::from(Arc::new(Acts(Arc::clone(&act)))));
+        (wait, act)
+    };
+    let done = |mut wait: Boxed| wait.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+    let (mut wait, _) = polled();
+    _ = wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(done(wait));
+    let (wait, act) = polled();
+    act();
+    assert!(done(wait));
+    drop(polled());
+}
+
+#[test]
+fn the_drop_of_a_waker_may_use_what_it_waits_for() {
+    everywhere(|| {
+        for capacity in [0, 1, 3] {
+            the_drop_of_a_waker_wakes(|| {
+                let (sender, receiver) = channel::bounded(capacity);
+                let wait = async move { _ = receiver.recv_async().await };
+                (Box::pin(wait), Arc::new(move || _ = sender.try_send(1)))
+            });
+            the_drop_of_a_waker_wakes(|| {
+                let (sender, receiver) = channel::bounded(capacity);
+                (0..capacity).for_each(|number| sender.try_send(number).unwrap());
+                let wait = async move { _ = sender.send_async(7).await };
+                (Box::pin(wait), Arc::new(move || _ = receiver.try_recv()))
+            });
+        }
+        the_drop_of_a_waker_wakes(|| {
+            let (sender, receiver) = oneshot::channel();
+            let sender = Mutex::new(Some(sender));
+            let send = move || {
+                let sender = sender.lock().unwrap().take();
+                sender.map(|sender| sender.send(1));
+            };
+            (Box::pin(async move { _ = receiver.await }), Arc::new(send))
+        });
+        the_drop_of_a_waker_wakes(|| {
+            let (sender, mut receiver) = broadcast::channel(4);
+            let wait = async move { _ = receiver.recv_async().await };
+            (Box::pin(wait), Arc::new(move || _ = sender.send(1)))
+        });
+        the_drop_of_a_waker_wakes(|| {
+            let (sender, mut receiver) = watch::channel(0);
+            let wait = async move { _ = receiver.changed_async().await };
+            (Box::pin(wait), Arc::new(move || _ = sender.send(1)))
+        });
+        the_drop_of_a_waker_wakes(|| {
+            let semaphore = Arc::new(Semaphore::new(0));
+            let waits = Arc::clone(&semaphore);
+            let wait = async move { waits.acquire_async().await.forget() };
+            (Box::pin(wait), Arc::new(move || semaphore.add_permits(1)))
+        });
+        the_drop_of_a_waker_wakes(|| {
+            let event = Arc::new(ManualResetEvent::new(false));
+            let waits = Arc::clone(&event);
+            (Box::pin(async move { waits.wait_async().await }), Arc::new(move || event.set()))
+        });
     });
 }
 
