@@ -127,6 +127,22 @@ fn ends_that_have_come() {
 }
 
 #[test]
+fn ends_that_were_told_before() {
+    for capacity in [Some(0), Some(1), None] {
+        let (_, receiver) = capacity.map_or_else(unbounded::<i32>, bounded);
+        lets_others_run(async || assert!(receiver.recv_async().await.is_err()));
+        let (sender, _) = capacity.map_or_else(unbounded, bounded);
+        lets_others_run(async || assert!(sender.send_async(1).await.is_err()));
+    }
+    let (_, mut broadcast) = broadcast::channel::<()>(1);
+    lets_others_run(async || assert!(broadcast.recv_async().await.is_err()));
+    let (_, mut watch) = watch::channel(1);
+    lets_others_run(async || assert!(watch.changed_async().await.is_err()));
+    let (_, mut watch) = watch::channel(1);
+    lets_others_run(async || assert!(watch.wait_for_async(|&value| value > 1).await.is_err()));
+}
+
+#[test]
 fn a_value_that_is_wanted() {
     let (_sender, mut receiver) = watch::channel(1);
     lets_others_run(async || assert_eq!(*receiver.wait_for_async(|&value| value == 1).await.unwrap(), 1));

@@ -110,6 +110,7 @@ fn messages_that_are_there_and_room_for_some() {
         ("recv of what has ended", || _ = right(unbounded::<i32>()).recv()),
         ("iter", || _ = filled().1.iter().next()),
         ("send", || _ = filled().0.send(2)),
+        ("send to what has ended", || _ = left(bounded(0)).send(1)),
         ("send_deadline", || _ = filled().0.send_deadline(2, soon())),
         ("send without bounds", || _ = unbounded().0.send(2)),
         ("select!", || {
@@ -144,12 +145,15 @@ fn messages_that_are_there_and_room_for_some() {
             sender.send(1).unwrap();
             _ = receiver.recv();
         }),
+        ("broadcast recv of what has ended", || _ = right(broadcast::channel::<()>(2)).recv()),
         ("broadcast closed", || left(broadcast::channel::<()>(2)).closed()),
         ("watch changed", || {
             let (_sender, mut receiver) = watch::channel(1);
             receiver.mark_changed();
             _ = receiver.changed();
         }),
+        ("watch changed of what has ended", || _ = right(watch::channel(1)).changed()),
+        ("watch wait_for of what has ended", || _ = right(watch::channel(1)).wait_for(|_| false).is_ok()),
         ("watch wait_for", || _ = watch::channel(1).1.wait_for(|_| true).is_ok()),
         ("watch wait_for_timeout", || _ = watch::channel(1).1.wait_for_timeout(|_| true, LONG).is_ok()),
         ("watch closed", || left(watch::channel(1)).closed()),
