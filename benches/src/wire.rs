@@ -108,8 +108,8 @@ pub(crate) struct Outcome {
     pub(crate) connected: usize,
     /// Right replies that came in the measured interval.
     pub(crate) replies: u64,
-    /// Requests that were due in the interval and never left, because their connection waited for a reply to the
-    /// end. Their latencies are in the histogram as far as they had grown.
+    /// Requests that were due in the interval and had no reply, because their connection waited for an earlier one to
+    /// the end or was lost. Their latencies are in the histogram as far as they had grown.
     pub(crate) unsent: u64,
     /// Datagrams of the interval to which no reply came, in the histogram with the time that was waited for it.
     pub(crate) unanswered: u64,

@@ -5,6 +5,7 @@ use super::payload;
 use crate::sizes::Sizes;
 use crate::wire::Order;
 use std::ops::Range;
+use std::slice;
 use std::time::Instant;
 
 /// Requests of one connection; the buffer is used again for every batch.
@@ -72,7 +73,8 @@ impl Batch {
         }
     }
 
-    /// Takes down the replies `replies` at the given places: those that are their request, and those that are not.
+    /// Takes down the replies `replies` at the given places, whose requests were due at `dues`: those that are their
+    /// request, and those that are not.
     pub(crate) fn compare(&self, replies: &[u8], places: Range<usize>, dues: &[Instant], board: &Board) {
         if places.is_empty() {
             return;
@@ -80,11 +82,11 @@ impl Batch {
         let now = Instant::now();
         let bytes = self.range(places.start).start..self.range(places.end - 1).end;
         if replies[bytes.clone()] == self.bytes[bytes] {
-            return board.record(&dues[places], now);
+            return board.record(dues, now);
         }
-        for place in places {
+        for (place, due) in places.zip(dues) {
             match replies[self.range(place)] == *self.request(place) {
-                true => board.record(&dues[place..=place], now),
+                true => board.record(slice::from_ref(due), now),
                 false => board.count_wrong_bytes(),
             }
         }

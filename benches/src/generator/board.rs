@@ -1,11 +1,13 @@
 //! The board on which all connections chalk up their replies.
 
+use super::pace::Pace;
 use crate::wire::{Faults, Outcome, Progress};
 use hdrhistogram::Histogram;
-use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{io, mem};
 
 /// Longer latencies than this count as this.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -53,6 +55,18 @@ struct Tally {
     unsent: u64,
     unanswered: u64,
     faults: Faults,
+    left: Vec<Left>,
+}
+
+/// What a lane under a rate had not done when it came to its end.
+struct Left {
+    /// Requests on their way.
+    dues: Vec<Instant>,
+    /// Those that have not left.
+    pace: Pace,
+    since: Instant,
+    /// It came to its end by a fault, and not because the run was over.
+    lost: bool,
 }
 
 impl Board {
@@ -72,6 +86,7 @@ impl Board {
                 unsent: 0,
                 unanswered: 0,
                 faults: Faults::default(),
+                left: Vec::new(),
             }),
         }
     }
@@ -130,13 +145,10 @@ impl Board {
         }
     }
 
-    /// Takes down a request that was due at `due` and was never sent: it waited at least until `now`.
-    pub(crate) fn record_unsent(&self, due: Instant, now: Instant) {
-        let mut tally = self.tally();
-        if self.covers(self.nanos(due)) {
-            tally.unsent += 1;
-            self.record_latency(&mut tally, due, now);
-        }
+    /// Takes down the requests of a lane that has come to its end, to which no reply will come: those that were on their
+    /// way and those that have come due by `pace`; after a fault also those that come due before the interval is over.
+    pub(crate) fn leave(&self, how: &Result<(), Fault>, dues: Vec<Instant>, pace: Pace) {
+        self.tally().left.push(Left { dues, pace, since: Instant::now(), lost: how.is_err() });
     }
 
     /// Takes down a datagram that was due at `due` and to which no reply came until `now`.
@@ -208,13 +220,16 @@ impl Board {
 
     /// Hands out what was taken down; what the server and the generator used is for the caller to add.
     pub(crate) fn outcome(&self) -> Outcome {
-        let (begin, end) = (self.begin.load(Relaxed), self.end.load(Relaxed));
-        let tally = self.tally();
+        let interval = self.interval();
+        let mut tally = self.tally();
+        if let Some(interval) = &interval {
+            mem::take(&mut tally.left).into_iter().for_each(|left| give_up_on(left, interval, &mut tally));
+        }
         Outcome {
             replies: tally.replies,
             unsent: tally.unsent,
             unanswered: tally.unanswered,
-            elapsed: if begin < end { Duration::from_nanos(end - begin) } else { Duration::ZERO },
+            elapsed: interval.map_or(Duration::ZERO, |interval| interval.end - interval.start),
             latencies: tally
                 .latencies
                 .iter_recorded()
@@ -223,6 +238,13 @@ impl Board {
             faults: tally.faults.clone(),
             ..Outcome::default()
         }
+    }
+
+    /// The measured interval, once it is over.
+    fn interval(&self) -> Option<Range<Instant>> {
+        let [begin, end] = [&self.begin, &self.end].map(|moment| moment.load(Relaxed));
+        let moment = |nanos| self.epoch + Duration::from_nanos(nanos);
+        (begin < end && end < NEVER).then(|| moment(begin)..moment(end))
     }
 
     fn covers(&self, moment: u64) -> bool {
@@ -235,6 +257,17 @@ impl Board {
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes down what a lane left: each request is as late as it became by the end of the lane or of the interval.
+fn give_up_on(left: Left, interval: &Range<Instant>, tally: &mut Tally) {
+    let Left { dues, mut pace, since, lost } = left;
+    let end = since.max(interval.end);
+    let last = if lost { interval.end } else { interval.end.min(since) };
+    for due in dues.into_iter().chain(pace.rest(last)).filter(|due| interval.contains(due)) {
+        tally.unsent += 1;
+        tally.latencies.saturating_record(as_nanos(end - due).max(1));
     }
 }
 
@@ -277,6 +310,32 @@ mod tests {
         let outcome = board.outcome();
         assert_eq!(outcome.replies, 0);
         assert!(outcome.latencies[0].0 >= 499_000_000, "{:?}", outcome.latencies);
+    }
+
+    #[test]
+    fn what_a_lost_lane_leaves_is_late_to_the_end_of_the_interval() {
+        let start = Instant::now();
+        let after = |micros| start + Duration::from_micros(micros);
+        let unsent = |lost| {
+            let (board, pace) = (Board::new(), Pace::new(1000.0, 0, 1, start));
+            let left = Left { dues: vec![after(5_000)], pace, since: after(10_500), lost };
+            give_up_on(left, &(start..after(20_500)), &mut board.tally());
+            let tally = board.tally();
+            assert!(tally.latencies.max().abs_diff(20_500_000) < 50_000, "{}", tally.latencies.max());
+            (tally.unsent, tally.latencies.len())
+        };
+        assert_eq!(unsent(true), (22, 22));
+        // One that ended in order owes nothing from then on.
+        assert_eq!(unsent(false), (12, 12));
+    }
+
+    #[test]
+    fn what_is_left_is_counted_once() {
+        let board = Board::new();
+        board.begin();
+        board.leave(&Err(Fault::Closed), vec![Instant::now()], Pace::new(1e-3, 1, 1, Instant::now()));
+        board.end();
+        assert_eq!([board.outcome().unsent, board.outcome().unsent], [1, 1]);
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 /// Keeps `pipeline` requests on their way until the run is over.
 pub(crate) fn drive(link: &mut dyn Link, pipeline: usize, churn: bool, board: &Board) -> Result<(), Fault> {
-    let mut dues = vec![Instant::now(); pipeline];
+    let mut dues = Vec::with_capacity(pipeline);
     while !board.is_over() {
-        dues.fill(Instant::now());
-        survive(link.exchange(&dues), churn, board)?;
+        dues.clear();
+        dues.resize(pipeline, Instant::now());
+        survive(link.exchange(&mut dues), churn, board)?;
     }
     Ok(())
 }

@@ -38,6 +38,22 @@ impl<'a> Datagrams<'a> {
         })
     }
 
+    /// Sends the batch and takes down the replies that come within the timeout.
+    fn send_and_receive(&mut self, dues: &[Instant]) -> Result<(), Fault> {
+        for place in 0..dues.len() {
+            self.socket.send(self.batch.request(place))?;
+        }
+        self.socket.set_read_deadline(Some(Instant::now() + self.timeout));
+        while self.open.contains(&true) {
+            match self.socket.recv(&mut self.reply) {
+                Ok(length) => self.take_down(length, dues),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// Takes down a reply; what answers an earlier batch is too late to count.
     fn take_down(&mut self, length: usize, dues: &[Instant]) {
         let reply = &self.reply[..length];
@@ -58,24 +74,16 @@ impl<'a> Datagrams<'a> {
 }
 
 impl Link for Datagrams<'_> {
-    fn exchange(&mut self, dues: &[Instant]) -> Result<(), Fault> {
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault> {
         self.batch.make(dues.len());
         self.open.clear();
         self.open.resize(dues.len(), true);
-        for place in 0..dues.len() {
-            self.socket.send(self.batch.request(place))?;
-        }
-        self.socket.set_read_deadline(Some(Instant::now() + self.timeout));
-        while self.open.contains(&true) {
-            match self.socket.recv(&mut self.reply) {
-                Ok(length) => self.take_down(length, dues),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let outcome = self.send_and_receive(dues);
+        let mut open = self.open.iter();
+        dues.retain(|_| open.next() == Some(&true));
+        outcome?;
         let now = Instant::now();
-        let lost = self.open.iter().zip(dues).filter(|(open, _)| **open);
-        lost.for_each(|(_, &due)| self.board.record_unanswered(due, now));
+        dues.drain(..).for_each(|due| self.board.record_unanswered(due, now));
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use super::reply::{Length, Reply};
 use crate::wire::Order;
 use fibra::net::TcpStream;
 use std::io::{self, Read, Write};
+use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,6 +35,30 @@ impl<'a> Http<'a> {
         let request = request(order);
         let requests = request.repeat(order.pipeline);
         Self { line, board, requests, request: request.len(), input: vec![0; PIECE], done: 0, filled: 0 }
+    }
+
+    /// Reads a reply for each of `dues`, and counts them in `replied`; true if the server closes the connection after the
+    /// last.
+    fn read_replies(
+        &mut self,
+        stream: &TcpStream,
+        dues: &[Instant],
+        replied: &mut usize,
+    ) -> Result<bool, Fault> {
+        let mut closes = false;
+        for due in dues {
+            if closes {
+                return Err(Fault::Closed);
+            }
+            let reply = self.read_reply(stream)?;
+            closes = reply.closes;
+            match reply.status {
+                200 => self.board.record(slice::from_ref(due), Instant::now()),
+                _ => self.board.count_wrong_status(),
+            }
+            *replied += 1;
+        }
+        Ok(closes)
     }
 
     /// Reads one reply to its end.
@@ -73,22 +98,14 @@ impl<'a> Http<'a> {
 }
 
 impl Link for Http<'_> {
-    fn exchange(&mut self, dues: &[Instant]) -> Result<(), Fault> {
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault> {
         let stream = self.line.take()?;
         (self.done, self.filled) = (0, 0);
         (&stream).write_all(&self.requests[..self.request * dues.len()])?;
-        let mut closes = false;
-        for due in dues {
-            if closes {
-                return Err(Fault::Closed);
-            }
-            let reply = self.read_reply(&stream)?;
-            closes = reply.closes;
-            match reply.status {
-                200 => self.board.record(std::slice::from_ref(due), Instant::now()),
-                _ => self.board.count_wrong_status(),
-            }
-        }
+        let mut replied = 0;
+        let outcome = self.read_replies(&stream, dues, &mut replied);
+        dues.drain(..replied);
+        let closes = outcome?;
         if self.done < self.filled {
             // More than was asked for.
             self.board.count_wrong_bytes();

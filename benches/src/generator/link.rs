@@ -17,7 +17,8 @@ const WRITE_ASIDE: usize = 16 * 1024;
 /// Whatever is asked, in any protocol.
 pub(crate) trait Link {
     /// Sends one request for each of `dues`, waits for all the replies, and takes each down as soon as it is whole.
-    fn exchange(&mut self, dues: &[Instant]) -> Result<(), Fault>;
+    /// After a fault those are left in `dues` to which none came.
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault>;
 }
 
 /// Echo over a stream: the replies are the requests, byte for byte.
@@ -35,7 +36,7 @@ impl<'a> Echo<'a> {
 }
 
 impl Link for Echo<'_> {
-    fn exchange(&mut self, dues: &[Instant]) -> Result<(), Fault> {
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault> {
         self.batch.make(dues.len());
         let stream = self.line.take()?;
         let mut collect = || collect(&stream, &self.batch, &mut self.replies, dues, self.board);
@@ -73,17 +74,17 @@ fn collect(
     mut stream: &TcpStream,
     batch: &Batch,
     replies: &mut [u8],
-    dues: &[Instant],
+    dues: &mut Vec<Instant>,
     board: &Board,
 ) -> Result<(), Fault> {
     let (mut filled, mut done) = (0, 0);
-    while done < dues.len() {
+    while !dues.is_empty() {
         match stream.read(&mut replies[filled..batch.length()])? {
             0 => return Err(Fault::Closed),
             count => filled += count,
         }
         let whole = batch.whole(done, filled);
-        batch.compare(replies, done..whole, dues, board);
+        batch.compare(replies, done..whole, dues.drain(..whole - done).as_slice(), board);
         done = whole;
     }
     Ok(())

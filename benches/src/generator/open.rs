@@ -19,21 +19,15 @@ pub(crate) fn drive(
     end: Instant,
     board: &Board,
 ) -> Result<(), Fault> {
-    let mut dues = Vec::with_capacity(pipeline);
-    while !board.is_over() {
+    let (mut dues, mut outcome) = (Vec::with_capacity(pipeline), Ok(()));
+    while outcome.is_ok() && !board.is_over() {
         pace.take_due(Instant::now(), pipeline, &mut dues);
-        if !dues.is_empty() {
-            survive(link.exchange(&dues), churn, board)?;
-            continue;
+        if dues.is_empty() {
+            fibra::sleep_until(pace.next_due().min(end.max(Instant::now()) + LOOK));
+        } else {
+            outcome = survive(link.exchange(&mut dues), churn, board);
         }
-        fibra::sleep_until(pace.next_due().min(end.max(Instant::now()) + LOOK));
     }
-    give_up_on(pace, board);
-    Ok(())
-}
-
-/// Takes down what was due and did not leave: it is as late as it has become by now.
-pub(crate) fn give_up_on(mut pace: Pace, board: &Board) {
-    let now = Instant::now();
-    pace.rest(now).for_each(|due| board.record_unsent(due, now));
+    board.leave(&outcome, dues, pace);
+    outcome
 }

@@ -6,7 +6,6 @@
 use super::batch::Batch;
 use super::board::{Board, Fault};
 use super::conductor::{self, Connections, Plan};
-use super::open::give_up_on;
 use super::pace::Pace;
 use super::{connect, say};
 use crate::sys;
@@ -148,8 +147,8 @@ impl Plain {
         let Some(mut conn) = self.conns[id].take() else { return };
         // The stream is closed next, whatever the registry says.
         let _ = self.poll.registry().deregister(&mut conn.stream);
-        if let Some(pace) = conn.pace.take().filter(|_| how.is_ok()) {
-            give_up_on(pace, &self.board);
+        if let Some(pace) = conn.pace.take() {
+            self.board.leave(&how, conn.dues, pace);
         }
         self.board.connection_ends(how);
     }
@@ -172,7 +171,7 @@ struct Conn {
     written: usize,
     replies: Vec<u8>,
     read: usize,
-    /// Replies of the batch that were whole and are taken down.
+    /// Replies of the batch that were whole and are taken down; their dues are gone.
     done: usize,
     /// When a byte last came or the batch was begun.
     moved: Instant,
@@ -261,11 +260,9 @@ impl Conn {
         self.read += count;
         self.moved = Instant::now();
         let whole = self.batch.whole(self.done, self.read);
-        self.batch.compare(&self.replies, self.done..whole, &self.dues, board);
+        let dues = self.dues.drain(..whole - self.done);
+        self.batch.compare(&self.replies, self.done..whole, dues.as_slice(), board);
         self.done = whole;
-        if whole == self.dues.len() {
-            self.dues.clear();
-        }
         Ok(true)
     }
 }

@@ -31,7 +31,7 @@ const BUSY: f64 = 0.95;
 /// With fewer requests on their way than these, neither side can be the limit: they wait for each other.
 const CROWD: u32 = 16;
 
-/// A server that left more than this share of the requests unasked did not keep up; a few wait at any moment.
+/// A server that left more than this share of the requests unanswered did not keep up; a few wait at any moment.
 const LATE: f64 = 0.01;
 
 /// How many colours the page has for servers; then it begins again.
@@ -209,9 +209,9 @@ impl Row {
         self.place % HUES
     }
 
-    /// True unless more of the requests than a few had to wait to the end.
+    /// True unless something went wrong or more of the requests than a few had to wait to the end.
     pub(crate) fn keeps_up(&self) -> bool {
-        self.replies > 0 && self.unsent as f64 <= LATE * self.replies as f64
+        self.errors.is_empty() && self.replies > 0 && self.unsent as f64 <= LATE * self.replies as f64
     }
 
     /// Requests answered per second.

@@ -3,6 +3,7 @@
 mod faults;
 mod merge;
 mod modes;
+mod rates;
 
 use serde_json::Value;
 use std::io::{Read, Write};

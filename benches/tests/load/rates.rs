@@ -1,0 +1,57 @@
+//! Rates, and the requests that are due by them whatever becomes of their connections.
+
+use super::{Folder, command, due, echo, load, number, run, serve, status};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+/// Echoes on all connections; on one of them, counted from 0, no more than fifty pieces, and then it keeps silent.
+fn freezes_once(one: usize) -> impl Fn(TcpStream) + Send + Sync + 'static {
+    let seen = AtomicUsize::new(0);
+    move |stream| {
+        let freezes = seen.fetch_add(1, SeqCst) == one;
+        let mut pieces = 0;
+        echo(stream, |_| {
+            pieces += 1;
+            while freezes && pieces > 50 {
+                thread::park();
+            }
+        });
+    }
+}
+
+#[test]
+fn what_is_due_on_a_lost_connection_waits_to_the_end() {
+    let folder = Folder::new("lost-lane");
+    // The first of the second rung: it has a hundred requests a second, and is given up after a second and a half.
+    let options = ["--rate", "50,400", "--duration", "2s", "--timeout", "1s"];
+    let output = load(&folder, serve(freezes_once(4)), &options);
+    assert_eq!(status(&output), 1, "{output:?}");
+    let figures = folder.figures();
+    let row = &figures["servers"][1];
+    assert_eq!(number(row, "/faults/timed_out"), 1, "{row}");
+    let (due, planned) = due(row, 400.0);
+    assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
+    assert!(number(row, "/unsent") >= 100, "{row}");
+    assert!(number(row, "/latency/max") >= 1_400_000_000, "{row}");
+    let page = folder.page();
+    let rate = page.split("<p class=\"rate\">").nth(1).and_then(|rest| rest.split('<').next());
+    let rate: u32 = rate.and_then(|digits| digits.parse().ok()).expect("a rate of three digits at the most");
+    assert!(rate < 100 && page.contains("the highest rate kept up with"), "{rate}");
+}
+
+#[test]
+fn the_plain_client_counts_what_is_due_on_a_lost_connection_too() {
+    let folder = Folder::new("plain-lane");
+    let address = serve(freezes_once(4)).to_string();
+    let options = ["--address", &address, "--rate", "400", "--duration", "2s", "--timeout", "1s"];
+    let output = run(command(&folder, &options));
+    assert_eq!(status(&output), 1, "{output:?}");
+    let figures = folder.figures();
+    let row = &figures["cross_check"]["server"];
+    assert_eq!(number(row, "/faults/timed_out"), 1, "{row}");
+    let (due, planned) = due(row, 400.0);
+    assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
+    assert!(number(row, "/latency/max") >= 1_200_000_000, "{row}");
+}
