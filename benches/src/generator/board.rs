@@ -262,13 +262,15 @@ impl Board {
 
 /// Takes down what a lane left: each request is as late as it became by the end of the lane or of the interval.
 fn give_up_on(left: Left, interval: &Range<Instant>, tally: &mut Tally) {
-    let Left { dues, mut pace, since, lost } = left;
-    let end = since.max(interval.end);
-    let last = if lost { interval.end } else { interval.end.min(since) };
-    for due in dues.into_iter().chain(pace.rest(last)).filter(|due| interval.contains(due)) {
+    let end = left.since.max(interval.end);
+    for due in left.dues.into_iter().filter(|due| interval.contains(due)) {
         tally.unsent += 1;
         tally.latencies.saturating_record(as_nanos(end - due).max(1));
     }
+    let last = if left.lost { interval.end } else { interval.end.min(left.since) };
+    let late = left.pace.late(&(interval.start..last), end);
+    tally.unsent += late.count();
+    late.record(&mut tally.latencies);
 }
 
 /// An empty histogram of latencies in nanoseconds, with three significant digits.

@@ -1,5 +1,7 @@
 //! When the requests of one connection are due under a fixed rate.
 
+use hdrhistogram::Histogram;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The due times of one connection, evenly spaced and out of step with the other connections.
@@ -31,24 +33,54 @@ impl Pace {
     /// Moves up to `most` of the requests that are due at `now` to `dues`, which is emptied first.
     pub(crate) fn take_due(&mut self, now: Instant, most: usize, dues: &mut Vec<Instant>) {
         dues.clear();
-        dues.extend(self.rest(now).take(most));
+        while dues.len() < most && self.next_due() <= now {
+            dues.push(self.next_due());
+            self.taken += 1;
+        }
     }
 
-    /// The requests due by `now` that nobody took yet.
-    pub(crate) fn rest(&mut self, now: Instant) -> impl Iterator<Item = Instant> {
-        std::iter::from_fn(move || {
-            let due = self.next_due();
-            (due <= now).then(|| {
-                self.taken += 1;
-                due
-            })
-        })
+    /// How late those that nobody took and that are due in `interval` have become by `now`.
+    pub(crate) fn late(&self, interval: &Range<Instant>, now: Instant) -> Late {
+        let seconds = |moment: Instant| moment.saturating_duration_since(self.start).as_secs_f64();
+        // A number below zero becomes that of the first request, which is what is meant.
+        let number = |moment| ((seconds(moment) - self.phase) / self.interval).ceil() as u64;
+        let end = number(interval.end);
+        let count = end.saturating_sub(number(interval.start).max(self.taken));
+        let last = self.phase + self.interval * (end as f64 - 1.0);
+        Late { least: (seconds(now) - last) * 1e9, step: self.interval * 1e9, count }
+    }
+}
+
+/// Latencies that are evenly spaced, as the requests are.
+pub(crate) struct Late {
+    /// That of the last request, in nanoseconds, and what is between it and the one before.
+    least: f64,
+    step: f64,
+    count: u64,
+}
+
+impl Late {
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Takes them down, all those of a bucket at a time: there may be millions.
+    pub(crate) fn record(&self, latencies: &mut Histogram<u64>) {
+        let mut done = 0;
+        while done < self.count {
+            let first = (self.least + self.step * done as f64).max(1.0) as u64;
+            let bound = latencies.highest_equivalent(first) as f64;
+            let next = (((bound - self.least) / self.step) as u64 + 1).clamp(done + 1, self.count);
+            latencies.saturating_record_n(first, next - done);
+            done = next;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::new_histogram;
 
     fn pace(id: usize, start: Instant) -> Pace {
         Pace::new(100.0, id, 2, start)
@@ -72,11 +104,33 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_what_is_due_and_was_not_taken() {
+    fn late_is_what_is_due_in_the_interval_and_was_not_taken() {
         let start = Instant::now();
         let (mut pace, mut dues) = (pace(0, start), Vec::new());
-        pace.take_due(start, 10, &mut dues);
-        assert_eq!(pace.rest(start + Duration::from_millis(90)).count(), 4);
-        assert_eq!(pace.rest(start + Duration::from_millis(90)).count(), 0);
+        let after = |millis| start + Duration::from_millis(millis);
+        let late = |pace: &Pace, from, to| pace.late(&(after(from)..after(to)), after(100));
+        assert_eq!((late(&pace, 0, 90).count(), late(&pace, 30, 90).count()), (5, 3));
+        pace.take_due(after(25), 10, &mut dues);
+        assert_eq!((late(&pace, 0, 90).count(), late(&pace, 0, 30).count()), (3, 0));
+        let mut latencies = new_histogram();
+        late(&pace, 0, 90).record(&mut latencies);
+        let millis: Vec<_> = latencies.iter_recorded().map(|v| v.value_iterated_to() / 1_000_000).collect();
+        assert_eq!(millis, [20, 40, 60]);
+    }
+
+    #[test]
+    fn millions_that_are_late_are_taken_down_by_buckets() {
+        let start = Instant::now();
+        let end = start + Duration::from_secs(8);
+        let late = Pace::new(10e6, 3, 4, start).late(&(start..end), end);
+        let mut latencies = new_histogram();
+        late.record(&mut latencies);
+        assert!(
+            late.count().abs_diff(20_000_000) <= 1 && latencies.len() == late.count(),
+            "{}",
+            late.count()
+        );
+        let median = latencies.value_at_quantile(0.5);
+        assert!(median.abs_diff(4_000_000_000) < 10_000_000, "{median}");
     }
 }

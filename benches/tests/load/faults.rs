@@ -1,14 +1,16 @@
 //! Servers that err: exit status, counts, and that `load` never hangs.
 
-use super::{Folder, HANG, command, due, echo, load, number, percentile, run, serve, status, text};
+use super::{
+    Folder, child_in_role, command, due, echo, load, number, percentile, run, run_out, serve, signal, status,
+    text,
+};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 #[test]
 fn a_good_server_passes_and_is_reported() {
@@ -298,36 +300,4 @@ fn the_limit_of_open_files_is_named() {
     let output = run(limited);
     assert_eq!(status(&output), 1, "{output:?}");
     assert!(text(&output).contains("RLIMIT_NOFILE"), "{output:?}");
-}
-
-fn run_out(load: Child) -> Output {
-    let begun = Instant::now();
-    let output = load.wait_with_output().expect("load ends");
-    assert!(begun.elapsed() < Duration::from_secs(10), "it did not end at once");
-    output
-}
-
-fn signal(name: &str, pid: u32) {
-    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status().expect("a shell");
-    assert!(sent.success(), "kill -{name} {pid}");
-}
-
-/// Waits until a child of `parent` plays `role`, and returns its process id.
-fn child_in_role(parent: u32, role: &str) -> u32 {
-    let wanted = format!("FIBRA_LOAD_ROLE={role}");
-    let deadline = Instant::now() + HANG;
-    loop {
-        let children =
-            fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
-        let plays = |pid: &u32| {
-            let variables =
-                fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).unwrap_or_default();
-            variables.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes())
-        };
-        if let Some(pid) = children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(plays) {
-            return pid;
-        }
-        assert!(Instant::now() < deadline, "no child plays {role}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }

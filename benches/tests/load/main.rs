@@ -8,8 +8,8 @@ mod rates;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -78,6 +78,38 @@ fn run(mut command: Command) -> Output {
     let output = command.output().expect("load can be started");
     assert!(begun.elapsed() < HANG, "{output:?}");
     output
+}
+
+fn run_out(load: Child) -> Output {
+    let begun = Instant::now();
+    let output = load.wait_with_output().expect("load ends");
+    assert!(begun.elapsed() < Duration::from_secs(10), "it did not end at once");
+    output
+}
+
+fn signal(name: &str, pid: u32) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status().expect("a shell");
+    assert!(sent.success(), "kill -{name} {pid}");
+}
+
+/// Waits until a child of `parent` plays `role`, and returns its process id.
+fn child_in_role(parent: u32, role: &str) -> u32 {
+    let wanted = format!("FIBRA_LOAD_ROLE={role}");
+    let deadline = Instant::now() + HANG;
+    loop {
+        let children =
+            fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+        let plays = |pid: &u32| {
+            let variables =
+                fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).unwrap_or_default();
+            variables.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes())
+        };
+        if let Some(pid) = children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(plays) {
+            return pid;
+        }
+        assert!(Instant::now() < deadline, "no child plays {role}");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn status(output: &Output) -> i32 {

@@ -1,8 +1,9 @@
 //! Rates, and the requests that are due by them whatever becomes of their connections.
 
-use super::{Folder, command, due, echo, load, number, run, serve, status};
+use super::{Folder, command, due, echo, load, number, run, run_out, serve, signal, status};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -54,4 +55,22 @@ fn the_plain_client_counts_what_is_due_on_a_lost_connection_too() {
     let (due, planned) = due(row, 400.0);
     assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
     assert!(number(row, "/latency/max") >= 1_200_000_000, "{row}");
+}
+
+#[test]
+fn an_interrupt_at_a_rate_beyond_all_ends_with_the_figures() {
+    let folder = Folder::new("beyond-all");
+    let (begin, begun) = mpsc::channel();
+    let address = serve(move |stream| echo(stream, |_| _ = begin.send(()))).to_string();
+    let options = ["--address", &address, "--no-cross-check", "--rate", "10000k", "--duration", "60s"];
+    let load = command(&folder, &options).spawn().expect("load can be started");
+    begun.recv().expect("it asks");
+    // So many come due meanwhile that each by itself would take longer than an interrupt leaves.
+    thread::sleep(Duration::from_secs(2));
+    signal("INT", load.id());
+    let output = run_out(load);
+    assert_eq!(status(&output), 130, "{output:?}");
+    let figures = folder.figures();
+    assert!(number(&figures, "/servers/0/replies") > 0, "{figures}");
+    assert!(number(&figures, "/servers/0/unsent") > 1_000_000, "{figures}");
 }
