@@ -11,6 +11,7 @@ use crate::role::{self, Places, Role};
 use crate::run::{self, Finished};
 use crate::servers::{Running, Server, Target};
 use crate::sys;
+use crate::terminal::complain;
 use crate::wire::{Client, Order, Protocol};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use std::io;
@@ -69,7 +70,7 @@ fn orchestrate(servers: &[Server]) -> ExitCode {
             }
         }
         Err(error) => {
-            eprintln!("load: {error}");
+            complain(format_args!("load: {error}"));
             ExitCode::FAILURE
         }
     }

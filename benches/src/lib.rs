@@ -12,7 +12,7 @@
 //! | `rival` | the rivals' servers, with that feature too |
 //! | [`preshing`] | primitives against the semaphores of the system: the program of that name |
 //! | [`process`], `sys` | what the system tells of a process and the machine; the only `unsafe` |
-//! | `progress`, [`report`] | what a user sees: a bar, a table, a page, a file |
+//! | `progress`, `terminal`, [`report`] | what a user sees: a bar, words, a table, a page, a file |
 //! | `log` | latencies as HdrHistogram logs them, and one report of several such logs |
 #![deny(unsafe_code)]
 
@@ -38,6 +38,7 @@ mod servers;
 mod sizes;
 #[expect(unsafe_code, reason = "the one room for calls that std does not offer")]
 mod sys;
+mod terminal;
 mod wire;
 
 pub use campaign::main;

@@ -1,6 +1,7 @@
 //! What a user sees while a server is under load: a bar on a terminal, a line now and then elsewhere.
 
 use crate::report::units;
+use crate::terminal::complain;
 use crate::wire::{Order, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal};
@@ -27,7 +28,7 @@ impl Show {
         if io::stderr().is_terminal() && io::stdout().is_terminal() {
             return Self::Bar(new_bar(title, order.warmup + order.duration));
         }
-        eprintln!("{title}: loading {} with {} connections", order.address, order.connections);
+        complain(format_args!("{title}: loading {} with {} connections", order.address, order.connections));
         Self::Lines { title: title.to_owned(), next: Instant::now() + LINE_EVERY }
     }
 
@@ -44,7 +45,8 @@ impl Show {
                 bar.set_message(describe(progress));
             }
             Self::Lines { title, next } if Instant::now() >= *next => {
-                eprintln!("{title}: {:.1} s, {}", progress.elapsed.as_secs_f64(), describe(progress));
+                let elapsed = progress.elapsed.as_secs_f64();
+                complain(format_args!("{title}: {elapsed:.1} s, {}", describe(progress)));
                 *next = Instant::now() + LINE_EVERY;
             }
             Self::Lines { .. } => {}
@@ -55,7 +57,7 @@ impl Show {
     pub(crate) fn finish(self, word: &str) {
         match self {
             Self::Bar(bar) => bar.finish_with_message(word.to_owned()),
-            Self::Lines { title, .. } => eprintln!("{title}: {word}"),
+            Self::Lines { title, .. } => complain(format_args!("{title}: {word}")),
         }
     }
 }

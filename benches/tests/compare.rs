@@ -59,6 +59,25 @@ fn what_is_asked_comes_into_the_table_the_page_and_the_file() {
 }
 
 #[test]
+fn a_reader_that_goes_away_costs_no_figures() {
+    let unread = || Stdio::from(io::pipe().expect("a pipe").1);
+    let (page, figures) = (file("unread.html"), file("unread.json"));
+    // Those of the last run are not meant.
+    for file in [&page, &figures] {
+        let _ = std::fs::remove_file(file);
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_compare"));
+    command.args(["--rounds", "1", "--seconds", "0.001", "--workers", "1", "--among", "std"]);
+    command.arg("--html").arg(&page).arg("--json").arg(&figures).arg("^locks: mutex, free$");
+    let status = command.stdout(unread()).stderr(unread()).status().expect("compare can be started");
+    assert_eq!(status.code(), Some(1));
+    let found: Value =
+        serde_json::from_str(&std::fs::read_to_string(figures).expect("the figures")).expect("JSON");
+    assert!(found["rows"].as_array().is_some_and(|rows| !rows.is_empty()), "{found}");
+    assert!(page.exists());
+}
+
+#[test]
 fn the_page_is_whole_in_one_file() {
     let (_, page, _) = ask("page", &["^locks: mutex, free$"], "1");
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));

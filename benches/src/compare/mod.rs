@@ -49,6 +49,7 @@ use crate::process::Machine;
 use crate::report;
 use crate::role::Role;
 use crate::servers::Server;
+use crate::terminal::{self, complain};
 
 /// All that was found.
 struct Findings {
@@ -59,6 +60,8 @@ struct Findings {
     rows: Vec<Row>,
     faults: Vec<String>,
     interrupted: bool,
+    /// Whether all tables were.
+    printed: bool,
 }
 
 /// Every question with so many workers, and who enters for it.
@@ -88,7 +91,7 @@ pub fn main(servers: &[Server]) -> ExitCode {
         Some(Role::Server(name)) => network::serve(&name, servers),
         Some(Role::Command(_)) => ExitCode::FAILURE,
         None => as_user(&Options::parse()).unwrap_or_else(|error| {
-            eprintln!("compare: {error}");
+            complain(format_args!("compare: {error}"));
             ExitCode::FAILURE
         }),
     }
@@ -100,16 +103,18 @@ fn as_user(options: &Options) -> io::Result<ExitCode> {
         return Err(io::Error::other("there is no such question; `--list` prints all"));
     }
     if options.list {
-        halves.iter().flatten().for_each(list);
-        return Ok(ExitCode::SUCCESS);
+        let lines: String = halves.iter().flatten().map(list).collect();
+        return Ok(ExitCode::from(u8::from(!terminal::print("compare", &lines))));
     }
     let findings = compare(options, &halves)?;
+    let mut places = String::new();
     let page = options.html.clone().unwrap_or_else(|| report::default_page("fibra-compare"));
-    let mut is_well = report::write("compare", "page", &page, Ok(page::render(&findings)));
+    let mut is_well = report::write("compare", "page", &page, Ok(page::render(&findings)), &mut places);
     if let Some(file) = &options.json {
-        is_well &= report::write("compare", "figures", file, Ok(record::render(&findings)));
+        is_well &= report::write("compare", "figures", file, Ok(record::render(&findings)), &mut places);
     }
-    findings.faults.iter().for_each(|fault| eprintln!("compare: {fault}"));
+    is_well &= findings.printed & terminal::print("compare", &places);
+    findings.faults.iter().for_each(|fault| complain(format_args!("compare: {fault}")));
     Ok(match (findings.interrupted, is_well && findings.faults.is_empty()) {
         (true, _) => ExitCode::from(interrupt::STATUS),
         (false, true) => ExitCode::SUCCESS,
@@ -126,18 +131,19 @@ fn wanted(options: &Options, workers: u16) -> Vec<Contest> {
     contests
 }
 
-fn list(contest: &Contest) {
+fn list(contest: &Contest) -> String {
     let s = if contest.workers == 1 { "" } else { "s" };
     let names: Vec<_> = contest.entrants.iter().map(|entrant| entrant.name).collect();
-    println!("{} [{} worker{s}]: {}", contest.title(), contest.workers, names.join(", "));
+    format!("{} [{} worker{s}]: {}\n", contest.title(), contest.workers, names.join(", "))
 }
 
 /// Measures all halves, and prints the table of each subject as soon as it is complete.
 fn compare(options: &Options, halves: &[Vec<Contest>]) -> io::Result<Findings> {
     let interrupt = Interrupt::listen()?;
     let machine = Machine::describe();
-    println!("{}\n{}\n", machine.line(), versions().join(", "));
+    let head = format!("{}\n{}\n\n", machine.line(), versions().join(", "));
     let mut findings = Findings {
+        printed: terminal::print("compare", &head),
         started: SystemTime::now(),
         machine,
         rounds: options.rounds,
@@ -152,7 +158,7 @@ fn compare(options: &Options, halves: &[Vec<Contest>]) -> io::Result<Findings> {
         half.measure(|found| {
             let of = |found: &half::Found| figures::rows(&contests[found.contest], found, &mut one_worker);
             let rows: Vec<Row> = found.iter().flat_map(of).collect();
-            println!("{}", table::render(&rows));
+            findings.printed &= terminal::print("compare", &format!("{}\n", table::render(&rows)));
             findings.rows.extend(rows);
         })?;
         findings.faults.extend(half.faults);

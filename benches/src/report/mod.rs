@@ -14,8 +14,10 @@ use crate::log::{self, Origin};
 use crate::options::{Options, Outputs};
 use crate::process::{Machine, Usage};
 use crate::run::Finished;
+use crate::terminal::{self, complain};
 use crate::wire::{Faults, Outcome, Progress, Protocol};
 use hdrhistogram::Histogram;
+use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -345,30 +347,40 @@ impl CrossCheck {
     }
 }
 
-/// Prints the table, writes the page and, if asked, the files; says where. False if something could not be written.
+/// Writes the page and, if asked, the files; then prints the table, and where they are. False if something could not be
+/// written.
 pub(crate) fn publish(report: &Report, outputs: &Outputs, log: Option<&Path>) -> bool {
-    print!("{}", table::render(report));
+    let mut text = table::render(report);
     let page = outputs.html.clone().unwrap_or_else(|| default_page("fibra-load"));
-    let mut written = write("load", "page", &page, Ok(html::render(report)));
+    let mut written = write("load", "page", &page, Ok(html::render(report)), &mut text);
     if let Some(file) = &outputs.json {
-        written &= write("load", "figures", file, Ok(json::render(report)));
+        written &= write("load", "figures", file, Ok(json::render(report)), &mut text);
     }
     if let Some(file) = log {
-        written &= write("load", "log", file, log::render(report));
+        written &= write("load", "log", file, log::render(report), &mut text);
     }
-    written
+    written & terminal::print("load", &text)
 }
 
-/// Writes a file for `program` and says where it is. False if it could not be written.
-pub(crate) fn write(program: &str, what: &str, path: &Path, text: io::Result<String>) -> bool {
+/// Writes a file for `program` and adds to `places` where it is. False if it could not be written.
+pub(crate) fn write(
+    program: &str,
+    what: &str,
+    path: &Path,
+    text: io::Result<String>,
+    places: &mut String,
+) -> bool {
     match text.and_then(|text| write_with_folders(path, &text)) {
         Ok(()) => {
             let shown = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            println!("{what}: {}", shown.display());
+            let _ = writeln!(places, "{what}: {}", shown.display());
             true
         }
         Err(error) => {
-            eprintln!("{program}: the {what} could not be written to {}: {error}", path.display());
+            complain(format_args!(
+                "{program}: the {what} could not be written to {}: {error}",
+                path.display()
+            ));
             false
         }
     }

@@ -3,6 +3,7 @@
 mod faults;
 mod merge;
 mod modes;
+mod processes;
 mod rates;
 
 use serde_json::Value;

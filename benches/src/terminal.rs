@@ -1,0 +1,22 @@
+//! Words for whoever started the program, who may have gone: `println!` would panic then, and take the figures along.
+
+use std::fmt;
+use std::io::{self, Write};
+
+/// Prints on standard output. False if that could not be written.
+pub(crate) fn print(program: &str, text: &str) -> bool {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => true,
+        Err(error) => {
+            complain(format_args!("{program}: standard output could not be written: {error}"));
+            false
+        }
+    }
+}
+
+/// Says one line on standard error, if anybody reads it.
+pub(crate) fn complain(line: fmt::Arguments<'_>) {
+    // Nowhere is left to say that it could not be said.
+    let _ = writeln!(io::stderr(), "{line}");
+}
