@@ -1,7 +1,9 @@
-//! A child process that never outlives us.
+//! A child process that never outlives us, nor does what it has started in its group.
 
+use crate::sys;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,19 +16,23 @@ const LINES_KEPT: usize = 8;
 /// How long the end of its complaints is waited for once it has ended: somebody else may hold their pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A running child: killed and buried when dropped.
+/// A running child, the first of a process group: killed with the group and buried when dropped.
 pub(crate) struct Child {
     process: Process,
+    /// Its group, until that was ended: later the number may be another's.
+    group: Option<u32>,
     complaints: Arc<Mutex<VecDeque<String>>>,
     /// Closed once all of them were read.
     all_read: Receiver<()>,
 }
 
 impl Child {
-    /// Starts `command` and listens to what it says on its standard error.
+    /// Starts `command` and listens to what it says on its standard error. In a group of its own: Ctrl-C at the terminal is
+    /// for the orchestrator, which decides what becomes of its children.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let (reading, all_read) = mpsc::channel();
-        let mut child = Self { process: command.spawn()?, complaints: Arc::default(), all_read };
+        let process = command.process_group(0).spawn()?;
+        let mut child = Self { group: Some(process.id()), process, complaints: Arc::default(), all_read };
         if let Some(stderr) = child.process.stderr.take() {
             let kept = Arc::clone(&child.complaints);
             let listen = move || {
@@ -53,16 +59,27 @@ impl Child {
     /// How the child ended and what it said last, if it has ended.
     pub(crate) fn obituary(&mut self) -> Option<String> {
         let status = self.process.try_wait().ok().flatten()?;
+        self.end_group();
         Some(self.describe_end(status))
     }
 
     /// Waits until the child has ended; the error says how and what it said last, if that was not well.
     #[cfg(feature = "rivals")]
     pub(crate) fn wait(&mut self) -> Result<(), String> {
-        match self.process.wait() {
+        let ended = self.process.wait();
+        self.end_group();
+        match ended {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(self.describe_end(status)),
             Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Ends those whom it has started and who are in its group still, and itself if it has not ended.
+    fn end_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            // As a rule nobody is left there.
+            let _ = sys::kill_group(group);
         }
     }
 
@@ -78,7 +95,8 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is only the burial.
+        self.end_group();
+        // It may have left its group, or have ended; then there is only the burial.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -48,8 +48,7 @@ impl Role {
         if let Some(cpu) = cpu {
             command.env(CPU, cpu.to_string());
         }
-        // A group of its own: Ctrl-C at the terminal is for the orchestrator, which decides what becomes of us.
-        command.process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
 

@@ -58,6 +58,17 @@ fn wait(poll: &mut libc::pollfd, timeout: Duration) -> libc::c_int {
     unsafe { libc::poll(poll, 1, millis) }
 }
 
+/// Kills all processes of a group.
+///
+/// # Errors
+///
+/// What `kill` answered, such as that there are none.
+pub(crate) fn kill_group(group: u32) -> io::Result<()> {
+    let group = libc::pid_t::try_from(group).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the call takes two integers, of which any are allowed, and touches no memory of ours.
+    check(unsafe { libc::killpg(group, libc::SIGKILL) })
+}
+
 /// The processor time this process has used, user and system, all threads.
 pub(crate) fn own_cpu_time() -> io::Result<Duration> {
     read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)

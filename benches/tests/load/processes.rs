@@ -1,8 +1,9 @@
 //! Processes and their streams: readers that go away, children of children, servers that say odd things.
 
-use super::{Folder, command, echo, number, serve};
-use std::io;
+use super::{Folder, HANG, command, echo, number, run, serve, status};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 /// A pipe that nobody reads.
 fn unread() -> Stdio {
@@ -24,5 +25,24 @@ fn a_reader_that_goes_away_costs_no_figures() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(number(&folder.figures(), "/servers/0/replies") > 0, "{output:?}");
         assert!(folder.page().ends_with("</html>\n") && log.exists(), "{output:?}");
+    }
+}
+
+#[test]
+fn what_a_command_has_started_ends_with_it() {
+    let folder = Folder::new("grandchild");
+    let address = serve(|stream| echo(stream, |_| {}));
+    let file = folder.path.join("pid");
+    for (rest, expected) in [(&*format!("echo listening on {address}; exec sleep 987"), 0), ("exit 3", 1)] {
+        let start = format!("sleep 987 & echo $! > {}; {rest}", file.display());
+        let output = run(command(&folder, &["--command", &format!("x=sh -c '{start}'"), "--no-cross-check"]));
+        assert_eq!(status(&output), expected, "{output:?}");
+        let pid = fs::read_to_string(&file).expect("the command has run");
+        let deadline = Instant::now() + HANG;
+        // One that has ended and that nobody has buried has no command line.
+        while fs::read(format!("/proc/{}/cmdline", pid.trim())).is_ok_and(|line| !line.is_empty()) {
+            assert!(Instant::now() < deadline, "{pid} goes on");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }
