@@ -3,6 +3,7 @@
 use crate::rates::Rates;
 use crate::servers::Server;
 use crate::sizes::Sizes;
+use crate::sys;
 use crate::wire::Protocol;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -200,6 +201,9 @@ impl Options {
                 }
             }
         }
+        if let Some(core) = self.core {
+            check_core(core)?;
+        }
         if protocol == Protocol::Udp {
             self.check_datagrams()?;
         }
@@ -220,6 +224,17 @@ impl Options {
         match (DATAGRAM.contains(&self.size.smallest()), DATAGRAM.contains(&self.size.largest())) {
             (true, true) => Ok(()),
             _ => Err(format!("a datagram has from {} to {} bytes here", DATAGRAM.start(), DATAGRAM.end())),
+        }
+    }
+}
+
+fn check_core(core: usize) -> Result<(), String> {
+    let allowed = sys::allowed_cpus();
+    match allowed.contains(&core) {
+        true => Ok(()),
+        false => {
+            let allowed: Vec<_> = allowed.iter().map(usize::to_string).collect();
+            Err(format!("processor {core} cannot be had; allowed are: {}", allowed.join(", ")))
         }
     }
 }
@@ -325,6 +340,7 @@ mod tests {
             ("--protocol udp --size 4", "datagram"),
             ("--protocol udp --size 64,64k", "datagram"),
             ("--protocol udp --churn", "--churn"),
+            ("--core 9999", "9999"),
         ] {
             let options = Options::parse_from(["load"].into_iter().chain(line.split(' ')));
             assert!(options.check(&known).is_err_and(|why| why.contains(word)), "{line}");
