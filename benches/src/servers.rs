@@ -4,7 +4,7 @@ use crate::child::Child;
 use crate::options::{Address, Command};
 use crate::role::Role;
 use crate::wire::Protocol;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::process::{ChildStdout, ExitCode};
 use std::sync::mpsc;
@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a server's first line begins with; its address follows.
 const GREETING: &str = "listening on ";
+
+/// The longest first line that is looked at.
+const LINE: u64 = 4096;
 
 /// What stands for the address, or for its port alone, in a user's command.
 const ADDRESS: &str = "{address}";
@@ -189,14 +192,17 @@ fn drain(mut stdout: ChildStdout) -> io::Result<()> {
     thread::Builder::new().name("stdout".into()).spawn(drain).map(drop)
 }
 
-/// Waits for the first line; a thread goes on to read what follows, so that the server never waits for us.
+/// Waits for the first line; a thread goes on to read what follows, whatever it is, so that the server never waits for us.
 fn first_line(stdout: ChildStdout) -> io::Result<Option<String>> {
     let (tell, told) = mpsc::channel();
     let listen = move || {
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            // Nobody listens after the first.
-            let _ = tell.send(line);
+        let (mut reader, mut line) = (BufReader::new(stdout), Vec::new());
+        if reader.by_ref().take(LINE).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+            // Nobody listens if it came too late.
+            let _ = tell.send(String::from_utf8_lossy(&line).trim_end().to_owned());
         }
+        drop(tell);
+        io::copy(&mut reader, &mut io::sink())
     };
     thread::Builder::new().name("stdout".into()).spawn(listen)?;
     match told.recv_timeout(PATIENCE) {

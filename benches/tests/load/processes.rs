@@ -46,3 +46,15 @@ fn what_a_command_has_started_ends_with_it() {
         }
     }
 }
+
+#[test]
+fn a_server_may_print_what_is_no_text() {
+    let folder = Folder::new("no-text");
+    let address = serve(|stream| echo(stream, |_| {}));
+    // It ends where nobody reads.
+    let words = "while printf \"caf\\351\\n\"; do sleep 0.01; done; exit 7";
+    let line = format!("x=sh -c 'trap \"\" PIPE; echo listening on {address}; {words}'");
+    let output = run(command(&folder, &["--command", &line, "--no-cross-check"]));
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert!(number(&folder.figures(), "/servers/0/replies") > 0, "{}", text(&output));
+}
