@@ -54,7 +54,7 @@ impl Reply {
         let status = response.code.unwrap_or(0);
         let (body, closes) = body(&response)?;
         let length = match body {
-            Body::Sized(length) => head + length,
+            Body::Sized(length) => head.saturating_add(length),
             Body::Chunked => match end_of_chunks(bytes, head)? {
                 Ok(end) => end,
                 Err(wanted) => return Ok(Length::AtLeast(wanted)),
@@ -94,7 +94,9 @@ fn end_of_chunks(bytes: &[u8], begin: usize) -> io::Result<Result<usize, usize>>
         let rest = bytes.get(at..).unwrap_or_default();
         let (line, size) = match httparse::parse_chunk_size(rest) {
             Ok(Status::Complete((line, size))) => (line, usize::try_from(size).unwrap_or(usize::MAX)),
-            Ok(Status::Partial) if rest.len() < CHUNK_LINE => return Ok(Err(bytes.len().max(at) + 1)),
+            Ok(Status::Partial) if rest.len() < CHUNK_LINE => {
+                return Ok(Err(bytes.len().max(at).saturating_add(1)));
+            }
             _ => return Err(bad("a chunk has no length")),
         };
         if size == 0 {
@@ -159,6 +161,17 @@ mod tests {
         assert_eq!(slowly(text), Reply { status: 304, length: text.len(), closes: false });
         let text = "HTTP/1.1 404 Not Found\r\nConnection: Close\r\nContent-Length: 1\r\n\r\n!";
         assert_eq!(slowly(text), Reply { status: 404, length: text.len(), closes: true });
+    }
+
+    #[test]
+    fn a_reply_of_any_length_is_waited_for() {
+        for rest in [
+            "Content-Length: 18446744073709551615\r\n\r\n",
+            "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+        ] {
+            let reply = Reply::parse(format!("HTTP/1.1 200 OK\r\n{rest}").as_bytes());
+            assert!(matches!(reply, Ok(Length::AtLeast(usize::MAX))), "{reply:?} to {rest}");
+        }
     }
 
     #[test]

@@ -235,6 +235,10 @@ fn another_status_is_an_error_and_so_is_what_is_no_http() {
     let output = load_http(&folder, "220 mail.example ESMTP\r\n", &[]);
     assert_eq!(status(&output), 1, "{output:?}");
     assert!(text(&output).contains("no reply of HTTP/1.1"), "{output:?}");
+    let longest = "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n";
+    let output = load_http(&folder, longest, &[]);
+    assert_eq!(status(&output), 1, "{output:?}");
+    assert!(text(&output).contains("longer than 64 MiB"), "{output:?}");
 }
 
 #[test]
