@@ -175,11 +175,11 @@ impl Campaign {
 
     /// Starts the server, runs one client on it, and ends it.
     fn run(&self, target: &Target<'_>, leg: Leg<'_>) -> Row {
-        let server = target.start(self.protocol, self.places.server);
+        let server = target.start(self.protocol, self.places.server, &self.interrupt);
         let finished = server.and_then(|mut server| self.run_on(&mut server, leg));
-        let finished = finished.unwrap_or_else(|error| Finished {
-            errors: vec![format!("it could not be loaded: {error}")],
-            ..Finished::default()
+        let finished = finished.unwrap_or_else(|error| match error.kind() {
+            io::ErrorKind::Interrupted => Finished::default(),
+            _ => Finished { errors: vec![format!("it could not be loaded: {error}")], ..Finished::default() },
         });
         let interrupted = self.interrupt.is_set();
         Row::new(target.name(), target.about(), &self.options, self.protocol, leg.rate, finished, interrupted)

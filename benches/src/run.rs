@@ -82,10 +82,20 @@ pub(crate) fn run(
     let patience = connecting + order.warmup + order.duration + order.timeout + SLACK;
     let generator = Generator::start(order, cpu)?;
     let deadline = Instant::now() + patience;
-    let mut watch =
-        Watch { generator, server, interrupt, deadline, timeout: order.timeout, stopping: false, died: None };
+    let mut watch = Watch {
+        generator,
+        server,
+        interrupt,
+        deadline,
+        timeout: order.timeout,
+        asking: false,
+        stopping: false,
+        died: None,
+    };
     let mut finished = Finished::default();
-    if let Err(error) = watch.listen_to_the_end(show, &mut finished) {
+    if let Err(error) = watch.listen_to_the_end(show, &mut finished)
+        && !watch.stopping
+    {
         finished.errors.push(error);
     }
     let lost = finished.outcome.as_ref().is_some_and(|outcome| outcome.faults.lost > 0);
@@ -103,6 +113,8 @@ struct Watch<'a> {
     /// When a generator that has not come to its end is given up.
     deadline: Instant,
     timeout: Duration,
+    /// Whether the connections are there.
+    asking: bool,
     stopping: bool,
     /// How the server ended, if it did.
     died: Option<String>,
@@ -121,7 +133,8 @@ impl Watch<'_> {
                     finished.outcome = Some(*outcome);
                     return Ok(());
                 }
-                Ok(Event::Connected(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Event::Connected(_)) => self.asking = true,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let words = last_words(&mut self.generator.child);
                     return Err(format!("the generator ended by itself: {words}"));
@@ -136,7 +149,8 @@ impl Watch<'_> {
         if self.interrupt.is_set() && !self.stopping {
             self.stopping = true;
             self.generator.stop();
-            self.deadline = now + STOP_SLACK;
+            // Of one that still connects there is nothing to hear.
+            self.deadline = if self.asking { now + STOP_SLACK } else { now };
         }
         if self.died.is_none() {
             self.died = self.server.obituary();
@@ -144,7 +158,7 @@ impl Watch<'_> {
                 self.deadline = self.deadline.min(now + self.timeout + STOP_SLACK);
             }
         }
-        if now > self.deadline { Err("the generator did not come to an end in time".into()) } else { Ok(()) }
+        if now >= self.deadline { Err("the generator did not come to an end in time".into()) } else { Ok(()) }
     }
 
     /// How the server ended, if it did. Where connections were lost, its end may be a moment away.

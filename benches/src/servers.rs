@@ -1,13 +1,14 @@
 //! The servers under load: ours, started here, or somebody's.
 
 use crate::child::Child;
+use crate::interrupt::Interrupt;
 use crate::options::{Address, Command};
 use crate::role::Role;
 use crate::wire::Protocol;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::process::{ChildStdout, ExitCode};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ const LINE: u64 = 4096;
 const ADDRESS: &str = "{address}";
 const PORT: &str = "{port}";
 
-/// Time between two knocks at a server that does not say when it listens.
+/// Time between two looks at a server that does not listen yet.
 const KNOCK: Duration = Duration::from_millis(20);
 
 /// Bytes that an echo server over datagrams is asked for until it answers.
@@ -78,13 +79,18 @@ impl Target<'_> {
         }
     }
 
-    pub(crate) fn start(&self, protocol: Protocol, cpu: Option<usize>) -> io::Result<Running> {
+    pub(crate) fn start(
+        &self,
+        protocol: Protocol,
+        cpu: Option<usize>,
+        interrupt: &Interrupt,
+    ) -> io::Result<Running> {
         match self {
-            Self::Ours(server) => Running::start(server.name, cpu),
+            Self::Ours(server) => Running::start(server.name, cpu, interrupt),
             Self::Outside(address) => Running::outside(&address.place),
-            Self::Command(command) => Running::command(&command.line, protocol, cpu),
+            Self::Command(command) => Running::command(&command.line, protocol, cpu, interrupt),
             #[cfg(feature = "rivals")]
-            Self::Played(name) => Running::start(name, cpu),
+            Self::Played(name) => Running::start(name, cpu, interrupt),
         }
     }
 }
@@ -99,15 +105,23 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts a server that this executable plays in a process of its own, at a free port.
-    pub(crate) fn start(name: &str, cpu: Option<usize>) -> io::Result<Self> {
+    pub(crate) fn start(name: &str, cpu: Option<usize>, interrupt: &Interrupt) -> io::Result<Self> {
         let mut command = Role::Server(name.to_owned()).command(cpu)?;
-        Self::greeted(Child::start(command.arg("127.0.0.1:0"))?)
+        Self::greeted(Child::start(command.arg("127.0.0.1:0"))?, interrupt)
     }
 
     /// Starts a user's command, which says where it listens or is told.
-    fn command(line: &str, protocol: Protocol, cpu: Option<usize>) -> io::Result<Self> {
+    fn command(
+        line: &str,
+        protocol: Protocol,
+        cpu: Option<usize>,
+        interrupt: &Interrupt,
+    ) -> io::Result<Self> {
         if !line.contains(ADDRESS) && !line.contains(PORT) {
-            return Self::greeted(Child::start(&mut Role::Command(line.to_owned()).command(cpu)?)?);
+            return Self::greeted(
+                Child::start(&mut Role::Command(line.to_owned()).command(cpu)?)?,
+                interrupt,
+            );
         }
         let address = free_address(protocol)?;
         let line = line.replace(ADDRESS, &address.to_string()).replace(PORT, &address.port().to_string());
@@ -115,29 +129,27 @@ impl Running {
         drain(child.take_stdout()?)?;
         let deadline = Instant::now() + PATIENCE;
         while !answers(address, protocol) {
-            if let Some(how) = child.obituary() {
-                return Err(io::Error::other(format!("it ended before it listened ({how})")));
-            }
-            if Instant::now() >= deadline {
-                return Err(silent());
-            }
+            check(&mut child, deadline, interrupt)?;
             thread::sleep(KNOCK);
         }
         Ok(Self { address, host: address.to_string(), child: Some(child) })
     }
 
     /// Waits until the child says where it listens.
-    fn greeted(mut child: Child) -> io::Result<Self> {
-        let stdout = child.take_stdout()?;
-        match first_line(stdout)? {
-            Some(line) => {
-                let address = parse_greeting(&line)?;
-                Ok(Self { address, host: address.to_string(), child: Some(child) })
+    fn greeted(mut child: Child, interrupt: &Interrupt) -> io::Result<Self> {
+        let line = first_line(child.take_stdout()?)?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match line.recv_timeout(KNOCK) {
+                Ok(line) => {
+                    let address = parse_greeting(&line)?;
+                    return Ok(Self { address, host: address.to_string(), child: Some(child) });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // Its streams are closed; its end is a moment away.
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(KNOCK),
             }
-            None => Err(match child.obituary() {
-                Some(how) => io::Error::other(format!("it ended before it listened ({how})")),
-                None => silent(),
-            }),
+            check(&mut child, deadline, interrupt)?;
         }
     }
 
@@ -158,8 +170,16 @@ impl Running {
     }
 }
 
-fn silent() -> io::Error {
-    io::Error::other(format!("it did not listen within {} seconds", PATIENCE.as_secs()))
+/// Looks whether a server that does not listen yet is still worth waiting for.
+fn check(child: &mut Child, deadline: Instant, interrupt: &Interrupt) -> io::Result<()> {
+    interrupt.check()?;
+    if let Some(how) = child.obituary() {
+        return Err(io::Error::other(format!("it ended before it listened ({how})")));
+    }
+    match Instant::now() < deadline {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("it did not listen within {} seconds", PATIENCE.as_secs()))),
+    }
 }
 
 /// An address at which nobody listens at this moment.
@@ -192,8 +212,8 @@ fn drain(mut stdout: ChildStdout) -> io::Result<()> {
     thread::Builder::new().name("stdout".into()).spawn(drain).map(drop)
 }
 
-/// Waits for the first line; a thread goes on to read what follows, whatever it is, so that the server never waits for us.
-fn first_line(stdout: ChildStdout) -> io::Result<Option<String>> {
+/// Where the first line will be told; a thread goes on to read what follows, whatever it is, so that the server never waits for us.
+fn first_line(stdout: ChildStdout) -> io::Result<Receiver<String>> {
     let (tell, told) = mpsc::channel();
     let listen = move || {
         let (mut reader, mut line) = (BufReader::new(stdout), Vec::new());
@@ -205,15 +225,7 @@ fn first_line(stdout: ChildStdout) -> io::Result<Option<String>> {
         io::copy(&mut reader, &mut io::sink())
     };
     thread::Builder::new().name("stdout".into()).spawn(listen)?;
-    match told.recv_timeout(PATIENCE) {
-        Ok(line) => Ok(Some(line)),
-        Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
-            // Its streams are closed; its end is a moment away.
-            thread::sleep(Duration::from_millis(100));
-            Ok(None)
-        }
-    }
+    Ok(told)
 }
 
 fn parse_greeting(line: &str) -> io::Result<SocketAddr> {

@@ -25,7 +25,7 @@ const CONNECTED: Duration = Duration::from_secs(1);
 
 /// The percentage of a core that fibra's server uses while nobody asks.
 pub(super) fn idle(campaign: &Campaign) -> io::Result<f64> {
-    let server = Running::start(FIBRA, campaign.places.server)?;
+    let server = Running::start(FIBRA, campaign.places.server, &campaign.interrupt)?;
     let connect = |_| TcpStream::connect(server.address);
     let connections = (0..IDLE).map(connect).collect::<io::Result<Vec<_>>>()?;
     campaign.interrupt.sleep(SETTLE)?;
@@ -56,7 +56,7 @@ pub(super) fn lateness() -> io::Result<f64> {
 /// How many system calls the server of that name makes for each of its requests, once its connections are there.
 pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Result<f64> {
     (campaign.options.connections, campaign.options.pipeline) = (64, 1);
-    let mut server = Running::start(name, campaign.places.server)?;
+    let mut server = Running::start(name, campaign.places.server, &campaign.interrupt)?;
     let id = server.id().ok_or(ErrorKind::NotFound)?.to_string();
     let (alive, ended) = mpsc::channel::<()>();
     let trace = move || match ended.recv_timeout(CONNECTED) {

@@ -252,7 +252,10 @@ impl Row {
     /// A run's last word in the progress.
     pub(crate) fn summary(finished: &Finished) -> String {
         let Some(outcome) = &finished.outcome else {
-            return finished.errors.join("; ");
+            return match finished.errors.is_empty() {
+                true => "interrupted".into(),
+                false => finished.errors.join("; "),
+            };
         };
         let rate = outcome.replies as f64 / outcome.elapsed.as_secs_f64().max(1e-9);
         let p99 = to_histogram(outcome).value_at_quantile(0.99);

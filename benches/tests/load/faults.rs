@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -253,11 +253,15 @@ fn an_interrupt_ends_with_the_report_so_far() {
 #[test]
 fn a_second_interrupt_ends_at_once() {
     let folder = Folder::new("twice");
-    let mute = |mut stream: TcpStream| while matches!(stream.read(&mut [0; 4096]), Ok(1..)) {};
+    let (ask, asked) = mpsc::channel();
+    let mute = move |mut stream: TcpStream| {
+        while matches!(stream.read(&mut [0; 4096]), Ok(1..)) && ask.send(()).is_ok() {}
+    };
     let address = serve(mute).to_string();
     let load =
         command(&folder, &["--address", &address, "--timeout", "20s"]).spawn().expect("load can be started");
-    child_in_role(load.id(), "generator");
+    // Of what is on its way the end is waited for.
+    asked.recv().expect("it asks");
     signal("INT", load.id());
     thread::sleep(Duration::from_millis(20));
     signal("INT", load.id());

@@ -1,7 +1,9 @@
 //! Processes and their streams: readers that go away, children of children, servers that say odd things.
 
-use super::{Folder, HANG, command, echo, number, run, serve, status};
-use std::process::Stdio;
+use super::{Folder, HANG, child_in_role, command, echo, number, run, run_out, serve, signal, status, text};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -57,4 +59,45 @@ fn a_server_may_print_what_is_no_text() {
     let output = run(command(&folder, &["--command", &line, "--no-cross-check"]));
     assert_eq!(status(&output), 0, "{output:?}");
     assert!(number(&folder.figures(), "/servers/0/replies") > 0, "{}", text(&output));
+}
+
+/// Interrupts a load that has not come to its first request, which is no fault of anybody.
+fn interrupt_early(folder: &Folder, load: Child) {
+    signal("INT", load.id());
+    let output = run_out(load);
+    assert_eq!(status(&output), 130, "{output:?}");
+    let (figures, printed) = (folder.figures(), text(&output));
+    assert_eq!(number(&figures, "/servers/0/replies"), 0);
+    assert_eq!(figures["servers"][0]["errors"].as_array().map(Vec::len), Some(0), "{figures}");
+    assert!(printed.contains("report so far"), "{printed}");
+}
+
+#[test]
+fn an_interrupt_is_seen_while_a_server_starts() {
+    let folder = Folder::new("starting");
+    for (name, told) in [("telling", ""), ("told", "{address}")] {
+        let file = folder.path.join(name);
+        let line = format!("x=sh -c 'echo > {}; exec sleep 987' {told}", file.display());
+        let load = command(&folder, &["--command", &line]).spawn().expect("load can be started");
+        while !file.exists() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        interrupt_early(&folder, load);
+    }
+}
+
+#[test]
+fn an_interrupt_is_seen_while_connections_are_made() {
+    let folder = Folder::new("connecting");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    // SAFETY: the descriptor is that of a listener, which is alive, and any length of its queue is allowed.
+    let answer = unsafe { libc::listen(listener.as_raw_fd(), 0) };
+    assert_eq!(answer, 0, "{}", io::Error::last_os_error());
+    let address = listener.local_addr().expect("a listener has an address");
+    // It has room for one, and leaves the others waiting.
+    let _first = TcpStream::connect(address).expect("room for one");
+    let options = ["--address", &address.to_string(), "--timeout", "20s"];
+    let load = command(&folder, &options).spawn().expect("load can be started");
+    child_in_role(load.id(), "generator");
+    interrupt_early(&folder, load);
 }
