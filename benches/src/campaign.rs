@@ -142,8 +142,11 @@ impl Campaign {
         let ours = targets.iter().any(|target| !matches!(target, Target::Outside(_)));
         Report {
             started,
-            source: Source::Run { options: Box::new(self.options.clone()), protocol: self.protocol },
-            machine: Machine::describe(),
+            source: Source::Run {
+                options: Box::new(self.options.clone()),
+                protocol: self.protocol,
+                machine: Machine::describe(),
+            },
             places: (self.places.server.filter(|_| ours), self.places.generator),
             rows,
             cross_check,

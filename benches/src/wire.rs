@@ -151,17 +151,19 @@ impl Faults {
     /// How many there were of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.refused + self.lost + self.wrong_bytes + self.wrong_status + self.timed_out + self.other
+        let kinds =
+            [self.refused, self.lost, self.wrong_bytes, self.wrong_status, self.timed_out, self.other];
+        kinds.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Adds what somebody else has counted.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.refused += other.refused;
-        self.lost += other.lost;
-        self.wrong_bytes += other.wrong_bytes;
-        self.wrong_status += other.wrong_status;
-        self.timed_out += other.timed_out;
-        self.other += other.other;
+        self.refused = self.refused.saturating_add(other.refused);
+        self.lost = self.lost.saturating_add(other.lost);
+        self.wrong_bytes = self.wrong_bytes.saturating_add(other.wrong_bytes);
+        self.wrong_status = self.wrong_status.saturating_add(other.wrong_status);
+        self.timed_out = self.timed_out.saturating_add(other.timed_out);
+        self.other = self.other.saturating_add(other.other);
         if self.example.is_none() {
             self.example.clone_from(&other.example);
         }

@@ -2,7 +2,6 @@
 
 use super::{HEAD, Origin, ROW, Rest};
 use crate::generator::new_histogram;
-use crate::process::Machine;
 use crate::report::{Report, Row, Source};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -12,11 +11,17 @@ use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLo
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{cmp, fs};
 
 /// Of two runs that are put together, this share of the shorter must have been at the same time.
 const OVERLAP: f64 = 0.8;
+
+/// Stamps that are farther before the start of their log than this count from there, as in logs of other tools.
+const ABSOLUTE: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The year 10000. What says that it was later is no log, and sums of times before that do not overflow.
+const FAR: Duration = Duration::from_secs(253_402_300_800);
 
 /// Makes one report of several logs.
 pub(crate) fn merge(files: &[PathBuf]) -> io::Result<Report> {
@@ -33,12 +38,12 @@ pub(crate) fn merge(files: &[PathBuf]) -> io::Result<Report> {
         rows[number].place = if first == number { servers(&rows[..number]) } else { rows[first].place };
     }
     rows.sort_by(|a, b| a.place.cmp(&b.place).then(order(a.asked, b.asked)));
-    let begun = rows.iter().map(|row| row.begun).min().unwrap_or_default();
+    let begun = rows.iter().filter(|row| is_measured(row)).map(|row| row.begun).min();
     Ok(Report {
-        started: UNIX_EPOCH + begun,
-        interrupted: origins.iter().any(|origin| origin.interrupted),
+        started: begun.map_or_else(SystemTime::now, |begun| UNIX_EPOCH + begun),
+        // Nobody has interrupted the merging; what was is said of the rows.
+        interrupted: false,
         source: Source::Logs(origins),
-        machine: Machine::describe(),
         places: (None, None),
         rows,
         cross_check: None,
@@ -66,22 +71,23 @@ fn read(file: &Path) -> io::Result<(Origin, Vec<Row>)> {
         }
     }
     origin.file = file.display().to_string();
-    let (mut rows, mut base) = (Vec::new(), Duration::ZERO);
+    let (mut rows, mut start, mut base) = (Vec::new(), Duration::ZERO, None);
     for entry in IntervalLogIterator::new(text.as_bytes()) {
-        let broken = |_| io::Error::new(ErrorKind::InvalidData, "a line is none of an interval log");
-        match entry.map_err(broken)? {
-            LogEntry::StartTime(_) => {}
-            LogEntry::BaseTime(time) => base = time,
+        match entry.map_err(|_| invalid("a line is none of an interval log"))? {
+            LogEntry::StartTime(time) => start = time,
+            LogEntry::BaseTime(time) => base = Some(time),
             LogEntry::Interval(interval) => {
                 let tag = interval.tag().map_or("", |tag| tag.as_str());
                 let rest = rests.pop_front_if(|rest| rest.tag == tag);
-                let row = to_row(tag, &interval, base, rest)?;
-                append(row, &mut rows);
+                let stamp = interval.start_timestamp();
+                let is_relative = stamp.saturating_add(ABSOLUTE) < start;
+                let base = base.unwrap_or(if is_relative { start } else { Duration::ZERO });
+                append(to_row(tag, &interval, base, rest)?, &mut rows);
             }
         }
     }
     match rows.is_empty() {
-        true => Err(io::Error::new(ErrorKind::InvalidData, "there is no interval in it")),
+        true => Err(invalid("there is no interval in it")),
         false => Ok((origin, rows)),
     }
 }
@@ -98,6 +104,9 @@ fn to_row(
         elapsed: interval.duration(),
         ..Rest::default()
     });
+    let begun = base.checked_add(interval.start_timestamp());
+    let begun = begun.filter(|begun| begun.checked_add(rest.elapsed).is_some_and(|end| end < FAR));
+    let begun = begun.ok_or_else(|| invalid("a time is beyond all calendars"))?;
     let (name, scenario) = tag.split_once('/').unwrap_or((tag, ""));
     Ok(Row {
         place: 0,
@@ -105,7 +114,7 @@ fn to_row(
         about: rest.about,
         scenario: scenario.into(),
         asked: rest.asked,
-        begun: base + interval.start_timestamp(),
+        begun,
         connected: rest.connected,
         replies: rest.replies,
         elapsed: rest.elapsed,
@@ -122,11 +131,10 @@ fn to_row(
 }
 
 fn decode(letters: &str) -> io::Result<Histogram<u64>> {
-    let invalid =
-        |why: String| io::Error::new(ErrorKind::InvalidData, format!("a histogram is broken: {why}"));
-    let bytes = BASE64_STANDARD.decode(letters).map_err(|error| invalid(error.to_string()))?;
+    let broken = |why: String| invalid(&format!("a histogram is broken: {why}"));
+    let bytes = BASE64_STANDARD.decode(letters).map_err(|error| broken(error.to_string()))?;
     let read: Histogram<u64> =
-        Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| invalid(error.to_string()))?;
+        Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| broken(error.to_string()))?;
     // With the bounds of ours, whatever its own are.
     let mut histogram = new_histogram();
     for value in read.iter_recorded() {
@@ -135,22 +143,39 @@ fn decode(letters: &str) -> io::Result<Histogram<u64>> {
     Ok(histogram)
 }
 
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, why)
+}
+
+/// False for one that did not come to its measured time: when that was says nothing.
+fn is_measured(row: &Row) -> bool {
+    !row.elapsed.is_zero()
+}
+
 /// Adds a row of another generator: the rates add up.
 fn add(row: Row, rows: &mut Vec<Row>) {
     let Some(sum) = rows.iter_mut().find(|sum| sum.name == row.name && sum.scenario == row.scenario) else {
         return rows.push(row);
     };
-    if overlap(sum, &row) < OVERLAP * sum.elapsed.min(row.elapsed).as_secs_f64() {
+    sum.asked = sum.asked.zip(row.asked).map(|(one, other)| one + other);
+    match (is_measured(sum), is_measured(&row)) {
+        (true, true) => add_times(sum, &row),
+        (false, _) => (sum.begun, sum.elapsed) = (row.begun, row.elapsed),
+        (true, false) => {}
+    }
+    absorb(sum, row);
+}
+
+fn add_times(sum: &mut Row, row: &Row) {
+    if overlap(sum, row) < OVERLAP * sum.elapsed.min(row.elapsed).as_secs_f64() {
         add_note(sum, "the logs are not of the same time, so that the rates do not add up".into());
     }
     let end = (sum.begun + sum.elapsed).max(row.begun + row.elapsed);
+    let (rate, replies) = (sum.rate() + row.rate(), sum.replies.saturating_add(row.replies));
     sum.begun = sum.begun.min(row.begun);
-    sum.asked = sum.asked.zip(row.asked).map(|(one, other)| one + other);
     // Of runs side by side the rates are summed; this is the time in which the sum of the replies has that rate.
-    let rate = sum.rate() + row.rate();
-    absorb(sum, row);
     sum.elapsed = match rate > 0.0 {
-        true => Duration::from_secs_f64(sum.replies as f64 / rate),
+        true => Duration::from_secs_f64(replies as f64 / rate),
         false => end - sum.begun,
     };
 }
@@ -164,15 +189,15 @@ fn append(row: Row, rows: &mut Vec<Row>) {
     absorb(sum, row);
 }
 
-/// Adds all but the times.
+/// Adds all but the times. What a log says may be anything, hence the saturation.
 fn absorb(sum: &mut Row, row: Row) {
-    sum.connected += row.connected;
-    sum.replies += row.replies;
+    sum.connected = sum.connected.saturating_add(row.connected);
+    sum.replies = sum.replies.saturating_add(row.replies);
     // Both histograms have the bounds of ours.
     sum.latencies += row.latencies;
-    sum.own_cpu += row.own_cpu;
-    sum.unsent += row.unsent;
-    sum.unanswered += row.unanswered;
+    sum.own_cpu = sum.own_cpu.saturating_add(row.own_cpu);
+    sum.unsent = sum.unsent.saturating_add(row.unsent);
+    sum.unanswered = sum.unanswered.saturating_add(row.unanswered);
     sum.faults.add(&row.faults);
     sum.errors.extend(row.errors);
     row.notes.into_iter().for_each(|note| add_note(sum, note));

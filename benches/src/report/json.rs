@@ -12,19 +12,20 @@ const SHARES: [f64; 12] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.
 /// The report as a JSON text of one line.
 pub(crate) fn render(report: &Report) -> String {
     let started = report.started.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    // The machines of the logs stand with them.
+    let (settings, machine, logs) = match &report.source {
+        Source::Run { options, protocol, machine } => {
+            (settings(options, *protocol), json!(machine), Value::Null)
+        }
+        Source::Logs(origins) => (Value::Null, Value::Null, json!(origins)),
+    };
     let value = json!({
         "tool": "fibra load",
         "version": env!("CARGO_PKG_VERSION"),
         "started_unix": started,
-        "settings": match &report.source {
-            Source::Run { options, protocol } => settings(options, *protocol),
-            Source::Logs(_) => Value::Null,
-        },
-        "logs": match &report.source {
-            Source::Run { .. } => Value::Null,
-            Source::Logs(origins) => json!(origins),
-        },
-        "machine": &report.machine,
+        "settings": settings,
+        "logs": logs,
+        "machine": machine,
         "pinned": { "server": report.places.0, "generator": report.places.1 },
         "servers": report.rows.iter().map(server).collect::<Vec<_>>(),
         "cross_check": report.cross_check.as_ref().map(cross_check),

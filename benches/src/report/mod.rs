@@ -42,7 +42,7 @@ const HUES: usize = 5;
 /// Where the figures come from.
 pub(crate) enum Source {
     /// A campaign of our own.
-    Run { options: Box<Options>, protocol: Protocol },
+    Run { options: Box<Options>, protocol: Protocol, machine: Machine },
     /// The logs of others.
     Logs(Vec<Origin>),
 }
@@ -51,7 +51,6 @@ pub(crate) enum Source {
 pub struct Report {
     pub(crate) started: SystemTime,
     pub(crate) source: Source,
-    pub(crate) machine: Machine,
     /// The processors of the servers and of the generator, where they were pinned.
     pub(crate) places: (Option<usize>, Option<usize>),
     pub(crate) rows: Vec<Row>,
@@ -70,7 +69,7 @@ impl Report {
     /// The load in one line.
     pub(crate) fn load(&self) -> String {
         match &self.source {
-            Source::Run { options, protocol } => scenario::describe(options, *protocol),
+            Source::Run { options, protocol, .. } => scenario::describe(options, *protocol),
             Source::Logs(origins) => {
                 let mut loads: Vec<&str> = origins.iter().map(|origin| origin.load.as_str()).collect();
                 loads.dedup();
@@ -86,11 +85,14 @@ impl Report {
 
     /// The machine in one line.
     pub(crate) fn machine(&self) -> String {
-        if let Source::Logs(origins) = &self.source {
-            let mut machines: Vec<&str> = origins.iter().map(|origin| origin.machine.as_str()).collect();
-            machines.dedup();
-            return machines.join(" / ");
-        }
+        let machine = match &self.source {
+            Source::Run { machine, .. } => machine.line(),
+            Source::Logs(origins) => {
+                let mut machines: Vec<&str> = origins.iter().map(|origin| origin.machine.as_str()).collect();
+                machines.dedup();
+                return machines.join(" / ");
+            }
+        };
         let places = match self.places {
             (Some(server), Some(generator)) => {
                 format!("; server on core {server}, generator on core {generator}")
@@ -98,7 +100,7 @@ impl Report {
             (None, Some(generator)) => format!("; generator on core {generator}"),
             _ => "; server and generator share the cores".into(),
         };
-        format!("{}{places}", self.machine.line())
+        format!("{machine}{places}")
     }
 
     /// True where each server was loaded at several rates.

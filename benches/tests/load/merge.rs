@@ -137,6 +137,89 @@ fn what_is_no_log_is_named() {
         assert_eq!(status(&output), 1, "{text:?}: {output:?}");
         assert!(super::text(&output).contains("broken.hlog"), "{output:?}");
     }
+    // These are logs, but of no time that there is, or of too many of them.
+    let log = folder.path.join("own.hlog");
+    let options = ["--log", log.to_str().expect("letters")];
+    load(&folder, serve(|stream| echo(stream, |_| {})), &options);
+    let own = fs::read_to_string(&log).expect("the log was written");
+    let histogram = own.trim_end().rsplit(',').next().expect("a histogram");
+    let beyond = "18446744073709551615.5";
+    let interval = |stamp, length| format!("Tag=c/x,{stamp},{length},1.0,{histogram}\n");
+    for text in [
+        interval(beyond, "1.0"),
+        format!("#[BaseTime: {beyond} (seconds since epoch)]\n{}", interval("1.0", "1.0")),
+        interval("1.0", beyond).repeat(2),
+        own.replace("\"elapsed\":{\"secs\":", "\"elapsed\":{\"secs\":9999999999999999"),
+    ] {
+        fs::write(&broken, &text).expect("the file can be written");
+        let output = merge(&folder, &[&broken]);
+        assert_eq!(status(&output), 1, "{text}: {output:?}");
+        let printed = super::text(&output);
+        assert!(printed.contains("broken.hlog") && printed.contains("calendars"), "{text}: {output:?}");
+    }
     assert_eq!(status(&merge(&folder, &[&folder.path.join("missing.hlog")])), 1);
     assert_eq!(status(&merge(&folder, &[])), 2);
+}
+
+#[test]
+fn counts_beyond_all_numbers_stay_at_the_last() {
+    let folder = Folder::new("merge-counts");
+    let (log, figures) = load_with_log(&folder, serve(|stream| echo(stream, |_| {})), "own.hlog", &[]);
+    let text = fs::read_to_string(&log).expect("the log was written");
+    let replies = format!("\"replies\":{}", number(&figures, "/servers/0/replies"));
+    fs::write(&log, text.replace(&replies, &format!("\"replies\":{}", u64::MAX))).expect("it can be written");
+    let output = merge(&folder, &[&log, &log]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert_eq!(number(&folder.figures(), "/servers/0/replies"), u64::MAX);
+}
+
+#[test]
+fn stamps_that_count_from_the_start_of_a_log_are_dated_so() {
+    let folder = Folder::new("relative");
+    let (log, figures) = load_with_log(&folder, serve(|stream| echo(stream, |_| {})), "own.hlog", &[]);
+    let text = fs::read_to_string(&log).expect("the log was written");
+    let (_, histogram) = text.trim_end().rsplit_once(',').expect("an interval");
+    let day = 24 * 3600;
+    for (base, started) in [("", 20_000 * day + 2), ("#[BaseTime: 100.0 (seconds since epoch)]\n", 102)] {
+        let head = format!("#[StartTime: {}.0 (seconds since epoch)]\n{base}", 20_000 * day);
+        fs::write(&log, format!("{head}2.5,1.0,1.0,{histogram}\n")).expect("the log can be written");
+        let output = merge(&folder, &[&log]);
+        assert_eq!(status(&output), 0, "{output:?}");
+        let merged = folder.figures();
+        assert_eq!(number(&merged, "/started_unix"), started);
+        assert_eq!(number(&merged, "/servers/0/replies"), number(&figures, "/servers/0/latency/count"));
+        assert!(merged["machine"].is_null(), "whose it is the log does not say: {merged}");
+    }
+}
+
+#[test]
+fn a_server_that_could_not_start_does_not_date_the_others() {
+    let folder = Folder::new("unstarted");
+    let [one, other] = ["one.hlog", "other.hlog"].map(|name| folder.path.join(name));
+    let address = format!("x={}", serve(|stream| echo(stream, |_| {})));
+    for (log, server) in [(&one, ["--command", "x=false"]), (&other, ["--address", &address])] {
+        run(command(&folder, &[&server[..], &["--log", log.to_str().expect("letters")]].concat()));
+    }
+    let figures = folder.figures();
+    let output = merge(&folder, &[&one, &other]);
+    assert_eq!(status(&output), 1, "{output:?}");
+    let merged = folder.figures();
+    // The other one was begun after its start, which the figures have in whole seconds.
+    let began = number(&merged, "/started_unix").checked_sub(number(&figures, "/started_unix"));
+    assert!(began.is_some_and(|seconds| seconds < 60), "{merged}");
+    for sum in ["/servers/0/elapsed_ns", "/servers/0/replies"] {
+        assert_eq!(number(&merged, sum), number(&figures, sum), "{sum}");
+    }
+    assert!(!text(&output).contains("not of the same time"), "{output:?}");
+}
+
+#[test]
+fn to_merge_what_was_interrupted_is_no_interrupt() {
+    let folder = Folder::new("merge-interrupted");
+    let (log, _) = load_with_log(&folder, serve(|stream| echo(stream, |_| {})), "own.hlog", &[]);
+    let text = fs::read_to_string(&log).expect("the log was written");
+    fs::write(&log, text.replace("\"interrupted\":false", "\"interrupted\":true"))
+        .expect("it can be written");
+    assert_eq!(status(&merge(&folder, &[&log])), 0);
+    assert_eq!(folder.figures()["logs"][0]["interrupted"], true);
 }
