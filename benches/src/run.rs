@@ -124,7 +124,11 @@ impl Watch<'_> {
     /// Takes in what the generator says up to its last word; an error says why that did not come.
     fn listen_to_the_end(&mut self, show: &mut Show, finished: &mut Finished) -> Result<(), String> {
         loop {
-            match self.generator.events.recv_timeout(LOOK) {
+            let begun = Instant::now();
+            let event = self.generator.events.recv_timeout(LOOK);
+            // Time in which this process was stopped, as by Ctrl-Z, is no time in which the generator kept silent.
+            self.deadline += begun.elapsed().saturating_sub(LOOK);
+            match event {
                 Ok(Event::Progress(progress)) => {
                     show.update(&progress);
                     finished.timeline.push(progress);

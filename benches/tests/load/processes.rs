@@ -4,6 +4,8 @@ use super::{Folder, HANG, child_in_role, command, echo, number, run, run_out, se
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -100,4 +102,32 @@ fn an_interrupt_is_seen_while_connections_are_made() {
     let load = command(&folder, &options).spawn().expect("load can be started");
     child_in_role(load.id(), "generator");
     interrupt_early(&folder, load);
+}
+
+#[test]
+fn a_load_that_is_stopped_for_a_while_has_its_results() {
+    let folder = Folder::new("stopped");
+    let (pieces, (stall, stalled)) = (AtomicUsize::new(0), mpsc::channel());
+    let address = serve(move |stream| {
+        echo(stream, |_| {
+            // Well behind the warm-up.
+            while pieces.fetch_add(1, SeqCst) >= 2000 {
+                let _ = stall.send(());
+                thread::park();
+            }
+            thread::sleep(Duration::from_millis(1));
+        });
+    });
+    let options = ["--address", &address.to_string(), "--no-cross-check", "--duration", "20s"];
+    let load = command(&folder, &options).spawn().expect("load can be started");
+    stalled.recv().expect("it asks");
+    signal("INT", load.id());
+    // The generator is told, and waits for the replies for a moment. It may then take two seconds for its last word.
+    thread::sleep(Duration::from_millis(100));
+    signal("STOP", load.id());
+    thread::sleep(Duration::from_millis(2500));
+    signal("CONT", load.id());
+    let output = run_out(load);
+    assert_eq!(status(&output), 130, "{output:?}");
+    assert!(number(&folder.figures(), "/servers/0/replies") > 0, "{output:?}");
 }
