@@ -170,7 +170,7 @@ impl Campaign {
     pub(crate) fn load(&self, target: &Target<'_>, rate: Option<f64>) -> Row {
         let Options { warmup, duration, .. } = self.options;
         let title = match rate {
-            Some(rate) => format!("{} {}/s", target.name(), units::count(rate.round() as u64)),
+            Some(rate) => format!("{} {}/s", target.name(), units::rate(rate)),
             None => target.name().to_owned(),
         };
         self.run(target, Leg { title: &title, client: Client::Fibra, rate, warmup, duration })

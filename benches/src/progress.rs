@@ -80,6 +80,6 @@ fn describe(progress: &Progress) -> String {
     if progress.rate == 0.0 {
         return format!("no reply{faults}{warming}");
     }
-    let rate = units::count(progress.rate.round() as u64);
+    let rate = units::rate(progress.rate);
     format!("{rate} req/s · p99 {}{faults}{warming}", units::nanos(progress.p99))
 }

@@ -105,7 +105,7 @@ fn cards(report: &Report, page: &mut String) {
     for row in faces {
         let number = row.hue();
         let (name, about) = (escape(&row.name), escape(&row.about));
-        let rate = units::count(row.rate().round() as u64);
+        let rate = units::rate(row.rate());
         let unit = match (report.is_ladder(), row.keeps_up()) {
             (true, true) => format!("{}, the highest rate kept up with", report.unit()),
             (true, false) => format!("{}: no rate kept up with", report.unit()),

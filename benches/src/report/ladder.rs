@@ -50,14 +50,13 @@ impl Rungs {
         rates.sort_by(f64::total_cmp);
         rates.dedup();
         let (low, high) = (rates.first().copied().unwrap_or(1.0), rates.last().copied().unwrap_or(1.0));
-        let label = |rate: f64| units::count(rate as u64);
         let (places, ticks) = match high / low > WIDE_LADDER {
             true => {
                 let scale = Log::covering(low, high);
-                (rates.iter().map(|&rate| scale.share(rate)).collect(), scale.ticks(label))
+                (rates.iter().map(|&rate| scale.share(rate)).collect(), scale.ticks(units::rate))
             }
             false => {
-                let (end, ticks) = linear_ticks(high, label);
+                let (end, ticks) = linear_ticks(high, units::rate);
                 (rates.iter().map(|rate| rate / end).collect(), ticks)
             }
         };
@@ -93,7 +92,7 @@ fn chart(report: &Report, servers: &[&Row], rungs: &Rungs, name: &str, share: f6
 }
 
 fn data(servers: &[&Row], rungs: &Rungs, latencies: &[Vec<Option<u64>>]) -> String {
-    let names = rungs.rates.iter().map(|&rate| format!("{} req/s", units::count(rate.round() as u64)));
+    let names = rungs.rates.iter().map(|&rate| format!("{} req/s", units::rate(rate)));
     let curves = servers.iter().zip(latencies).map(|(server, latencies)| {
         let text = latencies.iter().map(|latency| latency.map_or_else(|| "–".into(), units::nanos));
         json!({ "name": server.name, "number": server.hue(), "text": text.collect::<Vec<_>>() })

@@ -203,7 +203,7 @@ impl Row {
     /// The server, and the rate at which it was asked if it was.
     pub(crate) fn title(&self) -> String {
         match self.asked {
-            Some(rate) => format!("{} at {}/s", self.name, units::count(rate.round() as u64)),
+            Some(rate) => format!("{} at {}/s", self.name, units::rate(rate)),
             None => self.name.clone(),
         }
     }
@@ -265,7 +265,7 @@ impl Row {
             0 => String::new(),
             count => format!(" · errors: {}", units::count(count)),
         };
-        format!("{} req/s · p99 {}{faults}", units::count(rate.round() as u64), units::nanos(p99))
+        format!("{} req/s · p99 {}{faults}", units::rate(rate), units::nanos(p99))
     }
 
     fn find_notes(&self, options: &Options, interrupted: bool) -> Vec<String> {
@@ -300,6 +300,8 @@ impl Row {
 }
 
 fn find_errors(outcome: &Outcome, options: &Options, interrupted: bool, errors: &mut Vec<String>) {
+    // Under a low rate nothing may have been due.
+    let is_paced = options.rate.is_some();
     if outcome.faults.total() > 0 {
         errors.push(outcome.faults.to_string());
     }
@@ -309,7 +311,7 @@ fn find_errors(outcome: &Outcome, options: &Options, interrupted: bool, errors: 
     if let Some(why) = &outcome.ended_early {
         errors.push(format!("ended early: {why}"));
     }
-    if outcome.replies == 0 {
+    if outcome.replies == 0 && !(is_paced && outcome.latencies.is_empty()) {
         errors.push("no reply came".into());
     }
     if outcome.connected < options.connections as usize && outcome.connected > 0 {
@@ -343,7 +345,7 @@ impl CrossCheck {
         let latency = |share| self.row.latency(share).map_or_else(|| "none".into(), units::nanos);
         format!(
             "cross-check: a plain epoll client saw {} req/s of {}, p50 {}, p99 {} ({:.2} times the rate of the fibra client)",
-            units::count(self.row.rate().round() as u64),
+            units::rate(self.row.rate()),
             self.row.name,
             latency(0.5),
             latency(0.99),

@@ -25,7 +25,7 @@ pub(super) fn describe(options: &Options, protocol: Protocol) -> String {
         if *pipeline == 1 { String::new() } else { format!("{pipeline} requests at a time on each, ") };
     let loop_kind = match rate.as_ref().map(|rates| rates.rungs()) {
         Some([rate]) => {
-            format!("{} requests per second, each sent when due", units::count(rate.round() as u64))
+            format!("{} requests per second, each sent when due", units::rate(*rate))
         }
         Some(rungs) => format!("a ladder of {} rates, each request sent when due", rungs.len()),
         None => "each asks again as soon as it is answered".into(),

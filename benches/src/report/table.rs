@@ -27,9 +27,9 @@ pub(crate) fn cells(report: &Report, row: &Row) -> Vec<String> {
     let time = |nanos: Option<u64>| nanos.map_or_else(|| NOTHING.into(), units::nanos);
     let mut cells = vec![row.name.clone()];
     if report.is_ladder() {
-        cells.push(row.asked.map_or_else(|| NOTHING.into(), |rate| units::count(rate.round() as u64)));
+        cells.push(row.asked.map_or_else(|| NOTHING.into(), units::rate));
     }
-    cells.push(units::count(row.rate().round() as u64));
+    cells.push(units::rate(row.rate()));
     cells.extend(PERCENTILES.map(|(_, share)| time(row.latency(share))));
     cells.push(time(row.longest()));
     cells.push(time(row.cpu_per_request()));

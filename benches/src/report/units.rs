@@ -37,6 +37,16 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// How many there are in a second: `1,234,567`, and below ten with a digit, as in `0.4`, where it is not a whole number.
+#[must_use]
+pub fn rate(rate: f64) -> String {
+    let tenths = (rate * 10.0).round() as u64;
+    match (tenths / 10, tenths % 10) {
+        (whole @ 0..10, tenth @ 1..) => format!("{whole}.{tenth}"),
+        _ => count(rate.round() as u64),
+    }
+}
+
 /// A size with its unit: `512 B`, `3.25 MiB`.
 #[must_use]
 pub fn bytes(bytes: u64) -> String {
@@ -106,6 +116,12 @@ mod tests {
     #[test]
     fn thousands_are_apart() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn low_rates_have_a_digit() {
+        let texts = [0.0, 0.04, 0.4, 5.0, 9.94, 9.96, 1_234.5].map(rate);
+        assert_eq!(texts, ["0", "0", "0.4", "5", "9.9", "10", "1,235"]);
     }
 
     #[test]

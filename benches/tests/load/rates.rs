@@ -1,6 +1,6 @@
 //! Rates, and the requests that are due by them whatever becomes of their connections.
 
-use super::{Folder, command, due, echo, load, number, run, run_out, serve, signal, status};
+use super::{Folder, command, due, echo, load, number, run, run_out, serve, signal, status, text};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -73,4 +73,15 @@ fn an_interrupt_at_a_rate_beyond_all_ends_with_the_figures() {
     let figures = folder.figures();
     assert!(number(&figures, "/servers/0/replies") > 0, "{figures}");
     assert!(number(&figures, "/servers/0/unsent") > 1_000_000, "{figures}");
+}
+
+#[test]
+fn a_rate_at_which_nothing_is_due_is_no_error() {
+    let folder = Folder::new("low-rate");
+    let address = serve(|stream| echo(stream, |_| {}));
+    // The first is due at the beginning of the warm-up, the second two and a half seconds later.
+    let output = load(&folder, address, &["--rate", "0.4", "--connections", "1", "--duration", "400ms"]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert_eq!(number(&folder.figures(), "/servers/0/latency/count"), 0);
+    assert!(text(&output).contains("0.4 requests per second"), "{output:?}");
 }
