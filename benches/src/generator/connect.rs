@@ -42,6 +42,11 @@ impl Line {
         }
     }
 
+    /// True where every exchange has a connection of its own.
+    pub(crate) fn is_for_one(&self) -> bool {
+        self.order.churn
+    }
+
     /// Gives a connection back after an exchange.
     pub(crate) fn keep(&mut self, stream: TcpStream) {
         self.stream = (!self.order.churn).then_some(stream);

@@ -46,8 +46,20 @@ impl Link for Echo<'_> {
         } else {
             write_aside(&stream, self.batch.bytes(), collect)?;
         }
+        if self.line.is_for_one() {
+            look_for_more(&stream, self.board);
+        }
         self.line.keep(stream);
         Ok(())
+    }
+}
+
+/// Looks once whether more has come than was asked for; on a connection that is kept the next reply shows it.
+fn look_for_more(mut stream: &TcpStream, board: &Board) {
+    // What is there is read without a wait: more than that a deadline that has passed does not allow.
+    stream.set_read_deadline(Some(Instant::now()));
+    if stream.read(&mut [0]).is_ok_and(|count| count > 0) {
+        board.count_wrong_bytes();
     }
 }
 

@@ -112,6 +112,21 @@ fn with_churn_a_lost_connection_is_that_of_one_request() {
 }
 
 #[test]
+fn with_churn_more_than_was_asked_for_is_found() {
+    let folder = Folder::new("churn-more");
+    // In one piece with the reply, which is whole and right.
+    let generous = |mut stream: TcpStream| {
+        let mut reply = [b'!'; 65];
+        if stream.read_exact(&mut reply[..64]).is_ok() {
+            let _ = stream.write_all(&reply);
+        }
+    };
+    let output = load(&folder, serve(generous), &["--churn"]);
+    assert_eq!(status(&output), 1, "{output:?}");
+    assert!(number(&folder.figures(), "/servers/0/faults/wrong_bytes") > 0, "{output:?}");
+}
+
+#[test]
 fn churn_has_a_rate_as_well() {
     let folder = Folder::new("churn-rate");
     let output = load(&folder, serve(|stream| echo(stream, |_| {})), &["--churn", "--rate", "200"]);
