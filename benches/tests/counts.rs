@@ -19,8 +19,8 @@ fn every_path_has_a_name_and_an_end() {
 }
 
 #[test]
-fn an_unknown_path_is_status_2() {
-    for wrong in [&["nowhere", "10"][..], &["yield"], &["yield", "x"]] {
+fn an_unknown_path_or_no_time_at_all_is_status_2() {
+    for wrong in [&["nowhere", "10"][..], &["yield"], &["yield", "x"], &["event", "0"]] {
         assert_eq!(counts(wrong).status.code(), Some(2), "{wrong:?}");
     }
 }

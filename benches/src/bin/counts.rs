@@ -7,6 +7,7 @@ use std::env;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,10 +53,10 @@ fn main() -> ExitCode {
             (Ok(address), Ok(times)) => return status(ask(address, times)),
             _ => return ExitCode::FAILURE,
         },
-        [name, times] => match (PATHS.iter().find(|path| path.0 == name), times.parse()) {
+        [name, times] => match (PATHS.iter().find(|path| path.0 == name), times.parse::<NonZero<u64>>()) {
             (Some(&(_, _, path)), Ok(times)) => {
                 let runtime = fibra::Runtime::builder().workers(1).build().expect("a thread for the worker");
-                runtime.run(|| path(times));
+                runtime.run(|| path(times.get()));
             }
             _ => return usage(),
         },
