@@ -1,6 +1,7 @@
 //! The servers under load: ours, started here, or somebody's.
 
 use crate::child::Child;
+use crate::generator;
 use crate::interrupt::Interrupt;
 use crate::options::{Address, Command};
 use crate::role::Role;
@@ -27,6 +28,9 @@ const PORT: &str = "{port}";
 
 /// Time between two looks at a server that does not listen yet.
 const KNOCK: Duration = Duration::from_millis(20);
+
+/// How long one that is asked whether it listens may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(1);
 
 /// Bytes that an echo server over datagrams is asked for until it answers.
 const HELLO: [u8; 8] = *b"are you ";
@@ -87,7 +91,7 @@ impl Target<'_> {
     ) -> io::Result<Running> {
         match self {
             Self::Ours(server) => Running::start(server.name, cpu, interrupt),
-            Self::Outside(address) => Running::outside(&address.place),
+            Self::Outside(address) => Running::outside(&address.place, protocol),
             Self::Command(command) => Running::command(&command.line, protocol, cpu, interrupt),
             #[cfg(feature = "rivals")]
             Self::Played(name) => Running::start(name, cpu, interrupt),
@@ -154,8 +158,9 @@ impl Running {
     }
 
     /// Takes a server that runs already, elsewhere or here.
-    pub(crate) fn outside(host: &str) -> io::Result<Self> {
-        let address = host.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    fn outside(host: &str, protocol: Protocol) -> io::Result<Self> {
+        let addresses: Vec<_> = host.to_socket_addrs()?.collect();
+        let address = choose(&addresses, protocol).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Self { address, host: host.into(), child: None })
     }
 
@@ -191,10 +196,17 @@ fn free_address(protocol: Protocol) -> io::Result<SocketAddr> {
     }
 }
 
+/// The first of the addresses of a name at which somebody answers, or just the first. An only one is not troubled with a
+/// connection that asks for nothing.
+fn choose(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
+    let mut all = addresses.iter();
+    all.find(|&&address| addresses.len() == 1 || answers(address, protocol)).or(addresses.first()).copied()
+}
+
 /// True once somebody listens there.
 fn answers(address: SocketAddr, protocol: Protocol) -> bool {
     let echoes = || -> io::Result<bool> {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let socket = UdpSocket::bind(generator::any_like(address))?;
         socket.connect(address)?;
         socket.set_read_timeout(Some(KNOCK))?;
         socket.send(&HELLO)?;
@@ -202,7 +214,7 @@ fn answers(address: SocketAddr, protocol: Protocol) -> bool {
     };
     match protocol {
         Protocol::Udp => echoes().unwrap_or(false),
-        Protocol::Tcp | Protocol::Http => TcpStream::connect(address).is_ok(),
+        Protocol::Tcp | Protocol::Http => TcpStream::connect_timeout(&address, CONNECT).is_ok(),
     }
 }
 
@@ -241,6 +253,17 @@ fn parse_greeting(line: &str) -> io::Result<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_addresses_the_first_that_answers_is_chosen() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        let open = listener.local_addr().expect("a listener has an address");
+        let [one, other] = [(); 2].map(|()| free_address(Protocol::Tcp).expect("a port is free"));
+        let chosen = |addresses: &[SocketAddr]| choose(addresses, Protocol::Tcp);
+        assert_eq!(chosen(&[one, open]), Some(open));
+        assert_eq!(chosen(&[one, other]), Some(one));
+        assert_eq!((chosen(&[one]), chosen(&[])), (Some(one), None));
+    }
 
     #[test]
     fn the_greeting_tells_the_address() {

@@ -61,13 +61,18 @@ fn prepare(stream: &TcpStream, order: &Order) -> io::Result<()> {
 
 /// A socket for datagrams to `address` and from there.
 pub(crate) fn datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(any_like(address))?;
+    socket.connect(address)?;
+    Ok(socket)
+}
+
+/// Any address of the same family, with any port.
+pub(crate) fn any_like(address: SocketAddr) -> SocketAddr {
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(address)?;
-    Ok(socket)
+    (any, 0).into()
 }
 
 /// Makes `count` connections. What cannot be had is counted, and tried once only.

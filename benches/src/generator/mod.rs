@@ -38,7 +38,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) use board::new_histogram;
-pub(crate) use connect::patience;
+pub(crate) use connect::{any_like, patience};
 
 /// Reads the order from standard input and carries it out.
 pub(crate) fn main() -> ExitCode {
