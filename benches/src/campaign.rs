@@ -53,12 +53,16 @@ fn orchestrate(servers: &[Server]) -> ExitCode {
     if let Err(why) = options.check(servers) {
         Line::command().error(ErrorKind::ValueValidation, why).exit();
     }
-    let (outcome, outputs, log) = match instead {
-        Some(Instead::Merge(merge)) => (log::merge(&merge.files), merge.outputs, None),
-        None => {
-            let (outputs, log) = (options.outputs.clone(), options.log.clone());
-            (conduct(options, servers), outputs, log)
-        }
+    let (outputs, log) = match &instead {
+        Some(Instead::Merge(merge)) => (merge.outputs.clone(), None),
+        None => (options.outputs.clone(), options.log.clone()),
+    };
+    if !report::can_publish(&outputs, log.as_deref()) {
+        return ExitCode::FAILURE;
+    }
+    let outcome = match instead {
+        Some(Instead::Merge(merge)) => log::merge(&merge.files),
+        None => conduct(options, servers),
     };
     match outcome {
         Ok(report) => {

@@ -5,6 +5,7 @@ use crate::servers::Server;
 use crate::sizes::Sizes;
 use crate::sys;
 use crate::wire::Protocol;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,11 +57,11 @@ pub(crate) struct Merge {
 #[command(next_help_heading = "Report")]
 pub struct Outputs {
     /// Writes everything that was found to this file, for machines
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = files())]
     pub json: Option<PathBuf>,
 
     /// Writes the page to this file [default: target/fibra-load/report.html, or the same in the temporary folder]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = files())]
     pub html: Option<PathBuf>,
 }
 
@@ -146,7 +147,7 @@ pub struct Options {
     pub no_cross_check: bool,
 
     /// Writes the latencies to this file, as HdrHistogram does; `load merge` makes one report of several such logs
-    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    #[arg(long, value_name = "FILE", value_parser = files(), help_heading = "Report")]
     pub log: Option<PathBuf>,
 
     #[command(flatten)]
@@ -269,6 +270,14 @@ fn path(text: &str) -> Result<String, String> {
         true => Ok(text.into()),
         false => Err("a path begins with / and has no spaces".into()),
     }
+}
+
+/// Takes the name of a file. The table is on standard output already.
+pub(crate) fn files() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("standard output is for the table; a file was expected"),
+        false => Ok(path),
+    })
 }
 
 pub(crate) fn time(text: &str) -> Result<Duration, String> {

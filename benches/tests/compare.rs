@@ -78,6 +78,14 @@ fn a_reader_that_goes_away_costs_no_figures() {
 }
 
 #[test]
+fn what_cannot_be_written_is_said_before_anybody_is_asked() {
+    let output =
+        compare(&["--workers", "1", "--json", env!("CARGO_TARGET_TMPDIR"), "^tasks: spawn and join one$"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty() && text(&output.stderr).contains("could not be written"), "{output:?}");
+}
+
+#[test]
 fn the_page_is_whole_in_one_file() {
     let (_, page, _) = ask("page", &["^locks: mutex, free$"], "1");
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
@@ -260,7 +268,8 @@ fn an_interrupt_ends_the_run_with_what_was_found() {
 
 #[test]
 fn a_wrong_command_line_is_status_2() {
-    for wrong in [&["--rounds", "0"][..], &["--seconds", "x"], &["--workers", "0"], &["("], &["--what"]] {
-        assert_eq!(compare(wrong).status.code(), Some(2), "{wrong:?}");
+    for wrong in ["--rounds 0", "--seconds x", "--workers 0", "--json -", "(", "--what"] {
+        let wrong: Vec<_> = wrong.split(' ').collect();
+        assert_eq!(compare(&wrong).status.code(), Some(2), "{wrong:?}");
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::Parser;
 use regex_lite::Regex;
 
+use crate::options::files;
+
 /// Asks fibra and those whom its users would take instead the same questions, and says where fibra stands.
 ///
 /// Prints a table for each subject, with the ratio of fibra to the best rival, and writes a page with charts. All of it takes
@@ -38,11 +40,11 @@ pub(super) struct Options {
     pub(super) seconds: Duration,
 
     /// Where the page is written; unless said, to `fibra-compare/report.html` in `target` or the folder for temporary files
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = files())]
     pub(super) html: Option<PathBuf>,
 
     /// Writes all figures for machines to this file, too
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = files())]
     pub(super) json: Option<PathBuf>,
 }
 

@@ -354,11 +354,38 @@ impl CrossCheck {
     }
 }
 
+/// Looks whether all files can be written, before there is anything to lose. Says which cannot.
+pub(crate) fn can_publish(outputs: &Outputs, log: Option<&Path>) -> bool {
+    let page = page_of(outputs);
+    let files = [("page", Some(&*page)), ("figures", outputs.json.as_deref()), ("log", log)];
+    files.into_iter().all(|(what, path)| path.is_none_or(|path| can_write("load", what, path)))
+}
+
+/// The same of one file.
+pub(crate) fn can_write(program: &str, what: &str, path: &Path) -> bool {
+    told(program, what, path, open(path))
+}
+
+fn open(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        // Who reads a pipe would take this for the end.
+        Ok(known) if !known.is_file() && !known.is_dir() => Ok(()),
+        _ => {
+            make_folders(path)?;
+            fs::OpenOptions::new().append(true).create(true).open(path).map(drop)
+        }
+    }
+}
+
+fn page_of(outputs: &Outputs) -> PathBuf {
+    outputs.html.clone().unwrap_or_else(|| default_page("fibra-load"))
+}
+
 /// Writes the page and, if asked, the files; then prints the table, and where they are. False if something could not be
 /// written.
 pub(crate) fn publish(report: &Report, outputs: &Outputs, log: Option<&Path>) -> bool {
     let mut text = table::render(report);
-    let page = outputs.html.clone().unwrap_or_else(|| default_page("fibra-load"));
+    let page = page_of(outputs);
     let mut written = write("load", "page", &page, Ok(html::render(report)), &mut text);
     if let Some(file) = &outputs.json {
         written &= write("load", "figures", file, Ok(json::render(report)), &mut text);
@@ -377,27 +404,32 @@ pub(crate) fn write(
     text: io::Result<String>,
     places: &mut String,
 ) -> bool {
-    match text.and_then(|text| write_with_folders(path, &text)) {
-        Ok(()) => {
-            let shown = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            let _ = writeln!(places, "{what}: {}", shown.display());
-            true
-        }
-        Err(error) => {
-            complain(format_args!(
-                "{program}: the {what} could not be written to {}: {error}",
-                path.display()
-            ));
-            false
-        }
+    let written = told(program, what, path, text.and_then(|text| write_with_folders(path, &text)));
+    if written {
+        let shown = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let _ = writeln!(places, "{what}: {}", shown.display());
     }
+    written
+}
+
+/// Says why a file could not be written. False if so.
+fn told(program: &str, what: &str, path: &Path, outcome: io::Result<()>) -> bool {
+    if let Err(error) = &outcome {
+        complain(format_args!("{program}: the {what} could not be written to {}: {error}", path.display()));
+    }
+    outcome.is_ok()
 }
 
 fn write_with_folders(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
-    }
+    make_folders(path)?;
     fs::write(path, text)
+}
+
+fn make_folders(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => fs::create_dir_all(folder),
+        None => Ok(()),
+    }
 }
 
 /// Where a page is written unless somebody said.

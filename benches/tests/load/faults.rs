@@ -290,7 +290,7 @@ fn no_child_outlives_a_killed_load() {
 #[test]
 fn a_wrong_command_line_is_status_2() {
     let folder = Folder::new("usage");
-    for wrong in ["--server nobody", "--connections 0", "--rate x", "--core 9999", "--what"] {
+    for wrong in ["--server nobody", "--connections 0", "--rate x", "--core 9999", "--json -", "--what"] {
         let wrong: Vec<_> = wrong.split(' ').collect();
         assert_eq!(status(&run(command(&folder, &wrong))), 2, "{wrong:?}");
     }

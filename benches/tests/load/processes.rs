@@ -131,3 +131,17 @@ fn a_load_that_is_stopped_for_a_while_has_its_results() {
     assert_eq!(status(&output), 130, "{output:?}");
     assert!(number(&folder.figures(), "/servers/0/replies") > 0, "{output:?}");
 }
+
+#[test]
+fn what_cannot_be_written_is_said_before_anybody_is_loaded() {
+    let folder = Folder::new("unwritable");
+    let (connect, connected) = mpsc::channel();
+    let address = serve(move |_| connect.send(()).expect("the test waits")).to_string();
+    let taken = folder.path.to_str().expect("letters");
+    for option in ["--json", "--html", "--log"] {
+        let output = run(command(&folder, &["--address", &address, option, taken]));
+        assert_eq!(status(&output), 1, "{output:?}");
+        assert!(text(&output).contains("could not be written"), "{output:?}");
+    }
+    assert!(connected.try_recv().is_err(), "somebody was loaded");
+}
