@@ -15,10 +15,11 @@ const LISTENER: Token = Token(usize::MAX);
 
 fn main() -> io::Result<()> {
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7777".to_owned());
-    let listener = TcpListener::bind(address.parse().map_err(io::Error::other)?)?;
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
     println!("listening on {}", listener.local_addr()?);
     io::stdout().flush()?;
-    Server { listener, poll: Poll::new()?, connections: Vec::new() }.run()
+    Server { listener: TcpListener::from_std(listener), poll: Poll::new()?, connections: Vec::new() }.run()
 }
 
 struct Server {

@@ -29,9 +29,9 @@ fn sleep_and_wake(count: usize) -> io::Result<()> {
     }
     fibra::yield_now();
     let asleep = begin.elapsed();
-    let used = resident()? - before;
+    let used = resident()?.saturating_sub(before);
     println!("{count} tasks fell asleep in {asleep:.2?}");
-    println!("resident: {} MiB, {} bytes per task", used >> 20, used / count);
+    println!("resident: {} MiB, {} bytes per task", used >> 20, used / count.max(1));
     println!("mappings: {}", mappings()?);
 
     let begin = Instant::now();

@@ -44,6 +44,13 @@ fn echo_server_echoes() {
     echoes("echo_server");
 }
 
+#[test]
+fn echo_servers_listen_at_an_address_that_is_a_name() {
+    for name in ["echo_threads", "echo_callbacks", "echo_server"] {
+        Server::start_at(name, "localhost:0").serves();
+    }
+}
+
 /// A message comes back whole, whatever its length, to whoever sent it.
 #[test]
 fn udp_echo_echoes() {
@@ -115,8 +122,10 @@ fn tcp_proxy_cuts_off_who_does_not_end_in_time() {
 
 #[test]
 fn million_wakes_and_joins_all() {
-    let text = prints("million", &["20000"]);
-    assert!(text.contains("20000 tasks were woken and joined"), "{text}");
+    for count in ["20000", "0"] {
+        let text = prints("million", &[count]);
+        assert!(text.contains(&format!("{count} tasks were woken and joined")), "{text}");
+    }
 }
 
 #[test]

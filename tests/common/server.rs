@@ -41,6 +41,11 @@ impl Server {
         Server::launch_with_errors(&mut program)
     }
 
+    /// The same, at an address that may be a name.
+    pub(crate) fn start_at(name: &str, address: &str) -> Server {
+        Server::launch_at(&mut example::example(name), address)
+    }
+
     /// Starts `echo_server` with so many workers.
     pub(crate) fn with_workers(workers: usize) -> Server {
         Server::launch(example::example("echo_server").env("FIBRA_WORKERS", workers.to_string()))
@@ -81,8 +86,12 @@ impl Server {
 
     /// Starts a program that takes an address as its last argument, and says where it listens.
     pub(crate) fn launch(program: &mut Command) -> Server {
+        Server::launch_at(program, "127.0.0.1:0")
+    }
+
+    fn launch_at(program: &mut Command, address: &str) -> Server {
         let mut process = program
-            .arg("127.0.0.1:0")
+            .arg(address)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{program:?} does not start: {error}"));
