@@ -281,7 +281,7 @@ fn what_two_publish_before_their_sets_is_found() {
             published: Default::default(),
             come: Default::default(),
         };
-        let rounds: Arc<Vec<_>> = Arc::new((0..1500).map(|_| round()).collect());
+        let rounds: Arc<Vec<_>> = Arc::new((0..800).map(|_| round()).collect());
         let publishes = |number: usize| {
             let rounds = Arc::clone(&rounds);
             move || {

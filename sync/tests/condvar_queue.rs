@@ -115,7 +115,7 @@ const CROWDS: [(u64, usize); 5] = [(1, 1), (1, 10), (10, 1), (4, 4), (10, 10)];
 
 fn in_each_crowd(style: Style) {
     for (producers, consumers) in CROWDS {
-        let each = 600 / producers;
+        let each = 300 / producers;
         everywhere(|| all_pass_through(producers, consumers, each, style, ALIKE));
     }
 }

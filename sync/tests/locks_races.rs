@@ -32,15 +32,15 @@ fn tasks_and_threads_exclude_each_other<L: Exclusive>() {
             let shared = Arc::clone(&shared);
             move || work(&shared, rounds)
         };
-        let threads = [(); 3].map(|()| beside_in_a_thread(works(300)));
-        let tasks = [(); 20].map(|()| beside(works(100)));
+        let threads = [(); 3].map(|()| beside_in_a_thread(works(200)));
+        let tasks = [(); 20].map(|()| beside(works(50)));
         threads.into_iter().chain(tasks).for_each(Side::join);
-        assert_eq!(shared.counted(), 3 * 300 + 20 * 100);
+        assert_eq!(shared.counted(), 3 * 200 + 20 * 50);
     });
 }
 
 fn all_get_in_who_have_time<L: Exclusive>() {
-    const ROUNDS: u64 = 40;
+    const ROUNDS: u64 = 20;
     everywhere(|| {
         let shared = Guarded::<L>::new();
         let count = few_or_many(4, 40);
@@ -63,7 +63,7 @@ fn all_get_in_who_have_time<L: Exclusive>() {
 fn of_many_attempts_at_once_one_succeeds<L: Exclusive>() {
     everywhere(|| {
         let count = few_or_many(3, 30);
-        for _ in 0..40 {
+        for _ in 0..15 {
             let shared = Guarded::<L>::new();
             let [come, tried] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
             let sides: Vec<_> = (0..count)
@@ -142,7 +142,7 @@ fn neighbours_at_a_table_never_eat_at_once<L: Exclusive>() {
         let philosophers: Vec<_> = (0..seats)
             .map(|seat| {
                 let table = Arc::clone(&table);
-                let eats = move || (0..60).for_each(|_| table.eat(seat));
+                let eats = move || (0..30).for_each(|_| table.eat(seat));
                 if seat % 10 == 0 { beside_in_a_thread(eats) } else { beside(eats) }
             })
             .collect();
@@ -220,8 +220,8 @@ fn out_of_time_in_tasks_and_threads_nobody_is_forgotten<L: Exclusive>() {
         let patient = || {
             let shared = Arc::clone(&shared);
             move || {
-                work(&shared, 500);
-                500
+                work(&shared, 300);
+                300
             }
         };
         let hurried = |side, rounds| {
@@ -230,8 +230,8 @@ fn out_of_time_in_tasks_and_threads_nobody_is_forgotten<L: Exclusive>() {
         };
         let mut sides = vec![
             beside_in_a_thread(patient()),
-            beside_in_a_thread(hurried(0, 1000)),
-            beside_in_a_thread(hurried(1, 1000)),
+            beside_in_a_thread(hurried(0, 500)),
+            beside_in_a_thread(hurried(1, 500)),
             beside(patient()),
         ];
         sides.extend((2..12).map(|side| beside(hurried(side, 200))));

@@ -7,7 +7,7 @@ use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Side, beside, beside_in_a_thread, everywhere, few_or_many, in_tasks, until};
+use common::{Side, beside, beside_in_a_thread, everywhere, few_or_many, in_tasks};
 use fibra_runtime::CancelToken;
 use fibra_sync::{
     AutoResetEvent, Barrier, Condvar, CountdownEvent, LazyLock, ManualResetEvent, Mutex, Once, OnceCell,
@@ -15,13 +15,13 @@ use fibra_sync::{
 };
 
 /// How often two meet.
-const MEETINGS: usize = 150;
+const MEETINGS: usize = 60;
 
 /// Two who go from one thing to the next, and take turns at waiting.
 struct Way<T> {
     things: Vec<T>,
     /// How often one of the two has come to the next thing.
-    come: AtomicUsize,
+    came: AtomicUsize,
     wait: fn(&T),
     notify: fn(&T),
 }
@@ -29,8 +29,7 @@ struct Way<T> {
 impl<T> Way<T> {
     fn go(&self, who: usize) {
         for (number, thing) in self.things.iter().enumerate() {
-            self.come.fetch_add(1, Ordering::SeqCst);
-            until(|| self.come.load(Ordering::SeqCst) >= 2 * (number + 1));
+            common::meet(&self.came, number);
             // Off by a little, each time by as much as never before.
             (0..(number * 7 + who * 13) % 40).for_each(|_| spin_loop());
             match (number + who) % 2 {
@@ -48,15 +47,15 @@ fn meet<T: Send + Sync + 'static>(make: fn() -> T, wait: fn(&T), notify: fn(&T))
         let sides: Vec<_> = (0..count)
             .flat_map(|_| {
                 let things = (0..MEETINGS).map(|_| make()).collect();
-                let one = Arc::new(Way { things, come: AtomicUsize::new(0), wait, notify });
+                let one = Arc::new(Way { things, came: AtomicUsize::new(0), wait, notify });
                 let other = Arc::clone(&one);
                 [beside(move || one.go(0)), starts_the_other(Box::new(move || other.go(1)))]
             })
             .collect();
         sides.into_iter().for_each(Side::join);
     };
-    everywhere(|| pairs(few_or_many(2, 20), beside));
-    in_tasks(|| pairs(3, beside_in_a_thread));
+    everywhere(|| pairs(few_or_many(2, 15), beside));
+    in_tasks(|| pairs(2, beside_in_a_thread));
 }
 
 #[test]
