@@ -6,7 +6,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{guarded, runtime};
 use fibra_runtime::{spawn, task, yield_now};
@@ -99,6 +99,28 @@ fn a_bump_that_may_not_wait_keeps_the_hold_of_a_read_write_lock() {
                 }
             }
         });
+    });
+}
+
+#[test]
+fn an_upgrade_that_may_not_wait_leaves_the_lock_to_others() {
+    const LONG: Duration = Duration::from_secs(60);
+    type Upgrade = fn(RwLockUpgradableReadGuard<'_, ()>);
+    let upgrades: [Upgrade; 3] = [
+        |guard| drop(RwLockUpgradableReadGuard::upgrade(guard)),
+        |guard| drop(RwLockUpgradableReadGuard::try_upgrade_for(guard, LONG)),
+        |guard| drop(RwLockUpgradableReadGuard::try_upgrade_until(guard, Instant::now() + LONG)),
+    ];
+    forbidden(|| {
+        for upgrade in upgrades {
+            let lock = RwLock::new(());
+            let reader = lock.read();
+            let guard = lock.upgradable_read();
+            let outcome = catch_unwind(AssertUnwindSafe(|| upgrade(guard)));
+            assert!(outcome.is_err(), "it would have to wait");
+            drop(reader);
+            assert!(lock.try_write().is_some());
+        }
     });
 }
 

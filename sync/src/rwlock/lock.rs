@@ -1,6 +1,7 @@
 //! The untyped lock: the state, the sleeps in it, and what `lock_api` asks of it.
 
 use std::cell::Cell;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -141,10 +142,20 @@ impl RawRwLock {
         guard: GuardNoSend,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<GuardNoSend, GuardNoSend> {
-        match self.state.try_claim(Claim::Upgrade) || self.wait_to_claim(Claim::Upgrade, deadline()) {
+        match self.state.try_claim(Claim::Upgrade) || self.wait_to_upgrade(deadline()) {
             true => Ok(guard),
             false => Err(guard),
         }
+    }
+
+    /// Waits to be the writer. Where that is forbidden it unwinds, and nobody has the guard any more: then the lock is given up.
+    #[cold]
+    #[track_caller]
+    fn wait_to_upgrade(&self, deadline: Option<Instant>) -> bool {
+        let abandoned = Abandoned(self);
+        let upgraded = self.wait_to_claim(Claim::Upgrade, deadline);
+        mem::forget(abandoned);
+        upgraded
     }
 
     #[inline]
@@ -254,6 +265,15 @@ impl WaitStrategy for Claimant<'_> {
     }
 }
 
+/// The hold of an upgradable reader whose guard is gone; given up when dropped.
+struct Abandoned<'a>(&'a RawRwLock);
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        self.0.leave_upgradable(None);
+    }
+}
+
 fn withdrawal(fate: Fate) -> Withdrawal {
     match fate {
         Fate::GaveUp | Fate::Granted => Withdrawal::Withdrawn,
@@ -262,7 +282,7 @@ fn withdrawal(fate: Fate) -> Withdrawal {
 }
 
 // SAFETY: the word lets in readers or one writer; who goes in acquires what who went out before released (see `State`).
-// No operation unwinds after it has changed the state. A lock that is held may be moved or dropped: it points nowhere, and
+// No operation unwinds after it has changed the state, and one that has taken a guard gives up what that stood for. A lock that is held may be moved or dropped: it points nowhere, and
 // nobody waits in it then.
 unsafe impl lock_api::RawRwLock for RawRwLock {
     const INIT: Self = Self::with(Policy::PhaseFair);
@@ -402,7 +422,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
 
     #[inline]
     unsafe fn upgrade(&self, guard: GuardNoSend) -> GuardNoSend {
-        let _ = self.state.try_claim(Claim::Upgrade) || self.wait_to_claim(Claim::Upgrade, None);
+        let _ = self.state.try_claim(Claim::Upgrade) || self.wait_to_upgrade(None);
         guard
     }
 
