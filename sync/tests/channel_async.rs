@@ -622,10 +622,13 @@ fn a_message_that_goes_from_future_to_future_holds_the_end_back() {
     everywhere(|| {
         let (sender, receiver) = bounded(1);
         let mut futures: Vec<_> = (0..4).map(|_| Box::pin(receiver.recv_async())).collect();
-        assert!(futures.iter_mut().all(|future| poll(future.as_mut()).is_pending()));
+        let (told, waker) = flag();
+        let mut context = Context::from_waker(&waker);
+        assert!(futures.iter_mut().all(|future| future.as_mut().poll(&mut context).is_pending()));
         sender.send(7).unwrap();
+        assert!(told.0.swap(false, Ordering::SeqCst));
         drop(sender);
-        // They were told, and that it is not the end.
+        assert!(!told.0.load(Ordering::SeqCst), "it is not the end");
         assert!(futures[1..].iter_mut().all(|future| poll(future.as_mut()).is_pending()));
         while futures.len() > 1 {
             assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));

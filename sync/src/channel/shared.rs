@@ -367,10 +367,18 @@ impl<T> Shared<T> {
         wait::wake_all(&self.state, |state| state.send_watchers().pop_front());
     }
 
-    /// After the last sender: receivers take what is left, and no more.
+    /// After the last sender: receivers take what is left, and no more. While a future may still give its message back they wait
+    /// on, and are told by [`take_back`](Shared::take_back) or [`keep`](Shared::keep): who is told too early waits again, and would
+    /// be told again.
     pub(super) fn close(&self) {
-        self.state.lock().disconnect();
-        self.tell_end();
+        let over = {
+            let mut state = self.state.lock();
+            state.disconnect();
+            state.is_over()
+        };
+        if over {
+            self.tell_end();
+        }
     }
 
     /// After the last receiver: what was sent and not received is dropped.
