@@ -5,6 +5,7 @@ mod channel;
 mod convert;
 mod descriptor;
 mod detached;
+mod looks;
 mod op;
 mod pollable;
 mod primitive;

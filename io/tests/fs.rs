@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use common::sides::{Side, beside, guarded};
 use common::{everywhere, in_tasks, kind, pattern, until, with_full_pool};
-use fibra_io::fs::{self, DirBuilder, File, FileTimes, OpenOptions, TryLockError};
+use fibra_io::fs::{self, DirBuilder, File, FileTimes, OpenOptions};
 use fibra_io::os::unix::fs::symlink;
 use fibra_runtime::{spawn, timeout};
 
@@ -412,122 +412,6 @@ fn a_file_system_that_refuses_is_read_all_the_same() {
         assert!(rest.contains("Threads:"));
         file.read_exact_at(&mut first, 0).unwrap();
         assert_eq!(&first, b"Name:");
-    });
-}
-
-#[test]
-fn a_lock_excludes_the_others() {
-    everywhere(|| {
-        let scratch = Scratch::new();
-        let path = scratch.file("file", b"");
-        let (one, other) = (open(&path), open(&path));
-        one.lock().unwrap();
-        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
-        assert!(matches!(other.try_lock_shared(), Err(TryLockError::WouldBlock)));
-        one.unlock().unwrap();
-        one.lock_shared().unwrap();
-        other.lock_shared().unwrap();
-        assert!(matches!(open(&path).try_lock(), Err(TryLockError::WouldBlock)));
-        drop((one, other));
-        open(&path).try_lock().unwrap();
-    });
-}
-
-#[test]
-fn a_lock_that_comes_free_is_taken() {
-    everywhere(|| {
-        let scratch = Scratch::new();
-        let path = scratch.file("file", b"");
-        let holder = open(&path);
-        holder.lock().unwrap();
-        let waiter = {
-            let file = open(&path);
-            beside(move || {
-                file.lock().unwrap();
-                file
-            })
-        };
-        common::nap(5);
-        holder.unlock().unwrap();
-        let _locked = waiter.join();
-        assert!(matches!(holder.try_lock(), Err(TryLockError::WouldBlock)));
-    });
-}
-
-#[test]
-fn a_wait_for_a_lock_can_be_left_and_locks_nothing() {
-    in_tasks(|| {
-        let scratch = Scratch::new();
-        let path = scratch.file("file", b"");
-        let (holder, waiter) = (open(&path), open(&path));
-        holder.lock().unwrap();
-        assert!(timeout(SHORT, || waiter.lock()).is_err());
-        holder.unlock().unwrap();
-        // It comes to the one who left, and is given back.
-        until(|| holder.try_lock().is_ok());
-    });
-}
-
-#[test]
-fn a_lock_that_is_taken_after_a_wait_was_left_stays() {
-    in_tasks(|| {
-        let scratch = Scratch::new();
-        let path = scratch.file("file", b"");
-        let (holder, other) = (open(&path), open(&path));
-        let file = Arc::new(open(&path));
-        holder.lock().unwrap();
-        for _ in 0..3 {
-            assert!(timeout(SHORT, || file.lock()).is_err());
-        }
-        let clone = file.try_clone().unwrap();
-        let waiter = spawn(move || {
-            clone.lock().unwrap();
-            clone
-        });
-        holder.unlock().unwrap();
-        let clone = waiter.join().unwrap();
-        // Those that were left come to their ends meanwhile.
-        for _ in 0..10 {
-            common::nap(1);
-            assert!(matches!(other.try_lock_shared(), Err(TryLockError::WouldBlock)));
-        }
-        clone.unlock().unwrap();
-        until(|| other.try_lock().is_ok());
-    });
-}
-
-#[test]
-fn a_wait_that_is_left_takes_no_lock_from_a_clone() {
-    guarded(|| {
-        common::runtime(1).run(|| {
-            let scratch = Scratch::new();
-            let path = scratch.file("file", b"");
-            let (other, file) = (open(&path), Arc::new(open(&path)));
-            let clone = file.try_clone().unwrap();
-            for round in 0..300 {
-                other.lock().unwrap();
-                let waiter = {
-                    let file = Arc::clone(&file);
-                    spawn(move || file.lock())
-                };
-                common::nap(round % 3);
-                // It leaves when it runs again, which this task puts off. Its thread may serve it before or after the clone.
-                waiter.cancel();
-                other.unlock().unwrap();
-                let pause = |is_here| {
-                    if is_here {
-                        std::thread::sleep(Duration::from_micros(300));
-                    }
-                };
-                pause(round % 2 == 0);
-                clone.try_lock().unwrap();
-                pause(round % 5 > 0);
-                _ = waiter.join();
-                let outcome = other.try_lock();
-                assert!(matches!(outcome, Err(TryLockError::WouldBlock)), "{outcome:?} in round {round}");
-                clone.unlock().unwrap();
-            }
-        });
     });
 }
 

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use fibra_runtime::unblock;
 
-use super::lock::{EXCLUSIVE, Held, SHARED};
+use super::lock::{EXCLUSIVE, SHARED, lock};
 use super::{CopyTarget, OpenOptions};
 use crate::channel::Channel;
 use crate::convert::Wraps;
@@ -58,10 +58,7 @@ use crate::convert::Wraps;
 pub struct File(pub(crate) Open);
 
 /// What a file of ours is made of.
-pub(crate) struct Open {
-    channel: Channel<std::fs::File>,
-    lock: Held,
-}
+pub(crate) struct Open(Channel<std::fs::File>);
 
 impl File {
     /// Opens a file for reading.
@@ -114,7 +111,7 @@ impl File {
     }
 
     pub(crate) fn channel(&self) -> &Channel<std::fs::File> {
-        &self.0.channel
+        &self.0.0
     }
 
     /// Waits until all data and metadata are on the disk.
@@ -175,8 +172,8 @@ impl File {
     ///
     /// When the process has no descriptor left.
     pub fn try_clone(&self) -> io::Result<File> {
-        let channel = self.0.channel.with_clone(self.std().try_clone()?);
-        Ok(File(Open { channel, lock: self.0.lock.clone() }))
+        let clone = self.std().try_clone()?;
+        Ok(File(Open(self.0.0.with_clone(clone))))
     }
 
     /// Changes who may do what with the file.
@@ -224,17 +221,22 @@ impl File {
     /// with [`unlock`](File::unlock) or with the last of them. It is for those who lock as well; it stops nobody else. Of two such
     /// handles that lock in different ways, the later one changes the lock of the other, as the system has it.
     ///
+    /// # Fairness
+    ///
+    /// None. The system tells nobody that a lock came free, so a task that waits looks again after a millisecond, and then after
+    /// pauses that double up to 64 milliseconds: so late it may come to the lock, and whoever looks first has it. Plain threads and
+    /// other processes, which wait in the system, come before it. What tasks of one process share is better kept in a mutex.
+    ///
     /// # Cancellation
     ///
-    /// A cancellation point all along. The file is then not locked, even if the lock comes to nobody for a moment before it
-    /// is given back. What another handle of this open file has locked meanwhile stays locked, in the way of the later one.
+    /// A wait is a cancellation point, and has taken no lock. What another handle of this open file has locked in another way
+    /// may be lost by then, as it is to a wait.
     ///
     /// # Errors
     ///
-    /// What `flock(2)` says; when the process has no descriptor left, of which a lock that has to wait takes one; and `TimedOut`
-    /// if the task unwinds from a cancellation and would have to wait.
+    /// What `flock(2)` says; and `TimedOut` if the task unwinds from a cancellation and would have to wait.
     pub fn lock(&self) -> io::Result<()> {
-        self.0.lock.lock(self.std(), EXCLUSIVE)
+        lock(self.std(), EXCLUSIVE)
     }
 
     /// Waits until the file can be locked beside others who lock it so, and locks it; otherwise as [`lock`](File::lock).
@@ -247,7 +249,7 @@ impl File {
     ///
     /// As for [`lock`](File::lock).
     pub fn lock_shared(&self) -> io::Result<()> {
-        self.0.lock.lock(self.std(), SHARED)
+        lock(self.std(), SHARED)
     }
 
     /// Locks the file for this handle alone, if that can be had at once.
@@ -256,7 +258,7 @@ impl File {
     ///
     /// `WouldBlock` if somebody else has a lock, and what `flock(2)` says.
     pub fn try_lock(&self) -> Result<(), TryLockError> {
-        self.0.lock.try_lock(self.std(), EXCLUSIVE)
+        self.std().try_lock()
     }
 
     /// Locks the file beside others who lock it so, if that can be had at once.
@@ -265,7 +267,7 @@ impl File {
     ///
     /// `WouldBlock` if somebody else has a lock for himself, and what `flock(2)` says.
     pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
-        self.0.lock.try_lock(self.std(), SHARED)
+        self.std().try_lock_shared()
     }
 
     /// Gives the lock back.
@@ -274,7 +276,7 @@ impl File {
     ///
     /// What `flock(2)` says.
     pub fn unlock(&self) -> io::Result<()> {
-        self.0.lock.unlock(self.std())
+        self.std().unlock()
     }
 
     /// Copies what is left of the file, from its position on, into another file or a socket, and gives the number of bytes.
@@ -320,15 +322,15 @@ impl File {
 
 impl Wraps<std::fs::File> for Open {
     fn adopt(inner: std::fs::File) -> Open {
-        Open { channel: Channel::new(inner), lock: Held::default() }
+        Open(Channel::new(inner))
     }
 
     fn into_std(self) -> std::fs::File {
-        self.channel.into_inner()
+        self.0.into_inner()
     }
 
     fn expose(&self) -> &std::fs::File {
-        self.channel.inner()
+        self.0.inner()
     }
 }
 

@@ -19,9 +19,10 @@
 //!
 //! Every call that takes the pool is a cancellation point until its turn has come there; from then on it runs to its end
 //! first. What may never end can be left at any time: a read or a write of a FIFO or a terminal, which waits until that is
-//! ready, [`File::lock`], and [`File::open`], which a FIFO without another end holds up. The functions for whole files, as
-//! [`read`], cannot: they are for files that end. An open, a lookup of a name or a lock that was left goes on in its thread of the
-//! pool. The end of the runtime does not wait for it, so the thread may outlive the runtime; it then ends with the call.
+//! ready, [`File::lock`], which looks now and then whether the lock is free, and [`File::open`], which a FIFO without another end
+//! holds up. The functions for whole files, as [`read`], cannot: they are for files that end. An open or a lookup of a name that
+//! was left goes on in its thread of the pool. The end of the runtime does not wait for it, so the thread may outlive the runtime;
+//! it then ends with the call.
 
 mod copy_to;
 mod directory;

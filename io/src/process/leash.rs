@@ -8,20 +8,16 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{self, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use fibra_runtime::{sleep_until, wait};
+use fibra_runtime::wait;
 
 use super::reaper::{self, Orphan};
 use crate::descriptor::Descriptor;
-use crate::op::{self, Attempt};
+use crate::looks::look_until;
+use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys::process::open_pidfd;
-
-/// Without a descriptor of the process: how long after the first look at it the second one is made. Each pause after that
-/// is twice as long as the one before, up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(64);
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -65,7 +61,7 @@ impl Leash {
         match self.parts() {
             (child, Some(pidfd)) => wait_by_pidfd(child, pidfd, deadline),
             (child, None) if !wait::in_task() && deadline.is_none() => child.wait().map(Some),
-            (child, None) => wait_by_looking(child, deadline),
+            (child, None) => look_until(deadline, || child.try_wait()),
         }
     }
 }
@@ -86,25 +82,6 @@ fn wait_by_pidfd(
     match pidfd.run(Direction::Read, left, look) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         outcome => outcome,
-    }
-}
-
-/// A thread of the blocking pool could wait instead, but not be called back: a cancel and the end of a runtime would have to
-/// wait for a child that may never end.
-fn wait_by_looking(child: &mut process::Child, deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let now = Instant::now();
-        if deadline.is_some_and(|deadline| deadline <= now) {
-            return Ok(None);
-        }
-        op::check_may_wait()?;
-        let next = now + pause;
-        sleep_until(deadline.map_or(next, |deadline| deadline.min(next)));
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        pause = LONGEST_PAUSE.min(pause * 2);
     }
 }
 

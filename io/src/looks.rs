@@ -1,0 +1,39 @@
+//! Waits for what the system tells nobody of: by looks, with pauses between them that grow.
+//!
+//! A thread of the blocking pool could wait instead, but not be called back: a cancel and the end of a runtime would have to
+//! wait for what may never come, and so would everybody who needs that thread for a moment.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use fibra_runtime::sleep_until;
+
+use crate::op::check_may_wait;
+
+/// How long after the first look the second one is made. Each pause after that is twice as long as the one before, up to the
+/// longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(64);
+
+/// Looks until there is something; the look before the first pause has been made. None once the deadline is reached.
+pub(crate) fn look_until<T>(
+    deadline: Option<Instant>,
+    mut look: impl FnMut() -> io::Result<Option<T>>,
+) -> io::Result<Option<T>> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            return Ok(None);
+        }
+        check_may_wait()?;
+        let next = now + pause;
+        sleep_until(deadline.map_or(next, |deadline| deadline.min(next)));
+        if let Some(found) = look()? {
+            return Ok(Some(found));
+        }
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
