@@ -6,9 +6,10 @@
 //! | a terminal, a FIFO, a device | may never end: nobody types, nobody reads | waits until it is ready, as for a socket, and is made then |
 //!
 //! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
-//! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for reads of terminals, and
-//! another process takes the input in between, it waits after all.) What came in non-blocking mode is not waited for, standard
-//! streams aside. In a plain thread it is the plain call.
+//! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for the other end of a
+//! pseudoterminal and for devices, and somebody else takes the input in between, it waits after all. So does the read of a
+//! regular file of a system like procfs that has nothing yet.) What came in non-blocking mode is not waited for, standard streams
+//! aside. In a plain thread it is the plain call.
 //!
 //! A file system that refuses `RWF_NOWAIT` is asked once for each open file. And a call at the file's position holds a
 //! lock of the kernel; while one of those is on the pool, nobody tries the position in place, where it would block a
@@ -20,20 +21,23 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fibra_runtime::{unblock, wait};
 use socket2::SockRef;
 
 use crate::descriptor::Descriptor;
-use crate::op::Attempt;
+use crate::op::{self, Attempt};
 use crate::readiness::Direction;
 use crate::sys;
 use crate::sys::file::{self, Place};
-use crate::sys::terminal;
+use crate::sys::reopen;
 
 /// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool.
 const IN_PLACE_MAX: usize = 1 << 20;
+
+/// How long somebody else has a terminal, before it is tried again.
+const CONTENDED: Duration = Duration::from_millis(1);
 
 /// See the [module](self).
 pub(crate) struct Channel<S: AsFd> {
@@ -90,6 +94,8 @@ enum Look {
     Moved(usize),
     /// It is ready, and the call has to be made where it may block.
     Ready,
+    /// It is ready, and somebody else has it, who may leave it so.
+    Contended,
 }
 
 impl<S: AsFd> Channel<S> {
@@ -148,9 +154,12 @@ impl<S: AsFd> Channel<S> {
                 Some(outcome) => outcome,
                 None => self.at_position(|| file::read(fd, bufs)),
             },
-            (true, true) => match self.io.run(Direction::Read, || None, || self.look_for_data(bufs))? {
-                Look::Moved(n) => Ok(n),
-                Look::Ready => unblock(|| file::read(fd, bufs)),
+            (true, true) => loop {
+                match self.io.run(Direction::Read, || None, || self.look_for_data(bufs))? {
+                    Look::Moved(n) => return Ok(n),
+                    Look::Ready => return unblock(|| file::read(fd, bufs)),
+                    Look::Contended => stand_back()?,
+                }
             },
         }
     }
@@ -164,9 +173,12 @@ impl<S: AsFd> Channel<S> {
                 in_vain(|| file::write(fd, bufs))
             }
             (true, false) => self.at_position(|| file::write(fd, bufs)),
-            (true, true) => match self.io.run(Direction::Write, || None, || self.look_for_room(bufs))? {
-                Look::Moved(n) => Ok(n),
-                Look::Ready => unblock(|| file::write(fd, &[IoSlice::new(first_of(bufs))])),
+            (true, true) => loop {
+                match self.io.run(Direction::Write, || None, || self.look_for_room(bufs))? {
+                    Look::Moved(n) => return Ok(n),
+                    Look::Ready => return unblock(|| file::write(fd, &[IoSlice::new(first_of(bufs))])),
+                    Look::Contended => stand_back()?,
+                }
             },
         }
     }
@@ -218,7 +230,10 @@ impl<S: AsFd> Channel<S> {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
         }
-        self.ask(Direction::Read)
+        if self.asks(Direction::Read)? {
+            return self.call_anew(Direction::Read, |fd| file::read(fd, bufs));
+        }
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     fn look_for_room(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<Look>> {
@@ -228,26 +243,45 @@ impl<S: AsFd> Channel<S> {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
         }
-        match self.ask(Direction::Write)? {
-            // Some room does not mean enough of it.
-            Attempt::Done(Look::Ready) => match terminal::open_nowait(self.fd()) {
-                Some(terminal) => {
-                    let n = file::write(terminal.as_fd(), &[IoSlice::new(first_of(bufs))])?;
-                    Ok(Attempt::Done(Look::Moved(n)))
-                }
-                None => Ok(Attempt::Done(Look::Ready)),
-            },
-            look => Ok(look),
+        if !self.asks(Direction::Write)? {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        // Some room does not mean enough of it.
+        self.call_anew(Direction::Write, |fd| file::write(fd, &[IoSlice::new(first_of(bufs))]))
     }
 
-    /// Asks whether a call would block.
-    fn ask(&self, direction: Direction) -> io::Result<Attempt<Look>> {
-        match sys::wait_for(self.fd(), direction, Some(Instant::now()))? {
-            true => Ok(Attempt::Done(Look::Ready)),
-            false => Err(io::ErrorKind::WouldBlock.into()),
+    /// Asks whether a call would find something.
+    fn asks(&self, direction: Direction) -> io::Result<bool> {
+        sys::wait_for(self.fd(), direction, Some(Instant::now()))
+    }
+
+    /// Makes a call on what is said to be ready, through a descriptor that does not wait, if one is to be had.
+    fn call_anew(
+        &self,
+        direction: Direction,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> io::Result<Attempt<Look>> {
+        let Some(again) = reopen::open_nowait(self.fd(), direction) else {
+            return Ok(Attempt::Done(Look::Ready));
+        };
+        match call(again.as_fd()) {
+            // A terminal says so as well while somebody else is in a call, and nobody tells when that has ended.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                match !self.io.is_nonblocking() && self.asks(direction)? {
+                    true => Ok(Attempt::Done(Look::Contended)),
+                    false => Err(error),
+                }
+            }
+            outcome => outcome.map(|n| Attempt::Done(Look::Moved(n))),
         }
     }
+}
+
+/// Lets go on who has the terminal.
+fn stand_back() -> io::Result<()> {
+    op::check_may_wait()?;
+    op::pause(CONTENDED);
+    Ok(())
 }
 
 /// Makes a call that is to move nothing, and so waits for nothing; it may still say what is wrong.

@@ -5,7 +5,7 @@
 //! * transfers of sockets that never wait, whatever the mode of the descriptor ([`recv`], [`recv_vectored`], [`send`],
 //!   [`send_vectored`], [`recv_from`], [`send_to`]), and never raise `SIGPIPE`;
 //! * the same for pipes, by a flag of the call or by their mode ([`pipe`]);
-//! * writes to terminals that never wait, if it can ([`terminal`]);
+//! * transfers of FIFOs and terminals that never wait, if it can ([`reopen`]);
 //! * a wait for one descriptor, or for any of several, level-triggered, with a timeout ([`wait_for`], [`wait_any`]);
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
 
@@ -23,7 +23,7 @@ mod datagram;
 pub(crate) mod file;
 pub(crate) mod pipe;
 pub(crate) mod process;
-pub(crate) mod terminal;
+pub(crate) mod reopen;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 pub(crate) mod uninit;
 

@@ -2,6 +2,8 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/terminal.rs"]
+mod terminal;
 
 use std::ffi::CString;
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
@@ -20,6 +22,7 @@ use common::{everywhere, in_tasks, kind, pattern, until, with_full_pool};
 use fibra_io::fs::{self, DirBuilder, File, FileTimes, OpenOptions};
 use fibra_io::os::unix::fs::symlink;
 use fibra_runtime::{spawn, timeout};
+use terminal::terminal;
 
 /// A time after which what has not come will not come.
 const SHORT: Duration = Duration::from_millis(30);
@@ -538,16 +541,6 @@ fn a_terminal_that_came_non_blocking_does_not_wait() {
         let error = (0..).find_map(|_| terminal.write(&[b'x'; 4096]).err()).unwrap();
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
     });
-}
-
-/// The end of who types, and the terminal as its programs have it.
-fn terminal() -> (std::fs::File, File) {
-    let (mut master, mut slave) = (0, 0);
-    let null = std::ptr::null_mut();
-    // SAFETY: both numbers are written, the rest is left to the system.
-    assert_eq!(unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) }, 0);
-    // SAFETY: the descriptors were made just now, and are nobody else's.
-    unsafe { (std::fs::File::from_raw_fd(master), File::from_raw_fd(slave)) }
 }
 
 #[test]

@@ -30,7 +30,7 @@ use crate::convert::Wraps;
 ///
 /// # Differences from std
 ///
-/// * A write into a FIFO or a terminal may be short.
+/// * A write into a FIFO or a terminal may be short; a read of a terminal may be shorter than its `VMIN`.
 /// * The mode (`O_NONBLOCK`) of what is no plain file is read when a value is made of it; what becomes of it later changes
 ///   nothing in tasks.
 /// * `Arc<File>` has none of the traits, as the language has it; a `&File` out of it has all.

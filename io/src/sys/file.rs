@@ -130,7 +130,7 @@ fn left(fd: BorrowedFd<'_>, most: usize) -> usize {
     regular.map_or(most, |status| length(status).min(most))
 }
 
-fn status(fd: BorrowedFd<'_>) -> Option<libc::stat> {
+pub(super) fn status(fd: BorrowedFd<'_>) -> Option<libc::stat> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
     let told = unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } == 0;

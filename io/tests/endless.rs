@@ -1,0 +1,119 @@
+//! FIFOs and terminals that several use at once hold up nobody who leaves.
+
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod common;
+#[path = "common/folder.rs"]
+mod folder;
+#[path = "common/terminal.rs"]
+mod terminal;
+
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+
+use common::sides::pause;
+use common::{everywhere, in_tasks, until};
+use fibra_io::fs::{File, OpenOptions};
+use fibra_runtime::{JoinHandle, spawn};
+use folder::Folder;
+use terminal::terminal;
+
+/// How often it is tried to have two of them look at the same time.
+const ROUNDS: usize = 20;
+
+/// Lets both wait for what is enough for one, which `give` gives: one of them gets it, and the other can be cancelled.
+fn one_is_served_and_the_other_can_leave<T: Send + 'static>(two: [JoinHandle<T>; 2], give: impl FnOnce()) {
+    pause();
+    give();
+    until(|| two.iter().any(JoinHandle::is_finished));
+    two.iter().for_each(JoinHandle::cancel);
+    let [one, other] = two.map(|side| side.join().is_ok());
+    assert!(one || other);
+}
+
+/// Lets a task read a little.
+fn reader(file: &Arc<File>) -> JoinHandle<usize> {
+    let file = Arc::clone(file);
+    spawn(move || (&*file).read(&mut [0; 8]).unwrap())
+}
+
+fn options(read: bool, write: bool) -> OpenOptions {
+    let mut options = File::options();
+    options.read(read).write(write).custom_flags(libc::O_NOCTTY);
+    options
+}
+
+#[test]
+fn of_two_readers_of_a_fifo_who_are_told_of_one_byte_the_other_can_leave() {
+    in_tasks(|| {
+        let folder = Folder::new();
+        let path = folder.fifo();
+        let mut writer = options(true, true).open(&path).unwrap();
+        let file = || Arc::new(File::open(&path).unwrap());
+        let [one, another] = [file(), file()];
+        for _ in 0..ROUNDS {
+            for other in [&one, &another] {
+                let readers = [reader(&one), reader(other)];
+                one_is_served_and_the_other_can_leave(readers, || writer.write_all(&[7]).unwrap());
+            }
+        }
+    });
+}
+
+#[test]
+fn of_two_readers_of_a_terminal_who_are_told_of_one_line_the_other_can_leave() {
+    in_tasks(|| {
+        let (mut master, terminal) = terminal();
+        let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+        let another = Arc::new(options(true, false).open(path).unwrap());
+        let one = Arc::new(terminal);
+        for _ in 0..ROUNDS {
+            for other in [&one, &another] {
+                let readers = [reader(&one), reader(other)];
+                one_is_served_and_the_other_can_leave(readers, || master.write_all(b"line\n").unwrap());
+            }
+        }
+    });
+}
+
+#[test]
+fn of_two_writers_into_a_full_fifo_who_are_told_of_room_for_one_the_other_can_leave() {
+    in_tasks(|| {
+        let folder = Folder::new();
+        let path = folder.fifo();
+        let mut both = options(true, true).open(&path).unwrap();
+        let file = || Arc::new(options(false, true).open(&path).unwrap());
+        let [one, another] = [file(), file()];
+        let mut filler = options(false, true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
+        let writer = |file: &Arc<File>| {
+            let file = Arc::clone(file);
+            spawn(move || (&*file).write(&[0; 4096]).unwrap())
+        };
+        for _ in 0..ROUNDS {
+            for other in [&one, &another] {
+                while filler.write(&[0; 4096]).is_ok() {}
+                let writers = [writer(&one), writer(other)];
+                let make_room = || both.read_exact(&mut [0; 4096]).unwrap();
+                one_is_served_and_the_other_can_leave(writers, make_room);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_fifo_whose_writers_have_gone_ends_for_its_readers() {
+    everywhere(|| {
+        let folder = Folder::new();
+        let path = folder.fifo();
+        let both = options(true, true).open(&path).unwrap();
+        let mut reader = File::open(&path).unwrap();
+        let mut writer = options(false, true).open(&path).unwrap();
+        drop(both);
+        writer.write_all(b"text").unwrap();
+        drop(writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "text");
+    });
+}
