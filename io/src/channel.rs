@@ -233,7 +233,10 @@ impl<S: AsFd> Channel<S> {
         if self.asks(Direction::Read)? {
             return self.call_anew(Direction::Read, |fd| file::read(fd, bufs));
         }
-        Err(io::ErrorKind::WouldBlock.into())
+        match reopen::reads_end(self.fd()) {
+            true => Ok(Attempt::Done(Look::Ready)),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
     }
 
     fn look_for_room(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<Look>> {

@@ -1,4 +1,4 @@
-//! FIFOs and terminals that several use at once hold up nobody who leaves.
+//! FIFOs and terminals that several use at once hold up nobody who leaves, and reads of terminals end as they are set to.
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
@@ -116,4 +116,37 @@ fn a_fifo_whose_writers_have_gone_ends_for_its_readers() {
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "text");
     });
+}
+
+#[test]
+fn a_read_of_a_terminal_that_is_set_to_end_without_input_ends() {
+    everywhere(|| {
+        for tenths in [0, 1] {
+            let (mut master, mut terminal) = terminal();
+            end_without_input(&terminal, tenths);
+            let mut text = [0; 8];
+            assert_eq!(terminal.read(&mut text).unwrap(), 0);
+            master.write_all(b"typed").unwrap();
+            let mut typed = Vec::new();
+            until(|| {
+                let n = terminal.read(&mut text).unwrap();
+                typed.extend_from_slice(&text[..n]);
+                typed == b"typed"
+            });
+        }
+    });
+}
+
+/// Has reads of a terminal end with nothing when nothing was typed for so many tenths of a second.
+fn end_without_input(terminal: &File, tenths: u8) {
+    // SAFETY: all zeroes is a valid value of this structure of numbers.
+    let mut settings: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and the structure is writable and outlives the call.
+    assert_eq!(unsafe { libc::tcgetattr(terminal.as_raw_fd(), &mut settings) }, 0);
+    // SAFETY: the structure is writable and outlives the call.
+    unsafe { libc::cfmakeraw(&mut settings) };
+    settings.c_cc[libc::VMIN] = 0;
+    settings.c_cc[libc::VTIME] = tenths;
+    // SAFETY: the descriptor is open, and the structure outlives the call.
+    assert_eq!(unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, &settings) }, 0);
 }

@@ -5,8 +5,10 @@
 //! unknown there. The mode of the descriptor would, but that is shared with everybody who has the file open through it: the shell,
 //! for one. So the file is opened once more.
 //!
-//! What a backend owes: another way to the same FIFO or terminal, whose calls do not wait, or the answer that there is none
-//! ([`open_nowait`]).
+//! What a backend owes:
+//!
+//! * another way to the same FIFO or terminal, whose calls do not wait, or the answer that there is none ([`open_nowait`]);
+//! * whether a read that finds nothing ends by itself, as some of terminals do ([`reads_end`]).
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -101,7 +103,35 @@ fn flags(fd: BorrowedFd<'_>) -> Option<libc::c_int> {
     (flags >= 0).then_some(flags)
 }
 
+/// True of a terminal whose reads end with nothing when nothing was typed for a time, or at once: `VMIN` is zero.
+#[cfg(target_os = "linux")]
+pub(crate) fn reads_end(fd: BorrowedFd<'_>) -> bool {
+    let Some(settings) = settings(fd).filter(|settings| settings.c_lflag & libc::ICANON == 0) else {
+        return false;
+    };
+    let waits_by_mode = || flags(fd).is_some_and(|flags| flags & libc::O_NONBLOCK == 0);
+    settings.c_cc[libc::VMIN] == 0 && (settings.c_cc[libc::VTIME] == 0 || waits_by_mode()) && !is_master(fd)
+}
+
+/// How a terminal is set. None if it is none.
+#[cfg(target_os = "linux")]
+fn settings(fd: BorrowedFd<'_>) -> Option<libc::termios> {
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsRawFd;
+
+    let mut settings = MaybeUninit::<libc::termios>::uninit();
+    // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
+    let told = unsafe { libc::tcgetattr(fd.as_raw_fd(), settings.as_mut_ptr()) } == 0;
+    // SAFETY: the call has succeeded, so it has filled the structure.
+    told.then(|| unsafe { settings.assume_init() })
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn open_nowait(_: BorrowedFd<'_>, _: Direction) -> Option<OwnedFd> {
     None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn reads_end(_: BorrowedFd<'_>) -> bool {
+    false
 }
