@@ -168,12 +168,15 @@ pub(crate) fn wait_any(
 }
 
 /// Waits until the descriptor is readable or `timeout` has passed, finer than a millisecond. False, at once, where the
-/// system has no such call; then the caller has to round.
+/// system has no such call, or refuses it to a process that may have no descriptors; then the caller has to round.
 pub(crate) fn wait_readable_briefly(fd: &impl AsRawFd, timeout: Duration) -> io::Result<bool> {
-    if cfg!(any(target_os = "linux", target_os = "android", target_os = "freebsd")) {
-        poll_one(fd.as_raw_fd(), libc::POLLIN, Some(timeout)).map(|_events| true)
-    } else {
-        Ok(false)
+    if !cfg!(any(target_os = "linux", target_os = "android", target_os = "freebsd")) {
+        return Ok(false);
+    }
+    match poll_one(fd.as_raw_fd(), libc::POLLIN, Some(timeout)) {
+        // The number of descriptors asked about is more than the limit.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        outcome => outcome.map(|_events| true),
     }
 }
 
