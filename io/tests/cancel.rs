@@ -14,6 +14,7 @@ use common::sides::{guarded, pause};
 use common::{in_tasks, kind, listener, pair, runtime};
 use fibra_io::fs::File;
 use fibra_io::net::{TcpStream, lookup_host};
+use fibra_io::process::Command;
 use fibra_runtime::{Runtime, spawn};
 use folder::Folder;
 
@@ -164,6 +165,14 @@ fn a_destructor_in_a_cancelled_task_opens_files_and_no_fifos() {
         unwinding(move || File::create(&written).and_then(|mut file| file.write_all(b"the end"))).unwrap();
         assert_eq!(std::fs::read(path).unwrap(), b"the end");
         assert_eq!(kind(unwinding(move || File::open(&fifo))), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn a_destructor_in_a_cancelled_task_waits_for_no_output_of_a_child() {
+    in_tasks(|| {
+        let output = || Command::new("sleep").arg("100").kill_on_drop(true).output();
+        assert_eq!(kind(unwinding(output)), ErrorKind::TimedOut);
     });
 }
 

@@ -523,6 +523,19 @@ fn a_cancelled_output_kills_the_child_by_choice() {
 }
 
 #[test]
+fn a_deadline_of_one_stream_ends_an_output_though_the_other_goes_on() {
+    everywhere(|| {
+        let mut command = Command::new("sleep");
+        command.arg("100").stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let child = command.spawn().unwrap();
+        let id = child.id();
+        child.stdout.as_ref().unwrap().set_read_deadline(Some(Instant::now()));
+        assert_eq!(kind(child.wait_with_output()), ErrorKind::WouldBlock);
+        until_forgotten(id);
+    });
+}
+
+#[test]
 fn hundreds_of_dropped_children_leave_no_zombie() {
     everywhere(|| {
         let mut ids = Vec::new();

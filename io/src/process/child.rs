@@ -129,7 +129,8 @@ impl Child {
     /// Reads what the child writes until it has closed both streams, waits for its end, and gives all of it. A stream that is no
     /// pipe gives nothing. Our end of its standard input is closed first.
     ///
-    /// Both streams are read at the same time: in a task by a second task, in a plain thread by a second thread.
+    /// Both streams are read at the same time: in a task by a second task, in a plain thread by a second thread. An error of the
+    /// first stream does not wait for the other; that thread then goes on until its stream ends.
     ///
     /// # Cancellation
     ///

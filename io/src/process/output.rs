@@ -25,18 +25,21 @@ fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8
     scope(|scope| {
         let second = scope.spawn(move || read_all(stderr));
         let first = read_all(stdout);
+        if first.is_err() {
+            // Nobody gets what the other stream gives; it may go on for as long as the child does.
+            second.cancel();
+        }
         let second = second.join();
         Ok((first?, second.map_err(io::Error::other)??))
     })
 }
 
+/// A thread cannot be called back, so after an error the second one is left behind, until its stream ends.
 fn read_in_threads(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8>, Vec<u8>)> {
-    thread::scope(|scope| {
-        let second = thread::Builder::new().spawn_scoped(scope, move || read_all(stderr))?;
-        let first = read_all(stdout);
-        let second = second.join().unwrap_or_else(|_| Err(io::Error::other("the reader of a pipe panicked")));
-        Ok((first?, second?))
-    })
+    let second = thread::Builder::new().spawn(move || read_all(stderr))?;
+    let first = read_all(stdout)?;
+    let second = second.join().unwrap_or_else(|_| Err(io::Error::other("the reader of a pipe panicked")));
+    Ok((first, second?))
 }
 
 fn read_one(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
