@@ -3,6 +3,7 @@
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -348,6 +349,41 @@ fn the_task_behind_a_timer_ends_with_it() {
         assert!(poll(&mut kept, &count).is_pending());
         drop(kept);
         assert_eq!(Arc::strong_count(&count), 1);
+    });
+}
+
+/// What a request has, and its tasks inherit.
+struct Heirloom(Arc<()>);
+
+impl Clone for Heirloom {
+    fn clone(&self) -> Heirloom {
+        fibra_runtime::yield_now();
+        Heirloom(Arc::clone(&self.0))
+    }
+}
+
+fibra_runtime::task_local! {
+    #[inherit]
+    static HEIRLOOM: RefCell<Option<Heirloom>> = RefCell::new(None);
+}
+
+#[test]
+fn a_timer_keeps_nothing_of_who_uses_it_first_and_lets_the_others_use_it_meanwhile() {
+    guarded(|| {
+        runtime(1).run(|| {
+            let timer = Timer::new();
+            let kept = Arc::new(());
+            let sleep = |heirloom: Option<Arc<()>>| {
+                let timer = timer.clone();
+                fibra_runtime::spawn(move || {
+                    HEIRLOOM.with(|place| *place.borrow_mut() = heirloom.map(Heirloom));
+                    block_on(timer.sleep(Duration::from_millis(5)));
+                })
+            };
+            let sleepers = [sleep(Some(Arc::clone(&kept))), sleep(None)];
+            sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
+            until(|| Arc::strong_count(&kept) == 1);
+        });
     });
 }
 

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use fibra_runtime::{Handle, Task, task};
+use fibra_runtime::task::{self, spawn_servant};
+use fibra_runtime::{Handle, Task};
 
 /// See the [module](self).
 pub(super) struct Clock {
@@ -132,10 +133,11 @@ impl Clock {
         }
     }
 
-    /// Starts the task that wakes.
+    /// Starts the task that wakes. It inherits nothing of the one who comes first: that would keep a request's values for as long as
+    /// the clock is there, and clone them, which is code of others, under our lock.
     fn keeper(self: &Arc<Self>) -> Task {
         let clock = Arc::downgrade(self);
-        self.runtime.spawn(move || keep(&clock)).task().clone()
+        spawn_servant(&self.runtime, move || keep(&clock)).task().clone()
     }
 
     /// Takes out what is due. When the next is, if there is one.

@@ -257,6 +257,19 @@ impl Builder {
             return unsafe { self.spawn_here(worker, f, kin) };
         }
         self.inherit();
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_outside(shared, f, kin) }
+    }
+
+    /// Spawns a task as from outside the workers of `shared`; it inherits what was cloned for it before.
+    ///
+    /// # Safety
+    /// As for `spawn_kin`.
+    unsafe fn spawn_outside<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
         let (task, handle) = match self.admit(shared, None, f, kin, runtime::reserve_ids(1)) {
             Ok(made) => made,
             Err(handle) => return handle,
@@ -538,6 +551,18 @@ where
 {
     let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_call"));
     Builder::new().spawn_on_pool(&shared, Nature::Call, call)
+}
+
+/// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for
+/// tasks of its own, which serve others than the one who happens to start them.
+#[doc(hidden)]
+pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: `f` and `T` are `Send` and `'static`, and there is no kin.
+    unsafe { Builder::new().spawn_outside(handle.shared(), f, ()) }
 }
 
 /// Lets all other tasks run that are ready, then goes on. On a plain thread it is [`std::thread::yield_now`].
