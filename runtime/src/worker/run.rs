@@ -273,6 +273,8 @@ impl Worker {
         let header = task.header();
         // SAFETY: the task is this worker's and has ended.
         self.take_back(task, unsafe { header.coroutine.take_stack() });
+        // Before it leaves the registry: from then on another task may have its address.
+        self.block.run.end();
         let (at, slot) = header.registered();
         match at == self.block.index {
             // SAFETY: the task was entered in this worker's registry, at that slot.
