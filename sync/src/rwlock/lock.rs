@@ -1,4 +1,11 @@
 //! The untyped lock: the state, the sleeps in it, and what `lock_api` asks of it.
+//!
+//! ```text
+//!  the owner:       locked, as a writer or as an upgradable reader
+//!               0 ────────────────────────────────────────────────▶ the number of who did it
+//!                 ◀────────────────────────────────────────────────
+//!                   before it is let go, by whoever has the guard
+//! ```
 
 use std::cell::Cell;
 use std::mem;
@@ -9,7 +16,7 @@ use fibra_runtime::time;
 use lock_api::GuardNoSend;
 
 use super::raw::{Arrival, Claim, Departure, Fate, Hold, Policy, Queues, ReaderNode, Served, State};
-use crate::primitive::{AtomicU64, Ordering};
+use crate::primitive::{AtomicU64, Ordering, fence};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -49,9 +56,12 @@ impl RawRwLock {
         self.owner.load(Ordering::Relaxed) == wait::owner().get()
     }
 
-    /// Panics if the caller would wait for itself, for ever.
+    /// Panics if the caller would wait for itself, for ever. After it has found the lock taken.
     #[track_caller]
     fn refuse_relock(&self, deadline: Option<Instant>) {
+        // Acquire: the look at the word that brought the caller here pairs with the Release of whoever let the lock go last. So
+        // a number that the caller left here with a guard that it passed on is not seen any more once that guard has gone.
+        fence(Ordering::Acquire);
         if deadline.is_none() && self.is_mine() {
             panic!(
                 "fibra::sync::RwLock locked twice by {}: drop the first guard before, or pass it on",
