@@ -271,14 +271,7 @@ impl<T> Shared<T> {
 
     /// Lets a future keep the message that it was given.
     pub(super) fn keep(&self) {
-        let over = {
-            let mut state = self.state.lock();
-            state.keep();
-            state.is_over()
-        };
-        if over {
-            self.tell_end();
-        }
+        self.change_and_tell(State::keep);
     }
 
     /// Takes a message of which the receiver has gone away before it was made.
@@ -371,9 +364,14 @@ impl<T> Shared<T> {
     /// on, and are told by [`take_back`](Shared::take_back) or [`keep`](Shared::keep): who is told too early waits again, and would
     /// be told again.
     pub(super) fn close(&self) {
+        self.change_and_tell(State::disconnect);
+    }
+
+    /// Makes a change, and tells of the end if that is it.
+    fn change_and_tell(&self, change: impl FnOnce(&mut State<T>)) {
         let over = {
             let mut state = self.state.lock();
-            state.disconnect();
+            change(&mut state);
             state.is_over()
         };
         if over {
