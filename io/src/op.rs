@@ -41,8 +41,9 @@ pub(crate) const RECHECK: Duration = Duration::from_millis(250);
 /// How often a wait may end for nothing, off the reactor, before that is more than somebody else's having been quicker.
 const MISLED: u32 = 2;
 
-/// For how long who was misled stands off: the first time, and the longest.
-const STAND_OFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
+/// For how long who was misled stands off the first time, and how often that is doubled.
+const STAND_OFF: Duration = Duration::from_millis(1);
+const STAND_OFF_DOUBLINGS: u32 = 5;
 
 /// What a system call achieved.
 pub(crate) enum Attempt<T> {
@@ -301,9 +302,8 @@ pub(crate) fn cancelled() -> io::Error {
 
 /// Rests before the next poll, longer each time. False once the deadline has passed.
 fn stand_off(times: u32, deadline: Option<Instant>) -> bool {
-    let (first, longest) = STAND_OFF;
-    let left = deadline.map_or(longest, |deadline| deadline.saturating_duration_since(Instant::now()));
-    pause(first.saturating_mul(1 << times.min(5)).min(longest).min(left));
+    let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+    pause(left.min(STAND_OFF * (1 << times.min(STAND_OFF_DOUBLINGS))));
     !left.is_zero()
 }
 
