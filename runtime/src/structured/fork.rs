@@ -65,7 +65,7 @@ where
 #[inline]
 fn bequest() -> Option<Box<Locals>> {
     let task = current::task().filter(|task| !task.header().is_forbidden())?;
-    task.header().present_locals().filter(|locals| locals.has_heirs())?.bequeath()
+    task.header().present_locals()?.bequeath()
 }
 
 /// Drops what no taker has inherited. As at the end of a task nothing cuts the destructors short.

@@ -91,12 +91,14 @@ impl Locals {
         self.heirs.get()
     }
 
-    /// Clones what tasks inherit. A panic of a clone leaves nothing behind.
-    #[cold]
+    /// Clones what tasks inherit, if there may be any of it. A panic of a clone leaves nothing behind.
+    #[inline]
     pub(crate) fn bequeath(&self) -> Option<Box<Locals>> {
-        if !self.has_heirs() {
-            return None;
-        }
+        self.has_heirs().then(|| self.clone_heirs())
+    }
+
+    #[cold]
+    fn clone_heirs(&self) -> Box<Locals> {
         let heritage = Box::<Locals>::default();
         let present: Vec<Entry> = self.entries.borrow().clone();
         for Entry { key, kind, state } in present {
@@ -106,7 +108,7 @@ impl Locals {
             // has called a destructor which spawns, it goes on after this call, and what it has dropped was not present.
             begun.fill(unsafe { clone(value) });
         }
-        Some(heritage)
+        heritage
     }
 
     /// Drops all values, the last one first; those as well that destructors enter meanwhile. A key whose value has been
