@@ -14,10 +14,14 @@ compiler="$(rustc --version) for $(rustc --print host-tuple)"
 have valgrind || { [[ ${1:-} != --write ]]; exit; }
 cargo build --release -p fibra-bench --bin counts
 
-# The instructions of the program that goes so many times along a path.
+# The first processor that this may run on.
+core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+
+# The instructions of the program that goes so many times along a path. On one processor: how often a worker looks again before it
+# sleeps, while its clients run beside it, is a matter of time.
 instructions() {
     local log
-    log=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null "$counts" "$1" "$2" 2>&1) || { echo "$log" >&2; return 1; }
+    log=$(taskset -c "$core" valgrind --tool=callgrind --callgrind-out-file=/dev/null "$counts" "$1" "$2" 2>&1) || { echo "$log" >&2; return 1; }
     sed -n 's/.*Collected : //p' <<<"$log"
 }
 
