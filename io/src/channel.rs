@@ -116,7 +116,7 @@ impl<S: AsFd> Channel<S> {
 
     /// Another descriptor of the same open file.
     pub(crate) fn with_clone(&self, clone: S) -> Channel<S> {
-        let io = Descriptor::new(clone, self.io.is_nonblocking());
+        let io = self.io.with_clone(clone);
         Channel { io, is_endless: self.is_endless, shared: Arc::clone(&self.shared) }
     }
 

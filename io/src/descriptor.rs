@@ -35,6 +35,15 @@ impl<S: AsFd> Descriptor<S> {
         Descriptor { link, nonblocking, rechecks_writes: false, short_reads_drain: false, inner }
     }
 
+    /// Another descriptor of the same open file, of which all holds that does of this one. The wish is its own from now on.
+    pub(crate) fn with_clone(&self, clone: S) -> Descriptor<S> {
+        Descriptor {
+            rechecks_writes: self.rechecks_writes,
+            short_reads_drain: self.short_reads_drain,
+            ..Descriptor::new(clone, self.is_nonblocking())
+        }
+    }
+
     /// Lets a wait to write look again by itself now and then: for what the kernel does not tell.
     pub(crate) fn recheck_writes(mut self, recheck: bool) -> Descriptor<S> {
         self.rechecks_writes = recheck;

@@ -70,13 +70,23 @@ pub(crate) fn recv_vectored(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> 
 #[inline]
 pub(crate) fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
     let flags = SendFlags::from_bits_retain((libc::MSG_DONTWAIT | NO_SIGNAL).cast_unsigned());
-    Ok(net::send(fd, buf, flags)?)
+    net::send(fd, buf, flags).map_err(|errno| not_yet(errno.into()))
 }
 
 /// Sends from several buffers in turn what there is room for, without waiting.
 pub(crate) fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
     let bufs = &bufs[..bufs.len().min(MAX_BUFFERS)];
-    SockRef::from(&fd).send_vectored_with_flags(bufs, libc::MSG_DONTWAIT | NO_SIGNAL)
+    SockRef::from(&fd).send_vectored_with_flags(bufs, libc::MSG_DONTWAIT | NO_SIGNAL).map_err(not_yet)
+}
+
+/// What a send says that has asked for its connection (TCP Fast Open) and cannot take its bytes along is that it would have to
+/// wait, as in any other words.
+#[cold]
+fn not_yet(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINPROGRESS) => io::ErrorKind::WouldBlock.into(),
+        _ => error,
+    }
 }
 
 /// Bytes that one vectored call can move.

@@ -55,6 +55,8 @@ fn a_connection_whose_first_write_asks_for_it_is_there_at_once() {
             stream.write_all(&buf).unwrap();
         });
         let mut buf = [0; 5];
+        // It asks as well, and takes nothing along.
+        assert_eq!(stream.write(b"").unwrap(), 0);
         stream.write_all(b"hello").unwrap();
         stream.read_exact(&mut buf).unwrap();
         assert_eq!(&buf, b"hello");

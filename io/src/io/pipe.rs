@@ -284,7 +284,7 @@ struct Shared {
 
 impl<S: AsFd> Pipe<S> {
     fn with_clone(&self, clone: S) -> Pipe<S> {
-        Pipe { io: Descriptor::new(clone, self.io.is_nonblocking()), shared: Arc::clone(&self.shared) }
+        Pipe { io: self.io.with_clone(clone), shared: Arc::clone(&self.shared) }
     }
 
     /// Runs a transfer until it moves something, unless there is nothing to be moved, and waits in between.

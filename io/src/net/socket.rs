@@ -173,7 +173,7 @@ impl<S: Kind> Socket<S> {
         S: From<OwnedFd>,
     {
         let clone = S::from(self.fd().try_clone_to_owned()?);
-        Ok(Socket::new(clone, self.io.is_nonblocking(), Arc::clone(self.shared()).into()))
+        Ok(Socket { io: self.io.with_clone(clone), shared: Arc::clone(self.shared()).into() })
     }
 
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {

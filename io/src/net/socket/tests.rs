@@ -1,7 +1,9 @@
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::Socket;
+use crate::op::Attempt;
 
 fn connected() -> Socket<TcpStream> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -26,4 +28,19 @@ fn a_timeout_that_was_set_is_taken_away() {
     socket.set_write_timeout(second).unwrap();
     socket.set_read_timeout(None).unwrap();
     assert_eq!((socket.read_timeout(), socket.write_timeout()), (None, second));
+}
+
+/// The mode does not say what a short read means.
+#[test]
+fn a_clone_knows_what_the_socket_does() {
+    let (unix, _peer) = UnixStream::pair().unwrap();
+    let (tcp, unix) = (connected(), Socket::fresh(unix));
+    for nonblocking in [true, false] {
+        tcp.set_nonblocking(nonblocking).unwrap();
+        unix.set_nonblocking(nonblocking).unwrap();
+        let (tcp, unix) = (tcp.try_clone().unwrap(), unix.try_clone().unwrap());
+        assert!(matches!(tcp.io.have_read(1, 2), Attempt::Drained(1)));
+        assert!(matches!(unix.io.have_read(1, 2), Attempt::Done(1)));
+        assert_eq!((tcp.io.rechecks_writes(), unix.io.rechecks_writes()), (false, true));
+    }
 }
