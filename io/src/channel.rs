@@ -7,7 +7,7 @@
 //!
 //! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
 //! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for the other end of a
-//! pseudoterminal and for devices, and somebody else takes the input in between, it waits after all. So does the read of a
+//! pseudoterminal, for devices, and for what cannot be opened once more, and somebody else takes the input in between, it waits after all. So does the read of a
 //! regular file of a system like procfs that has nothing yet.) What came in non-blocking mode is not waited for, standard streams
 //! aside. In a plain thread it is the plain call.
 //!
@@ -155,10 +155,16 @@ impl<S: AsFd> Channel<S> {
                 None => self.at_position(|| file::read(fd, bufs)),
             },
             (true, true) => loop {
-                match self.io.run(Direction::Read, || None, || self.look_for_data(bufs))? {
-                    Look::Moved(n) => return Ok(n),
-                    Look::Ready => return unblock(|| file::read(fd, bufs)),
-                    Look::Contended => stand_back()?,
+                let patience = || reopen::patience(fd);
+                match self.io.run(Direction::Read, patience, || self.look_for_data(bufs)) {
+                    Ok(Look::Moved(n)) => return Ok(n),
+                    Ok(Look::Ready) => return unblock(|| file::read(fd, bufs)),
+                    Ok(Look::Contended) => stand_back()?,
+                    // So ends a read that has waited for its time.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock && patience().is_some() => {
+                        return Ok(0);
+                    }
+                    Err(error) => return Err(error),
                 }
             },
         }
@@ -230,13 +236,10 @@ impl<S: AsFd> Channel<S> {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
         }
-        if self.asks(Direction::Read)? {
-            return self.call_anew(Direction::Read, |fd| file::read(fd, bufs));
+        if !self.asks(Direction::Read)? {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
-        match reopen::reads_end(self.fd()) {
-            true => Ok(Attempt::Done(Look::Ready)),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        }
+        self.call_anew(Direction::Read, |fd| file::read(fd, bufs))
     }
 
     fn look_for_room(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<Look>> {

@@ -137,6 +137,35 @@ fn a_read_of_a_terminal_that_is_set_to_end_without_input_ends() {
     });
 }
 
+#[test]
+fn of_two_such_reads_that_are_told_of_one_byte_the_other_ends_at_its_time() {
+    in_tasks(|| {
+        let (mut master, terminal) = terminal();
+        end_without_input(&terminal, 1);
+        let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+        let another = Arc::new(options(true, false).open(path).unwrap());
+        let one = Arc::new(terminal);
+        for _ in 0..ROUNDS {
+            let readers = [reader(&one), reader(&another)];
+            pause();
+            master.write_all(&[7]).unwrap();
+            assert_eq!(readers.map(|reader| reader.join().unwrap()).iter().sum::<usize>(), 1);
+        }
+    });
+}
+
+#[test]
+fn such_a_read_can_be_left_before_its_time() {
+    in_tasks(|| {
+        let (_master, terminal) = terminal();
+        end_without_input(&terminal, u8::MAX);
+        let reader = reader(&Arc::new(terminal));
+        pause();
+        reader.cancel();
+        assert!(reader.join().unwrap_err().is_cancelled());
+    });
+}
+
 /// Has reads of a terminal end with nothing when nothing was typed for so many tenths of a second.
 fn end_without_input(terminal: &File, tenths: u8) {
     // SAFETY: all zeroes is a valid value of this structure of numbers.

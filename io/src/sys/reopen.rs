@@ -8,15 +8,16 @@
 //! What a backend owes:
 //!
 //! * another way to the same FIFO or terminal, whose calls do not wait, or the answer that there is none ([`open_nowait`]);
-//! * whether a read that finds nothing ends by itself, as some of terminals do ([`reads_end`]).
+//! * how long a read that finds nothing waits before it ends by itself, as some of terminals do ([`patience`]).
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use crate::readiness::Direction;
 
 /// Opens a FIFO or a terminal again, to read it or to write to it without waiting. None if it is neither, is not open in that
-/// direction, or is not to be had so: the other end of a pseudoterminal, which gives a new one each time; another user's; one
-/// without a `/proc`; a FIFO without readers.
+/// direction, or is not to be had so: the other end of a pseudoterminal, which gives a new one each time; another user's; a terminal
+/// that is kept for one (`TIOCEXCL`); one without a `/proc`; a FIFO without readers; where no descriptor is left.
 ///
 /// It is meant to be closed after the call. Kept open it would keep a terminal from hanging up and a FIFO from ending, and it would
 /// go on being that one when the descriptor was made another.
@@ -103,14 +104,15 @@ fn flags(fd: BorrowedFd<'_>) -> Option<libc::c_int> {
     (flags >= 0).then_some(flags)
 }
 
-/// True of a terminal whose reads end with nothing when nothing was typed for a time, or at once: `VMIN` is zero.
+/// How long a read of a terminal waits for input before it ends with nothing, where `VMIN` is zero: for `VTIME`, in tenths of a
+/// second. None if it ends with input alone.
 #[cfg(target_os = "linux")]
-pub(crate) fn reads_end(fd: BorrowedFd<'_>) -> bool {
-    let Some(settings) = settings(fd).filter(|settings| settings.c_lflag & libc::ICANON == 0) else {
-        return false;
-    };
+pub(crate) fn patience(fd: BorrowedFd<'_>) -> Option<Duration> {
+    let settings = settings(fd).filter(|settings| settings.c_lflag & libc::ICANON == 0)?;
     let waits_by_mode = || flags(fd).is_some_and(|flags| flags & libc::O_NONBLOCK == 0);
-    settings.c_cc[libc::VMIN] == 0 && (settings.c_cc[libc::VTIME] == 0 || waits_by_mode()) && !is_master(fd)
+    let (least, tenths) = (settings.c_cc[libc::VMIN], settings.c_cc[libc::VTIME]);
+    let ends = least == 0 && (tenths == 0 || waits_by_mode()) && !is_master(fd);
+    ends.then(|| Duration::from_millis(100) * tenths.into())
 }
 
 /// How a terminal is set. None if it is none.
@@ -132,6 +134,6 @@ pub(crate) fn open_nowait(_: BorrowedFd<'_>, _: Direction) -> Option<OwnedFd> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn reads_end(_: BorrowedFd<'_>) -> bool {
-    false
+pub(crate) fn patience(_: BorrowedFd<'_>) -> Option<Duration> {
+    None
 }
