@@ -56,6 +56,8 @@ struct Tally {
     unanswered: u64,
     faults: Faults,
     left: Vec<Left>,
+    /// When requests were due whose own connection was lost.
+    lost: Vec<Instant>,
 }
 
 /// What a lane under a rate had not done when it came to its end.
@@ -87,6 +89,7 @@ impl Board {
                 unanswered: 0,
                 faults: Faults::default(),
                 left: Vec::new(),
+                lost: Vec::new(),
             }),
         }
     }
@@ -149,6 +152,11 @@ impl Board {
     /// way and those that have come due by `pace`; after a fault also those that come due before the interval is over.
     pub(crate) fn leave(&self, how: &Result<(), Fault>, dues: Vec<Instant>, pace: Pace) {
         self.tally().left.push(Left { dues, pace, since: Instant::now(), lost: how.is_err() });
+    }
+
+    /// Takes down requests, due at `dues`, to which no reply will come, by a lane that goes on.
+    pub(crate) fn lose(&self, dues: &mut Vec<Instant>) {
+        self.tally().lost.append(dues);
     }
 
     /// Takes down a datagram that was due at `due` and to which no reply came until `now`.
@@ -224,6 +232,8 @@ impl Board {
         let mut tally = self.tally();
         if let Some(interval) = &interval {
             mem::take(&mut tally.left).into_iter().for_each(|left| give_up_on(left, interval, &mut tally));
+            let lost = mem::take(&mut tally.lost);
+            give_up_on_each(lost, interval, interval.end, &mut tally);
         }
         Outcome {
             replies: tally.replies,
@@ -263,14 +273,19 @@ impl Board {
 /// Takes down what a lane left: each request is as late as it became by the end of the lane or of the interval.
 fn give_up_on(left: Left, interval: &Range<Instant>, tally: &mut Tally) {
     let end = left.since.max(interval.end);
-    for due in left.dues.into_iter().filter(|due| interval.contains(due)) {
-        tally.unsent += 1;
-        tally.latencies.saturating_record(as_nanos(end - due).max(1));
-    }
+    give_up_on_each(left.dues, interval, end, tally);
     let last = if left.lost { interval.end } else { interval.end.min(left.since) };
     let late = left.pace.late(&(interval.start..last), end);
     tally.unsent += late.count();
     late.record(&mut tally.latencies);
+}
+
+/// Takes down those of `dues` that lie in the interval, as late as they are at `end`.
+fn give_up_on_each(dues: Vec<Instant>, interval: &Range<Instant>, end: Instant, tally: &mut Tally) {
+    for due in dues.into_iter().filter(|due| interval.contains(due)) {
+        tally.unsent += 1;
+        tally.latencies.saturating_record(as_nanos(end - due).max(1));
+    }
 }
 
 /// An empty histogram of latencies in nanoseconds, with three significant digits.
@@ -338,6 +353,21 @@ mod tests {
         board.leave(&Err(Fault::Closed), vec![Instant::now()], Pace::new(1e-3, 1, 1, Instant::now()));
         board.end();
         assert_eq!([board.outcome().unsent, board.outcome().unsent], [1, 1]);
+    }
+
+    #[test]
+    fn what_was_lost_is_late_to_the_end_of_the_interval() {
+        let board = Board::new();
+        board.lose(&mut vec![Instant::now()]);
+        board.begin();
+        let mut dues = vec![Instant::now(); 2];
+        board.lose(&mut dues);
+        assert!(dues.is_empty());
+        std::thread::sleep(Duration::from_millis(2));
+        board.end();
+        let outcome = board.outcome();
+        assert_eq!((outcome.unsent, outcome.latencies.iter().map(|(_, count)| count).sum::<u64>()), (2, 2));
+        assert!(outcome.latencies[0].0 >= 1_990_000, "{:?}", outcome.latencies);
     }
 
     #[test]

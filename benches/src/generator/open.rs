@@ -26,6 +26,10 @@ pub(crate) fn drive(
             fibra::sleep_until(pace.next_due().min(end.max(Instant::now()) + LOOK));
         } else {
             outcome = survive(link.exchange(&mut dues), churn, board);
+            if outcome.is_ok() && !dues.is_empty() {
+                // The fault was survived; no reply comes to these.
+                board.lose(&mut dues);
+            }
         }
     }
     board.leave(&outcome, dues, pace);

@@ -215,7 +215,7 @@ fn rounds() -> impl Iterator<Item = f64> {
 
 /// The marks of a linear scale from zero, and its upper end.
 pub(crate) fn linear_ticks(high: f64, label: impl Fn(f64) -> String) -> (f64, Vec<Tick>) {
-    let step = rounds().find(|step| high / step <= 5.0).unwrap_or(1.0).max(1.0);
+    let step = rounds().find(|step| high / step <= 5.0).unwrap_or(high / 5.0).max(1.0);
     let steps = (high / step).ceil().max(1.0);
     let tick = |number: u32| Tick { at: f64::from(number) / steps, label: label(f64::from(number) * step) };
     (steps * step, (0..=steps as u32).map(tick).collect())
@@ -232,6 +232,14 @@ mod tests {
         assert_eq!(labels.first().map(String::as_str), Some("10000"));
         assert_eq!(labels.last().map(String::as_str), Some("5000000"));
         assert!((scale.share(10_000.0)).abs() < 1e-9 && (scale.share(5e6) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_linear_scale_has_few_marks_whatever_its_end() {
+        for high in [0.0, 1.0, 5e15, 1e17, f64::MAX] {
+            let (end, ticks) = linear_ticks(high, |_| String::new());
+            assert!(end >= high && (2..=7).contains(&ticks.len()), "{high}: {end}, {}", ticks.len());
+        }
     }
 
     #[test]

@@ -44,6 +44,30 @@ fn what_is_due_on_a_lost_connection_waits_to_the_end() {
     assert!(rate < 100 && page.contains("the highest rate kept up with"), "{rate}");
 }
 
+/// The lane goes on, but what was lost stays due.
+#[test]
+fn a_request_that_is_lost_with_its_own_connection_waits_to_the_end() {
+    let folder = Folder::new("lost-request");
+    let serve_one = |stream| echo(stream, |_| ());
+    let seen = AtomicUsize::new(0);
+    let address = serve(move |stream| match seen.fetch_add(1, SeqCst) {
+        50 => loop {
+            thread::park();
+        },
+        _ => serve_one(stream),
+    });
+    let options =
+        ["--churn", "--connections", "4", "--rate", "100", "--duration", "2s", "--timeout", "300ms"];
+    let output = load(&folder, address, &options);
+    assert_eq!(status(&output), 1, "{output:?}");
+    let figures = folder.figures();
+    let row = &figures["servers"][0];
+    assert_eq!((number(row, "/faults/timed_out"), number(row, "/unsent")), (1, 1), "{row}");
+    let (due, planned) = due(row, 100.0);
+    assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
+    assert!(number(row, "/latency/max") >= 400_000_000, "{row}");
+}
+
 #[test]
 fn the_plain_client_counts_what_is_due_on_a_lost_connection_too() {
     let folder = Folder::new("plain-lane");
