@@ -131,24 +131,18 @@ fn had<T>(result: io::Result<T>) -> T {
 /// switch to another task, so waits block the thread there. A hook that a user sets later replaces this one, and runs as
 /// any code of the task.
 ///
-/// # Errors
-/// Where the caller panics and no thread is to be had that does it instead: std lets no thread change the hook while it panics.
-pub(crate) fn install_hook() -> io::Result<()> {
+/// Not by a thread that panics, which may not change the hook; the next one that makes a runtime does it then. (Rejected: another thread on its
+/// behalf. That one would have to wait until no hook is running, and keep waiting whoever else panics meanwhile: those for
+/// whom the running hook waits as well.)
+pub(crate) fn install_hook() {
     static INSTALLED: Once = Once::new();
-    let install = || {
-        INSTALLED.call_once(|| {
-            let previous = panic::take_hook();
-            panic::set_hook(Box::new(move |info| report(&*previous, info)));
-        });
-    };
-    match thread::panicking() && !INSTALLED.is_completed() {
-        // Not waited for: the caller may be in the hook of before, which is not changed until it has returned.
-        true => thread::Builder::new().name("fibra-hook".to_owned()).spawn(install).map(drop),
-        false => {
-            install();
-            Ok(())
-        }
+    if thread::panicking() {
+        return;
     }
+    INSTALLED.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| report(&*previous, info)));
+    });
 }
 
 /// A panic of a task, as the hook of its runtime gets it; see [`Builder::on_task_panic`](crate::Builder::on_task_panic).

@@ -203,8 +203,11 @@ impl<R: From<Runtime>> Builder<R> {
     /// The hook is called before the task unwinds, on its worker's thread; waits block that thread in there. It is not called
     /// for a cancellation, nor for [`resume_unwind`](std::panic::resume_unwind), and so not for a panic in the closure of an
     /// [`unblock`](crate::unblock), which the process's own hook tells of. A hook that the program sets with
-    /// [`std::panic::set_hook`] after the first runtime was built takes the place of this one as well. Where a thread builds the
-    /// first runtime while it panics, this one comes into force as soon as no panic hook is running, and may miss what is before.
+    /// [`std::panic::set_hook`] after the first runtime was built takes the place of this one as well.
+    ///
+    /// std lets nobody change what is done at a panic while a thread panics that is concerned. So a runtime that is built in a panic hook, or in a
+    /// destructor of a thread that panics, has neither this nor the line with the name, if it is the first of the process, until another one is built
+    /// elsewhere. And the first one is not to be built on a thread for which a panic hook waits: both would wait for ever.
     ///
     /// A panic of the hook ends the process, with a message: std allows none inside a panic hook.
     ///
@@ -307,7 +310,7 @@ impl<R: From<Runtime>> Builder<R> {
             .unwrap_or_else(sys::Processors::of_caller);
         // Before any thread is pinned.
         wait::count_processors();
-        panics::install_hook()?;
+        panics::install_hook();
         report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));

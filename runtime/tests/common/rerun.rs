@@ -11,19 +11,13 @@ pub(crate) fn is_child() -> bool {
 
 /// Runs the test `name` of this binary once more, alone in a process of its own.
 pub(crate) fn rerun(name: &str) -> Output {
-    rerun_with(name, &[])
-}
-
-/// The same with these variables in its environment.
-pub(crate) fn rerun_with(name: &str, variables: &[(&str, &str)]) -> Output {
     let exe = std::env::current_exe().expect("the path of the test binary");
-    let mut child = Command::new(exe);
-    child
+    Command::new(exe)
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
         .env(VARIABLE, "1")
         .env("RUST_BACKTRACE", "0")
-        .envs(variables.iter().copied());
-    child.output().expect("the test binary runs again")
+        .output()
+        .expect("the test binary runs again")
 }
 
 /// What the child wrote to standard error.
