@@ -16,8 +16,8 @@ use super::clock::{Alarm, Clock};
 
 /// Gives hyper its time-outs, by the timers of a runtime of ours.
 ///
-/// One task of that runtime serves all clones of a timer. A time-out never comes early. Once the runtime has ended none comes
-/// any more.
+/// One task of that runtime serves all clones of a timer. A time-out never comes early. Once the runtime begins to end none comes
+/// any more: where a shield or a destructor sleeps, that is for [`sleep`](fibra_runtime::sleep).
 ///
 /// # Examples
 /// ```
