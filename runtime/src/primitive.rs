@@ -5,8 +5,11 @@
 
 pub(crate) use std::cell::{Cell, UnsafeCell};
 pub(crate) use std::hint::spin_loop;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence};
-pub(crate) use std::sync::{Mutex, MutexGuard};
-pub(crate) use std::thread::yield_now;
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence,
+};
+pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
+pub(crate) use std::thread::{self, yield_now};
+pub(crate) use std::thread_local;
 
 pub(crate) use crate::fences::{heavy_fence, light_fence};

@@ -1,28 +1,23 @@
 //! The watch over tasks that hold their workers.
 //!
-//! ```text
-//!  worker                                watching thread, four times per limit
-//!  number := number + 1    (per run)     the number that it was last time, and a task there?
-//!  task := address                        ── for longer than the limit: finds the task by its address in the registries,
-//!  …                                          looks at the number again, and tells
-//!  task := null            (at rest)
-//! ```
-//!
-//! The watch trusts no address: it is looked up among the tasks that are alive, under the lock of their registry. If the
-//! number is still the same after that, the worker has been in that one run all the time, so it is that run's task.
+//! A thread of its own looks at each worker, four times per limit. Where it finds the same run for longer than the limit, it finds
+//! out which task that is, by [`Run`], and tells.
+
+mod run;
 
 use std::fmt;
 use std::io;
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::report::say;
 use crate::runtime::{Shared, guarded};
-use crate::task::{Header, Task, TaskRef};
+use crate::task::Task;
 use crate::worker::block::Block;
+
+pub(crate) use run::Run;
 
 /// The watch looks so often per limit, and not more often than that.
 const LOOKS: u32 = 4;
@@ -71,36 +66,6 @@ impl fmt::Debug for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Stall");
         out.field("task", &self.task).field("worker", &self.worker).field("held", &self.held).finish()
-    }
-}
-
-/// What one worker says of its present run; written by it alone.
-#[derive(Default)]
-pub(crate) struct Run {
-    number: AtomicU64,
-    task: AtomicPtr<Header>,
-}
-
-impl Run {
-    #[cold]
-    pub(crate) fn begin(&self, task: TaskRef) {
-        // Relaxed: published by the address.
-        self.number.store(self.number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `look`, which then sees this number or a later one.
-        self.task.store(task.as_ptr(), Ordering::Release);
-    }
-
-    /// The worker rests.
-    pub(crate) fn end(&self) {
-        // Relaxed: seen sooner or later, and by then no run began: the number would tell.
-        self.task.store(ptr::null_mut(), Ordering::Relaxed);
-    }
-
-    fn look(&self) -> (*const Header, u64) {
-        // Acquire: pairs with the Release in `begin`.
-        let task = self.task.load(Ordering::Acquire);
-        // Relaxed: ordered by the Acquire.
-        (task, self.number.load(Ordering::Relaxed))
     }
 }
 
@@ -179,14 +144,14 @@ struct Seen {
 
 impl Seen {
     fn new(block: &Block, now: Instant) -> Self {
-        Seen { number: block.run.look().1, since: now, told: false }
+        Seen { number: block.run.look().number, since: now, told: false }
     }
 
     fn look(&mut self, block: &Block, shared: &Shared, limit: Duration) -> Option<Stall> {
         let now = Instant::now();
-        let (address, number) = block.run.look();
-        if address.is_null() || number != self.number {
-            *self = Seen { number, since: now, told: false };
+        let sight = block.run.look();
+        if !sight.is_of_a_run() || sight.number != self.number {
+            *self = Seen { number: sight.number, since: now, told: false };
             return None;
         }
         let held = now - self.since;
@@ -194,11 +159,8 @@ impl Seen {
             return None;
         }
         // A migratable task is at home where it started.
-        let task = shared.blocks.iter().find_map(|block| block.registry.find(address))?;
-        // Acquire, by the registry's lock: the number is looked at after the task was found.
-        if block.run.look() != (address, number) {
-            return None;
-        }
+        let find = |address| shared.blocks.iter().find_map(|block| block.registry.find(address));
+        let task = block.run.task_of(sight, find)?;
         self.told = true;
         Some(Stall { task, worker: block.index, held })
     }

@@ -11,6 +11,8 @@
 
 #[path = "scaling/block.rs"]
 mod block;
+#[path = "../src/runtime/census.rs"]
+mod census;
 #[path = "scaling/clock.rs"]
 mod clock;
 mod common;

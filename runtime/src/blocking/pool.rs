@@ -113,7 +113,7 @@ impl Pool {
             let mut state = self.lock();
             for job in &state.jobs {
                 if let Job::Task(task) = job {
-                    task.header().set_cancelled();
+                    task.header().marks.set_cancelled();
                 }
             }
             if state.threads == state.calling {

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::shutdown::Ending;
+use super::ending::Ending;
 use super::{Runtime, Shared};
 use crate::driver::{self, Factory};
 use crate::panics::{TaskPanic, TaskPanicHook};

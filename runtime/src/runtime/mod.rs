@@ -3,11 +3,15 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `builder.rs` | `Builder` |
+//! | `census.rs` | how many tasks are alive |
+//! | `ending.rs` | whether a runtime is at its end, and who waits for that |
 //! | `handle.rs` | `Handle`: a runtime from elsewhere |
 //! | `run.rs` | `Runtime::run` and the run on the calling thread |
 //! | `shutdown.rs` | the end |
 
 mod builder;
+pub(crate) mod census;
+mod ending;
 mod handle;
 mod run;
 mod shutdown;
@@ -23,9 +27,10 @@ use crossbeam_utils::CachePadded;
 
 pub use builder::Builder;
 pub(crate) use builder::{Config, MOST_WORKERS, guarded};
+use census::Counts;
+use ending::Ending;
 pub use handle::Handle;
 pub(crate) use run::run_here;
-use shutdown::Ending;
 
 use crate::blocking;
 use crate::idle::Idle;
@@ -49,17 +54,11 @@ pub(crate) struct Shared {
     pub(crate) reserve: Arc<Stacks>,
     pub(crate) blocking: Arc<blocking::Pool>,
     /// Tasks that were spawned and ended off the workers.
-    outside: CachePadded<Outside>,
+    outside: CachePadded<Counts>,
     /// Live tasks; counted only where there is a limit.
     live: CachePadded<AtomicUsize>,
     pub(crate) watch: Watch,
     ending: Ending,
-}
-
-#[derive(Default)]
-struct Outside {
-    spawned: AtomicU64,
-    finished: AtomicU64,
 }
 
 /// Reserves `count` ids of tasks and returns the first.
@@ -101,18 +100,16 @@ impl Shared {
     /// # Errors
     /// When the runtime is ending, and perhaps nobody is left to run it.
     pub(crate) fn admit_outside(&self) -> Result<(), Ended> {
-        // SeqCst: counted first, then looked; who ends the runtime marks the end first, then sums. One sees the other.
-        self.outside.spawned.fetch_add(1, Ordering::SeqCst);
-        if self.is_ending() {
-            self.outside_ended();
-            return Err(Ended);
+        if self.ending.admit(&self.outside) {
+            return Ok(());
         }
-        Ok(())
+        self.outside_ended();
+        Err(Ended)
     }
 
     /// Counts the end of one from outside, or of one that ends off the workers.
     pub(crate) fn outside_ended(&self) {
-        self.outside.finished.fetch_add(1, Ordering::SeqCst);
+        self.outside.finish_outside();
         if self.is_ending() {
             self.end_if_quiescent();
         }

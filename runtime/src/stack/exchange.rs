@@ -1,12 +1,19 @@
 //! The exchange of one class of stacks: what no worker holds, behind a mutex that is crossed in batches.
 //!
+//! ```text
+//!   a worker's shelf ──put──▶ warm ──lot──▶ on their way to the kernel ──▶ cold
+//!          ▲                   │                (nobody's)                   │
+//!          └────── fetch ──────┴─────────────────────────────────────────────┘
+//!          └── fetch_fresh ── ranges of regions that are not cut
+//! ```
+//!
 //! Warm stacks come last in, first out. Those that stay at the bottom between two marks are cold; trimming moves them
 //! over to the cold ones, in small lots, with the mutex free while the kernel works.
 
 use std::collections::VecDeque;
 use std::io;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::guard::Guards;
@@ -14,6 +21,7 @@ use super::handle::Stack;
 use super::pool::Trim;
 use super::region::{Fresh, Region, RegionRef};
 use super::size;
+use crate::primitive::{Mutex, MutexGuard};
 
 /// How many stacks are trimmed in one go at most: a third of a millisecond of work where all were used deeply.
 pub(super) const LOT: usize = 16;

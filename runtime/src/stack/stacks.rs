@@ -1,14 +1,28 @@
 //! All stacks of one runtime: its classes, and the limit over them.
+//!
+//! ```text
+//!  who takes                                     who gives
+//!
+//!  reserve: outside := outside + n, if the       the stacks go to the exchange,
+//!           limit allows                         release: outside := outside - n
+//!  takes from the exchange, or maps,
+//!  release: what it did not get
+//!  nothing to be had: hungry := true ──────────▶ at its next give or rest, if its pool has any: hungry := false,
+//!                                                and empties the pool
+//! ```
+//!
+//! What is outside is counted before it is taken and for as long as it is, so the limit holds; a count that has come down is of
+//! stacks that are in the exchange already. A worker that found nothing tries again by itself, so the word of it may come late.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::exchange::Class;
 use super::guard::Guards;
 use super::pool::Pool;
 use super::{size, sys};
+use crate::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// The default of [`Config::size`] in bytes.
 const DEFAULT_SIZE: usize = 256 * 1024;
@@ -149,7 +163,7 @@ impl Stacks {
         self.is_hungry() && self.hungry.swap(false, Ordering::Relaxed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Class>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Class>>> {
         // Nothing panics halfway through a change of the list.
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -100,7 +100,7 @@ fn fail(error: JoinError) -> ! {
         Ok(payload) => resume_unwind(payload),
         Err(_) => {
             if let Some(task) = current::task() {
-                task.header().set_cancelled();
+                task.header().marks.set_cancelled();
             }
             wait::unwind_cancelled()
         }

@@ -87,7 +87,7 @@ pub fn run<R: Field>(field: R) -> R::Won {
                     "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime"
                 )
             };
-            task.header().set_cancelled();
+            task.header().marks.set_cancelled();
             wait::unwind_cancelled()
         }
         Err(payload) => resume_unwind(payload),

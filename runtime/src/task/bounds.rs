@@ -16,12 +16,12 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::cancel::Cancelled;
 use super::header::Header;
 use crate::current;
+use crate::primitive::{AtomicBool, Ordering};
 
 /// One scope that may end early.
 pub(crate) struct Bound {
@@ -166,7 +166,7 @@ impl Header {
                 target = Some(Target::Bound(bound));
             }
         }
-        if self.is_cancelled() { Some(Target::Task) } else { target }
+        if self.marks.is_cancelled() { Some(Target::Task) } else { target }
     }
 
     /// True if the code that runs was unwound by something that is still around it.
@@ -176,10 +176,10 @@ impl Header {
 
     /// Takes the mark of fired tokens back, after a scope that had one; unless another is around.
     pub(crate) fn forget_token(&self) {
-        self.clear_fired();
+        self.marks.clear_fired();
         // Only tokens are hit by marks.
         if self.around().any(|bound| bound.is_hit(Look::Marks)) {
-            self.set_fired();
+            self.marks.set_fired();
         }
     }
 }

@@ -573,7 +573,7 @@ where
 pub fn yield_now() {
     let Some(task) = current::task() else { return std::thread::yield_now() };
     let header = task.header();
-    if header.is_marked() || !header.bounds.get().is_null() {
+    if header.marks.any() || !header.bounds.get().is_null() {
         wait::cancellation_point();
     }
     forbid::check(header);

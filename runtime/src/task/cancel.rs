@@ -52,13 +52,13 @@ impl TaskRef {
 
     /// Ends the task's sleep for a token that was fired, if a token may end it.
     pub(crate) fn fire(self) {
-        self.header().set_fired();
+        self.header().marks.set_fired();
         self.rouse();
     }
 
     /// Marks the task as cancelled and ends its sleep, if it is in one that a cancel may end.
     pub(crate) fn cancel(self) {
-        self.header().set_cancelled();
+        self.header().marks.set_cancelled();
         self.rouse();
     }
 
@@ -138,7 +138,7 @@ pub fn cancellation_point() {
 
 /// False if nothing can end the code that runs; a scope may, whose time is only known to the clock.
 fn may_end(header: &Header) -> bool {
-    header.is_marked() || !header.bounds.get().is_null()
+    header.marks.any() || !header.bounds.get().is_null()
 }
 
 fn is_due(header: &Header) -> bool {

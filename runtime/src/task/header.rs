@@ -14,16 +14,18 @@ use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::task::Waker;
 
 use super::big_stack::BigStack;
 use super::bounds::Bound;
 use super::join_state::Join;
 use super::locals::Locals;
+use super::marks::Marks;
 use super::parking::Parking;
 use super::quirks::{Quirk, Quirks};
 use super::raw::VTable;
+use super::refs::Refs;
 use super::switch::{Hook, Switch, SwitchHook};
 use crate::coroutine::{Coroutine, Stop};
 use crate::runtime::MOST_WORKERS;
@@ -87,8 +89,8 @@ pub(crate) struct Header {
     pub(crate) bounds: Cell<*const Bound>,
     pub(crate) nature: Nature,
     started: Cell<bool>,
-    /// What ended or may end the running code early: `CANCELLED`, `FIRED`.
-    marks: AtomicU8,
+    /// What ended or may end the running code early.
+    pub(crate) marks: Marks,
     /// The timer is armed.
     pub(crate) timed: Cell<bool>,
     quirks: Quirks,
@@ -98,7 +100,7 @@ pub(crate) struct Header {
     pub(crate) park: Parking,
     /// On the task's own stack. Its first part is the end of those 64 bytes.
     pub(crate) coroutine: Coroutine,
-    refs: AtomicUsize,
+    refs: Refs,
     pub(crate) join: Join,
     pub(crate) vtable: &'static VTable,
     pub(crate) id: u64,
@@ -127,11 +129,6 @@ const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 144);
 
 const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 
-/// The task was cancelled.
-const CANCELLED: u8 = 1;
-/// A token was fired that the task runs some code under.
-const FIRED: u8 = 1 << 1;
-
 static KIND: Kind = Kind { queue, retain, release };
 
 impl Header {
@@ -149,14 +146,14 @@ impl Header {
             bounds: Cell::new(ptr::null()),
             nature: origin.nature,
             started: Cell::new(false),
-            marks: AtomicU8::new(0),
+            marks: Marks::new(),
             timed: Cell::new(false),
             quirks,
             unconstrained: Cell::new(false),
             on_reserve: Cell::new(false),
             park: Parking::new(),
             coroutine: Coroutine::vacant(),
-            refs: AtomicUsize::new(2),
+            refs: Refs::two(),
             join: Join::new(),
             vtable,
             id: origin.id,
@@ -230,38 +227,6 @@ impl Header {
     /// The worker in whose registry the task is, and where there.
     pub(crate) fn registered(&self) -> (usize, u32) {
         (usize::from(self.registered.get()), self.slot.get())
-    }
-
-    /// True if the task itself was cancelled.
-    #[inline]
-    pub(crate) fn is_cancelled(&self) -> bool {
-        // SeqCst: the load of the pair with `ASLEEP`; the word's head has the proof. A plain load on most machines.
-        self.marks.load(Ordering::SeqCst) & CANCELLED != 0
-    }
-
-    /// True if the task was cancelled, or a token was fired for code of it that may have ended since.
-    #[inline]
-    pub(crate) fn is_marked(&self) -> bool {
-        // SeqCst: as above.
-        self.marks.load(Ordering::SeqCst) != 0
-    }
-
-    /// Marks the task as cancelled.
-    pub(crate) fn set_cancelled(&self) {
-        // SeqCst: the store of the pair.
-        self.marks.fetch_or(CANCELLED, Ordering::SeqCst);
-    }
-
-    /// Marks the task as one for which a token was fired.
-    pub(crate) fn set_fired(&self) {
-        // SeqCst: as above.
-        self.marks.fetch_or(FIRED, Ordering::SeqCst);
-    }
-
-    /// Takes that mark back. By the task, which then looks at its bounds again.
-    pub(crate) fn clear_fired(&self) {
-        // Acquire, as a part of it: pairs with `set_fired`, before which the flag in the bound was set.
-        self.marks.fetch_and(!FIRED, Ordering::SeqCst);
     }
 
     /// True if it was suspended while panics of it were under way.
@@ -468,11 +433,7 @@ impl TaskRef {
     }
 
     pub(crate) fn retain(self) {
-        // Relaxed: a new count comes from one that exists; nothing is published. An overflow would need more handles
-        // than fit into memory, unless they are leaked: then the process ends before the count wraps.
-        if self.header().refs.fetch_add(1, Ordering::Relaxed) > usize::MAX / 2 {
-            std::process::abort();
-        }
+        self.header().refs.retain();
     }
 
     /// Gives a count up, and frees the task with the last one.
@@ -481,17 +442,10 @@ impl TaskRef {
     /// The caller owns a count and does not use the task after this.
     pub(crate) unsafe fn release(self) {
         let header = self.header();
-        // Acquire, alone: the only count there is cannot be contended. Pairs with the Release of the others' ends.
-        if header.refs.load(Ordering::Acquire) != 1 {
-            // Release: what this owner did to the task comes before its end.
-            if header.refs.fetch_sub(1, Ordering::Release) != 1 {
-                return;
-            }
-            // Acquire: pairs with the Release above of every other owner.
-            fence(Ordering::Acquire);
+        if header.refs.release() {
+            // SAFETY: nobody else has a count.
+            unsafe { (header.vtable.free)(self) }
         }
-        // SAFETY: nobody else has a count.
-        unsafe { (header.vtable.free)(self) }
     }
 }
 

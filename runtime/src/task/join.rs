@@ -271,7 +271,7 @@ impl<T> Drop for JoinHandle<T> {
         let _waker = join.withdraw_waker();
         // A call that nobody wants any more need not begin.
         if task.header().nature == Nature::Call {
-            task.header().set_cancelled();
+            task.header().marks.set_cancelled();
         }
         if join.detach() == Detaching::Done {
             // SAFETY: the task is done and nobody took its result, so it is the handle's.

@@ -7,7 +7,8 @@
 //! | `join.rs` | the end of a task: `JoinHandle`, `JoinError` |
 //! | `park.rs`, `parking.rs` | `park` and `unpark`, and the state of their token |
 //! | `block_on.rs`, `signal.rs` | futures on a task, and the flag that their waker raises |
-//! | `cancel.rs` | the mark, and the unwinding |
+//! | `refs.rs` | how many vouch for a task |
+//! | `cancel.rs`, `marks.rs` | the marks, and the unwinding |
 //! | `bounds.rs` | what may end the code of a task early: deadlines, tokens, shields around it |
 //! | `timeout.rs`, `token.rs` | `timeout`, `CancelToken` |
 //! | `big_stack.rs` | code that needs more stack than its task has |
@@ -16,7 +17,7 @@
 //! | `local.rs`, `locals.rs` | `task_local!`, and where the values live |
 //! | `switch.rs` | hooks around the switches of a task |
 //! | `quirks.rs` | what is unusual about a task that is about to switch |
-//! | `scope.rs` | tasks that borrow from their spawner |
+//! | `scope.rs`, `family.rs` | tasks that borrow from their spawner, and what they share with it |
 //! | `builder.rs` | `Builder` and the `spawn` family |
 //!
 //! # What a task may rely on
@@ -94,16 +95,19 @@ mod block_on;
 pub(crate) mod bounds;
 mod builder;
 pub(crate) mod cancel;
+mod family;
 pub(crate) mod forbid;
 mod header;
 mod join;
 mod join_state;
 mod local;
 pub(crate) mod locals;
+mod marks;
 mod park;
 mod parking;
 mod quirks;
 pub(crate) mod raw;
+mod refs;
 mod scope;
 pub(crate) mod shelf;
 mod signal;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
@@ -12,6 +12,7 @@ use super::Task;
 use super::bounds::Bound;
 use super::stop::Stop;
 use crate::current;
+use crate::primitive::{Mutex, MutexGuard};
 use crate::time;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -196,7 +197,7 @@ impl CancelToken {
         let mut state = self.0.lock();
         if self.is_cancelled() {
             bound.fire();
-            task.header().set_fired();
+            task.header().marks.set_fired();
         }
         let place = state.scopes.insert(Registered { task: task.clone(), bound });
         Registration { token: &self.0, task, place }
@@ -256,7 +257,7 @@ impl Drop for Registration<'_> {
     fn drop(&mut self) {
         let entry = self.token.lock().scopes.remove(self.place);
         drop(entry);
-        if self.task.header().is_marked() {
+        if self.task.header().marks.any() {
             self.task.header().forget_token();
         }
     }

@@ -1,5 +1,12 @@
 //! A spin lock for state words and wait lists: held for a handful of instructions, never over a wait or a wake.
 //!
+//! ```text
+//!         swap, Acquire: found free
+//!   free ──────────────────────────▶ held ◀──┐ swap: found held, spin
+//!        ◀──────────────────────────      ───┘
+//!         store, Release: the holder's last touch
+//! ```
+//!
 //! Why not a futex lock: the sections are shorter than the cost of its second read-modify-write (an unlock here is a
 //! plain store). Why not spin without end: the holder may have been preempted, so after a few rounds the waiting
 //! thread gives its time slice away.

@@ -1,15 +1,26 @@
 //! Futures as waiters: a strategy that sleeps between two polls.
+//!
+//! ```text
+//!  the future                                      who has woken it asleep, by the word
+//!
+//!  poll: under the lock of the waker,              takes the waker, under its lock
+//!    notified: goes on                             released := true, the last touch of the cell
+//!    else its waker takes the place of the last    calls the waker
+//!  goes on, or goes away: until RELEASED ◀──────
+//!  the cell is the next sleep's, or freed
+//! ```
+//!
+//! A poll looks at the word under the lock under which the waker is taken. So it finds the wake there, or the one who wakes finds
+//! what the poll has left.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use super::word::Fallen;
 use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal};
+use crate::primitive::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
 
 /// The counted cell that wakers find a future by.
 #[repr(C)]
@@ -108,7 +119,7 @@ impl<S: WaitStrategy> Polled<S> {
     fn begin(&mut self, waker: &Waker) -> Poll<Waking> {
         let cell = Cell::ready_for(waker.clone(), self.spare.take());
         let epoch = cell.waiter.word.begin(true);
-        let stay = self.how.after_asleep(WakeHandle::new(cell.waiter(), epoch, &()));
+        let stay = self.how.after_asleep(WakeHandle::new(Cell::waiter(&cell), epoch, &()));
         let roused = stay == Asleep::Rouse || cell.waiter.word.fall_asleep() == Fallen::Roused;
         self.state = State::Asleep(cell);
         if roused { self.finish(Landing::Leaves) } else { Poll::Pending }
@@ -141,16 +152,16 @@ impl Cell {
             && let Some(cell) = Arc::get_mut(&mut spare)
         {
             *cell.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
-            *cell.released.get_mut() = false;
+            cell.released = AtomicBool::new(false);
             return spare;
         }
         let (waiter, waker) = (Waiter::new(&KIND), Mutex::new(Some(waker)));
         Arc::new(Cell { waiter, waker, released: AtomicBool::new(false) })
     }
 
-    fn waiter(self: &Arc<Self>) -> NonNull<Waiter> {
+    fn waiter(cell: &Arc<Self>) -> NonNull<Waiter> {
         // SAFETY: `Arc::as_ptr` is never null.
-        unsafe { NonNull::new_unchecked(Arc::as_ptr(self).cast::<Waiter>().cast_mut()) }
+        unsafe { NonNull::new_unchecked(Arc::as_ptr(cell).cast::<Waiter>().cast_mut()) }
     }
 
     /// True once notified; until then keeps `waker`.
@@ -174,11 +185,11 @@ impl Cell {
     /// Until the waker that has unlinked this sleep is done with it: a few instructions of its thread.
     fn await_landing(&self, landing: Landing) {
         while !self.waiter.word.why().notified {
-            std::thread::yield_now();
+            yield_now();
         }
         // Acquire: pairs with the Release in `queue`.
         while landing == Landing::Queues && !self.released.load(Ordering::Acquire) {
-            std::thread::yield_now();
+            yield_now();
         }
     }
 }

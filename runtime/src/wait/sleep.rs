@@ -67,7 +67,7 @@ fn sleep_as<const SHIELDED: bool>(how: &impl WaitStrategy, deadline: Option<Inst
 #[inline(always)]
 pub fn sleep_by_driver(wakes: impl FnOnce(driver::Id) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
     match current::task_with(|worker| wakes(worker.driver_id())) {
-        Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().is_marked()) => {
+        Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().marks.any()) => {
             // SAFETY: as in `sleep_as`.
             Some(unsafe { sleep_in(task, how, None, None, false, false) })
         }

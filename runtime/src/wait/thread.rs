@@ -1,17 +1,26 @@
 //! Plain threads as waiters.
 //!
+//! ```text
+//!  the thread                                      who has woken it asleep, by the word
+//!
+//!  falls asleep by the word, and parks             takes a counted `Thread` out of the place
+//!  until RELEASED ◀─────────────────────────────── released := true, the last touch of the place
+//!  released := false: the place is the next        unparks the `Thread`
+//!  sleep's, or goes with the thread
+//! ```
+//!
 //! A waker may be the last to know of a thread that has gone on and ended. So the thread waits for a flag that the
-//! waker sets as its last touch, and the waker takes a counted `Thread` before it sets it.
+//! waker sets as its last touch, and the waker takes a counted `Thread` before it sets it. A thread whose time ran out claims its
+//! sleep by the word as any waker does: where another was first it waits for the flag all the same.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
-use std::thread::{self, Thread};
 use std::time::Instant;
 
-use super::word::{Fallen, Woke};
+use super::word::{Epoch, Fallen, Woke};
 use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal, spin_until};
+use crate::primitive::thread::{self, Thread};
+use crate::primitive::{Arc, AtomicBool, Ordering, thread_local};
 
 /// The place where one thread waits.
 #[repr(C)]
@@ -33,10 +42,10 @@ impl Place {
         Place { waiter: Waiter::new(&KIND), thread: thread::current(), released: AtomicBool::new(false) }
     }
 
-    fn waiter(self: &Arc<Self>) -> NonNull<Waiter> {
+    fn waiter(place: &Arc<Self>) -> NonNull<Waiter> {
         // The pointer of the whole allocation: `retain` and `release` make an `Arc` of it again.
         // SAFETY: `Arc::as_ptr` is never null.
-        unsafe { NonNull::new_unchecked(Arc::as_ptr(self).cast::<Waiter>().cast_mut()) }
+        unsafe { NonNull::new_unchecked(Arc::as_ptr(place).cast::<Waiter>().cast_mut()) }
     }
 
     /// Waits until the waker that answered `Queue` has let go of this place.
@@ -71,7 +80,7 @@ pub(super) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wakin
     let place = PLACE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Place::new()));
     let word = &place.waiter.word;
     let epoch = word.begin(true);
-    let why = match how.after_asleep(WakeHandle::new(place.waiter(), epoch, &())) {
+    let why = match how.after_asleep(WakeHandle::new(Place::waiter(&place), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
         Asleep::Stay if how.may_spin() && spin_until(|| word.why().notified) => Waking::Notified,
         Asleep::Stay => block(&place, deadline, epoch),
@@ -85,7 +94,7 @@ pub(super) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wakin
     Waking::Notified
 }
 
-fn block(place: &Place, deadline: Option<Instant>, epoch: super::word::Epoch) -> Waking {
+fn block(place: &Place, deadline: Option<Instant>, epoch: Epoch) -> Waking {
     let word = &place.waiter.word;
     if word.fall_asleep() == Fallen::Asleep {
         place.park_until(deadline);

@@ -5,7 +5,7 @@
 //!
 //! Whether its worker has to be woken is in `park_state.rs`.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use super::inbox::Inbox;
@@ -14,6 +14,7 @@ use super::park_state::{Found, ParkState};
 use super::registry::Registry;
 use crate::driver::Unpark;
 use crate::queue;
+use crate::runtime::census::Counts;
 use crate::task::TaskRef;
 use crate::watch::Run;
 
@@ -31,8 +32,7 @@ pub(crate) struct Block {
     /// it saw there has waited.
     pub(crate) taken: AtomicU32,
     /// How many tasks were spawned on this worker and how many ended on it; written by it alone.
-    pub(crate) spawned: AtomicU64,
-    pub(crate) finished: AtomicU64,
+    pub(crate) counts: Counts,
     /// The started tasks that are at home here.
     pub(crate) registry: Registry,
     /// What a watch may know of the present run.
@@ -50,8 +50,7 @@ impl Block {
             thief,
             offers: Offers::new(),
             taken: AtomicU32::new(0),
-            spawned: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
+            counts: Counts::default(),
             registry: Registry::new(),
             run: Run::default(),
             state: ParkState::new(),
@@ -109,10 +108,4 @@ impl Block {
     pub(crate) fn end_park(&self) {
         self.state.end_park();
     }
-}
-
-/// Adds to a counter that only the calling worker writes: no locked instruction.
-pub(crate) fn bump(counter: &AtomicU64) {
-    // Release: pairs with the Acquire of who sums the counters at a shutdown.
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
 }

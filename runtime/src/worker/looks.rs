@@ -61,7 +61,7 @@ impl Looks {
                 offer: block.offers.first(),
             };
             waiting |= seen.waiting > 0 || seen.offer != 0;
-            spawned = spawned.wrapping_add(block.spawned.load(Ordering::Relaxed));
+            spawned = spawned.wrapping_add(block.counts.spawned());
             spawned = spawned.wrapping_add(block.offers.published());
             self.seen[block.index] = seen;
         }

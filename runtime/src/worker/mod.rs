@@ -269,7 +269,7 @@ impl Worker {
 
     /// Queues a task that was spawned on this worker and has not run.
     pub(crate) fn spawned(&self, task: TaskRef) {
-        block::bump(&self.block.spawned);
+        self.block.counts.spawn();
         match task.header().nature {
             Nature::Local => {
                 task.header().set_home(&self.block);

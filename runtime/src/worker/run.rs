@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::block::Block;
 use super::budget::OPERATIONS;
-use super::{Round, Side, Worker, block};
+use super::{Round, Side, Worker};
 use crate::coroutine::Stop;
 use crate::panics;
 use crate::report::Bomb;
@@ -251,7 +251,7 @@ impl Worker {
                 cold_path();
                 self.make_ready(task)
             }
-            Fallen::Asleep if task.header().is_marked() => {
+            Fallen::Asleep if task.header().marks.any() => {
                 cold_path();
                 self.settle_cancel(task)
             }
@@ -289,7 +289,7 @@ impl Worker {
     pub(super) fn ended(&self, task: TaskRef) {
         // SAFETY: the runtime's count is this worker's to give up once the task is in no queue and no registry.
         unsafe { task.release() };
-        block::bump(&self.block.finished);
+        self.block.counts.finish();
         if self.is_starving() {
             self.feed_starved();
         }

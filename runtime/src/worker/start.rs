@@ -31,7 +31,7 @@ impl Worker {
                     self.shortage.set(None);
                 }
                 let header = task.header();
-                let is_unwanted = header.is_cancelled() || self.shared.is_ending();
+                let is_unwanted = header.marks.is_cancelled() || self.shared.is_ending();
                 let is_dropped = is_unwanted && !header.is_sheltered();
                 self.bind(task, stack, if is_dropped { never_entered } else { body });
                 true

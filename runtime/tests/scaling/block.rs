@@ -1,7 +1,8 @@
 //! What others may reach of a simulated worker: as much of a block as `looks.rs` asks for, and as the model needs.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::census::Counts;
 use crate::park_state::ParkState;
 use crate::queue;
 
@@ -11,7 +12,7 @@ pub(crate) struct Block {
     pub(crate) thief: queue::Thief,
     pub(crate) offers: Offers,
     pub(crate) taken: AtomicU32,
-    pub(crate) spawned: AtomicU64,
+    pub(crate) counts: Counts,
     /// The started tasks that are at home here.
     pub(crate) load: AtomicUsize,
     pub(crate) state: ParkState,
@@ -38,7 +39,7 @@ impl Block {
             thief,
             offers: Offers,
             taken: AtomicU32::new(0),
-            spawned: AtomicU64::new(0),
+            counts: Counts::default(),
             load: AtomicUsize::new(0),
             state: ParkState::new(),
         }

@@ -223,7 +223,7 @@ impl Worker {
     fn spawn(&self, task: TaskRef) {
         self.spend(SPAWN);
         self.model.write_block(self.index, self.index);
-        self.block().spawned.fetch_add(1, Ordering::Relaxed);
+        self.block().counts.spawn();
         task.header().born.set(self.now());
         self.stealable.push(task);
         self.model.tell_thieves(self.index);

@@ -1,0 +1,105 @@
+//! Whether a runtime is at its end, and who waits for that.
+//!
+//! ```text
+//!  RUNNING ──begin──▶ ENDING ──quiescent: end──▶ ENDED      each move is made once
+//!                       each worker cancels        workers leave,
+//!                       what is at home on it      who waits is woken
+//! ```
+//!
+//! A runtime is quiescent when nobody is alive by the census (`census.rs`) after the end has begun. Nobody alive means that
+//! nobody spawns but from outside; those count themselves and then look whether the end has begun, and who ends the runtime
+//! first marks the beginning and then sums.
+//!
+//! Who waits looks at the phase under the lock of the list; who makes the last move then takes that lock to find whom to wake.
+
+use super::census::Counts;
+use crate::primitive::{AtomicU8, Ordering};
+use crate::wait::list::{List, Node};
+use crate::wait::{Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+const RUNNING: u8 = 0;
+const ENDING: u8 = 1;
+const ENDED: u8 = 2;
+
+/// The phase of a runtime, and who waits for the last one.
+pub(crate) struct Ending {
+    phase: AtomicU8,
+    waiters: Lock<List>,
+}
+
+impl Ending {
+    pub(crate) const fn new() -> Self {
+        Ending { phase: AtomicU8::new(RUNNING), waiters: Lock::new(List::new()) }
+    }
+
+    /// True from the beginning of the end.
+    #[inline]
+    pub(crate) fn has_begun(&self) -> bool {
+        // SeqCst: the load of the pair in `admit`.
+        self.phase.load(Ordering::SeqCst) != RUNNING
+    }
+
+    /// True when nothing runs any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        // Acquire: pairs with the move to ENDED; what the tasks did is seen by who waited for them.
+        self.phase.load(Ordering::Acquire) == ENDED
+    }
+
+    /// Counts a task that is spawned from outside among those of `outside`. False if the end has begun: then the caller counts it out
+    /// again.
+    #[must_use]
+    pub(crate) fn admit(&self, outside: &Counts) -> bool {
+        // SeqCst, both: counted first, then looked; who ends the runtime marks the end first, then sums. One sees the other.
+        outside.spawn_outside();
+        !self.has_begun()
+    }
+
+    /// Starts the end. True for the first.
+    #[must_use]
+    pub(crate) fn begin(&self) -> bool {
+        // SeqCst: the store of the pair: it comes before the sums.
+        self.phase.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Ends, once nobody is alive. True for the first, who tells everybody.
+    #[must_use]
+    pub(crate) fn end(&self) -> bool {
+        // SeqCst: as for `has_ended`.
+        self.phase.compare_exchange(ENDING, ENDED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Whom the end wakes next.
+    pub(crate) fn next_waiter(&self) -> Option<RawWake> {
+        self.waiters.lock().pop_front()
+    }
+
+    /// For a sleep until the end.
+    pub(crate) fn until_ended(&self) -> UntilEnded<'_> {
+        UntilEnded { ending: self, node: Node::new() }
+    }
+}
+
+/// The wait for the end.
+pub(crate) struct UntilEnded<'a> {
+    ending: &'a Ending,
+    node: Node,
+}
+
+impl WaitStrategy for UntilEnded<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut waiters = self.ending.waiters.lock();
+        if self.ending.has_ended() {
+            return Asleep::Rouse;
+        }
+        // SAFETY: the node lives until the sleep is over and is withdrawn then; it is in no list; the wake is taken
+        // under this lock.
+        unsafe { waiters.push_back(&self.node, me.raw()) };
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: the node is in this list or in none.
+        let linked = unsafe { self.ending.waiters.lock().remove(&self.node) };
+        if linked || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
+    }
+}

@@ -1,0 +1,157 @@
+//! A scope and its children: who is alive, and who waits for the last of them.
+//!
+//! ```text
+//!   Family, in the frame of the scope            a child's link, in its own allocation
+//!
+//!   enter: one more is alive ◀────────────────── made
+//!      …
+//!   leave: one less is alive ◀────────────────── ended, as the very last act
+//!      └── of the last one: the wake of the parent is handed out, the lock let go. The family may be gone.
+//!
+//!   UntilAlone: nobody is alive, or the parent's wake stays here
+//!   cancel: marks the family, and hands out who is alive; who enters later finds the mark
+//! ```
+//!
+//! All of it is one state under one lock, and the store that lets the lock go is the last touch of a child. The frame is left by
+//! one who has taken the lock and found nobody alive: so after that store.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use super::{Task, TaskRef};
+use crate::ring::{Link, Ring};
+use crate::wait::{Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+
+/// What a scope and its children share.
+pub(super) struct Family {
+    state: Lock<State>,
+}
+
+struct State {
+    /// The children that are not counted out.
+    children: Ring<Member>,
+    alive: usize,
+    /// The children were cancelled; so is each that comes after.
+    cancelled: bool,
+    parent: Option<RawWake>,
+    /// A child whose handle nobody joined.
+    lost: Option<Lost>,
+}
+
+/// Why a child has no result that somebody may count on.
+pub(super) enum Lost {
+    Panicked,
+    /// The error in words.
+    NotStarted(String),
+}
+
+/// What a child knows of its scope, and the scope of it.
+pub(super) struct Member {
+    /// There until the child is counted out.
+    family: NonNull<Family>,
+    /// The child itself, once it is made.
+    task: Cell<Option<TaskRef>>,
+}
+
+impl Member {
+    /// A child of the family, to be.
+    pub(super) fn of(family: &Family) -> Self {
+        Member { family: NonNull::from(family), task: Cell::new(None) }
+    }
+
+    pub(super) fn family(&self) -> NonNull<Family> {
+        self.family
+    }
+
+    /// Nobody counts on a child that was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.task.get().is_some_and(|task| task.header().marks.is_cancelled())
+    }
+}
+
+impl Family {
+    pub(super) const fn new() -> Self {
+        let state = State { children: Ring::new(), alive: 0, cancelled: false, parent: None, lost: None };
+        Family { state: Lock::new(state) }
+    }
+
+    /// Counts a child in. True if it is to be cancelled.
+    ///
+    /// # Safety
+    /// The link is in no ring, and stays in place until [`leave`](Family::leave) takes it out. The task lives as long.
+    pub(super) unsafe fn enter(&self, child: &Link<Member>, task: TaskRef) -> bool {
+        child.data().task.set(Some(task));
+        let mut state = self.state.lock();
+        state.alive += 1;
+        // SAFETY: the caller's contract; the ring is reached under this lock only.
+        unsafe { state.children.push_back(child) };
+        state.cancelled
+    }
+
+    /// Counts a child out. Whom to wake, after the last one: the family is not to be touched any more, whatever the answer.
+    ///
+    /// # Safety
+    /// The child has entered here.
+    pub(super) unsafe fn leave(&self, child: &Link<Member>) -> Option<RawWake> {
+        let mut state = self.state.lock();
+        // SAFETY: the caller's contract; the lock is held.
+        unsafe { state.children.remove(child) };
+        state.alive -= 1;
+        match state.alive {
+            0 => state.parent.take(),
+            _ => None,
+        }
+    }
+
+    /// Notes that a child has no result, before it leaves.
+    pub(super) fn lose(&self, child: Lost) {
+        // What another one left there is dropped without the lock.
+        let _other = self.state.lock().lost.replace(child);
+    }
+
+    /// Such a child, by who has found nobody alive.
+    pub(super) fn take_lost(&self) -> Option<Lost> {
+        self.state.lock().lost.take()
+    }
+
+    pub(super) fn alive(&self) -> usize {
+        self.state.lock().alive
+    }
+
+    /// Marks the family as cancelled, and hands out the children that are alive.
+    pub(super) fn cancel(&self) -> Vec<Task> {
+        let mut children: Vec<Task> = Vec::new();
+        loop {
+            // Room is made without the lock.
+            let alive = self.alive();
+            children.reserve(alive);
+            let mut state = self.state.lock();
+            if state.alive <= children.capacity() {
+                state.cancelled = true;
+                // A child that is in the ring has not ended, so the runtime's count keeps it.
+                state.children.for_each(|member| children.extend(member.task.get().map(Task::counted)));
+                return children;
+            }
+        }
+    }
+}
+
+/// The wait of the parent until nobody is alive.
+pub(super) struct UntilAlone<'a>(pub(super) &'a Family);
+
+impl WaitStrategy for UntilAlone<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut state = self.0.state.lock();
+        if state.alive == 0 {
+            return Asleep::Rouse;
+        }
+        // SAFETY: the wake is taken under this lock, and `before_awake` answers `Served` once it is.
+        state.parent = Some(unsafe { me.raw() });
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        let withdrawn = self.0.state.lock().parent.take().is_some();
+        if withdrawn || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
+    }
+}

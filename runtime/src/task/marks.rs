@@ -1,0 +1,62 @@
+//! The marks of a task: what has ended, or may end, the code that it runs.
+//!
+//! ```text
+//!  7                 2   1         0
+//! ┌───────────────────┬───────┬───────────┐
+//! │                   │ FIRED │ CANCELLED │
+//! └───────────────────┴───────┴───────────┘
+//!  CANCELLED  the task was cancelled; it stays         set by anybody
+//!  FIRED      a token was fired that it runs under     set by who fires, after the flag of the scope in question
+//!                                                      cleared by the task, after such a scope
+//! ```
+//!
+//! * A mark and the sleep of the task: who marks it looks at the wait word then, and whoever takes the task off its stack sets
+//!   ASLEEP there and then looks at the marks. Both are sequentially consistent; the proof stands at the head of `wait/word.rs`.
+//! * FIRED says only that some flag is up. The task clears it and then looks at the flags of the scopes that are left: a flag
+//!   that goes up meanwhile is seen there, or its mark comes after the clearing and stays.
+
+use crate::primitive::{AtomicU8, Ordering};
+
+const CANCELLED: u8 = 1;
+const FIRED: u8 = 1 << 1;
+
+/// The marks of one task.
+pub(crate) struct Marks(AtomicU8);
+
+impl Marks {
+    pub(crate) const fn new() -> Self {
+        Marks(AtomicU8::new(0))
+    }
+
+    /// True if the task itself was cancelled.
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // SeqCst: the load of the pair with `ASLEEP`. A plain load on most machines.
+        self.0.load(Ordering::SeqCst) & CANCELLED != 0
+    }
+
+    /// True if the task was cancelled, or a token was fired for code of it that may have ended since.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        // SeqCst: as above.
+        self.0.load(Ordering::SeqCst) != 0
+    }
+
+    /// The task was cancelled. The caller then ends its sleep, if it is in one.
+    pub(crate) fn set_cancelled(&self) {
+        // SeqCst: the store of the pair.
+        self.0.fetch_or(CANCELLED, Ordering::SeqCst);
+    }
+
+    /// A token was fired for some code of the task. The caller then ends its sleep, if it is in one.
+    pub(crate) fn set_fired(&self) {
+        // SeqCst: as above. As a Release it publishes the flag of the scope to `clear_fired`.
+        self.0.fetch_or(FIRED, Ordering::SeqCst);
+    }
+
+    /// Takes that mark back. By the task, which then looks at the flags of its scopes again.
+    pub(crate) fn clear_fired(&self) {
+        // Acquire, as a part of it: pairs with `set_fired`.
+        self.0.fetch_and(!FIRED, Ordering::SeqCst);
+    }
+}
