@@ -5,5 +5,6 @@
 
 pub(crate) use std::cell::UnsafeCell;
 pub(crate) use std::hint::spin_loop;
+pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::thread::yield_now;

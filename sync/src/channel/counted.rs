@@ -1,4 +1,11 @@
 //! How many senders and receivers a channel has.
+//!
+//! ```text
+//!           clone, by the owner of one           drop
+//!   1 ◀─────────────────────────────────▶ n ──────────────▶ … ──▶ 0: the last one ends its side, once
+//! ```
+//!
+//! The end itself is a change under the channel's lock: who sleeps or comes finds it there.
 
 use super::shared::Shared;
 use crate::primitive::{AtomicUsize, Ordering};

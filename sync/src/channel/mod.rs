@@ -39,9 +39,9 @@ mod sender;
 mod shared;
 mod state;
 mod timers;
+mod token_line;
 mod wait_arm;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -49,6 +49,8 @@ use fibra_runtime::time;
 use counted::Counted;
 use receiver::Source;
 use timers::Timer;
+
+use crate::primitive::Arc;
 
 pub use error::{
     ReadyTimeoutError, RecvError, RecvTimeoutError, SelectTimeoutError, SendError, SendTimeoutError,

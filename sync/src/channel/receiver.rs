@@ -3,7 +3,6 @@
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -13,6 +12,7 @@ use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::iter::{IntoIter, Iter, TryIter};
 use super::select::Target;
 use super::timers::Timer;
+use crate::primitive::Arc;
 use crate::wait;
 
 /// The receiving side of a channel. Clones receive from the same channel, each message going to one of them; when the last

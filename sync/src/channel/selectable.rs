@@ -2,8 +2,6 @@
 
 use std::cell::Cell;
 
-use fibra_runtime::CancelToken;
-
 use super::wait_arm::WaitArm;
 use crate::countdown::Countdown;
 use crate::turn::Queue;
@@ -19,7 +17,7 @@ use crate::{AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, Semapho
 /// | [`ManualResetEvent`] | while it is set, or by a set that came while the select waited | |
 /// | [`CountdownEvent`], [`WaitGroup`] | when the count is zero, or was while the select waited | |
 /// | [`Semaphore`] | when a permit is free and nobody waits longer | has the permit |
-/// | [`CancelToken`] | once it is cancelled | |
+/// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
 ///
 /// It cannot be implemented for others.
 pub trait Selectable: sealed::Sealed {
@@ -62,7 +60,6 @@ pub(super) mod sealed {
     impl Sealed for crate::CountdownEvent {}
     impl Sealed for crate::WaitGroup {}
     impl Sealed for crate::Semaphore {}
-    impl Sealed for fibra_runtime::CancelToken {}
 }
 
 /// A queue that a sleeper can stand in which waits for several things.
@@ -140,17 +137,6 @@ impl Selectable for Semaphore {
     }
 }
 
-impl Selectable for CancelToken {
-    type Outcome<'a> = ();
-    type Line = Self;
-
-    fn line(&self) -> &Self {
-        self
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
 impl Line for Countdown {
     fn asks() -> Cell<u64> {
         Cell::new(0)
@@ -167,44 +153,5 @@ impl Line for Countdown {
     unsafe fn enlist_for(&self, node: &Node<Cell<u64>>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.join_for(node, wake, claim, arm) }
-    }
-}
-
-impl Line for CancelToken {
-    fn asks() {}
-
-    fn take_now(&self) -> bool {
-        self.is_cancelled()
-    }
-
-    fn is_open(&self) -> bool {
-        self.is_cancelled()
-    }
-
-    unsafe fn enlist_for(&self, node: &Node, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.enlist_waiter(node, wake, Some((claim, arm))) }
-    }
-}
-
-impl Queue for CancelToken {
-    type Asks = ();
-
-    unsafe fn enlist(&self, node: &Node, wake: RawWake) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.enlist_waiter(node, wake, None) }
-    }
-
-    unsafe fn withdraw(&self, node: &Node) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.withdraw_waiter(node) }
-    }
-
-    fn pass_on(&self, (): &()) {
-        // All are told: nobody misses what one did not use.
-    }
-
-    fn departed(&self) {
-        // Nobody is in anybody's way.
     }
 }

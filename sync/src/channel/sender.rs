@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -11,6 +10,7 @@ use super::counted::Counted;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::select::Target;
 use super::shared::Shared;
+use crate::primitive::Arc;
 use crate::wait;
 
 /// The sending side of a channel. Clones send into the same channel; when the last one is dropped the channel is

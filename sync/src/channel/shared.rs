@@ -3,11 +3,17 @@
 //! Where a channel has room for many messages and some lie in it, who meets another at the lock, on another processor, leaves it
 //! alone for a moment, and again before it waits. So the other sends or receives some thirty messages in its own cache; if
 //! each carried the lines of the lock and the queue to and fro, a stream would take two to five times as long.
+//!
+//! Two words beside the lock are hints, which anybody may find late or wrong:
+//!
+//! | word | goes up when | goes down when | found wrong it costs |
+//! | --- | --- | --- | --- |
+//! | `vacant` | a look found no message | a message was queued, or the end was found | a look, or a sleep that does not begin, since that looks under the lock |
+//! | `met` | somebody met another at the lock, where there was much to do | somebody waits | a pause, or none |
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
@@ -16,6 +22,7 @@ use super::places::{Receiving, Sending};
 use super::queue::Block;
 use super::returned::Returned;
 use super::state::State;
+use crate::primitive::{AtomicBool, Ordering};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
