@@ -11,6 +11,7 @@ mod pollable;
 mod primitive;
 mod reactor;
 mod readiness;
+mod roster;
 mod source;
 mod sys;
 mod vigil;
@@ -26,6 +27,8 @@ pub mod process;
 pub use pollable::Pollable;
 
 use fibra_runtime::driver::Factory;
+// The wait core, by a path that the models can give another meaning.
+use fibra_runtime::wait;
 
 /// Makes the driver that lets tasks wait for sockets. Give it to the builder of a runtime.
 ///

@@ -1,6 +1,7 @@
-//! The atomics under the state word that has a loom model.
+//! The atomics under the state words that have loom models.
 //!
-//! `readiness.rs` imports from here and nowhere else, so that `tests/loom.rs` can build the very same source file over
-//! loom's types: it includes it by path beside a `primitive` module of its own.
+//! These import from here and nowhere else, so that `tests/loom.rs` can build the very same source files over loom's types: it
+//! includes them by path beside a `primitive` module of its own.
 
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard};

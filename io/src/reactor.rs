@@ -3,19 +3,19 @@
 //! ```text
 //!   worker ── owns ──▶ Reactor ── park: epoll_wait, then for each event ─┐
 //!                         │                                              ▼
-//!   sockets ─ share ─▶ Handle { registry, slab of sources } ── token ──▶ Source::edge ──▶ Ready
+//!   sockets ─ share ─▶ Handle { registry, roster of sources } ── token ──▶ Source::edge ──▶ Ready
 //! ```
 //!
 //! The [`Reactor`] is the worker's alone. The [`Handle`] is what sockets find in the runtime's typed slot; it outlives
-//! the reactor as long as a socket is registered with it. A token is a key into the slab and a generation, so that an
-//! event that was fetched before its descriptor left is recognised as stale, also after the key is used again.
+//! the reactor as long as a socket is registered with it. What becomes of a token whose descriptor has left, and of sources
+//! whose reactor ends, is in `roster.rs`.
 //!
 //! A worker that parks for less than two milliseconds waits with `ppoll(2)` on the epoll descriptor itself, because
 //! mio rounds up to whole milliseconds. A longer park is cut to whole milliseconds and the rest left to the next one:
 //! an early return is a spurious one, which the seam allows. So a timer is late by the kernel's slack only, and the
 //! extra system call is paid once for each timer that expires, never for an event.
 //!
-//! Rejected: a pointer as token (tokio's way). It saves the slab's lock, which is taken once for each batch of events,
+//! Rejected: a pointer as token (tokio's way). It saves the roster's lock, which is taken once for each batch of events,
 //! and costs deferred release and `unsafe`.
 
 #![forbid(unsafe_code)]
@@ -23,17 +23,16 @@
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
 use fibra_runtime::wait;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
-use slab::Slab;
 
 use crate::readiness::{Direction, Edge};
+use crate::roster::Roster;
 use crate::source::Source;
 use crate::sys;
 use crate::vigil::Vigil;
@@ -47,11 +46,8 @@ mod tests;
 /// cache when the task runs: with 1024 events of 1000 busy connections each of these was fetched twice, and the user's
 /// share of the time was half as much again.
 const EVENTS: usize = 64;
-/// The token of the unparker. No slab key comes near it.
+/// The token of the unparker. No key of the roster comes near it.
 const UNPARK: Token = Token(usize::MAX);
-/// Bits of a token that hold the slab's key; the others hold the generation.
-const KEY_BITS: u32 = if usize::BITS == 64 { 32 } else { 20 };
-const KEY_MASK: usize = (1 << KEY_BITS) - 1;
 /// Parks at least this long are left to mio, cut to whole milliseconds.
 const COARSE: Duration = Duration::from_millis(2);
 
@@ -114,9 +110,9 @@ impl Reactor {
         if self.events.is_empty() {
             return;
         }
-        let entries = self.handle.entries();
+        let entries = self.handle.roster.entries();
         for event in &self.events {
-            if let Some(source) = entries.find(event.token()) {
+            if let Some(source) = entries.find(event.token().0) {
                 source.edge(edge_of(event), |wake| ready.push(wake));
             }
         }
@@ -141,7 +137,7 @@ impl Reactor {
 impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
         // A mere look among tasks that use no sockets is spared the system call; an unpark that came stays for the next park.
-        if timeout == Some(Duration::ZERO) && self.handle.is_deserted() {
+        if timeout == Some(Duration::ZERO) && self.handle.roster.is_deserted() {
             self.recheck(ready);
             return Ok(());
         }
@@ -163,7 +159,7 @@ impl Drop for Reactor {
     /// No edge will come from here any more: whoever waits looks again, and finds another reactor.
     fn drop(&mut self) {
         let mut wakes = Vec::new();
-        for source in self.handle.close() {
+        for source in self.handle.roster.close() {
             source.abandon(self.handle.id, |wake| wakes.push(wake));
         }
         for source in self.handle.vigil.close() {
@@ -214,19 +210,15 @@ pub(crate) struct Handle {
     /// What the runtime knows this reactor by.
     id: driver::Id,
     registry: Registry,
-    entries: Mutex<Entries>,
-    /// A hint for each look: how many sources there are.
-    population: AtomicUsize,
+    roster: Roster,
     vigil: Vigil,
     unparker: Arc<Unparker>,
-    closed: AtomicBool,
 }
 
 impl Handle {
     fn new(registry: Registry, unparker: Arc<Unparker>) -> Handle {
-        let (entries, vigil) = (Mutex::default(), Vigil::default());
-        let (population, closed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Handle { id: driver::Id::fresh(), registry, entries, population, vigil, unparker, closed }
+        let (roster, vigil) = (Roster::default(), Vigil::default());
+        Handle { id: driver::Id::fresh(), registry, roster, vigil, unparker }
     }
 
     pub(crate) fn id(&self) -> driver::Id {
@@ -235,13 +227,12 @@ impl Handle {
 
     /// True once the reactor is gone: no edge will come from here.
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire: pairs with the Release in `close`.
-        self.closed.load(Ordering::Acquire)
+        self.roster.is_closed()
     }
 
     /// Registers a descriptor. If it is ready already, the next park hears of it.
     pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
-        let token = self.change_entries(|entries| entries.insert(source))?;
+        let token = Token(self.roster.insert(source)?);
         let registration = Registration { handle: Arc::clone(self), token };
         match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
             Ok(()) => Ok(registration),
@@ -260,34 +251,6 @@ impl Handle {
     /// Breaks the park of the worker.
     pub(crate) fn unpark(&self) {
         self.unparker.unpark();
-    }
-
-    /// Takes every source out, so that handle and sources do not keep each other alive.
-    fn close(&self) -> Vec<Arc<Source>> {
-        // Release: pairs with the Acquire in `is_closed`. Whoever was told of the closing by an edge of its source, or
-        // clears the word after that edge, sees it here and registers elsewhere.
-        self.closed.store(true, Ordering::Release);
-        self.change_entries(Entries::drain)
-    }
-
-    /// True if an event could only be an unpark.
-    fn is_deserted(&self) -> bool {
-        // Relaxed: a hint. A look that comes too early for a source that another thread registers is followed by one that does not,
-        // and a park of any length asks the system.
-        self.population.load(Ordering::Relaxed) == 0
-    }
-
-    fn change_entries<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
-        let mut entries = self.entries();
-        let outcome = change(&mut entries);
-        // Relaxed: as above.
-        self.population.store(entries.slab.len(), Ordering::Relaxed);
-        outcome
-    }
-
-    /// The lock is held for as long as a batch of events lasts, and for no system call.
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -320,49 +283,6 @@ impl Registration {
     }
 
     fn forget(self) {
-        // The source is dropped after the lock is released.
-        let source = self.handle.change_entries(|entries| entries.remove(self.token));
-        drop(source);
-    }
-}
-
-/// The sources of one reactor, by token.
-#[derive(Default)]
-struct Entries {
-    slab: Slab<Entry>,
-    /// Generation of the entry made last.
-    generation: usize,
-}
-
-struct Entry {
-    generation: usize,
-    source: Arc<Source>,
-}
-
-impl Entries {
-    fn insert(&mut self, source: &Arc<Source>) -> io::Result<Token> {
-        let vacant = self.slab.vacant_entry();
-        if vacant.key() >= KEY_MASK {
-            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many descriptors on one worker"));
-        }
-        self.generation = self.generation.wrapping_add(1) & (usize::MAX >> KEY_BITS);
-        let token = Token(self.generation << KEY_BITS | vacant.key());
-        vacant.insert(Entry { generation: self.generation, source: Arc::clone(source) });
-        Ok(token)
-    }
-
-    /// The source that `token` was made for, if it is still here.
-    fn find(&self, token: Token) -> Option<&Arc<Source>> {
-        let entry = self.slab.get(token.0 & KEY_MASK)?;
-        (entry.generation == token.0 >> KEY_BITS).then_some(&entry.source)
-    }
-
-    fn remove(&mut self, token: Token) -> Option<Arc<Source>> {
-        self.find(token)?;
-        Some(self.slab.remove(token.0 & KEY_MASK).source)
-    }
-
-    fn drain(&mut self) -> Vec<Arc<Source>> {
-        self.slab.drain().map(|entry| entry.source).collect()
+        self.handle.roster.remove(self.token.0);
     }
 }

@@ -13,10 +13,19 @@
 //! sees the first. A reactor that ends does the same with all its sources, and leaves a mark that lets nobody sleep
 //! on one before it is registered elsewhere.
 //!
+//! ```text
+//!  home:      NOWHERE ──attach──▶ a reactor ──attach: it moves──▶ another one
+//!                                    │  ▲
+//!          its end, if it is still it ▼  │ attach
+//!                                 ABANDONED: nobody sleeps
+//!
+//!  watched:   no ──watch: enters the vigil──▶ yes ──recheck: the vigil has let it go, the writers are woken──▶ no
+//! ```
+//!
 //! **Looking again**: a wait for what the system does not tell enters the source with its reactor's
 //! [`Vigil`](crate::vigil::Vigil), which has the writers look again at its next round.
 //!
-//! Lock order: `place`, then the reactor's slab or its vigil, then the wait lists. No system call but `epoll_ctl` is made under any
+//! Lock order: `place`, then the reactor's roster or its vigil, then the wait lists. No system call but `epoll_ctl` is made under any
 //! of them, and that only under `place`.
 
 use std::borrow::Borrow;
@@ -24,17 +33,17 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use fibra_runtime::driver;
-use fibra_runtime::wait::list::{List, Node};
-use fibra_runtime::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
+use crate::primitive::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::reactor::{Handle, Registration};
 use crate::readiness::{Direction, Edge, Readiness};
 use crate::vigil::Entered;
+use crate::wait::list::{List, Node};
+use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// So many waits in a row from other workers move a descriptor. A wait from afar costs a wake across threads, some
 /// twenty times what a move costs; fewer would let a socket that changes hands once be moved twice.

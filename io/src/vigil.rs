@@ -10,14 +10,15 @@
 #![forbid(unsafe_code)]
 
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::op::RECHECK;
+use crate::primitive::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::source::Source;
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[path = "vigil/tests.rs"]
 mod tests;
 
 /// See the [module](self).

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use fibra_runtime::driver::{Driver, Ready};
 use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Waking};
-use mio::Token;
 
-use super::{Entries, KEY_BITS, KEY_MASK, Reactor, UNPARK};
+use super::{Reactor, UNPARK};
 use crate::readiness::{Clearing, Direction};
+use crate::roster::{Entries, KEY_BITS, KEY_MASK};
 use crate::source::Source;
 
 const LONG: Duration = Duration::from_secs(20);
@@ -75,7 +75,7 @@ fn a_look_hears_of_the_first_source_and_after_the_last() {
         park(&mut reactor, Some(Duration::ZERO));
     }
     registration.cancel(far.as_raw_fd());
-    assert!(reactor.handle().is_deserted());
+    assert!(reactor.handle().roster.is_deserted());
     park(&mut reactor, Some(Duration::ZERO));
 }
 
@@ -194,7 +194,7 @@ fn a_detached_source_hears_nothing() {
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     park(&mut reactor, Some(Duration::from_millis(5)));
     source.detach(server.as_raw_fd());
-    assert_eq!(Arc::strong_count(&source), 1, "the slab has let it go");
+    assert_eq!(Arc::strong_count(&source), 1, "the roster has let it go");
     clear(&source, Direction::Read);
     client.write_all(b"late").unwrap();
     park(&mut reactor, Some(Duration::from_millis(20)));
@@ -207,7 +207,7 @@ fn a_token_of_an_earlier_generation_is_ignored() {
     let first = entries.insert(&Arc::new(Source::new())).unwrap();
     assert!(entries.remove(first).is_some());
     let second = entries.insert(&Arc::new(Source::new())).unwrap();
-    assert_eq!(first.0 & KEY_MASK, second.0 & KEY_MASK, "the key is used again");
+    assert_eq!(first & KEY_MASK, second & KEY_MASK, "the key is used again");
     assert!(entries.find(first).is_none());
     assert!(entries.remove(first).is_none());
     assert!(entries.find(second).is_some());
@@ -215,11 +215,12 @@ fn a_token_of_an_earlier_generation_is_ignored() {
 
 #[test]
 fn the_unparker_has_a_token_of_its_own() {
-    let mut entries = Entries { generation: (usize::MAX >> KEY_BITS) - 1, ..Entries::default() };
+    let mut entries = Entries::default();
+    entries.generation = (usize::MAX >> KEY_BITS) - 1;
     let token = entries.insert(&Arc::new(Source::new())).unwrap();
-    assert_ne!(token, UNPARK);
-    assert!(entries.find(UNPARK).is_none());
-    assert!(entries.find(Token(token.0)).is_some());
+    assert_ne!(token, UNPARK.0);
+    assert!(entries.find(UNPARK.0).is_none());
+    assert!(entries.find(token).is_some());
 }
 
 #[test]
