@@ -13,6 +13,10 @@
 
 #[path = "../src/worker/biased.rs"]
 mod biased;
+#[path = "loom/current.rs"]
+mod current;
+#[path = "loom/gate.rs"]
+mod gate;
 #[path = "../src/idle/mod.rs"]
 mod idle;
 #[path = "../src/worker/inbox.rs"]
@@ -29,14 +33,45 @@ mod parking;
 mod primitive;
 #[path = "../src/ring.rs"]
 mod ring;
+#[path = "../src/watch/run.rs"]
+mod run;
+#[path = "../src/runtime"]
+mod runtime {
+    pub(crate) mod census;
+    pub(crate) mod ending;
+}
 #[path = "../src/task/signal.rs"]
 mod signal;
+/// The stacks of a runtime, over memory that is only counted.
+#[path = "../src/stack"]
+mod stack {
+    mod exchange;
+    mod guard;
+    mod handle;
+    mod pool;
+    mod region;
+    mod shelf;
+    mod size;
+    mod stacks;
+    #[path = "../../tests/loom/memory.rs"]
+    pub(crate) mod sys;
+
+    pub(crate) use guard::Guards;
+    pub(crate) use handle::Stack;
+    pub(crate) use pool::{Pool, Trim};
+    pub(crate) use stacks::{Config, Stacks};
+}
 #[path = "../src/task/stop.rs"]
 mod stop;
 #[path = "loom/task.rs"]
 mod task;
+#[path = "loom/time.rs"]
+mod time;
+#[expect(unused_imports, reason = "the bridge serves the primitives' models as well")]
 #[path = "loom/wait.rs"]
 mod wait;
+#[path = "loom/worker.rs"]
+mod worker;
 
 #[path = "loom/biased_models.rs"]
 mod biased_models;
@@ -52,15 +87,27 @@ mod inbox_models;
 mod join_models;
 #[path = "loom/lock_models.rs"]
 mod lock_models;
+#[path = "loom/marks_models.rs"]
+mod marks_models;
 #[path = "loom/offer_models.rs"]
 mod offer_models;
 #[path = "loom/park_models.rs"]
 mod park_models;
+#[path = "loom/polled_models.rs"]
+mod polled_models;
 #[path = "loom/signal_models.rs"]
 mod signal_models;
 #[path = "loom/sleep_models.rs"]
 mod sleep_models;
+#[path = "loom/stack_models.rs"]
+mod stack_models;
 #[path = "loom/stop_models.rs"]
 mod stop_models;
+#[path = "loom/thread_models.rs"]
+mod thread_models;
+#[path = "loom/token_models.rs"]
+mod token_models;
+#[path = "loom/watch_models.rs"]
+mod watch_models;
 #[path = "loom/word_models.rs"]
 mod word_models;

@@ -14,14 +14,66 @@
 mod barrier_round;
 #[path = "../src/broadcast/ring.rs"]
 mod broadcast;
-#[path = "loom/channel.rs"]
-mod channel;
+/// The channel, but for the waits that belong to tasks.
+#[path = "../src/channel"]
+mod channel {
+    mod arm;
+    mod choice;
+    mod counted;
+    pub(crate) mod error;
+    mod futures;
+    mod iter;
+    pub(crate) mod outcome;
+    mod partner;
+    pub(crate) mod places;
+    mod queue;
+    mod receive_arm;
+    mod receiver;
+    pub(crate) mod returned;
+    mod select;
+    mod selectable;
+    mod send_arm;
+    mod sender;
+    mod shared;
+    pub(crate) mod state;
+    mod timers;
+    mod wait_arm;
+
+    pub(crate) use arm::{Arm, Enlisted};
+    pub(crate) use receive_arm::RecvArm;
+    pub(crate) use receiver::Receiver;
+    pub(crate) use select::Select;
+    pub(crate) use sender::Sender;
+
+    use crate::primitive::Arc;
+
+    pub(crate) mod __private {
+        pub(crate) use super::selectable::Line;
+    }
+
+    pub(crate) fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
+        let channel = Arc::new(counted::Counted::new(capacity));
+        (Sender::new(Arc::clone(&channel)), Receiver { source: receiver::Source::Senders(channel) })
+    }
+}
 #[path = "../src/countdown.rs"]
 mod countdown;
 #[path = "../src/crowd.rs"]
 mod crowd;
+/// What users call, where a model goes the whole way.
+#[path = "../src"]
+mod doors {
+    pub(crate) mod auto_reset_event;
+    pub(crate) mod countdown_event;
+    pub(crate) mod manual_reset_event;
+    pub(crate) mod once;
+    pub(crate) mod semaphore;
+    pub(crate) mod wait_group;
+}
 #[path = "../src/gate.rs"]
 mod gate;
+#[path = "../../runtime/tests/loom/gate.rs"]
+mod gate_in_small;
 #[path = "loom/mutex.rs"]
 mod mutex;
 #[path = "../src/once/raw.rs"]
@@ -30,22 +82,55 @@ mod once;
 mod oneshot;
 #[path = "../src/permits.rs"]
 mod permits;
-#[expect(unused_imports, reason = "the bridge serves the runtime's models as well")]
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
-#[path = "../src/rwlock/raw.rs"]
-mod rwlock;
+#[path = "../src/rwlock"]
+mod rwlock {
+    mod lock;
+    pub(crate) mod raw;
+
+    pub(crate) use lock::RawRwLock;
+}
+#[path = "loom/task.rs"]
+mod task;
+#[path = "../src/turn.rs"]
+mod turn;
+#[expect(unused_imports, reason = "the bridge serves the runtime's models as well")]
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
-#[path = "../src/watch/versions.rs"]
-mod watch;
+#[path = "../src/watch"]
+mod watch {
+    mod error;
+    mod sleep;
+    pub(crate) mod versions;
+
+    /// Waits until there is no receiver. False if the deadline came first.
+    pub(crate) fn await_desertion(
+        versions: &versions::Versions,
+        deadline: Option<std::time::Instant>,
+    ) -> bool {
+        versions.await_desertion(deadline)
+    }
+}
+#[path = "../../runtime/tests/loom/worker.rs"]
+mod worker;
+
+use doors::auto_reset_event::AutoResetEvent;
+use doors::countdown_event::CountdownEvent;
+use doors::manual_reset_event::ManualResetEvent;
+use doors::semaphore::{Semaphore, SemaphorePermit};
+use doors::wait_group::WaitGroup;
 
 #[path = "loom/barrier_models.rs"]
 mod barrier_models;
 #[path = "loom/broadcast_models.rs"]
 mod broadcast_models;
+#[path = "loom/channel_end_models.rs"]
+mod channel_end_models;
 #[path = "loom/channel_models.rs"]
 mod channel_models;
+#[path = "loom/choice_models.rs"]
+mod choice_models;
 #[path = "loom/condvar_models.rs"]
 mod condvar_models;
 #[path = "loom/countdown_models.rs"]
@@ -64,5 +149,7 @@ mod permits_models;
 mod rwlock_models;
 #[path = "loom/select_models.rs"]
 mod select_models;
+#[path = "loom/turn_models.rs"]
+mod turn_models;
 #[path = "loom/watch_models.rs"]
 mod watch_models;

@@ -1,19 +1,14 @@
 //! The end of a runtime: as many tasks ended as were spawned.
-//!
-//! `runtime/shutdown.rs` counts per worker, in words that only that worker writes; the rule is small enough to be
-//! repeated here.
 
 use std::sync::Arc;
 
 use loom::thread;
 
-use crate::primitive::{AtomicBool, AtomicU64, Ordering, check, fence};
-
-/// What one worker counts.
-struct Counts {
-    spawned: AtomicU64,
-    finished: AtomicU64,
-}
+use crate::gate::assert_no_wake_is_left;
+use crate::primitive::{Ordering, check, check_bounded, fence};
+use crate::runtime::census::{Counts, alive, finished, spawned};
+use crate::runtime::ending::Ending;
+use crate::wait::{self, Waking, over};
 
 /// In which order the sums are taken.
 #[derive(Clone, Copy)]
@@ -24,51 +19,45 @@ enum Sum {
 
 struct Census {
     workers: [Counts; 2],
-    ending: AtomicBool,
     outside: Counts,
-}
-
-impl Counts {
-    fn new() -> Self {
-        Counts { spawned: AtomicU64::new(0), finished: AtomicU64::new(0) }
-    }
-}
-
-/// As `worker::block::bump`, which needs no read-modify-write since it alone writes; loom explores this one better.
-fn bump(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Release);
+    ending: Ending,
 }
 
 impl Census {
     fn new() -> Arc<Self> {
-        let census = Census {
-            workers: [Counts::new(), Counts::new()],
-            ending: AtomicBool::new(false),
-            outside: Counts::new(),
-        };
+        let census =
+            Census { workers: Default::default(), outside: Counts::default(), ending: Ending::new() };
         assert!(census.is_quiescent(Sum::FinishedFirst));
-        census.ending.load(Ordering::Relaxed);
+        assert!(!census.ending.has_begun());
+        assert!(census.ending.next_waiter().is_none());
         Arc::new(census)
     }
 
-    /// As `Shared::is_quiescent`.
     fn is_quiescent(&self, sum: Sum) -> bool {
-        let counts = || self.workers.iter().chain([&self.outside]);
-        let finished = || counts().map(|counts| counts.finished.load(Ordering::SeqCst)).sum::<u64>();
-        let spawned = || counts().map(|counts| counts.spawned.load(Ordering::SeqCst)).sum::<u64>();
-        fence(Ordering::SeqCst);
+        let counts = self.workers.iter().chain([&self.outside]);
         match sum {
-            Sum::FinishedFirst => {
-                let finished = finished();
-                fence(Ordering::SeqCst);
-                finished == spawned()
-            }
+            Sum::FinishedFirst => alive(counts) == 0,
             Sum::SpawnedFirst => {
-                let spawned = spawned();
                 fence(Ordering::SeqCst);
-                spawned == finished()
+                let spawned = spawned(counts.clone());
+                fence(Ordering::SeqCst);
+                spawned == finished(counts)
             }
         }
+    }
+
+    /// As `Shared::end_if_quiescent`, by a worker that has begun the end.
+    fn end_if_quiescent(&self) {
+        if self.is_quiescent(Sum::FinishedFirst) && self.ending.end() {
+            while let Some(wake) = self.ending.next_waiter() {
+                wake.wake();
+            }
+        }
+    }
+
+    fn spawn<R: 'static>(self: &Arc<Self>, f: impl FnOnce(&Census) -> R + 'static) -> thread::JoinHandle<R> {
+        let census = Arc::clone(self);
+        thread::spawn(move || f(&census))
     }
 }
 
@@ -77,16 +66,13 @@ impl Census {
 fn of_two_last_tasks_one_sees_the_end() {
     check(|| {
         let census = Census::new();
-        bump(&census.workers[0].spawned);
-        bump(&census.workers[0].spawned);
-        let other = {
-            let census = Arc::clone(&census);
-            thread::spawn(move || {
-                bump(&census.workers[1].finished);
-                census.is_quiescent(Sum::FinishedFirst)
-            })
-        };
-        bump(&census.workers[0].finished);
+        census.workers[0].spawn();
+        census.workers[0].spawn();
+        let other = census.spawn(|census| {
+            census.workers[1].finish();
+            census.is_quiescent(Sum::FinishedFirst)
+        });
+        census.workers[0].finish();
         let here = census.is_quiescent(Sum::FinishedFirst);
         assert!(other.join().unwrap() || here, "nobody saw the end");
     });
@@ -107,17 +93,12 @@ fn the_sums_the_other_way_about_miss_a_child() {
 
 fn a_child_with(sum: Sum) {
     let census = Census::new();
-    bump(&census.workers[0].spawned);
-    let parent = {
-        let census = Arc::clone(&census);
-        thread::spawn(move || {
-            // The child is spawned, and outlives the model.
-            bump(&census.workers[1].spawned);
-            bump(&census.workers[1].finished);
-        })
-    };
-    assert!(!census.is_quiescent(sum), "the child was missed");
-    parent.join().unwrap();
+    census.workers[0].spawn();
+    let ends = census.spawn(move |census| census.is_quiescent(sum));
+    // The child is spawned, and outlives the model.
+    census.workers[1].spawn();
+    census.workers[1].finish();
+    assert!(!ends.join().unwrap(), "the child was missed");
 }
 
 /// Hunts: a thread from outside spawns just as the end begins; it is admitted, and not counted.
@@ -125,22 +106,41 @@ fn a_child_with(sum: Sum) {
 fn who_is_admitted_is_counted() {
     check(|| {
         let census = Census::new();
-        let spawner = {
-            let census = Arc::clone(&census);
-            thread::spawn(move || {
-                // As `Shared::admit_outside`.
-                census.outside.spawned.fetch_add(1, Ordering::SeqCst);
-                let admitted = !census.ending.load(Ordering::SeqCst);
-                if !admitted {
-                    census.outside.finished.fetch_add(1, Ordering::SeqCst);
-                }
-                admitted
-            })
-        };
-        census.ending.swap(true, Ordering::SeqCst);
+        let spawner = census.spawn(|census| {
+            let admitted = census.ending.admit(&census.outside);
+            if !admitted {
+                census.outside.finish_outside();
+            }
+            admitted
+        });
+        assert!(census.ending.begin());
         let quiescent = census.is_quiescent(Sum::FinishedFirst);
         let admitted = spawner.join().unwrap();
         assert!(!(admitted && quiescent), "admitted, and not counted");
         assert_eq!(census.is_quiescent(Sum::FinishedFirst), !admitted);
     });
+}
+
+/// Hunts: one who goes to sleep until the end as that comes, and sleeps on, or is woken in its next sleep; also where its time
+/// runs out.
+#[test]
+fn who_waits_for_the_end_is_told_of_it() {
+    for hurried in [false, true] {
+        let model = move || {
+            let census = Census::new();
+            assert!(census.ending.begin());
+            census.workers[0].spawn();
+            let worker = census.spawn(|census| {
+                census.workers[0].finish();
+                census.end_if_quiescent();
+            });
+            let why = wait::sleep(&census.ending.until_ended(), hurried.then(over));
+            assert!(hurried || census.ending.has_ended());
+            assert!(why == Waking::Notified || hurried);
+            assert_no_wake_is_left();
+            worker.join().unwrap();
+            assert!(census.ending.has_ended());
+        };
+        check_bounded(3, model);
+    }
 }

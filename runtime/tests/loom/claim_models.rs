@@ -6,7 +6,7 @@ use loom::thread;
 
 use crate::primitive::check_bounded;
 use crate::wait::list::{List, Node};
-use crate::wait::{Claim, Lock, RawWake, Sleeper};
+use crate::wait::{Claim, Lock, Sleeper};
 
 /// Two semaphores in small, and one sleeper in the lists of both. The nodes belong to the model, which outlives all who
 /// touch them.
@@ -36,7 +36,7 @@ impl Pair {
             sleeper: Sleeper::new(),
         });
         for (arm, gate) in pair.gates.iter().enumerate() {
-            let wake = RawWake(Arc::clone(&pair.sleeper));
+            let wake = pair.sleeper.raw();
             // SAFETY: the node is in no list, lives in the model's `Arc` as the claim does, and is only touched under
             // this lock.
             unsafe { gate.lock().waiters.push_back_for(&pair.nodes[arm], wake, &pair.claim, arm) };

@@ -43,7 +43,7 @@ impl Model {
     }
 
     fn wake(&self) -> RawWake {
-        RawWake(Arc::clone(&self.sleeper))
+        self.sleeper.raw()
     }
 
     /// The runner at the end of the task.

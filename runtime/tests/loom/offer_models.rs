@@ -12,7 +12,7 @@ use crate::park_state::{Found, ParkState};
 use crate::primitive::check_bounded;
 use crate::ring::Link;
 use crate::task::Task;
-use crate::wait::{RawWake, Sleeper, Tickets};
+use crate::wait::{Sleeper, Tickets};
 
 /// What an owner keeps on its stack for one offer. Loom is told of its end: a later touch is an error.
 struct Frame {
@@ -57,7 +57,7 @@ impl Frame {
         let done = &self.link.data().done;
         if !done.is_done() {
             let joiner = Joiner::new();
-            if done.publish(&joiner, RawWake(Arc::clone(&self.sleeper))) {
+            if done.publish(&joiner, self.sleeper.raw()) {
                 self.sleeper.leave_stack();
             }
             assert!(joiner.is_served(), "only the end wakes it");

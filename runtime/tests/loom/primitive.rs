@@ -1,18 +1,21 @@
 //! loom's types behind the interface of `src/primitive.rs`.
 //!
-//! Three things differ, and are bridged here so that the library's files stay plain:
+//! Four things differ, and are bridged here so that the library's files stay plain:
 //!
 //! * **`const` constructors.** loom's objects exist inside a model only, so the object behind each of these is made at its
-//!   first use. loom takes that for a write by the thread that makes it, so each model uses its atomics once before it
-//!   spawns a thread that does; where one forgets, loom reports a causality violation.
+//!   first use. loom takes that for a write by the thread that makes it. So objects for the atomics that begin with a zero are
+//!   made in advance, by the first thread; others a model uses once before it spawns a thread that does. Where one forgets, loom
+//!   reports a causality violation.
 //! * **Sequential consistency.** loom treats a `SeqCst` load or store as an acquiring or releasing one, and knows only
 //!   `SeqCst` fences. A machine makes a `SeqCst` access of such fences, either by one after each store or by one before each
 //!   load. [`check`] explores a model both ways: the first finds where a store is weaker than it must be, the second where
 //!   a load is.
 //! * **Plain stores** are swaps here; the reason stands at `store`.
+//! * **The end of an atomic** counts as a write, as that of a cell does: who frees what others have touched has to know that
+//!   they are done.
 
-use std::cell::OnceCell;
-use std::cell::{Cell as StdCell, UnsafeCell as StdUnsafeCell};
+use std::cell::{Cell as StdCell, OnceCell, RefCell, UnsafeCell as StdUnsafeCell};
+use std::{fmt, ptr};
 
 use loom::sync::atomic as loom_atomic;
 
@@ -20,6 +23,14 @@ pub(crate) use loom::hint::spin_loop;
 pub(crate) use loom::sync::atomic::{Ordering, fence};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(crate) use loom::thread::yield_now;
+pub(crate) use loom::thread_local;
+
+pub(crate) use counted::Arc;
+
+#[path = "counted.rs"]
+mod counted;
+#[path = "parking.rs"]
+pub(crate) mod thread;
 
 /// Stands for a fence that the asker has every thread run: whatever order that gives, two full fences give as well.
 pub(crate) fn light_fence() {
@@ -38,7 +49,7 @@ enum Fences {
     BeforeLoads,
 }
 
-thread_local! {
+std::thread_local! {
     // loom runs all threads of a model on one thread of the system.
     static FENCES: StdCell<Fences> = const { StdCell::new(Fences::AfterStores) };
 }
@@ -58,7 +69,10 @@ fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + Copy + '
         FENCES.set(fences);
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = preemptions.or(builder.preemption_bound);
-        builder.check(model);
+        builder.check(move || {
+            Spares::fill();
+            model();
+        });
     }
 }
 
@@ -74,23 +88,89 @@ fn after_store(order: Ordering) {
     }
 }
 
+/// How many objects of a kind are made in advance.
+const SPARES: usize = 12;
+
+/// Objects that nobody uses yet.
+struct Spares {
+    bools: Vec<loom_atomic::AtomicBool>,
+    bytes: Vec<loom_atomic::AtomicU8>,
+    words: Vec<loom_atomic::AtomicU64>,
+    witnesses: Vec<loom::cell::UnsafeCell<()>>,
+}
+
+std::thread_local! {
+    static SPARE: RefCell<Spares> = const {
+        RefCell::new(Spares { bools: Vec::new(), bytes: Vec::new(), words: Vec::new(), witnesses: Vec::new() })
+    };
+}
+
+impl Spares {
+    /// At the beginning of each run of a model.
+    fn fill() {
+        fn some<T>(make: impl Fn() -> T) -> Vec<T> {
+            (0..SPARES).map(|_| make()).collect()
+        }
+        SPARE.set(Spares {
+            bools: some(|| loom_atomic::AtomicBool::new(false)),
+            bytes: some(|| loom_atomic::AtomicU8::new(0)),
+            words: some(|| loom_atomic::AtomicU64::new(0)),
+            witnesses: some(|| loom::cell::UnsafeCell::new(())),
+        });
+    }
+
+    fn take<T>(kind: fn(&mut Spares) -> &mut Vec<T>) -> Option<T> {
+        SPARE.with_borrow_mut(|spares| kind(spares).pop())
+    }
+}
+
 macro_rules! atomic {
-    ($name:ident $(<$of:ident>)?, $value:ty) => {
+    ($name:ident $(<$of:ident>)?, $value:ty, $zero:expr $(=> $spares:ident)?) => {
         pub(crate) struct $name $(<$of>)? {
             first: $value,
             object: OnceCell<loom_atomic::$name $(<$of>)?>,
+            /// Of every access as a read, and of the end.
+            witness: Witness,
         }
 
         // SAFETY: loom runs one thread at a time, and never changes over inside `object`.
         unsafe impl $(<$of>)? Sync for $name $(<$of>)? {}
 
+        impl $(<$of>)? Drop for $name $(<$of>)? {
+            fn drop(&mut self) {
+                self.witness.end();
+            }
+        }
+
+        impl $(<$of>)? Default for $name $(<$of>)? {
+            fn default() -> Self {
+                Self::new($zero)
+            }
+        }
+
+        impl $(<$of>)? fmt::Debug for $name $(<$of>)? {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.load(Ordering::Relaxed).fmt(f)
+            }
+        }
+
         impl $(<$of>)? $name $(<$of>)? {
             pub(crate) const fn new(first: $value) -> Self {
-                $name { first, object: OnceCell::new() }
+                $name { first, object: OnceCell::new(), witness: Witness::new() }
             }
 
             fn object(&self) -> &loom_atomic::$name $(<$of>)? {
-                self.object.get_or_init(|| loom_atomic::$name::new(self.first))
+                self.witness.read_in_advance();
+                self.object.get_or_init(|| {
+                    $(
+                        if self.first == $zero
+                            && let Some(object) = Spares::take(|spares| &mut spares.$spares)
+                        {
+                            return object;
+                        }
+                    )?
+                    loom_atomic::$name::new(self.first)
+                })
             }
 
             pub(crate) fn load(&self, order: Ordering) -> $value {
@@ -162,16 +242,36 @@ macro_rules! arithmetic {
             pub(crate) fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 self.change(order, |object| object.fetch_sub(value, order))
             }
+
+            pub(crate) fn fetch_update(
+                &self,
+                success: Ordering,
+                failure: Ordering,
+                mut f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut seen = self.load(failure);
+                while let Some(new) = f(seen) {
+                    match self.compare_exchange(seen, new, success, failure) {
+                        Ok(before) => return Ok(before),
+                        Err(now) => seen = now,
+                    }
+                }
+                Err(seen)
+            }
         }
     };
 }
 
-atomic!(AtomicBool, bool);
-atomic!(AtomicPtr<T>, *mut T);
-atomic!(AtomicU8, u8);
-atomic!(AtomicU64, u64);
+atomic!(AtomicBool, bool, false => bools);
+atomic!(AtomicPtr<T>, *mut T, ptr::null_mut());
+atomic!(AtomicU8, u8, 0 => bytes);
+atomic!(AtomicU32, u32, 0);
+atomic!(AtomicU64, u64, 0 => words);
+atomic!(AtomicUsize, usize, 0);
 arithmetic!(AtomicU8, u8);
+arithmetic!(AtomicU32, u32);
 arithmetic!(AtomicU64, u64);
+arithmetic!(AtomicUsize, usize);
 
 /// Tells loom of the accesses to a plain value beside it.
 struct Witness(OnceCell<loom::cell::UnsafeCell<()>>);
@@ -189,8 +289,23 @@ impl Witness {
         self.object().with(|_| ());
     }
 
+    /// The same, by an atomic.
+    fn read_in_advance(&self) {
+        let make = || loom::cell::UnsafeCell::new(());
+        self.0.get_or_init(|| Spares::take(|spares| &mut spares.witnesses).unwrap_or_else(make)).with(|_| ());
+    }
+
     fn write(&self) {
         self.object().with_mut(|_| ());
+    }
+
+    /// What it stands beside is freed. While a model that failed is torn down there is nothing to tell.
+    fn end(&self) {
+        if let Some(object) = self.0.get()
+            && !std::thread::panicking()
+        {
+            object.with_mut(|_| ());
+        }
     }
 }
 
@@ -247,9 +362,6 @@ impl<T> Cell<T> {
 
 impl<T> Drop for Cell<T> {
     fn drop(&mut self) {
-        // While a model that failed is torn down there is nothing to tell.
-        if !std::thread::panicking() {
-            self.witness.write();
-        }
+        self.witness.end();
     }
 }

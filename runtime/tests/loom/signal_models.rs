@@ -7,7 +7,7 @@ use loom::thread;
 
 use crate::primitive::check;
 use crate::signal::Signal;
-use crate::wait::{RawWake, Sleeper};
+use crate::wait::Sleeper;
 
 struct Model {
     signal: Signal,
@@ -39,7 +39,7 @@ impl Model {
     /// As `sleep` with the strategy of `block_on`; `cancelled` if something else ends it.
     fn sleep(&self, cancelled: bool) -> bool {
         let _ = self.sleeper.word.begin(false);
-        if !self.signal.enter(RawWake(Arc::clone(&self.sleeper))) {
+        if !self.signal.enter(self.sleeper.raw()) {
             assert!(self.signal.leave(), "the flag stays up until it is taken");
             return true;
         }

@@ -8,7 +8,7 @@ use loom::thread;
 use crate::primitive::{check, check_bounded};
 use crate::wait::list::{List, Node};
 use crate::wait::word::Woke;
-use crate::wait::{Lock, RawWake, Sleeper, Waking, waking};
+use crate::wait::{Lock, Sleeper, Waking, waking};
 
 /// A semaphore in small.
 struct Gate {
@@ -59,7 +59,7 @@ impl Gate {
             return false;
         }
         // SAFETY: the node lives until `pass` ends, before which it is withdrawn or its wake has landed.
-        unsafe { state.waiters.push_back(node, RawWake(Arc::clone(&self.sleeper))) };
+        unsafe { state.waiters.push_back(node, self.sleeper.raw()) };
         true
     }
 

@@ -32,7 +32,7 @@ impl Model {
     }
 
     fn wake(&self) -> RawWake {
-        RawWake(Arc::clone(&self.sleeper))
+        self.sleeper.raw()
     }
 
     fn cancel(&self) {

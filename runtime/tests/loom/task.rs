@@ -1,25 +1,89 @@
 //! A task, reduced to what the files that are included ask of one.
 
+#[path = "../../src/task/bounds.rs"]
+pub(crate) mod bounds;
+#[path = "../../src/task/family.rs"]
+mod family;
+#[path = "family_models.rs"]
+mod family_models;
+#[path = "../../src/task/marks.rs"]
+pub(crate) mod marks;
+#[path = "payload.rs"]
+pub(crate) mod raw;
+#[path = "../../src/task/refs.rs"]
+pub(crate) mod refs;
+#[path = "../../src/task/stop.rs"]
+mod stop;
+#[path = "../../src/task/token.rs"]
+pub(crate) mod token;
+
+use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 
 pub(crate) use crate::join_state::{Join, JoinState};
-use crate::primitive::{AtomicBool, AtomicPtr, Ordering};
+use crate::primitive::{Arc, AtomicPtr, Ordering};
+use crate::wait::{Kind, Sleeper, Waiter};
+use bounds::{Bound, Look};
+use marks::Marks;
 
-/// What a queue sees of a task.
+/// The payload of a cancellation: no model unwinds.
+mod cancel {
+    use std::any::Any;
+
+    use super::{Header, bounds::Bound};
+
+    pub(super) struct Cancelled;
+
+    impl Cancelled {
+        pub(super) fn ends(_payload: &(dyn Any + Send), _header: &Header, _bound: *const Bound) -> bool {
+            unreachable!("no model unwinds")
+        }
+    }
+}
+
+mod header {
+    pub(super) use super::Header;
+}
+
+/// What a queue, a waker and a canceller see of a task.
 pub(crate) struct Header {
     next: AtomicPtr<Header>,
     /// Touched by whoever has the task: not by two at a time.
     pub(crate) state: UnsafeCell<u32>,
+    pub(crate) marks: Marks,
+    pub(crate) bounds: Cell<*const Bound>,
+    pub(crate) unwound: Cell<u16>,
+    pub(crate) sleeper: std::sync::Arc<Sleeper>,
 }
 
 impl Header {
     pub(crate) fn new() -> Self {
-        let header = Header { next: AtomicPtr::new(ptr::null_mut()), state: UnsafeCell::new(0) };
+        let header = Header {
+            next: AtomicPtr::new(ptr::null_mut()),
+            state: UnsafeCell::new(0),
+            marks: Marks::new(),
+            bounds: Cell::new(ptr::null()),
+            unwound: Cell::new(0),
+            sleeper: Sleeper::new(),
+        };
         header.next.load(Ordering::Relaxed);
+        assert!(!header.marks.any());
+        let _ = header.sleeper.word.begin(true);
         header
+    }
+
+    /// A sleep that only a cancel ends, or a token; as `sleep_in` and `Worker::settle`.
+    pub(crate) fn sleep_until_cancelled(&self) {
+        let sleeper = &self.sleeper;
+        let _ = sleeper.word.begin(!self.is_open());
+        sleeper.leave_stack_and(|| {
+            if self.marks.any() && self.hit(Look::Marks).is_some() {
+                sleeper.settle(sleeper.word.cancel());
+            }
+        });
+        assert!(sleeper.word.why().cancelled, "nobody notifies it");
     }
 }
 
@@ -36,12 +100,17 @@ impl TaskRef {
         NonNull::new(header).map(TaskRef)
     }
 
+    /// None of the models' sleepers is a task.
+    pub(crate) fn of_waiter(_waiter: NonNull<Waiter>, _kind: &'static Kind) -> Option<Self> {
+        None
+    }
+
     pub(crate) fn as_ptr(self) -> *mut Header {
         self.0.as_ptr()
     }
 
     pub(crate) fn header<'a>(self) -> &'a Header {
-        // SAFETY: by `of`.
+        // SAFETY: by `of`, or by the count of a handle.
         unsafe { self.0.as_ref() }
     }
 
@@ -52,24 +121,55 @@ impl TaskRef {
     pub(crate) fn set_next(self, next: Option<TaskRef>) {
         self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Relaxed);
     }
+
+    /// As in `task/cancel.rs`.
+    pub(crate) fn fire(self) {
+        self.header().marks.set_fired();
+        self.rouse();
+    }
+
+    /// The same.
+    pub(crate) fn cancel(self) {
+        self.header().marks.set_cancelled();
+        self.rouse();
+    }
+
+    fn rouse(self) {
+        let sleeper = &self.header().sleeper;
+        sleeper.settle(sleeper.word.cancel());
+    }
 }
 
 /// A counted handle.
 #[derive(Clone)]
-pub(crate) struct Task(Arc<AtomicBool>);
+pub(crate) struct Task(Arc<Header>);
 
 impl Task {
     pub(crate) fn new() -> Self {
-        let task = Task(Arc::new(AtomicBool::new(false)));
-        assert!(!task.is_cancelled());
-        task
+        Task(Arc::new(Header::new()))
+    }
+
+    pub(crate) fn counted(task: TaskRef) -> Self {
+        // SAFETY: who runs as a task was made by `new`, and has a handle that counts.
+        unsafe {
+            Arc::increment_strong_count(task.as_ptr());
+            Task(Arc::from_raw(task.as_ptr()))
+        }
+    }
+
+    pub(crate) fn as_ref(&self) -> TaskRef {
+        TaskRef::of(&self.0)
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.0
     }
 
     pub(crate) fn cancel(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.as_ref().cancel();
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.marks.is_cancelled()
     }
 }

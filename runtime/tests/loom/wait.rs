@@ -1,51 +1,194 @@
-//! The files of the wait core, and a sleeper that goes through them as `wait/sleep.rs` does, without a stack to leave.
+//! The files of the wait core; and a sleeper that goes through them step by step as `wait/sleep.rs` does, without a stack to
+//! leave.
 
 #[path = "../../src/wait/claim.rs"]
 mod claim;
+#[path = "../../src/wait/crowd.rs"]
+mod crowd;
 #[path = "../../src/wait/list.rs"]
 pub(crate) mod list;
 #[path = "../../src/wait/lock.rs"]
 mod lock;
+#[path = "../../src/wait/polled.rs"]
+mod polled;
+#[path = "../../src/wait/strategy.rs"]
+mod strategy;
+#[path = "../../src/wait/thread.rs"]
+mod thread;
+#[path = "../../src/wait/waiter.rs"]
+mod waiter;
 #[path = "../../src/wait/word.rs"]
 pub(crate) mod word;
 
+use std::cell::Cell;
+use std::num::NonZeroU64;
+use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+use std::time::Instant;
 
 use loom::sync::{Condvar, Mutex};
 
 pub(crate) use claim::Claim;
-pub(crate) use lock::Lock;
-use word::{Fallen, Snapshot, Woke, Word};
+pub(crate) use crowd::wake_all;
+pub(crate) use lock::{Lock, LockGuard};
+pub(crate) use polled::Polled;
+pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle};
+use word::{Epoch, Fallen, Snapshot, Woke, Word};
+
+/// Sleeps as a plain thread does.
+pub(crate) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    thread::sleep(how, deadline)
+}
+
+/// The same: nobody cancels a thread.
+pub(crate) fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    thread::sleep(how, deadline)
+}
+
+/// The same.
+pub(crate) fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    thread::sleep(how, deadline)
+}
+
+/// The same.
+pub(crate) fn checkpoint() {}
+
+/// The same; and it may spin.
+pub(crate) fn checkpoint_before_spin() -> bool {
+    true
+}
+
+pub(crate) const CAN_UNWIND: bool = true;
+
+pub(crate) fn unwind_cancelled() -> ! {
+    unreachable!("nobody cancels a thread")
+}
+
+/// A thread has no driver.
+pub(crate) fn sleep_by_driver<Id>(
+    _wakes: impl FnOnce(Id) -> bool,
+    _how: &impl WaitStrategy,
+) -> Option<Waking> {
+    None
+}
+
+/// A deadline that is over: the sleep ends in any of the moments after its begin that loom explores.
+pub(crate) fn over() -> Instant {
+    Instant::now()
+}
+
+/// One look stands for a spin.
+pub(crate) fn spin_until(mut done: impl FnMut() -> bool) -> bool {
+    done()
+}
+
+/// The same.
+pub(crate) fn stand_back_until(mut done: impl FnMut() -> bool) -> bool {
+    done()
+}
+
+pub(crate) fn stand_back() {}
+
+/// A thread has no turn that could be used up.
+pub(crate) fn charge() {}
+
+/// The same, of a future.
+pub(crate) fn charge_poll() -> bool {
+    false
+}
+
+/// A thread may always wait.
+pub(crate) fn may_suspend() -> bool {
+    true
+}
+
+/// The same.
+pub(crate) fn check_may_suspend() {}
+
+pub(crate) fn sleep_to(_deadline: Option<Instant>) {
+    unreachable!("no model waits for a time alone");
+}
+
+loom::thread_local! {
+    static OWNER: Cell<u64> = Cell::new(1);
+}
+
+/// From here on the calling thread is number `number` among the owners of locks, in place of 1.
+pub(crate) fn own_as(number: u64) {
+    OWNER.with(|owner| owner.set(number));
+}
+
+pub(crate) fn owner() -> NonZeroU64 {
+    NonZeroU64::new(OWNER.with(Cell::get)).expect("numbers begin with 1")
+}
+
+pub(crate) fn describe_caller() -> String {
+    format!("thread {}", owner())
+}
 
 /// The head of a task, reduced to what a sleep and its wakers touch.
+#[repr(C)]
 pub(crate) struct Sleeper {
-    pub(crate) word: Word,
-    /// Stands for the queue in which a woken task waits.
-    queue: Tickets,
+    waiter: Waiter,
+    /// Stands for the queue in which a woken task waits. Outlives the sleeper, as a queue does.
+    queue: Arc<Tickets>,
     /// How often it was queued. Of std: a count of the model, not of the modelled.
     queued: AtomicU32,
     /// How often it left its stack for good, and was taken out of the queue.
     left: AtomicU32,
+    /// Of some sleep: a raw wake is of the present one.
+    epoch: Epoch,
+}
+
+static KIND: Kind = Kind { queue, retain, release };
+
+impl Deref for Sleeper {
+    type Target = Waiter;
+
+    fn deref(&self) -> &Waiter {
+        &self.waiter
+    }
 }
 
 impl Sleeper {
     pub(crate) fn new() -> Arc<Self> {
         let sleeper = Sleeper {
-            word: Word::new(),
-            queue: Tickets::new(),
+            waiter: Waiter::new(&KIND),
+            queue: Arc::new(Tickets::new()),
             queued: AtomicU32::new(0),
             left: AtomicU32::new(0),
+            epoch: Word::new().begin(true),
         };
         Arc::new(sleeper)
+    }
+
+    /// The present sleep, for raw wakes.
+    pub(crate) fn handle(&self) -> WakeHandle<'_> {
+        WakeHandle::new(NonNull::from(self).cast::<Waiter>(), self.epoch, &())
+    }
+
+    /// The right to wake the present sleep once. Who publishes it keeps the sleeper until then, as a strategy does.
+    pub(crate) fn raw(&self) -> RawWake {
+        // SAFETY: the models hold each sleep to what is said there.
+        unsafe { self.handle().raw() }
     }
 
     /// What a waker does with the answer of its wake.
     pub(crate) fn settle(&self, woke: Woke) {
         if woke == Woke::Queue {
-            self.queued.fetch_add(1, Ordering::Relaxed);
-            self.queue.put();
+            self.queue();
         }
+    }
+
+    fn queue(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        // The sleeper may go with the ticket.
+        let queue = Arc::clone(&self.queue);
+        queue.put();
     }
 
     pub(crate) fn queued(&self) -> u32 {
@@ -81,7 +224,24 @@ impl Sleeper {
     }
 }
 
-/// Wake-ups that are counted and kept: a queue of ready tasks, or the driver in which a worker parks.
+unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
+    // SAFETY: a waiter of this kind is the first field of a sleeper, which stays until it is queued.
+    unsafe { waiter.cast::<Sleeper>().as_ref() }.queue();
+    None
+}
+
+unsafe fn retain(waiter: NonNull<Waiter>) {
+    // SAFETY: the caller borrows from a count.
+    unsafe { Arc::increment_strong_count(waiter.cast::<Sleeper>().as_ptr()) }
+}
+
+unsafe fn release(waiter: NonNull<Waiter>) {
+    // SAFETY: the caller owns a count.
+    unsafe { Arc::decrement_strong_count(waiter.cast::<Sleeper>().as_ptr()) }
+}
+
+/// Wake-ups that are counted and kept: a queue of ready tasks, the driver in which a worker parks, or the thread that polls a
+/// future.
 pub(crate) struct Tickets {
     count: Mutex<u32>,
     more: Condvar,
@@ -106,27 +266,17 @@ impl Tickets {
     }
 }
 
+impl Wake for Tickets {
+    fn wake(self: Arc<Self>) {
+        self.put();
+    }
+}
+
 /// A worker, told from others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Home(usize);
 
-/// The right to wake a sleeper once, as the list keeps it.
-pub(crate) struct RawWake(pub(crate) Arc<Sleeper>);
-
-impl RawWake {
-    pub(crate) fn wake(self) {
-        self.0.settle(self.0.word.notify());
-    }
-}
-
 /// The order of priority in which `wait/sleep.rs` reads the word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Waking {
-    Notified,
-    TimedOut,
-    Cancelled,
-}
-
 pub(crate) fn waking(why: Snapshot) -> Waking {
     match (why.notified, why.timed_out) {
         (true, _) => Waking::Notified,

@@ -7,14 +7,14 @@ use loom::thread;
 use crate::barrier_round::{Party, Round};
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
-use crate::wait::{Lock, RawWake, Sleeper};
+use crate::wait::{Lock, Sleeper};
 
 /// Comes to a barrier of two. True for the leader; `None` if the deadline came first.
 fn arrive(round: &Lock<Round>, expires: bool) -> Option<bool> {
     let (node, sleeper) = (Node::with(Party::new()), Sleeper::new());
     let epoch = sleeper.word.begin(false);
     // SAFETY: the node lives until this ends, before which it has left or its wake has landed.
-    let stays = unsafe { round.lock().arrive(2, &node, RawWake(Arc::clone(&sleeper))) };
+    let stays = unsafe { round.lock().arrive(2, &node, sleeper.raw()) };
     if stays {
         sleeper.leave_stack_and(|| {
             if expires {

@@ -6,8 +6,8 @@ use loom::thread;
 
 use crate::broadcast::{Received, Ring};
 use crate::primitive::check_bounded;
+use crate::wait::Sleeper;
 use crate::wait::list::Node;
-use crate::wait::{RawWake, Sleeper};
 
 struct Channel {
     ring: Ring<u32>,
@@ -53,7 +53,7 @@ impl Channel {
         let sleeper = &self.sleeper;
         let epoch = sleeper.word.begin(true);
         // SAFETY: the node lives until it is withdrawn or its wake has landed.
-        if !unsafe { self.ring.enter(&node, RawWake(Arc::clone(sleeper))) } {
+        if !unsafe { self.ring.enter(&node, sleeper.raw()) } {
             return;
         }
         sleeper.leave_stack_and(|| {

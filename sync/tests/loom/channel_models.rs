@@ -37,7 +37,7 @@ impl<N> Waiting<N> {
     }
 
     pub(crate) fn wake(&self) -> RawWake {
-        RawWake(Arc::clone(&self.sleeper))
+        self.sleeper.raw()
     }
 
     pub(crate) fn put(&self, message: u32) -> Option<u32> {
@@ -220,7 +220,7 @@ fn ends_with(leaves: bool) {
                     let waits = !state.may_receive();
                     if waits {
                         // SAFETY: the node is in no list, stays until its wake, and is only touched under this lock.
-                        let _ = unsafe { state.await_message(&node, RawWake(Arc::clone(&me))) };
+                        let _ = unsafe { state.await_message(&node, me.raw()) };
                     }
                     waits
                 };

@@ -11,7 +11,7 @@ use crate::mutex::line::{Given, Manner};
 use crate::mutex::owner_word::{Attempt, Comer};
 use crate::mutex_models::{Model, Waiter};
 use crate::primitive::check_bounded;
-use crate::wait::{RawWake, Waking, waking};
+use crate::wait::{Waking, waking};
 use crowd::{Audience, Crowd};
 
 /// A condition on the value of a mutex, which number 1 holds at first.
@@ -36,7 +36,7 @@ impl Condition {
     fn enter(&self, waiter: &Waiter) -> bool {
         waiter.epoch.set(Some(waiter.sleeper.word.begin(false)));
         // SAFETY: the node lives until `finish` ends, before which it has left the crowd or its wake has landed.
-        unsafe { self.crowd.join(&waiter.node, RawWake(Arc::clone(&waiter.sleeper)), &self.mutex.line) }
+        unsafe { self.crowd.join(&waiter.node, waiter.sleeper.raw(), &self.mutex.line) }
     }
 
     /// The sleep of one that has joined and unlocked, and its way back to the lock. True if notified.

@@ -8,8 +8,8 @@ use loom::thread;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
 use crate::primitive::{check, check_bounded};
+use crate::wait::Sleeper;
 use crate::wait::list::Node;
-use crate::wait::{RawWake, Sleeper};
 
 struct Model {
     state: Countdown,
@@ -51,7 +51,7 @@ impl Model {
         let (node, sleeper) = (Node::with(Cell::new(0)), Sleeper::new());
         let _ = sleeper.word.begin(false);
         // SAFETY: the node lives until its wake has landed.
-        if unsafe { self.state.join(&node, RawWake(Arc::clone(&sleeper))) } {
+        if unsafe { self.state.join(&node, sleeper.raw()) } {
             sleeper.leave_stack();
         }
     }
@@ -94,7 +94,7 @@ fn a_round_that_ends_wakes_nobody_of_the_next() {
         let (node, sleeper) = (Node::with(Cell::new(0)), Sleeper::new());
         let epoch = sleeper.word.begin(false);
         // SAFETY: the node lives until this ends, before which it has left, or its wake has landed.
-        assert!(unsafe { model.state.join(&node, RawWake(Arc::clone(&sleeper))) });
+        assert!(unsafe { model.state.join(&node, sleeper.raw()) });
         sleeper.leave_stack_and(|| sleeper.settle(sleeper.word.expire(epoch)));
         // SAFETY: the node is in this crowd or in none.
         assert!(unsafe { model.state.crowd().lock().leave(&node) }, "nobody wakes it");

@@ -9,7 +9,7 @@ use loom::thread;
 use crate::gate::Gate;
 use crate::primitive::{check, check_bounded};
 use crate::wait::list::Node;
-use crate::wait::{Claim, RawWake, Sleeper};
+use crate::wait::{Claim, Sleeper};
 
 struct Model {
     gate: Gate,
@@ -60,7 +60,7 @@ impl Model {
         let (node, sleeper) = (Node::with(Cell::new(0)), Sleeper::new());
         let _ = sleeper.word.begin(false);
         // SAFETY: the node lives until its wake has landed.
-        if unsafe { self.gate.join(&node, RawWake(Arc::clone(&sleeper))) } {
+        if unsafe { self.gate.join(&node, sleeper.raw()) } {
             sleeper.leave_stack();
         }
     }
@@ -92,7 +92,7 @@ fn a_reset_that_follows_keeps_nobody_back_who_has_joined() {
         let (node, sleeper) = (Node::with(Cell::new(0)), Sleeper::new());
         let _ = sleeper.word.begin(false);
         // SAFETY: the node lives until its wake has landed.
-        assert!(unsafe { model.gate.join(&node, RawWake(Arc::clone(&sleeper))) });
+        assert!(unsafe { model.gate.join(&node, sleeper.raw()) });
         let pulse = model.spawn(|model| {
             model.set();
             model.gate.reset();
@@ -117,7 +117,7 @@ fn a_set_wakes_nobody_who_came_after_the_reset() {
         let (node, sleeper) = (Node::with(Cell::new(0)), Sleeper::new());
         let epoch = sleeper.word.begin(false);
         // SAFETY: the node lives until this ends, before which it has left.
-        assert!(unsafe { model.gate.join(&node, RawWake(Arc::clone(&sleeper))) });
+        assert!(unsafe { model.gate.join(&node, sleeper.raw()) });
         sleeper.leave_stack_and(|| sleeper.settle(sleeper.word.expire(epoch)));
         // SAFETY: the node is in this crowd or in none.
         assert!(unsafe { model.gate.crowd().lock().leave(&node) }, "nobody wakes it");
@@ -134,7 +134,7 @@ fn who_leaves_as_it_is_served_waits_for_its_wake() {
         let (node, sleeper) = (Node::with(Cell::new(0)), Sleeper::new());
         let _ = sleeper.word.begin(false);
         // SAFETY: the node lives until its wake has landed, or it has left.
-        assert!(unsafe { model.gate.join(&node, RawWake(Arc::clone(&sleeper))) });
+        assert!(unsafe { model.gate.join(&node, sleeper.raw()) });
         let setter = model.spawn(Model::set);
         // SAFETY: the node is in this crowd or in none.
         let has_left = unsafe { model.gate.crowd().lock().leave(&node) };
@@ -156,7 +156,7 @@ fn a_set_claims_an_arm_or_leaves_it() {
         assert_eq!(claim.taken(), None);
         let _ = sleeper.word.begin(false);
         // SAFETY: the node and the claim live until it has left, or its wake has landed.
-        assert!(unsafe { model.gate.join_for(&node, RawWake(Arc::clone(&sleeper)), &claim, 1) });
+        assert!(unsafe { model.gate.join_for(&node, sleeper.raw(), &claim, 1) });
         let setter = model.spawn(Model::set);
         let claimed = claim.close();
         // SAFETY: the node is in this crowd or in none.

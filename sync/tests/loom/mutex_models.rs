@@ -11,7 +11,7 @@ use crate::mutex::owner_word::{Attempt, Comer};
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
 use crate::wait::word::Epoch;
-use crate::wait::{RawWake, Sleeper, Waking, waking};
+use crate::wait::{Sleeper, Waking, waking};
 
 /// A mutex without its clock and its homes.
 pub(crate) struct Model {
@@ -63,7 +63,7 @@ impl Model {
         let epoch = waiter.sleeper.word.begin(true);
         waiter.epoch.set(Some(epoch));
         // SAFETY: the node lives until `acquire` ends, before which it has left the line or its wake has landed.
-        !unsafe { self.line.enter(&waiter.node, RawWake(Arc::clone(&waiter.sleeper)), comer) }
+        !unsafe { self.line.enter(&waiter.node, waiter.sleeper.raw(), comer) }
     }
 
     /// Sleeps in the line, to the last line of `sleep_in`. If the waiter is in a hurry its deadline passes meanwhile.

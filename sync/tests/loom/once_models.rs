@@ -6,10 +6,12 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
+use crate::doors;
+use crate::gate_in_small::assert_no_wake_is_left;
 use crate::once::{Begun, End, Phase, RawOnce, Role};
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
-use crate::wait::{RawWake, Sleeper};
+use crate::wait::{Sleeper, over, own_as};
 
 struct Cell {
     raw: RawOnce,
@@ -39,7 +41,7 @@ impl Cell {
         let sleeper = &self.sleepers[index];
         let _ = sleeper.word.begin(true);
         // SAFETY: the node lives until the wake has landed, which `leave_stack` waits for.
-        if unsafe { self.raw.enter(&node, RawWake(Arc::clone(sleeper))) } {
+        if unsafe { self.raw.enter(&node, sleeper.raw()) } {
             sleeper.leave_stack();
         }
     }
@@ -57,11 +59,17 @@ impl Cell {
         }
         // SAFETY: one runs at a time.
         self.value.with_mut(|value| unsafe { *value += 1 });
+        self.end(how);
+        true
+    }
+
+    /// As the drop of a `Run`.
+    fn end(&self, how: End) {
         self.raw.end(how);
         let mut successor = false;
         loop {
             let wake = self.raw.next_after(&mut self.raw.waiters().lock(), &mut successor);
-            let Some(wake) = wake else { return true };
+            let Some(wake) = wake else { return };
             wake.wake();
         }
     }
@@ -147,5 +155,91 @@ fn a_wait_outlasts_a_failed_run() {
         };
         let (_, ran, saw) = beside(calls, wait);
         assert!(ran && saw);
+    });
+}
+
+/// An initialization by what users call, where waits have deadlines.
+struct Timed {
+    once: doors::once::Once,
+    value: UnsafeCell<u32>,
+}
+
+// SAFETY: as of `Cell`.
+unsafe impl Sync for Timed {}
+// SAFETY: as above.
+unsafe impl Send for Timed {}
+
+impl Timed {
+    fn new() -> Arc<Self> {
+        let timed = Timed { once: doors::once::Once::new(), value: UnsafeCell::new(0) };
+        // Each of loom's objects is made by its first use.
+        assert!(!timed.once.wait_deadline(over()));
+        Arc::new(timed)
+    }
+
+    /// Runs.
+    fn call(&self) {
+        self.once.call_once(|| {
+            // SAFETY: one runs at a time.
+            self.value.with_mut(|value| unsafe { *value += 1 });
+        });
+    }
+
+    fn assert_complete(&self) {
+        assert!(self.once.is_completed());
+        // SAFETY: it is complete.
+        assert!(self.value.with(|value| unsafe { *value }) > 0);
+    }
+}
+
+/// Hunts: a wait whose time runs out as the run ends: it leaves a node behind that is woken, or takes itself for told and does not
+/// see what the run wrote; its wake lands in the next sleep.
+#[test]
+fn a_wait_whose_time_runs_out_has_left_or_is_told() {
+    check_bounded(3, || {
+        let timed = Timed::new();
+        let runner = {
+            let timed = Arc::clone(&timed);
+            thread::spawn(move || {
+                own_as(2);
+                timed.call();
+            })
+        };
+        if timed.once.wait_deadline(over()) {
+            timed.assert_complete();
+        }
+        assert_no_wake_is_left();
+        timed.once.wait();
+        timed.assert_complete();
+        runner.join().unwrap();
+    });
+}
+
+/// Hunts: the wake of a failed run that is given to one whose time runs out, so that its successor sleeps on; one that has left and
+/// is woken all the same, or waits for a wake that does not come.
+#[test]
+fn a_failed_run_wakes_its_successor_beside_one_whose_time_runs_out() {
+    check_bounded(3, || {
+        let cell = Cell::new();
+        assert_eq!(cell.raw.begin(NonZeroU64::new(3).unwrap(), true), Begun::Run { poisoned: false });
+        let nodes = [Role::Successor, Role::Listener].map(Node::with);
+        for (node, sleeper) in nodes.iter().zip(&cell.sleepers) {
+            let _ = sleeper.word.begin(true);
+            // SAFETY: the node is in no list, and stays until it has left or its wake has landed.
+            assert!(unsafe { cell.raw.enter(node, sleeper.raw()) });
+        }
+        let fails = {
+            let cell = Arc::clone(&cell);
+            thread::spawn(move || cell.end(End::Incomplete))
+        };
+        // SAFETY: it was entered there.
+        let left = unsafe { cell.raw.leave(&nodes[1]) };
+        if !left {
+            cell.sleepers[1].await_landing();
+        }
+        cell.sleepers[0].leave_stack();
+        assert_eq!(cell.raw.phase(), Phase::Incomplete);
+        fails.join().unwrap();
+        assert_eq!(cell.sleepers[1].word.why().notified, !left);
     });
 }

@@ -67,7 +67,7 @@ impl Channel {
 
     fn fill_slot(&self, side: Side) {
         self.memory.with(|_| ());
-        let wake = RawWake(Arc::clone(&self.sleepers[index(side)]));
+        let wake = self.sleepers[index(side)].raw();
         // SAFETY: what the models check.
         self.slots[index(side)].with_mut(|slot| unsafe { *slot = Some(wake) });
     }

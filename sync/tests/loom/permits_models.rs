@@ -12,7 +12,7 @@ use crate::permits::{Permits, Served};
 use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
 use crate::wait::list::Node;
 use crate::wait::word::Fallen;
-use crate::wait::{Claim, RawWake, Sleeper};
+use crate::wait::{Claim, Sleeper};
 
 struct Model {
     permits: Permits,
@@ -64,7 +64,7 @@ impl Model {
         let (node, sleeper) = (Node::with(wanted), Sleeper::new());
         let epoch = sleeper.word.begin(false);
         // SAFETY: the node lives until this ends, before which it is withdrawn or its wake has landed.
-        if !unsafe { self.permits.enlist(&node, RawWake(Arc::clone(&sleeper))) } {
+        if !unsafe { self.permits.enlist(&node, sleeper.raw()) } {
             return true;
         }
         sleeper.leave_stack_and(|| {
@@ -252,7 +252,7 @@ fn a_permit_passes_by_an_arm_that_leaves() {
         assert_eq!(claim.taken(), None);
         let _ = sleeper.word.begin(false);
         // SAFETY: node and claim live until this ends, before which the node is withdrawn or its wake has landed.
-        assert!(unsafe { model.permits.enlist_for(&node, RawWake(Arc::clone(&sleeper)), &claim, 0) });
+        assert!(unsafe { model.permits.enlist_for(&node, sleeper.raw(), &claim, 0) });
         let giver = {
             let model = Arc::clone(&model);
             thread::spawn(move || model.put(1))
@@ -284,8 +284,8 @@ fn a_permit_passes_by_an_arm_that_leaves_to_who_waits_behind_it() {
         let _ = waiter.1.word.begin(false);
         // SAFETY: nodes and claim live until this ends, before which each node is withdrawn or its wake has landed.
         unsafe {
-            assert!(model.permits.enlist_for(&arm.0, RawWake(Arc::clone(&arm.1)), &claim, 0));
-            assert!(model.permits.enlist(&waiter.0, RawWake(Arc::clone(&waiter.1))));
+            assert!(model.permits.enlist_for(&arm.0, arm.1.raw(), &claim, 0));
+            assert!(model.permits.enlist(&waiter.0, waiter.1.raw()));
         }
         assert_eq!(waiter.1.word.fall_asleep(), Fallen::Asleep);
         let giver = {

@@ -3,13 +3,15 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use lock_api::{RawRwLock as _, RawRwLockUpgrade as _};
 use loom::thread;
 
-use crate::primitive::{UnsafeCell, check_bounded};
-use crate::rwlock::{Arrival, Claim, Departure, Fate, Hold, Policy, ReaderNode, Served, State};
+use crate::primitive::{AtomicBool, Ordering, UnsafeCell, check_bounded};
+use crate::rwlock::RawRwLock;
+use crate::rwlock::raw::{Arrival, Claim, Departure, Fate, Hold, Policy, ReaderNode, Served, State};
 use crate::wait::list::Node;
 use crate::wait::word::Epoch;
-use crate::wait::{RawWake, Sleeper};
+use crate::wait::{Sleeper, own_as};
 
 /// A lock, and the value behind it.
 struct Locked {
@@ -65,7 +67,7 @@ impl Locked {
         let (sleeper, node) = (Sleeper::new(), ReaderNode::with(Cell::new(0)));
         let epoch = sleeper.word.begin(true);
         // SAFETY: the node stays until the sleep is over.
-        if unsafe { self.state.enqueue_reader(&node, RawWake(Arc::clone(&sleeper))) } == Arrival::Taken {
+        if unsafe { self.state.enqueue_reader(&node, sleeper.raw()) } == Arrival::Taken {
             return true;
         }
         // SAFETY: the node was queued here.
@@ -79,7 +81,7 @@ impl Locked {
         let (sleeper, node) = (Sleeper::new(), Node::with(claim));
         let epoch = sleeper.word.begin(true);
         // SAFETY: the node stays until the sleep is over.
-        if unsafe { self.state.enqueue_claim(&node, RawWake(Arc::clone(&sleeper))) } == Arrival::Taken {
+        if unsafe { self.state.enqueue_claim(&node, sleeper.raw()) } == Arrival::Taken {
             return true;
         }
         // SAFETY: the node was queued here.
@@ -333,5 +335,63 @@ fn a_downgrade_lets_a_reader_in() {
         locked.leave_read();
         reader.join().unwrap();
         locked.assert_free(1);
+    });
+}
+
+/// Hunts: one who is told that it holds the lock itself, by a number that it left there when it passed the lock on, and that was
+/// taken back since.
+#[test]
+fn who_passed_its_lock_on_waits_for_the_next_owner() {
+    check_bounded(3, || {
+        let (lock, unlocked) = (Arc::new(RawRwLock::INIT), Arc::new(AtomicBool::new(false)));
+        unlocked.load(Ordering::Relaxed);
+        let guard = lock.lock_exclusive();
+        let other = {
+            let (lock, unlocked) = (Arc::clone(&lock), Arc::clone(&unlocked));
+            thread::spawn(move || {
+                own_as(2);
+                // SAFETY: it is locked, and this is the only one to unlock it.
+                unsafe { lock.unlock_exclusive(guard) };
+                // Relaxed: tells that it was unlocked, and shows nothing that was done.
+                unlocked.store(true, Ordering::Relaxed);
+                let guard = lock.lock_exclusive();
+                // SAFETY: it is this one's.
+                unsafe { lock.unlock_exclusive(guard) };
+            })
+        };
+        if unlocked.load(Ordering::Relaxed) {
+            let guard = lock.lock_exclusive();
+            // SAFETY: as above.
+            unsafe { lock.unlock_exclusive(guard) };
+        }
+        other.join().unwrap();
+        assert!(!lock.is_locked());
+    });
+}
+
+/// Hunts: two who lock by turns, of whom one is told that it locks twice.
+#[test]
+fn nobody_is_taken_for_the_owner_who_was_so_before() {
+    check_bounded(2, || {
+        let lock = Arc::new(RawRwLock::INIT);
+        let pass = |lock: &RawRwLock| {
+            let guard = lock.lock_upgradable();
+            // SAFETY: it is the caller's.
+            unsafe { lock.unlock_upgradable(guard) };
+            let guard = lock.lock_exclusive();
+            // SAFETY: as above.
+            unsafe { lock.unlock_exclusive(guard) };
+        };
+        pass(&lock);
+        let other = {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || {
+                own_as(2);
+                pass(&lock);
+            })
+        };
+        pass(&lock);
+        other.join().unwrap();
+        assert!(!lock.is_locked());
     });
 }

@@ -19,6 +19,8 @@ struct Both<N> {
     nodes: [Node<N>; 2],
     claim: Claim,
     sleeper: Arc<Sleeper>,
+    /// Who waits with the second node where that is no arm. Nobody looks after it.
+    other: Arc<Sleeper>,
 }
 
 // SAFETY: states and nodes are only touched under their locks, or by the sleeper after its wake.
@@ -37,6 +39,7 @@ impl<N> Both<N> {
             nodes: data.map(Node::with),
             claim: Claim::new(),
             sleeper: Sleeper::new(),
+            other: asleep(),
         };
         both.states.iter().for_each(|state| drop(state.lock()));
         assert_eq!(both.claim.taken(), None);
@@ -45,7 +48,7 @@ impl<N> Both<N> {
     }
 
     fn wake(&self) -> RawWake {
-        RawWake(Arc::clone(&self.sleeper))
+        self.sleeper.raw()
     }
 }
 
@@ -163,7 +166,7 @@ fn a_receiver_holds_still_until_it_has_the_message() {
                 let place = Receiving::new();
                 let me = Sleeper::new();
                 let _ = me.word.begin(true);
-                let pairing = both.states[0].lock().pair(&place, RawWake(Arc::clone(&me)));
+                let pairing = both.states[0].lock().pair(&place, me.raw());
                 match pairing {
                     Pairing::Lent(sender) => {
                         sender.wake();
@@ -266,7 +269,7 @@ fn a_future_may_leave_while_its_message_is_made() {
         };
         assert_eq!(mine.is_some(), !left);
         // SAFETY: as above; nobody is promised to this one.
-        unsafe { both.states[0].lock().await_message(&both.nodes[1], RawWake(Arc::clone(&next))) };
+        unsafe { both.states[0].lock().await_message(&both.nodes[1], next.raw()) };
         chooser.join().unwrap();
         // SAFETY: as above.
         let waits = unsafe { both.states[0].lock().withdraw_receiver(&both.nodes[1]) };
@@ -285,7 +288,7 @@ fn reserved_with_senders() -> Arc<Both<Sending<u32>>> {
     // SAFETY: the nodes are in no list, live in the model's `Arc` as the claim does, and are only touched under this lock.
     unsafe {
         let _ = state.await_room_for(&both.nodes[0], both.wake(), &both.claim, 0);
-        let _ = state.await_room(&both.nodes[1], RawWake(asleep()));
+        let _ = state.await_room(&both.nodes[1], both.other.raw());
     }
     drop(state);
     both
@@ -336,7 +339,7 @@ fn receive(state: &Lock<State<u32>>) -> Option<u32> {
             return None;
         }
         let (place, me) = (Receiving::new(), asleep());
-        let pairing = state.lock().pair(&place, RawWake(Arc::clone(&me)));
+        let pairing = state.lock().pair(&place, me.raw());
         match pairing {
             Pairing::Lent(sender) => {
                 sender.wake();

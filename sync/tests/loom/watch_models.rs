@@ -6,8 +6,9 @@ use loom::thread;
 
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
-use crate::wait::{RawWake, Sleeper};
-use crate::watch::{Snapshot, Versions};
+use crate::wait::{Sleeper, over, wake_all};
+use crate::watch::await_desertion;
+use crate::watch::versions::{Snapshot, Versions};
 
 struct Channel {
     versions: Versions,
@@ -47,7 +48,7 @@ impl Channel {
         let sleeper = &self.sleeper;
         let epoch = sleeper.word.begin(true);
         // SAFETY: the node lives until it is withdrawn or its wake has landed.
-        if !unsafe { self.versions.enter(&node, RawWake(Arc::clone(sleeper))) } {
+        if !unsafe { self.versions.enter(&node, sleeper.raw()) } {
             return;
         }
         sleeper.leave_stack_and(|| {
@@ -97,4 +98,74 @@ fn a_change_is_seen() {
         };
         check_bounded(2, model);
     }
+}
+
+/// As the drop of a receiver.
+fn go(versions: &Versions) {
+    if versions.remove_receiver() {
+        wake_all(versions.watchers(), |watchers| watchers.next_mourner());
+    }
+}
+
+/// Versions with `receivers` receivers. Each of loom's objects is made by its first use.
+fn with_receivers(receivers: usize) -> Arc<Versions> {
+    let versions = Versions::new();
+    for _ in 0..receivers {
+        versions.add_receiver();
+    }
+    assert!(!await_desertion(&versions, Some(over())));
+    Arc::new(versions)
+}
+
+fn spawn(versions: &Arc<Versions>, f: fn(&Versions)) -> thread::JoinHandle<()> {
+    let versions = Arc::clone(versions);
+    thread::spawn(move || f(&versions))
+}
+
+/// Hunts: a sender that waits for the last of two receivers to go, and sleeps on, or is woken by the first.
+#[test]
+fn the_last_receiver_wakes_who_waits_for_that() {
+    check_bounded(3, || {
+        let versions = with_receivers(2);
+        until_deserted(&versions, go);
+    });
+}
+
+/// Hunts: a sender that sleeps on though there is no receiver, since one came in between and went again.
+#[test]
+fn a_receiver_that_comes_and_goes_leaves_nobody_asleep() {
+    check_bounded(3, || {
+        let versions = with_receivers(1);
+        until_deserted(&versions, |versions| {
+            versions.add_receiver();
+            go(versions);
+        });
+    });
+}
+
+/// A sender that has gone to sleep, while one receiver goes, and the others do as `others` says.
+fn until_deserted(versions: &Arc<Versions>, others: fn(&Versions)) {
+    let (node, sleeper) = (Node::new(), Sleeper::new());
+    let _ = sleeper.word.begin(true);
+    // SAFETY: the node is in no list, and stays until its wake has landed.
+    assert!(unsafe { versions.mourn(&node, sleeper.raw()) });
+    let other = spawn(versions, go);
+    others(versions);
+    sleeper.leave_stack();
+    assert_eq!(versions.watchers().lock().receivers(), 0);
+    other.join().unwrap();
+    sleeper.assert_even();
+}
+
+/// Hunts: a wake that is on its way as the time runs out, and lands in the next sleep.
+#[test]
+fn the_last_receiver_goes_as_the_time_runs_out() {
+    check_bounded(3, || {
+        let versions = with_receivers(1);
+        let other = spawn(&versions, go);
+        let told = await_desertion(&versions, Some(over()));
+        assert!(!told || versions.watchers().lock().receivers() == 0);
+        assert!(await_desertion(&versions, None));
+        other.join().unwrap();
+    });
 }

@@ -1,0 +1,97 @@
+//! The stacks of two workers, and the exchange between them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loom::thread;
+
+use crate::primitive::check_bounded;
+use crate::stack::{Config, Guards, Pool, Stack, Stacks, Trim, sys};
+
+/// So large that a region has one stack.
+const SIZE: usize = 64 * 1024 * 1024;
+
+/// The stacks of a runtime that may have `limit` of them.
+fn stacks(limit: usize) -> Arc<Stacks> {
+    let config =
+        Config { size: SIZE, guards: Guards::Auto, max_stacks: Some(limit), trim_after: Duration::ZERO };
+    let stacks = Stacks::new(config).expect("it fits");
+    // Each of loom's objects is made by its first use.
+    stacks.pool().answer_hunger();
+    assert!(works(&mut stacks.pool()));
+    stacks
+}
+
+fn use_stack(stack: &Stack) {
+    sys::touch(stack.base().get() - 1);
+}
+
+/// Takes a stack, uses it and gives it back. True if there was one.
+fn works(pool: &mut Pool) -> bool {
+    let Ok(stack) = pool.take() else { return false };
+    use_stack(&stack);
+    pool.give(stack);
+    true
+}
+
+/// A worker.
+fn spawn<R: 'static>(stacks: &Arc<Stacks>, f: impl FnOnce(Pool) -> R + 'static) -> thread::JoinHandle<R> {
+    let stacks = Arc::clone(stacks);
+    thread::spawn(move || f(stacks.pool()))
+}
+
+/// Loom is told of the end of each stack.
+fn end(stacks: Arc<Stacks>) {
+    drop(stacks);
+    assert_eq!(sys::mappings(), 0, "a stack is lost");
+}
+
+/// Hunts: one stack in the hands of two, or two where one is allowed; a stack, or the right to one, that is lost on the way; what
+/// was done on it, and is not seen by who has it next.
+#[test]
+fn a_stack_goes_from_one_worker_to_the_other() {
+    check_bounded(3, || {
+        let stacks = stacks(1);
+        let other = spawn(&stacks, |mut pool| works(&mut pool));
+        let here = works(&mut stacks.pool());
+        assert!(other.join().unwrap() || here, "the first to ask has it");
+        assert_eq!(sys::mappings(), 1, "more are not allowed");
+        assert!(works(&mut stacks.pool()));
+        end(stacks);
+    });
+}
+
+/// Hunts: a worker that found no stack while another has one lying by, and that is not heard of, or by one who has none.
+#[test]
+fn who_has_a_stack_lying_by_hears_of_one_who_needs_it() {
+    check_bounded(3, || {
+        let stacks = stacks(1);
+        let mut pool = stacks.pool();
+        let stack = pool.take().expect("nobody else has it");
+        let needy = spawn(&stacks, |mut pool| {
+            let found = works(&mut pool);
+            // It rests, and leaves the word to who has one.
+            pool.answer_hunger();
+            (pool, found)
+        });
+        use_stack(&stack);
+        pool.give(stack);
+        let (mut other, found) = needy.join().unwrap();
+        pool.answer_hunger();
+        assert!(found || works(&mut other), "it was asked for, and has come");
+        drop((pool, other));
+        end(stacks);
+    });
+}
+
+/// Hunts: a stack whose memory is given back while somebody runs on it.
+#[test]
+fn a_stack_is_trimmed_or_taken() {
+    check_bounded(3, || {
+        let stacks = stacks(2);
+        let trims = spawn(&stacks, |mut pool| while pool.trim() > Trim::Clean {});
+        assert!(works(&mut stacks.pool()));
+        trims.join().unwrap();
+        end(stacks);
+    });
+}

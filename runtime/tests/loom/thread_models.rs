@@ -1,0 +1,131 @@
+//! Plain threads that sleep: the place of each is used again for its next sleep, and gone when the thread has ended.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::gate::Gate;
+use crate::primitive::check_bounded;
+use crate::wait::{self, Asleep, Lock, RetainedWake, WaitStrategy, WakeHandle, Waking, Withdrawal, over};
+
+/// Hunts: a wake that is lost as the thread goes to sleep; what was done before it, and is not seen.
+#[test]
+fn a_thread_that_goes_to_sleep_is_woken_and_sees_what_was_done() {
+    check_bounded(3, || {
+        let gate = Gate::new();
+        let opener = gate.spawn_open();
+        assert_eq!(gate.pass(false), Waking::Notified);
+        gate.assert_written();
+        opener.join().unwrap();
+        assert_eq!(gate.permits(), 0);
+    });
+}
+
+/// Hunts: a thread that goes on before its waker has let go of its place: it ends, and the place with it, or it sleeps again and
+/// takes the end of the first wake for that of the second.
+#[test]
+fn a_waker_lets_go_of_the_place_before_it_is_used_again_or_freed() {
+    check_bounded(3, || {
+        let gate = Gate::new();
+        let sleeper = gate.spawn(|gate| [gate.pass(false), gate.pass(false)]);
+        gate.open();
+        gate.open();
+        assert_eq!(
+            sleeper.join().unwrap(),
+            [Waking::Notified; 2],
+            "nothing else ends a sleep without a deadline"
+        );
+        assert_eq!(gate.permits(), 0);
+    });
+}
+
+/// Hunts: a permit that is given to a thread whose time has run out, and lost with it; a wake on its way that is not waited for,
+/// and meets the next sleep, or the end of the thread.
+#[test]
+fn a_wake_meets_the_deadline_of_a_thread() {
+    check_bounded(3, || {
+        let gate = Gate::new();
+        let sleeper = gate.spawn(|gate| [gate.pass(true), gate.pass(true)]);
+        gate.open();
+        let passed = sleeper.join().unwrap();
+        let notified = passed.iter().filter(|why| **why == Waking::Notified).count();
+        assert_eq!(notified + gate.permits() as usize, 1);
+    });
+}
+
+/// Hunts: the same, where the next sleep has no deadline that could end it.
+#[test]
+fn a_thread_whose_time_ran_out_sleeps_again() {
+    check_bounded(3, || {
+        let gate = Gate::new();
+        let sleeper = gate.spawn(|gate| {
+            let first = gate.pass(true);
+            if first == Waking::TimedOut {
+                assert_eq!(gate.pass(false), Waking::Notified);
+            }
+        });
+        gate.open();
+        sleeper.join().unwrap();
+        assert_eq!(gate.permits(), 0);
+    });
+}
+
+/// Where a wake is left that may be used at any time.
+struct Bell {
+    wakes: Lock<Vec<RetainedWake>>,
+}
+
+impl Bell {
+    fn new() -> Arc<Self> {
+        let bell = Bell { wakes: Lock::new(Vec::new()) };
+        drop(bell.wakes.lock());
+        Arc::new(bell)
+    }
+
+    /// Sleeps until it rings, or until it is over.
+    fn await_ring(&self) -> Waking {
+        wait::sleep(&UntilRung(self), Some(over()))
+    }
+
+    fn ring(&self) {
+        let wake = self.wakes.lock().pop();
+        if let Some(wake) = wake {
+            wake.wake();
+        }
+    }
+}
+
+struct UntilRung<'a>(&'a Bell);
+
+impl WaitStrategy for UntilRung<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        self.0.wakes.lock().push(me.retain());
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        Withdrawal::Withdrawn
+    }
+}
+
+/// Hunts: a wake that is kept beyond its sleep and ends a later one of the same thread, or touches the place of a thread that has
+/// ended.
+#[test]
+fn a_wake_that_is_kept_wakes_no_later_sleep() {
+    check_bounded(3, || {
+        let (bell, gate) = (Bell::new(), Gate::new());
+        let sleeper = {
+            let (bell, gate) = (Arc::clone(&bell), Arc::clone(&gate));
+            thread::spawn(move || {
+                let _either = bell.await_ring();
+                assert_eq!(gate.pass(false), Waking::Notified, "by the gate");
+                gate.assert_written();
+            })
+        };
+        bell.ring();
+        gate.write();
+        gate.open();
+        sleeper.join().unwrap();
+        assert_eq!(gate.permits(), 0);
+    });
+}

@@ -1,0 +1,91 @@
+//! Tokens, the scopes under them, and the sleeps in those.
+
+use loom::thread;
+
+use crate::current;
+use crate::primitive::{check, check_bounded};
+use crate::task::bounds::Look;
+use crate::task::token::CancelToken;
+use crate::task::{Header, Task};
+
+/// A task, and the tokens that it runs code under.
+struct Stage<const TOKENS: usize> {
+    task: Task,
+    tokens: [CancelToken; TOKENS],
+}
+
+impl<const TOKENS: usize> Stage<TOKENS> {
+    fn new() -> Self {
+        let stage = Stage { task: Task::new(), tokens: std::array::from_fn(|_| CancelToken::new()) };
+        // Each of loom's objects is made by its first use.
+        for token in &stage.tokens {
+            assert!(!token.is_cancelled());
+            current::run_as(stage.task.as_ref(), || token.scope(|| ()).unwrap());
+        }
+        stage
+    }
+
+    fn header(&self) -> &Header {
+        self.task.header()
+    }
+
+    /// Runs `f` under that token.
+    fn scope(&self, index: usize, f: impl FnOnce()) {
+        current::run_as(self.task.as_ref(), || self.tokens[index].scope(f).unwrap());
+    }
+
+    fn spawn_cancel(&self, index: usize) -> thread::JoinHandle<()> {
+        let token = self.tokens[index].clone();
+        thread::spawn(move || token.cancel())
+    }
+}
+
+/// Hunts: a cancel beside a scope that begins and sleeps, which neither the scope sees nor its sleep is told of.
+#[test]
+fn a_token_ends_the_sleep_of_a_scope() {
+    check_bounded(3, || {
+        let stage = Stage::<1>::new();
+        let canceller = stage.spawn_cancel(0);
+        stage.scope(0, || stage.header().sleep_until_cancelled());
+        canceller.join().unwrap();
+        stage.header().sleeper.assert_even();
+    });
+}
+
+/// Hunts: a token that touches the bound of a scope which has ended.
+#[test]
+fn a_scope_that_ends_beside_a_cancel_is_not_touched_after() {
+    check(|| {
+        let stage = Stage::<1>::new();
+        let canceller = stage.spawn_cancel(0);
+        stage.scope(0, || ());
+        canceller.join().unwrap();
+        assert!(stage.header().hit(Look::Marks).is_none(), "no scope is left");
+    });
+}
+
+/// Hunts: a mark for the outer scope that the end of the inner one takes back with its own.
+#[test]
+fn the_end_of_a_scope_leaves_the_mark_of_the_one_around_it() {
+    check_bounded(2, || {
+        let stage = Stage::<2>::new();
+        let cancellers = [0, 1].map(|index| stage.spawn_cancel(index));
+        stage.scope(0, || {
+            stage.tokens[1].scope(|| ()).unwrap();
+            stage.header().sleep_until_cancelled();
+        });
+        cancellers.into_iter().for_each(|canceller| canceller.join().unwrap());
+    });
+}
+
+/// Hunts: a token that is made below another as that is cancelled, and is not cancelled with it.
+#[test]
+fn a_child_is_cancelled_with_its_parent() {
+    check_bounded(3, || {
+        let stage = Stage::<1>::new();
+        let canceller = stage.spawn_cancel(0);
+        let child = stage.tokens[0].child_token();
+        canceller.join().unwrap();
+        assert!(child.is_cancelled());
+    });
+}

@@ -1,0 +1,312 @@
+//! The ends of a channel, its growth and its hints, by what users call.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use crate::channel::error::{RecvError, RecvTimeoutError, SendTimeoutError};
+use crate::channel::{Receiver, Sender, ends};
+use crate::primitive::check_bounded;
+use crate::wait::{Tickets, over};
+
+/// How many messages there are, made and not dropped. Of std: a count of the model, not of the modelled.
+#[derive(Clone)]
+struct Ledger(Arc<AtomicU32>);
+
+/// Dropped once, after all that its maker did.
+struct Message {
+    number: u32,
+    body: UnsafeCell<()>,
+    ledger: Ledger,
+}
+
+impl Ledger {
+    fn new() -> Self {
+        Ledger(Arc::new(AtomicU32::new(0)))
+    }
+
+    fn message(&self, number: u32) -> Message {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Message { number, body: UnsafeCell::new(()), ledger: self.clone() }
+    }
+
+    fn assert_even(&self) {
+        assert_eq!(self.0.load(Ordering::Relaxed), 0, "each message is dropped, once");
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        self.ledger.0.fetch_sub(1, Ordering::Relaxed);
+        if !std::thread::panicking() {
+            self.body.with_mut(|_| ());
+        }
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Message({})", self.number)
+    }
+}
+
+/// A channel; each of loom's objects is made by its first use.
+pub(crate) fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
+    let (sender, receiver) = ends(capacity);
+    assert!(receiver.try_recv().is_err());
+    drop((sender.clone(), receiver.clone()));
+    (sender, receiver)
+}
+
+/// Hunts: the end of the last sender, as a receiver goes to sleep that hears of it in neither way; a message of before that end
+/// that is lost.
+#[test]
+fn a_receiver_that_goes_to_sleep_hears_of_the_end_of_the_senders() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(Some(1));
+        let sends = thread::spawn(move || sender.send(7).unwrap());
+        assert_eq!(receiver.recv(), Ok(7));
+        assert!(receiver.recv().is_err());
+        sends.join().unwrap();
+    });
+}
+
+/// Hunts: an end that is told after the last but one of the senders, or by none; what that one did before its end, and who
+/// hears of the end does not see.
+#[test]
+fn the_last_of_the_senders_ends_the_channel_for_all_of_them() {
+    check_bounded(2, || {
+        let (sender, receiver) = channel::<u32>(Some(1));
+        let done = Arc::new([(); 2].map(UnsafeCell::new));
+        let others = [0, 1].map(|index| {
+            let (sender, done) = (sender.clone(), Arc::clone(&done));
+            thread::spawn(move || {
+                done[index].with_mut(|_| ());
+                drop(sender);
+            })
+        });
+        drop(sender);
+        assert!(receiver.recv().is_err());
+        done.iter().for_each(|done| done.with_mut(|_| ()));
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+/// Hunts: a sender that sleeps on though the last receiver has gone; a message that it gets back and that is dropped all the
+/// same, or neither; one that lies in the channel and is dropped twice.
+#[test]
+fn a_sender_that_goes_to_sleep_hears_of_the_end_of_the_receivers() {
+    for capacity in [0, 1] {
+        let model = move || {
+            let ledger = Ledger::new();
+            let (sender, receiver) = channel(Some(capacity));
+            for number in 0..capacity as u32 {
+                sender.send(ledger.message(number)).unwrap();
+            }
+            let ends = thread::spawn(move || drop(receiver));
+            let refused = sender.send(ledger.message(7)).unwrap_err();
+            assert_eq!(refused.into_inner().number, 7);
+            ends.join().unwrap();
+            drop(sender);
+            ledger.assert_even();
+        };
+        check_bounded(3, model);
+    }
+}
+
+/// Hunts: a message that is sent beside the end of the receivers, and stays where nobody takes it or drops it.
+#[test]
+fn a_message_beside_the_end_of_the_receivers_is_dropped_or_comes_back() {
+    for capacity in [Some(1), None] {
+        let model = move || {
+            let ledger = Ledger::new();
+            let (sender, receiver) = channel(capacity);
+            let ends = thread::spawn(move || drop(receiver));
+            match sender.try_send(ledger.message(1)) {
+                Ok(()) => {}
+                Err(refused) => assert!(refused.is_disconnected()),
+            }
+            ends.join().unwrap();
+            ledger.assert_even();
+            assert!(sender.try_send(ledger.message(2)).is_err_and(|refused| refused.is_disconnected()));
+        };
+        check_bounded(3, model);
+    }
+}
+
+/// Hunts: two ends at once that both drop what is left, or neither, or free the channel under the other.
+#[test]
+fn both_ends_go_at_once() {
+    check_bounded(3, || {
+        let ledger = Ledger::new();
+        let (sender, receiver) = channel(Some(2));
+        sender.send(ledger.message(1)).unwrap();
+        let receives = thread::spawn(move || receiver.try_recv().ok());
+        drop(sender);
+        drop(receives.join().unwrap());
+        ledger.assert_even();
+    });
+}
+
+/// Hunts: an end that a future holds up, which has a message and may give it back, and of which nobody tells the next one when it
+/// comes: neither who closes nor the future.
+#[test]
+fn an_end_that_a_future_holds_up_is_told_when_it_comes() {
+    for keeps in [false, true] {
+        let model = move || {
+            let (sender, receiver) = channel(Some(1));
+            let polls = Arc::new(Tickets::new());
+            let waker = Waker::from(Arc::clone(&polls));
+            let mut context = Context::from_waker(&waker);
+            let [mut given, mut waits] = [(); 2].map(|()| Box::pin(receiver.recv_async()));
+            assert!(given.as_mut().poll(&mut context).is_pending());
+            assert!(waits.as_mut().poll(&mut context).is_pending());
+            sender.send(7).unwrap();
+            polls.take();
+            let closes = thread::spawn(move || drop(sender));
+            if keeps {
+                assert_eq!(given.as_mut().poll(&mut context), Poll::Ready(Ok(7)));
+            }
+            drop(given);
+            polls.take();
+            assert_eq!(
+                waits.as_mut().poll(&mut context),
+                Poll::Ready(if keeps { Err(RecvError) } else { Ok(7) })
+            );
+            closes.join().unwrap();
+            assert_eq!(receiver.recv(), Err(RecvError));
+        };
+        check_bounded(3, model);
+    }
+}
+
+/// Hunts: an end that finds a sleeper whose time runs out, and a message that it lost or has twice.
+#[test]
+fn the_end_meets_the_deadlines_of_those_who_sleep() {
+    check_bounded(3, || {
+        let ledger = Ledger::new();
+        let (sender, receiver) = channel(Some(0));
+        let ends = thread::spawn(move || drop(receiver));
+        let refused = sender.send_deadline(ledger.message(1), over()).unwrap_err();
+        let is_told = matches!(refused, SendTimeoutError::Disconnected(_));
+        assert_eq!(refused.into_inner().number, 1);
+        ends.join().unwrap();
+        assert!(!is_told || sender.try_send(ledger.message(2)).unwrap_err().is_disconnected());
+        ledger.assert_even();
+    });
+    check_bounded(3, || {
+        let (sender, receiver) = channel::<u32>(Some(1));
+        let ends = thread::spawn(move || drop(sender));
+        let missed = receiver.recv_deadline(over()).unwrap_err();
+        ends.join().unwrap();
+        assert!(missed == RecvTimeoutError::Timeout || receiver.try_recv().is_err());
+        assert_eq!(receiver.recv_deadline(over()), Err(RecvTimeoutError::Disconnected));
+    });
+}
+
+/// Hunts: one whose time runs out as it is given a message, or as its own is taken, and that goes before the wake for that has
+/// landed; a message that is lost so.
+#[test]
+fn who_is_served_as_its_time_runs_out_stays_until_it_is_woken() {
+    check_bounded(3, || {
+        let ledger = Ledger::new();
+        let (sender, receiver) = channel(Some(1));
+        let receives = thread::spawn(move || {
+            let received = receiver.recv_deadline(over()).is_ok();
+            (receiver, received)
+        });
+        sender.try_send(ledger.message(1)).unwrap();
+        let (receiver, received) = receives.join().unwrap();
+        assert!(received != receiver.try_recv().is_ok());
+        ledger.assert_even();
+    });
+    check_bounded(3, || {
+        let ledger = Ledger::new();
+        let (sender, receiver) = channel(Some(0));
+        let sends = {
+            let ledger = ledger.clone();
+            thread::spawn(move || sender.send_deadline(ledger.message(1), over()).is_ok())
+        };
+        let received = receiver.try_recv().is_ok();
+        assert_eq!(sends.join().unwrap(), received);
+        ledger.assert_even();
+    });
+}
+
+/// Hunts: two that bring a block to a queue without one; a message that is lost, or comes out of its order, or a block that is
+/// freed while it holds one.
+#[test]
+fn two_first_senders_make_the_queue_grow() {
+    check_bounded(2, || grows_by(0));
+}
+
+/// Hunts: the same at the end of a block that is full, where the queue has a block that was read to its end.
+#[test]
+fn two_senders_make_the_queue_grow_at_the_end_of_a_block() {
+    check_bounded(2, || grows_by(32));
+}
+
+/// Two senders beside a receiver, after `before` messages.
+fn grows_by(before: u32) {
+    let ledger = Ledger::new();
+    let (sender, receiver) = channel(None);
+    for number in 0..before {
+        sender.send(ledger.message(number)).unwrap();
+        // All but the last one.
+        if number > 0 {
+            drop(receiver.recv().unwrap());
+        }
+    }
+    let other = {
+        let (sender, ledger) = (sender.clone(), ledger.clone());
+        thread::spawn(move || sender.send(ledger.message(100)).unwrap())
+    };
+    sender.send(ledger.message(200)).unwrap();
+    drop(sender);
+    let received: Vec<_> = receiver.iter().map(|message| message.number).collect();
+    other.join().unwrap();
+    let (old, mut new) = received.split_at(usize::from(before > 0));
+    if let Some(old) = old.first() {
+        assert_eq!(*old, before - 1);
+    }
+    if new == [200, 100] {
+        new = &[100, 200];
+    }
+    assert_eq!(new, [100, 200]);
+    drop(receiver);
+    ledger.assert_even();
+}
+
+/// Hunts: a receiver that trusts what was said of an empty channel, and does not find what was sent after.
+#[test]
+fn a_hint_that_is_late_hides_no_message() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(None);
+        let sends = thread::spawn(move || {
+            sender.send(1).unwrap();
+            sender
+        });
+        let early = receiver.try_recv().ok();
+        let sender = sends.join().unwrap();
+        let late = receiver.recv_deadline(over()).ok();
+        assert_eq!(early.or(late), Some(1));
+        assert_eq!(receiver.recv_deadline(over()), Err(RecvTimeoutError::Timeout));
+        drop(sender);
+        assert!(receiver.recv().is_err());
+    });
+}
+
+/// Hunts: messages that are lost, or come out of their order, where the two sides meet, stand back and sleep by turns.
+#[test]
+fn sides_that_meet_lose_nothing() {
+    check_bounded(2, || {
+        let (sender, receiver) = channel(None);
+        let sends = thread::spawn(move || (1..=3).for_each(|number| sender.send(number).unwrap()));
+        assert!(receiver.iter().eq(1..=3));
+        sends.join().unwrap();
+    });
+}

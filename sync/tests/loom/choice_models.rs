@@ -1,0 +1,248 @@
+//! Choices between channels and events, by what users call.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::channel::{Arm, Enlisted, Receiver, RecvArm, Select, Sender};
+use crate::gate_in_small::assert_no_wake_is_left;
+use crate::primitive::check_bounded;
+use crate::wait::{Claim, Sleeper, over};
+use crate::{AutoResetEvent, channel_end_models};
+
+/// A channel for `capacity` messages.
+fn channel(capacity: usize) -> (Sender<u32>, Receiver<u32>) {
+    channel_end_models::channel(Some(capacity))
+}
+
+/// An event that is not set.
+pub(crate) fn event() -> Arc<AutoResetEvent> {
+    let event = Arc::new(AutoResetEvent::new(false));
+    event.set();
+    assert!(event.try_wait());
+    event
+}
+
+/// Waits until there is something to receive, and receives it.
+fn receive_when_ready(receiver: &Receiver<u32>) -> u32 {
+    loop {
+        let mut select = Select::new_biased();
+        select.recv(receiver);
+        assert_eq!(select.ready(), 0);
+        if let Ok(message) = receiver.try_recv() {
+            return message;
+        }
+    }
+}
+
+/// Waits until something can be sent, and sends it. True if it was not too late for that.
+fn send_when_ready(sender: &Sender<u32>, message: u32) -> bool {
+    loop {
+        let mut select = Select::new_biased();
+        select.send(sender);
+        assert_eq!(select.ready(), 0);
+        match sender.try_send(message) {
+            Ok(()) => return true,
+            Err(refused) if refused.is_disconnected() => return false,
+            Err(_full) => {}
+        }
+    }
+}
+
+/// Hunts: a message that comes as somebody begins to watch for it, and of which nobody tells.
+#[test]
+fn who_watches_for_a_message_is_told() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(1);
+        let sends = thread::spawn(move || sender.send(7).unwrap());
+        assert_eq!(receive_when_ready(&receiver), 7);
+        sends.join().unwrap();
+    });
+}
+
+/// Hunts: the same of a message that its sender still holds in its hands.
+#[test]
+fn who_watches_for_a_message_is_told_of_a_sender_that_waits() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(0);
+        let sends = thread::spawn(move || sender.send(7).unwrap());
+        assert_eq!(receive_when_ready(&receiver), 7);
+        sends.join().unwrap();
+    });
+}
+
+/// Hunts: room that comes free as somebody begins to watch for it, and of which nobody tells.
+#[test]
+fn who_watches_for_room_is_told() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(1);
+        sender.send(1).unwrap();
+        let receives = thread::spawn(move || [receiver.recv(), receiver.recv()]);
+        assert!(send_when_ready(&sender, 2));
+        assert_eq!(receives.join().unwrap(), [Ok(1), Ok(2)]);
+    });
+}
+
+/// Hunts: the same where there is no room, of a receiver that waits.
+#[test]
+fn who_watches_for_room_is_told_of_a_receiver_that_waits() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(0);
+        let receives = thread::spawn(move || receiver.recv());
+        assert!(send_when_ready(&sender, 7));
+        assert_eq!(receives.join().unwrap(), Ok(7));
+    });
+}
+
+/// Hunts: an end of which those are not told who watch.
+#[test]
+fn who_watches_is_told_of_the_end() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(1);
+        let ends = thread::spawn(move || drop(sender));
+        let mut select = Select::new_biased();
+        select.recv(&receiver);
+        assert_eq!(select.ready(), 0);
+        assert!(receiver.try_recv().is_err_and(|empty| empty.is_disconnected()));
+        ends.join().unwrap();
+    });
+    check_bounded(3, || {
+        let (sender, receiver) = channel(0);
+        let ends = thread::spawn(move || drop(receiver));
+        assert!(!send_when_ready(&sender, 7));
+        ends.join().unwrap();
+    });
+}
+
+/// Hunts: two who watch, of whom one is told.
+#[test]
+fn all_who_watch_are_told() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(1);
+        let sends = thread::spawn(move || {
+            sender.send(7).unwrap();
+            sender
+        });
+        let watches = [0, 1].map(|_| (RecvArm::new(&receiver), Claim::new(), Sleeper::new()));
+        let waits = watches.each_ref().map(|(arm, claim, sleeper)| {
+            let _ = sleeper.word.begin(false);
+            // SAFETY: the arm is watched nowhere, and arm and claim stay in place until its wake has landed.
+            unsafe { arm.watch(sleeper.handle(), claim, 0) == Enlisted::Waits }
+        });
+        for ((_, claim, sleeper), waits) in watches.iter().zip(waits) {
+            if waits {
+                sleeper.leave_stack();
+            }
+            assert_eq!(claim.taken(), waits.then_some(0));
+        }
+        let sender = sends.join().unwrap();
+        assert_eq!(receiver.try_recv(), Ok(7));
+        drop((watches, sender));
+    });
+}
+
+/// Hunts: a watch whose time runs out as it is told, and whose node is left behind, or a wake of it that lands in a later sleep.
+#[test]
+fn a_watch_whose_time_runs_out_leaves_nothing_behind() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(1);
+        let sends = thread::spawn(move || sender.send(7).unwrap());
+        {
+            let mut select = Select::new_biased();
+            select.recv(&receiver);
+            let ready = select.ready_deadline(over());
+            assert!(ready.is_err() || !receiver.is_empty());
+        }
+        assert_no_wake_is_left();
+        assert_eq!(receiver.recv(), Ok(7));
+        sends.join().unwrap();
+    });
+}
+
+/// Hunts: a set that is given to one who only watches for it, and is not given back; or a watch that is not told.
+#[test]
+fn who_watches_an_event_gives_the_set_back() {
+    check_bounded(3, || {
+        let event = event();
+        let sets = {
+            let event = Arc::clone(&event);
+            thread::spawn(move || event.set())
+        };
+        let mut select = Select::new_biased();
+        select.wait(&*event);
+        assert_eq!(select.ready(), 0);
+        assert!(event.try_wait());
+        sets.join().unwrap();
+        assert!(!event.is_set());
+    });
+}
+
+/// Hunts: a select of a message and a set that takes both or neither, or sleeps on; a wake of it that lands in a later sleep.
+#[test]
+fn of_a_message_and_a_set_one_is_selected_and_the_other_stays() {
+    check_bounded(2, || {
+        let ((sender, receiver), event) = (channel(1), event());
+        let sends = thread::spawn(move || {
+            sender.send(7).unwrap();
+            sender
+        });
+        let sets = {
+            let event = Arc::clone(&event);
+            thread::spawn(move || event.set())
+        };
+        let mut select = Select::new_biased();
+        let (receive, wait) = (select.recv(&receiver), select.wait(&*event));
+        let operation = select.select();
+        let received = operation.index() == receive;
+        if received {
+            assert_eq!(operation.recv(&receiver), Ok(7));
+        } else {
+            assert_eq!(operation.index(), wait);
+            operation.wait(&*event);
+        }
+        assert_no_wake_is_left();
+        let sender = sends.join().unwrap();
+        sets.join().unwrap();
+        assert_eq!((receiver.try_recv().is_ok(), event.try_wait()), (!received, received));
+        drop(sender);
+    });
+}
+
+/// Hunts: a select whose time runs out as it is given something, which is then lost, or given twice; a wake as above.
+#[test]
+fn a_select_whose_time_runs_out_has_something_or_left_it() {
+    check_bounded(2, || {
+        let ((sender, receiver), event) = (channel(0), event());
+        let sets = {
+            let event = Arc::clone(&event);
+            thread::spawn(move || event.set())
+        };
+        let selected = {
+            let mut select = Select::new_biased();
+            select.recv(&receiver);
+            select.wait(&*event);
+            select.select_deadline(over()).map(|operation| operation.wait(&*event)).is_ok()
+        };
+        assert_no_wake_is_left();
+        sets.join().unwrap();
+        assert!(selected != event.try_wait());
+        drop(sender);
+    });
+}
+
+/// Hunts: two selects that face each other, each of which waits for the other to go first.
+#[test]
+fn two_selects_that_face_each_other_meet() {
+    check_bounded(2, || {
+        let (sender, receiver) = channel(0);
+        let sends = thread::spawn(move || {
+            let mut select = Select::new_biased();
+            select.send(&sender);
+            select.select().send(&sender, 7)
+        });
+        let mut select = Select::new_biased();
+        select.recv(&receiver);
+        assert_eq!(select.select().recv(&receiver), Ok(7));
+        assert!(sends.join().unwrap().is_ok());
+    });
+}
