@@ -13,4 +13,5 @@ rooms=()
 for room in runtime sync io; do
     [[ ! -e $room/tests/loom.rs ]] || rooms+=(-p "fibra-$room")
 done
-cargo test "${rooms[@]}" --release --test loom "$@"
+# With the feature a source can be registered from afar, which is modelled as well.
+cargo test "${rooms[@]}" --features fibra-io/futures-io --release --test loom "$@"

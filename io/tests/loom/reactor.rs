@@ -1,0 +1,113 @@
+//! A reactor without a poll: what sockets share of it, and what it does with them.
+
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex};
+
+use fibra_runtime::driver;
+
+use crate::readiness::{Direction, Edge};
+use crate::roster::Roster;
+use crate::source::Source;
+use crate::vigil::Vigil;
+use crate::wait::{RawWake, Tickets};
+
+/// The descriptor of every source: nobody asks the system about it.
+pub(crate) const FD: RawFd = -1;
+
+pub(crate) struct Handle {
+    id: driver::Id,
+    roster: Roster,
+    vigil: Vigil,
+    /// Stands for the park of the worker, and what breaks it.
+    pub(crate) unparks: Tickets,
+    /// What events come with: the tokens of all who ever registered. Of std: the kernel's.
+    tokens: Mutex<Vec<usize>>,
+}
+
+impl Handle {
+    /// Each of loom's objects is made by its first use.
+    pub(crate) fn new() -> Arc<Handle> {
+        let handle = Handle {
+            id: driver::Id::fresh(),
+            roster: Roster::default(),
+            vigil: Vigil::default(),
+            unparks: Tickets::new(),
+            tokens: Mutex::new(Vec::new()),
+        };
+        assert!(handle.roster.is_deserted() && !handle.is_closed());
+        assert!(!handle.vigil.may_have_sources());
+        Arc::new(handle)
+    }
+
+    pub(crate) fn id(&self) -> driver::Id {
+        self.id
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.roster.is_closed()
+    }
+
+    pub(crate) fn register(self: &Arc<Self>, _fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
+        let token = self.roster.insert(source)?;
+        self.tokens.lock().unwrap().push(token);
+        Ok(Registration { handle: Arc::clone(self), token })
+    }
+
+    pub(crate) fn vigil(&self) -> &Vigil {
+        &self.vigil
+    }
+
+    pub(crate) fn unpark(&self) {
+        self.unparks.put();
+    }
+
+    /// Every source is said to be ready for that, as in a batch of events.
+    pub(crate) fn dispatch(&self, direction: Direction) {
+        let (tokens, mut wakes) = (self.tokens.lock().unwrap().clone(), Vec::new());
+        {
+            let entries = self.roster.entries();
+            for source in tokens.into_iter().filter_map(|token| entries.find(token)) {
+                source.edge(Edge::new().ready(direction, true), |wake| wakes.push(wake));
+            }
+        }
+        wakes.into_iter().for_each(RawWake::wake);
+    }
+
+    /// One round of the vigil, which is due.
+    pub(crate) fn recheck(&self) {
+        let mut wakes = Vec::new();
+        for source in self.vigil.take_due() {
+            source.recheck(|wake| wakes.push(wake));
+        }
+        wakes.into_iter().for_each(RawWake::wake);
+    }
+
+    /// The end of the reactor.
+    pub(crate) fn close(&self) {
+        let mut wakes = Vec::new();
+        for source in self.roster.close() {
+            source.abandon(self.id, |wake| wakes.push(wake));
+        }
+        for source in self.vigil.close() {
+            source.recheck(|wake| wakes.push(wake));
+        }
+        wakes.into_iter().for_each(RawWake::wake);
+    }
+}
+
+#[must_use = "as in `reactor.rs`"]
+pub(crate) struct Registration {
+    handle: Arc<Handle>,
+    token: usize,
+}
+
+impl Registration {
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    pub(crate) fn cancel(self, _fd: RawFd) {
+        self.handle.roster.remove(self.token);
+    }
+}

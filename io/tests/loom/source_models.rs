@@ -1,0 +1,133 @@
+//! Waits for a descriptor, beside the edges of its reactor and beside its end.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::primitive::check_bounded;
+use crate::reactor::{FD, Handle};
+use crate::readiness::Direction;
+use crate::source::Source;
+use crate::wait::{Waking, over};
+
+/// A source of which it is known that nothing can be read, and the reactor that hears of it.
+fn registered() -> (Arc<Source>, Arc<Handle>) {
+    let (source, handle) = (blocked(), Handle::new());
+    source.attach(FD, &handle).unwrap();
+    (source, handle)
+}
+
+/// Each of loom's objects is made by its first use.
+fn blocked() -> Arc<Source> {
+    let source = Arc::new(Source::new());
+    source.edge(crate::readiness::Edge::new(), |_wake| unreachable!("nobody waits"));
+    _ = format!("{source:?}");
+    _ = source.readiness().blocked(Direction::Read, source.readiness().load());
+    source.detach(FD);
+    source
+}
+
+/// Tries to read, and waits while that would block, as the loop in `op.rs`. `found` tells whether there is something.
+fn read(source: &Source, found: impl Fn() -> bool) {
+    loop {
+        let seen = source.readiness().load();
+        if seen.is_ready(Direction::Read) {
+            if found() {
+                return;
+            }
+            _ = source.readiness().blocked(Direction::Read, seen);
+        }
+        assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
+    }
+}
+
+/// Hunts: an edge beside a reader that goes to sleep, which neither the reader sees nor its sleep is told of.
+#[test]
+fn an_edge_ends_the_sleep_of_a_reader() {
+    check_bounded(3, || {
+        let (source, handle) = registered();
+        let reactor = {
+            let handle = Arc::clone(&handle);
+            thread::spawn(move || handle.dispatch(Direction::Read))
+        };
+        read(&source, || true);
+        reactor.join().unwrap();
+        source.detach(FD);
+    });
+}
+
+/// Hunts: a reader whose time runs out as an edge takes it out of the list, and that is woken in its next sleep, or after its end.
+#[test]
+fn an_edge_meets_the_deadline_of_a_reader() {
+    check_bounded(3, || {
+        let (source, handle) = registered();
+        let reactor = {
+            let handle = Arc::clone(&handle);
+            thread::spawn(move || handle.dispatch(Direction::Read))
+        };
+        _ = source.sleep(Direction::Read, Some(over()));
+        read(&source, || true);
+        reactor.join().unwrap();
+        source.detach(FD);
+    });
+}
+
+/// Hunts: a reader that goes to sleep as its reactor ends, and that nobody will wake.
+#[test]
+fn the_end_of_a_reactor_leaves_no_reader_asleep() {
+    check_bounded(3, || {
+        let (source, handle) = registered();
+        let ends = {
+            let handle = Arc::clone(&handle);
+            thread::spawn(move || handle.close())
+        };
+        assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
+        ends.join().unwrap();
+        // It is told until it is registered elsewhere.
+        _ = source.readiness().blocked(Direction::Read, source.readiness().load());
+        assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
+        let other = Handle::new();
+        source.attach(FD, &other).unwrap();
+        assert_eq!(source.sleep(Direction::Read, Some(over())), Waking::TimedOut);
+        source.detach(FD);
+    });
+}
+
+/// Hunts: the end of the former reactor of a source that moves, which is taken for the end of the new one.
+#[test]
+fn the_end_of_a_reactor_spares_who_has_moved() {
+    check_bounded(3, || {
+        let ((source, former), here) = (registered(), Handle::new());
+        let ends = {
+            let former = Arc::clone(&former);
+            thread::spawn(move || former.close())
+        };
+        // Often enough, or because the former one is closed.
+        (0..4).for_each(|_| source.attach(FD, &here).unwrap());
+        ends.join().unwrap();
+        _ = source.readiness().blocked(Direction::Read, source.readiness().load());
+        assert_eq!(source.sleep(Direction::Read, Some(over())), Waking::TimedOut, "it has a reactor");
+        let reactor = thread::spawn(move || here.dispatch(Direction::Read));
+        read(&source, || true);
+        reactor.join().unwrap();
+        source.detach(FD);
+    });
+}
+
+/// Hunts: a source that is registered from afar as the reactor ends, is not told of the end, and takes itself for registered.
+#[cfg(feature = "futures-io")]
+#[test]
+fn who_registers_as_the_reactor_ends_is_told_or_sees_it() {
+    check_bounded(3, || {
+        let (source, handle) = (blocked(), Handle::new());
+        let ends = {
+            let handle = Arc::clone(&handle);
+            thread::spawn(move || handle.close())
+        };
+        if source.attach_from_afar(FD, Some(&handle)).is_ok() {
+            assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
+        }
+        ends.join().unwrap();
+        source.detach(FD);
+    });
+}
