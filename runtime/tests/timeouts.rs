@@ -321,6 +321,24 @@ fn the_end_by_a_deadline_may_be_caught_and_raised_again_where_it_is_in_force_and
 }
 
 #[test]
+fn the_end_by_a_deadline_that_was_kept_is_a_panic_in_the_next_scope_at_the_same_place() {
+    in_task(1, || {
+        let raised = fibra::spawn(|| {
+            let mut kept = None;
+            for _ in 0..2 {
+                _ = timeout(SHORT, || {
+                    let payload = catch_unwind(|| fibra::sleep(LONG)).unwrap_err();
+                    if let Some(former) = kept.replace(payload) {
+                        resume_unwind(former);
+                    }
+                });
+            }
+        });
+        assert!(raised.join().unwrap_err().is_panic());
+    });
+}
+
+#[test]
 fn a_timeout_off_a_task_says_what_it_needs() {
     for duration in [LONG, Duration::MAX] {
         let message = catch_unwind(|| timeout(duration, || ())).unwrap_err();

@@ -16,6 +16,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use super::cancel::Cancelled;
@@ -33,7 +34,12 @@ pub(crate) struct Bound {
     open: Cell<bool>,
     /// How often the code was unwound for this; stays at the most that can be counted.
     pub(crate) raised: Cell<u16>,
+    /// Given when it is first raised, to no other one ever; 0 before. An address would be another one's later.
+    number: Cell<u64>,
 }
+
+/// The number of the bound that was last raised for the first time. Of std also in a model: it orders nothing.
+static RAISED: AtomicU64 = AtomicU64::new(0);
 
 enum Kind {
     Deadline(Instant),
@@ -64,6 +70,7 @@ impl Bound {
             earliest: Cell::new(None),
             open: Cell::new(true),
             raised: Cell::new(0),
+            number: Cell::new(0),
         }
     }
 
@@ -99,6 +106,15 @@ impl Bound {
         }
     }
 
+    /// Its number, from now on. By its task.
+    pub(super) fn number(&self) -> u64 {
+        if self.number.get() == 0 {
+            // Relaxed: it publishes nothing.
+            self.number.set(RAISED.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        self.number.get()
+    }
+
     /// Runs `f` inside this bound. `None` if the bound ended it.
     pub(crate) fn run<T>(&self, header: &Header, f: impl FnOnce() -> T) -> Option<T> {
         let outer = header.bounds.get();
@@ -109,7 +125,7 @@ impl Bound {
         header.bounds.set(outer);
         match result {
             Ok(value) => Some(value),
-            Err(payload) if self.raised.get() > 0 && Cancelled::ends(&*payload, header, self) => None,
+            Err(payload) if self.raised.get() > 0 && Cancelled::ends(&*payload, header, Some(self)) => None,
             Err(payload) => resume_unwind(payload),
         }
     }

@@ -8,7 +8,6 @@
 
 use std::any::Any;
 use std::panic;
-use std::ptr;
 
 use super::bounds::{Bound, Look, Target};
 use super::join::JoinError;
@@ -29,15 +28,16 @@ const PATIENCE: u16 = 100;
 /// before, and have gone on.
 pub(super) struct Cancelled {
     task: u64,
-    /// The address of the scope that ends; 0 if the task does. Where a payload is kept for longer than its scope, another one may
-    /// lie there.
-    bound: usize,
+    /// The number of the scope that ends; none if the task does.
+    bound: Option<u64>,
 }
 
 impl Cancelled {
-    /// True for a payload that was raised for that scope of the task; null stands for the task itself.
-    pub(super) fn ends(payload: &(dyn Any + Send), header: &Header, bound: *const Bound) -> bool {
-        let ends = |cancelled: &Cancelled| cancelled.task == header.id && cancelled.bound == bound.addr();
+    /// True for a payload that was raised for that scope of the task, or for the task itself.
+    pub(super) fn ends(payload: &(dyn Any + Send), header: &Header, bound: Option<&Bound>) -> bool {
+        let ends = |cancelled: &Cancelled| {
+            cancelled.task == header.id && cancelled.bound == bound.map(Bound::number)
+        };
         payload.downcast_ref().is_some_and(ends)
     }
 }
@@ -99,15 +99,15 @@ pub fn note_cancelled_here() {
 fn note_cancelled(task: TaskRef) -> Cancelled {
     let header = task.header();
     let (count, bound) = match header.hit(Look::Clock) {
-        Some(Target::Bound(bound)) => (&bound.raised, ptr::from_ref(bound)),
-        Some(Target::Task) | None => (&header.unwound, ptr::null()),
+        Some(Target::Bound(bound)) => (&bound.raised, Some(bound.number())),
+        Some(Target::Task) | None => (&header.unwound, None),
     };
     let times = count.get().saturating_add(1);
     count.set(times);
     if times > 1 {
         swallowed(header, task, times);
     }
-    Cancelled { task: header.id, bound: bound.addr() }
+    Cancelled { task: header.id, bound }
 }
 
 /// User code was told and goes on. It is slowed down so that others run, and named once.
@@ -248,7 +248,7 @@ pub fn unwinds_from_cancel() -> bool {
 /// What the panic of a task means.
 pub(crate) fn judge(task: TaskRef, payload: Box<dyn Any + Send>) -> JoinError {
     let handle = Task::counted(task);
-    if Cancelled::ends(&*payload, task.header(), ptr::null()) {
+    if Cancelled::ends(&*payload, task.header(), None) {
         drop_payload(payload);
         return JoinError::cancelled(&handle);
     }

@@ -37,7 +37,7 @@ mod cancel {
     pub(super) struct Cancelled;
 
     impl Cancelled {
-        pub(super) fn ends(_payload: &(dyn Any + Send), _header: &Header, _bound: *const Bound) -> bool {
+        pub(super) fn ends(_payload: &(dyn Any + Send), _header: &Header, _bound: Option<&Bound>) -> bool {
             unreachable!("no model unwinds")
         }
     }
