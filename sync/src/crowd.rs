@@ -36,6 +36,16 @@ impl Crowd {
         self.list.pop_front_if(|joined| joined.get() < ended.0)
     }
 
+    /// The longest sleeper of whatever round: for an end after which nobody joins.
+    pub(crate) fn next_of_all(&mut self) -> Option<RawWake> {
+        self.list.pop_front()
+    }
+
+    /// True if nobody sleeps here.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// # Safety
     /// As for [`List::push_back`].
     pub(crate) unsafe fn join(&mut self, node: &Node<Cell<u64>>, wake: RawWake) {

@@ -16,14 +16,19 @@ use crate::wait::{Claim, WakeHandle};
 pub struct RecvArm<'a, T> {
     receiver: &'a Receiver<T>,
     node: Node<Receiving<T>>,
-    watch: Node,
+    watch: Node<Cell<u64>>,
     outcome: Cell<Option<Result<T, RecvError>>>,
 }
 
 impl<'a, T> RecvArm<'a, T> {
     /// Makes an arm for `receiver`.
     pub fn new(receiver: &'a Receiver<T>) -> Self {
-        RecvArm { receiver, node: Node::with(Receiving::new()), watch: Node::new(), outcome: Cell::new(None) }
+        RecvArm {
+            receiver,
+            node: Node::with(Receiving::new()),
+            watch: Node::with(Cell::new(0)),
+            outcome: Cell::new(None),
+        }
     }
 
     /// What was received, after it was chosen.
@@ -96,14 +101,14 @@ impl<T> Arm for RecvArm<'_, T> {
             return Enlisted::Ready;
         }
         // SAFETY: as in `enlist`.
-        unsafe { state.receive_watchers().push_back_for(&self.watch, me.raw(), claim, number) };
+        unsafe { state.receive_watchers().join_for(&self.watch, me.raw(), claim, number) };
         Enlisted::Waits
     }
 
     unsafe fn unwatch(&self) {
         if let Source::Senders(channel) = &self.receiver.source {
             // SAFETY: it was watched: the node is in this list or in none.
-            unsafe { channel.shared.state().receive_watchers().remove(&self.watch) };
+            unsafe { channel.shared.state().receive_watchers().leave(&self.watch) };
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::wait::{Claim, WakeHandle};
 pub struct SendArm<'a, T> {
     sender: &'a Sender<T>,
     node: Node<Sending<T>>,
-    watch: Node,
+    watch: Node<Cell<u64>>,
     outcome: Cell<Option<Permit<'a, T>>>,
 }
 
@@ -33,7 +33,12 @@ pub struct Permit<'a, T> {
 impl<'a, T> SendArm<'a, T> {
     /// Makes an arm for `sender`.
     pub fn new(sender: &'a Sender<T>) -> Self {
-        SendArm { sender, node: Node::with(Sending::arm()), watch: Node::new(), outcome: Cell::new(None) }
+        SendArm {
+            sender,
+            node: Node::with(Sending::arm()),
+            watch: Node::with(Cell::new(0)),
+            outcome: Cell::new(None),
+        }
     }
 
     /// The right to send, after it was chosen.
@@ -131,13 +136,13 @@ impl<T> Arm for SendArm<'_, T> {
             return Enlisted::Ready;
         }
         // SAFETY: as in `enlist`.
-        unsafe { state.send_watchers().push_back_for(&self.watch, me.raw(), claim, number) };
+        unsafe { state.send_watchers().join_for(&self.watch, me.raw(), claim, number) };
         Enlisted::Waits
     }
 
     unsafe fn unwatch(&self) {
         // SAFETY: it was watched: the node is in this list or in none.
-        unsafe { self.sender.channel().state().send_watchers().remove(&self.watch) };
+        unsafe { self.sender.channel().state().send_watchers().leave(&self.watch) };
     }
 }
 

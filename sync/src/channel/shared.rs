@@ -22,6 +22,7 @@ use super::places::{Receiving, Sending};
 use super::queue::Block;
 use super::returned::Returned;
 use super::state::State;
+use crate::crowd::Crowd;
 use crate::primitive::{AtomicBool, Ordering};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -359,12 +360,18 @@ impl<T> Shared<T> {
 
     #[cold]
     pub(super) fn tell_receive_watchers(&self) {
-        wait::wake_all(&self.state, |state| state.receive_watchers().pop_front());
+        self.tell(State::receive_watchers);
     }
 
     #[cold]
     pub(super) fn tell_send_watchers(&self) {
-        wait::wake_all(&self.state, |state| state.send_watchers().pop_front());
+        self.tell(State::send_watchers);
+    }
+
+    /// Tells those who watch now, each once: who has looked and comes back meanwhile is not of this round.
+    fn tell(&self, watchers: fn(&mut State<T>) -> &mut Crowd) {
+        let ended = watchers(&mut self.state.lock()).end_round();
+        wait::wake_all(&self.state, |state| watchers(state).next(ended));
     }
 
     /// After the last sender: receivers take what is left, and no more. While a future may still give its message back they wait

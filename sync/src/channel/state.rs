@@ -36,6 +36,7 @@ use super::partner::Partner;
 use super::places::{Grant, Receiving, Sending};
 use super::queue::{Block, Popped, Queue};
 use super::returned::{Chain, Returned};
+use crate::crowd::Crowd;
 use crate::wait::list::{List, Node};
 use crate::wait::{Claim, RawWake};
 
@@ -54,8 +55,8 @@ pub(crate) struct State<T> {
     promised: List<Receiving<T>>,
     senders: List<Sending<T>>,
     /// Who wants to know when there is something to receive, or a place to send to, without doing it.
-    receive_watchers: List,
-    send_watchers: List,
+    receive_watchers: Crowd,
+    send_watchers: Crowd,
 }
 
 /// What is known of the messages that were put into the hands of receivers.
@@ -78,8 +79,8 @@ impl<T> State<T> {
             receivers: List::new(),
             promised: List::new(),
             senders: List::new(),
-            receive_watchers: List::new(),
-            send_watchers: List::new(),
+            receive_watchers: Crowd::new(),
+            send_watchers: Crowd::new(),
         }
     }
 
@@ -420,12 +421,12 @@ impl<T> State<T> {
     }
 
     /// Who watches the receiving side.
-    pub(crate) fn receive_watchers(&mut self) -> &mut List {
+    pub(crate) fn receive_watchers(&mut self) -> &mut Crowd {
         &mut self.receive_watchers
     }
 
     /// Who watches the sending side.
-    pub(crate) fn send_watchers(&mut self) -> &mut List {
+    pub(crate) fn send_watchers(&mut self) -> &mut Crowd {
         &mut self.send_watchers
     }
 
@@ -434,13 +435,13 @@ impl<T> State<T> {
         self.disconnected = true;
     }
 
-    /// At the end: anybody who waits. What it waits with stays with it.
+    /// At the end: anybody who waits. What it waits with stays with it, and it never waits here again.
     pub(crate) fn next_to_tell(&mut self) -> Option<RawWake> {
         self.receivers
             .pop_front()
             .or_else(|| self.senders.pop_front())
-            .or_else(|| self.receive_watchers.pop_front())
-            .or_else(|| self.send_watchers.pop_front())
+            .or_else(|| self.receive_watchers.next_of_all())
+            .or_else(|| self.send_watchers.next_of_all())
     }
 
     /// After the end of the receivers: what nobody will receive, to be dropped outside the lock.

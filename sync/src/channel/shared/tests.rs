@@ -1,11 +1,16 @@
 //! Who has met the other side stands back before it waits: what comes of the wait is the same. From outside nobody can tell
-//! when sides have met.
+//! when sides have met. And who watches is told once: from outside nobody comes back so quickly that more would show.
 
-use std::sync::Arc;
+use std::cell::Cell;
+use std::pin::Pin;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::wait::Polled;
 
 const CAPACITIES: [Option<usize>; 5] = [Some(0), Some(1), Some(3), Some(MANY), None];
 const ROUNDS: usize = 300;
@@ -98,4 +103,69 @@ fn who_meets_another_says_so_only_where_there_is_much_to_do_meanwhile() {
     assert!(met_after(None, 1) && met_after(Some(MANY), 1));
     assert!(!met_after(None, 0) && !met_after(Some(MANY), 0));
     assert!(!met_after(Some(MANY - 1), 1));
+}
+
+/// Futures that watch for messages, each of which is followed by another one as soon as it is told.
+struct Watchers {
+    shared: Arc<Shared<()>>,
+    watching: Mutex<Vec<Pin<Box<Polled<Watching>>>>>,
+    told: AtomicUsize,
+}
+
+/// Until somebody is told that there may be a message.
+struct Watching {
+    shared: Arc<Shared<()>>,
+    node: Node<Cell<u64>>,
+}
+
+// SAFETY: the node is only touched under the channel's lock.
+unsafe impl Send for Watching {}
+
+impl WaitStrategy for Watching {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: the node is in no list, is pinned with its future, and is only touched under this lock; its wake is taken
+        // out of it there, and `before_awake` answers `Served` from then on.
+        unsafe { self.shared.state().receive_watchers().join(&self.node, me.raw()) };
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: the node is in this list or in none.
+        withdrawal(why, || unsafe { self.shared.state().receive_watchers().leave(&self.node) })
+    }
+}
+
+impl Watchers {
+    fn watch(self: &Arc<Self>) {
+        let watching = Watching { shared: Arc::clone(&self.shared), node: Node::with(Cell::new(0)) };
+        let mut watching = Box::pin(Polled::new(watching));
+        let waker = Waker::from(Arc::clone(self));
+        assert!(watching.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        self.watching.lock().unwrap().push(watching);
+    }
+}
+
+impl Wake for Watchers {
+    fn wake(self: Arc<Self>) {
+        // Without an end of its own the test would have none where it fails.
+        if self.told.fetch_add(1, Ordering::Relaxed) < 10 * CROWD {
+            self.watch();
+        }
+    }
+}
+
+/// More than are woken under one hold of the lock.
+const CROWD: usize = 100;
+
+#[test]
+fn a_message_is_told_once_to_those_who_watch_when_it_comes() {
+    let shared = Arc::new(Shared::new(None));
+    let watching = Mutex::default();
+    let watchers = Arc::new(Watchers { shared: Arc::clone(&shared), watching, told: AtomicUsize::new(0) });
+    (0..CROWD).for_each(|_| watchers.watch());
+    for messages in 1..=2 {
+        assert!(shared.try_send(()).is_ok());
+        assert_eq!(watchers.told.load(Ordering::Relaxed), messages * CROWD);
+    }
+    watchers.watching.lock().unwrap().clear();
 }
