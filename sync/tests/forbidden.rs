@@ -193,6 +193,30 @@ fn a_try_that_may_not_wait_leaves_the_arm_of_a_select_alone() {
 }
 
 #[test]
+fn a_try_that_may_not_wait_finds_the_message_behind_the_arm_of_a_select() {
+    common::in_tasks(|| {
+        let (sender, receiver) = channel::bounded(0);
+        let (first, second) = (sender.clone(), sender.clone());
+        let selecting = fibra_runtime::spawn_local(move || select! { send(first, 1) -> sent => sent });
+        common::give_way();
+        let sending = [sender, second].map(|sender| fibra_runtime::spawn_local(move || sender.send(7)));
+        common::give_way();
+        let here = task::forbid_suspend();
+        let mut select = channel::Select::new();
+        select.recv(&receiver);
+        assert_eq!(select.try_ready(), Ok(0));
+        let chosen = select! { recv(receiver) -> received => received, default => Ok(0) };
+        assert_eq!((chosen, receiver.try_recv()), (Ok(7), Ok(7)));
+        assert!(select.try_ready().is_err());
+        assert_eq!(receiver.try_recv(), Err(channel::TryRecvError::Empty));
+        drop(here);
+        assert_eq!(receiver.recv(), Ok(1));
+        assert_eq!(selecting.join().unwrap(), Ok(()));
+        sending.into_iter().for_each(|sending| assert_eq!(sending.join().unwrap(), Ok(())));
+    });
+}
+
+#[test]
 fn who_comes_last_to_a_barrier_does_not_suspend() {
     forbidden(|| {
         let alone = Barrier::new(1);

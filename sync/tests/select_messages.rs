@@ -7,11 +7,14 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use channels::{KEEPING, KINDS, Tally, anywhere, make, ms};
 use common::{everywhere, in_tasks, pause};
 use fibra_runtime as fibra;
-use fibra_sync::channel::{SendError, Sender, bounded};
+use fibra_sync::channel::{
+    Receiver, RecvTimeoutError, Select, SendError, Sender, TryRecvError, bounded, never, unbounded,
+};
 use fibra_sync::select;
 
 #[test]
@@ -182,5 +185,101 @@ fn a_receiver_is_cancelled_while_its_partner_makes_the_message() {
             assert!(making.join().unwrap());
             assert_eq!((tally.made(), tally.received()), (1, 1), "{kind:?}: {received:?}");
         }
+    });
+}
+
+/// Selects to send, and gives up each time that it is chosen, until `stop` ends.
+fn give_up(sender: &Sender<i32>, stop: &Receiver<()>) {
+    let message: Option<i32> = None;
+    loop {
+        select! {
+            send(sender, match message { Some(message) => message, None => continue }) -> sent => sent.unwrap(),
+            recv(stop) -> _ended => return,
+        }
+    }
+}
+
+/// Runs `promise` with a receiver that somebody faces who gives up each time.
+fn facing_who_gives_up(promise: impl Fn(&Receiver<i32>) + Send + Sync) {
+    anywhere(|other| {
+        let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());
+        let giving_up = other.runs(move || give_up(&sender, &stop));
+        pause();
+        promise(&receiver);
+        drop(going);
+        giving_up.join();
+    });
+}
+
+#[test]
+fn who_only_tries_is_let_down_once() {
+    facing_who_gives_up(|receiver| {
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        pause();
+        assert!(receiver.try_iter().next().is_none());
+        pause();
+        select! {
+            recv(receiver) -> _ => panic!("no message was made"),
+            recv(never::<()>()) -> _ => panic!("nobody sends"),
+            default => {}
+        }
+        pause();
+        let (mut select, never) = (Select::new(), never::<()>());
+        let _ = [select.recv(receiver), select.recv(&never)];
+        assert!(select.try_select().is_err());
+    });
+}
+
+#[test]
+fn who_is_let_down_time_and_again_waits_no_longer_than_it_says() {
+    facing_who_gives_up(|receiver| {
+        let start = Instant::now();
+        assert_eq!(receiver.recv_timeout(ms(3)), Err(RecvTimeoutError::Timeout));
+        assert_eq!(receiver.recv_deadline(start + ms(6)), Err(RecvTimeoutError::Timeout));
+        select! {
+            recv(receiver) -> _ => panic!("no message was made"),
+            recv(never::<()>()) -> _ => panic!("nobody sends"),
+            default(ms(3)) => {}
+        }
+        assert!(start.elapsed() >= ms(9));
+    });
+}
+
+#[test]
+fn who_is_let_down_time_and_again_can_be_cancelled() {
+    in_tasks(|| {
+        let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());
+        let giving_up = fibra::spawn(move || give_up(&sender, &stop));
+        let other = receiver.clone();
+        let doomed = [
+            fibra::spawn(move || _ = receiver.recv()),
+            fibra::spawn(move || {
+                select! {
+                    recv(other) -> _ => panic!("no message was made"),
+                    recv(never::<()>()) -> _ => panic!("nobody sends"),
+                }
+            }),
+        ];
+        fibra::sleep(ms(2));
+        doomed.iter().for_each(|task| task.task().cancel());
+        doomed.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
+        drop(going);
+        giving_up.join().unwrap();
+    });
+}
+
+#[test]
+fn who_tries_finds_the_message_behind_one_that_gives_up() {
+    anywhere(|other| {
+        let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());
+        let sends = sender.clone();
+        let giving_up = other.runs(move || give_up(&sender, &stop));
+        pause();
+        let sending = other.runs(move || sends.send(7));
+        pause();
+        assert_eq!(receiver.try_recv(), Ok(7));
+        assert_eq!(sending.join(), Ok(()));
+        drop(going);
+        giving_up.join();
     });
 }

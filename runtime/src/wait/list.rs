@@ -13,6 +13,7 @@
 //!  passed over: its sleeper waits for several things and was claimed for another; `wake` is dropped unused
 //! ```
 
+use std::iter::successors;
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -94,17 +95,23 @@ impl<T> List<T> {
 
     /// True if somebody waits here who is not the sleeper behind `claim`.
     pub fn has_other_than(&self, claim: &Claim) -> bool {
-        let mut node = self.head;
-        while !node.is_null() {
+        self.nodes().any(|node| !ptr::eq(node.claim.get().0, claim))
+    }
+
+    /// True if somebody waits here who is `wanted`.
+    pub fn has(&self, wanted: impl Fn(&T) -> bool) -> bool {
+        self.nodes().any(|node| wanted(&node.data))
+    }
+
+    /// The nodes, in their order.
+    fn nodes(&self) -> impl Iterator<Item = &Node<T>> {
+        // SAFETY: as in `front`.
+        let first = unsafe { self.head.as_ref() };
+        successors(first, |node| {
+            let next = node.next.get();
             // SAFETY: as in `front`.
-            let (linked, owner) = unsafe { (&*node, (*node).claim.get().0) };
-            if !ptr::eq(owner, claim) {
-                return true;
-            }
-            let next = linked.next.get();
-            node = if ptr::eq(next, self.head) { ptr::null() } else { next };
-        }
-        false
+            (!ptr::eq(next, self.head)).then(|| unsafe { &*next })
+        })
     }
 
     /// Appends a sleeper.
@@ -190,6 +197,22 @@ impl<T> List<T> {
         }
     }
 
+    /// Unlinks the longest waiter of those that are `wanted`, gives something to it, and takes the right to wake it.
+    pub fn pop_first_with<R>(
+        &mut self,
+        wanted: impl Fn(&T) -> bool,
+        give: impl FnOnce(&T) -> R,
+    ) -> Option<(RawWake, R)> {
+        loop {
+            let node = ptr::from_ref(self.nodes().find(|node| wanted(&node.data))?);
+            // SAFETY: it is linked in this list, hence alive.
+            if let Some(wake) = unsafe { self.take_out(&*node) } {
+                // SAFETY: the node is alive until its wake lands, which is after this call.
+                return Some((wake, give(unsafe { &(*node).data })));
+            }
+        }
+    }
+
     /// Moves the longest waiter to the end of another list, with its right to be woken. False if there is none.
     ///
     /// # Safety
@@ -207,16 +230,24 @@ impl<T> List<T> {
 
     /// Takes the first node out of the list, which has one. Its wake, unless its sleeper was claimed elsewhere.
     fn unlink_front(&mut self) -> Option<(RawWake, *const Node<T>)> {
+        let node = self.head;
         // SAFETY: `head` is linked, hence alive until its wake lands or its sleeper has unlinked it under the lock.
-        let node = unsafe { &*self.head };
-        // SAFETY: it is linked in this list.
+        unsafe { self.take_out(&*node) }.map(|wake| (wake, node))
+    }
+
+    /// Takes a node out of the list. Its wake, unless its sleeper was claimed elsewhere.
+    ///
+    /// # Safety
+    /// `node` is linked in this list.
+    unsafe fn take_out(&mut self, node: &Node<T>) -> Option<RawWake> {
+        // SAFETY: the caller's contract.
         unsafe { self.unlink(node) };
         let wake = node.wake.take()?;
         let (claim, arm) = node.claim.get();
         // SAFETY: a claim lives as long as its node is linked, and the lock is still held.
         match unsafe { claim.as_ref() } {
             Some(claim) if !claim.take(arm) => None,
-            _ => Some((wake, node)),
+            _ => Some(wake),
         }
     }
 

@@ -57,6 +57,9 @@ pub(crate) fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>
 /// The same.
 pub(crate) fn checkpoint() {}
 
+/// The same.
+pub(crate) fn cancellation_point() {}
+
 /// The same; and it may spin.
 pub(crate) fn checkpoint_before_spin() -> bool {
     true

@@ -12,6 +12,11 @@ pub trait Arm {
     /// Does it if that needs no wait, and keeps the outcome. True if it did.
     fn try_now(&self) -> bool;
 
+    /// True if that failed since somebody gave up who had what it needs: who tries on may do so for ever.
+    fn was_let_down(&self) -> bool {
+        false
+    }
+
     /// When it will be ready without anybody's doing.
     fn deadline(&self) -> Option<Instant>;
 

@@ -12,7 +12,8 @@
 //!
 //! Who may not wait enlists all the same, and goes on instead of sleeping: that none was ready is true at one moment only
 //! if all were enlisted in it. Where a suspension is forbidden nobody enlists, since who is claimed meanwhile has to sleep until
-//! its wake: one look at each arm is the answer.
+//! its wake: one look at each arm is the answer. So it is once a select that an arm has met gave up: the next one may do so too,
+//! and so on.
 //!
 //! Before the sleep ends every arm is withdrawn, each under the lock of its list. Two choosers that face each other never
 //! both wait: the second to enlist in a list sees the first there and goes back to try. It may find that the first has gone
@@ -22,11 +23,10 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::task::is_cancelled;
 use fibra_runtime::time;
 
 use super::arm::{Arm, Enlisted};
-use super::timers::earlier;
+use super::timers::{earlier, is_late};
 use crate::wait::{self, Asleep, Claim, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// How long a choice may wait.
@@ -112,6 +112,7 @@ where
             }
             return Some(*number);
         }
+        late |= limit == Limit::Now && arms.iter().any(|(arm, _)| arm.was_let_down());
         if late {
             return None;
         }
@@ -138,9 +139,13 @@ where
         } else if why == Waking::Cancelled {
             wait::unwind_cancelled();
         }
+        if limit != Limit::Now {
+            // Those who face this one may give up time and again, so that none of its sleeps can be cancelled.
+            wait::cancellation_point();
+        }
         late = match limit {
             Limit::Now => until.enlisted.get() == arms.len(),
-            Limit::At(deadline) => deadline <= Instant::now() || (!wait::CAN_UNWIND && is_cancelled()),
+            Limit::At(deadline) => is_late(deadline),
             Limit::Never => false,
         };
     }

@@ -32,6 +32,15 @@ pub(crate) enum Take<T> {
     Disconnected,
 }
 
+impl<T> Take<T> {
+    /// The message of a sender that waited with it, and is to be woken.
+    #[inline]
+    pub(crate) fn from_sender((wake, message): (RawWake, Option<T>)) -> Self {
+        let message = message.expect("a sender waits with its message, for nothing else");
+        Take::Message(message, Taken { wake: Some(wake), watched: false, spent: None })
+    }
+}
+
 /// Where a message is that came back.
 #[must_use]
 pub(crate) enum PutBack<T> {

@@ -10,7 +10,7 @@ use super::places::Receiving;
 use super::receiver::{Receiver, Source};
 use super::select::{Erased, Operation, Target};
 use crate::wait::list::Node;
-use crate::wait::{Claim, WakeHandle};
+use crate::wait::{self, Claim, WakeHandle};
 
 /// The arm `recv(receiver)`. The message is put into it.
 pub struct RecvArm<'a, T> {
@@ -18,6 +18,8 @@ pub struct RecvArm<'a, T> {
     node: Node<Receiving<T>>,
     watch: Node<Cell<u64>>,
     outcome: Cell<Option<Result<T, RecvError>>>,
+    /// The last try has met a select that gave up.
+    let_down: Cell<bool>,
 }
 
 impl<'a, T> RecvArm<'a, T> {
@@ -28,6 +30,7 @@ impl<'a, T> RecvArm<'a, T> {
             node: Node::with(Receiving::new()),
             watch: Node::with(Cell::new(0)),
             outcome: Cell::new(None),
+            let_down: Cell::new(false),
         }
     }
 
@@ -42,10 +45,15 @@ impl<'a, T> RecvArm<'a, T> {
 
 impl<T> Arm for RecvArm<'_, T> {
     fn try_now(&self) -> bool {
-        let outcome = self.receiver.take_if_ready();
+        self.let_down.set(false);
+        let outcome = self.receiver.take_if_ready(&self.let_down);
         let chosen = outcome.is_some();
         self.outcome.set(outcome);
         chosen
+    }
+
+    fn was_let_down(&self) -> bool {
+        self.let_down.get()
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -88,7 +96,13 @@ impl<T> Arm for RecvArm<'_, T> {
 
     fn is_ready(&self) -> bool {
         match &self.receiver.source {
-            Source::Senders(channel) => channel.shared.state().may_receive(),
+            Source::Senders(channel) => {
+                let state = channel.shared.state();
+                match wait::may_suspend() {
+                    true => state.may_receive(),
+                    false => state.holds_message_past_arms(),
+                }
+            }
             Source::Clock(timer) => timer.is_ready(),
             Source::Nobody => false,
         }

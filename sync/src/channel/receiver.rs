@@ -1,5 +1,6 @@
 //! The receiving side.
 
+use std::cell::Cell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
@@ -82,10 +83,10 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// The message that is there. `Err`: none will ever be.
-    pub(super) fn take_if_ready(&self) -> Option<Result<T, RecvError>> {
+    /// The message that is there. `Err`: none will ever be. Sets `let_down` if a select was to make one, and gave up.
+    pub(super) fn take_if_ready(&self, let_down: &Cell<bool>) -> Option<Result<T, RecvError>> {
         let received = match &self.source {
-            Source::Senders(channel) => channel.shared.try_recv(),
+            Source::Senders(channel) => channel.shared.try_recv_from_one(Some(let_down)),
             Source::Clock(timer) => timer.try_recv(),
             Source::Nobody => Err(TryRecvError::Empty),
         };
@@ -111,8 +112,9 @@ impl<T> Receiver<T> {
     /// Receives a message if there is one.
     ///
     /// Where only the send arm of a [`select!`](crate::select) waits, at a rendezvous or for room that others have reserved, it
-    /// waits while that makes its message; where [`forbid_suspend`](fibra_runtime::task::forbid_suspend) is in force it finds
-    /// the channel empty instead.
+    /// waits while that makes its message; once only, should that give up. Where
+    /// [`forbid_suspend`](fibra_runtime::task::forbid_suspend) is in force it passes over those who select, and takes a message
+    /// from a sender that waits behind them.
     ///
     /// # Errors
     /// When the channel is empty, which says whether all senders are gone.

@@ -14,6 +14,7 @@
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
@@ -22,6 +23,7 @@ use super::places::{Receiving, Sending};
 use super::queue::Block;
 use super::returned::Returned;
 use super::state::State;
+use super::timers::is_late;
 use crate::crowd::Crowd;
 use crate::primitive::{AtomicBool, Ordering};
 use crate::wait::list::Node;
@@ -168,20 +170,32 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Receives without waiting, except for the message of a select that was woken for this. Nothing, where that is forbidden.
+    /// Receives without waiting, except for the message of a select that was woken for this; of one only, which may give up, and
+    /// of none where that is forbidden.
     #[inline(never)]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
-        loop {
-            if let Some(received) = self.take() {
-                return received;
-            }
-            if !wait::may_suspend() {
-                return Err(TryRecvError::Empty);
-            }
-            if let Some(message) = self.recv_from_arm() {
-                return Ok(message);
+        self.try_recv_from_one(None)
+    }
+
+    /// The same, which sets `let_down` if a select gave up.
+    #[inline(always)]
+    pub(super) fn try_recv_from_one(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
+        self.take().unwrap_or_else(|| self.try_recv_from_arm(let_down))
+    }
+
+    /// The same, where a select waits to send.
+    #[cold]
+    #[inline(never)]
+    fn try_recv_from_arm(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
+        if wait::may_suspend() {
+            match (self.recv_from_arm(), let_down) {
+                (Some(message), _) => return Ok(message),
+                (None, Some(let_down)) => let_down.set(true),
+                (None, None) => {}
             }
         }
+        let take = self.enter().take_past_arms();
+        self.settle_take(take).unwrap_or(Err(TryRecvError::Empty))
     }
 
     /// Receives without waiting, also where a select waits to send.
@@ -190,9 +204,14 @@ impl<T> Shared<T> {
     }
 
     /// Takes the oldest message. None if a select waits to send.
-    #[inline]
+    #[inline(always)]
     fn take(&self) -> Option<Result<T, TryRecvError>> {
         let take = self.enter().take();
+        self.settle_take(take)
+    }
+
+    #[inline(always)]
+    fn settle_take(&self, take: Take<T>) -> Option<Result<T, TryRecvError>> {
         Some(match take {
             Take::Message(message, Taken { wake, watched, spent }) => {
                 if let Some(wake) = wake {
@@ -256,6 +275,11 @@ impl<T> Shared<T> {
                 }
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
                 Err(TryRecvError::Empty) => {}
+            }
+            // One select after the other may give up on this, and none of the sleeps so far had to be one.
+            wait::cancellation_point();
+            if deadline.is_some_and(is_late) {
+                return Err(RecvTimeoutError::Timeout);
             }
             match self.recv_asleep(deadline) {
                 Ok(message) => return Ok(message),

@@ -123,7 +123,7 @@ impl<T> State<T> {
     }
 
     /// Takes the oldest message.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self) -> Take<T> {
         if !self.returned.is_empty() {
             return self.take_returned();
@@ -185,12 +185,21 @@ impl<T> State<T> {
             // Also where all slots are reserved: who holds one may take long, and there may be senders behind this one.
             Some(front) if front.is_arm => Take::Arm,
             Some(_) => {
-                let (wake, message) = self.senders.pop_front_with(|from| from.message.take()).unzip();
-                match message.flatten() {
-                    Some(message) => Take::Message(message, Taken { wake, watched: false, spent: None }),
-                    None => unreachable!("a sender waits with its message, for nothing else"),
-                }
+                let popped = self.senders.pop_front_with(|from| from.message.take());
+                popped.map_or(Take::Empty, Take::from_sender)
             }
+        }
+    }
+
+    /// As [`take`](State::take) for one who waits for no arm: behind arms there may be a sender with its message.
+    #[cold]
+    pub(crate) fn take_past_arms(&mut self) -> Take<T> {
+        match self.take() {
+            Take::Arm => {
+                let popped = self.senders.pop_first_with(|from| !from.is_arm, |from| from.message.take());
+                popped.map_or(Take::Empty, Take::from_sender)
+            }
+            taken => taken,
         }
     }
 
@@ -344,6 +353,11 @@ impl<T> State<T> {
             || !self.returned.is_empty()
             || !self.queue.is_empty()
             || self.senders.front().is_some_and(|front| !front.is_arm)
+    }
+
+    /// The same for one who waits for no arm.
+    pub(crate) fn holds_message_past_arms(&self) -> bool {
+        self.holds_message() || self.senders.has(|from| !from.is_arm)
     }
 
     /// Enlists a receiver. True if watchers of the sending side are to be woken.

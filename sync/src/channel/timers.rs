@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use fibra_runtime::task::is_cancelled;
+
 use super::error::{RecvTimeoutError, TryRecvError};
 use crate::wait::{self, Lock};
 
@@ -66,6 +68,11 @@ impl<T> Timer<T> {
             now = Instant::now();
         }
     }
+}
+
+/// True if a wait until `deadline` is over. So it is where a cancel has no other way to end it.
+pub(super) fn is_late(deadline: Instant) -> bool {
+    deadline <= Instant::now() || (!wait::CAN_UNWIND && is_cancelled())
 }
 
 /// The earlier one of two times, of which each may be never.
