@@ -144,6 +144,12 @@ impl<T: ?Sized> RwLock<T> {
         self.0.read()
     }
 
+    /// True if [`try_read`](RwLock::try_read) would lock at this moment.
+    pub(crate) fn admits_readers(&self) -> bool {
+        // SAFETY: nothing is unlocked.
+        unsafe { self.0.raw() }.admits_readers()
+    }
+
     /// Locks for reading, if that needs no wait.
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {

@@ -66,11 +66,31 @@ struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// Borrows the value if it is `wanted`. Its version is the one that was `seen`, either way.
-    fn see(&self, seen: &mut u64, wanted: &mut impl FnMut(&T) -> bool) -> Option<RwLockReadGuard<'_, T>> {
-        let value = self.value.read();
+    /// Keeps the `value` borrowed if it is `wanted`. Its version is the one that was `seen`, either way.
+    fn see<'a>(
+        &self,
+        value: RwLockReadGuard<'a, T>,
+        seen: &mut u64,
+        wanted: &mut impl FnMut(&T) -> bool,
+    ) -> Option<RwLockReadGuard<'a, T>> {
         *seen = self.versions.look().version;
         wanted(&value).then_some(value)
+    }
+}
+
+/// What a sender says once it has let the value go, changed or not, and also if it unwinds.
+struct Word<'a> {
+    versions: &'a Versions,
+    /// The version that it has made; 0 is none.
+    version: u64,
+}
+
+impl Drop for Word<'_> {
+    fn drop(&mut self) {
+        let mut ended = None;
+        wait::wake_all(self.versions.watchers(), |watchers| {
+            watchers.next_before(self.version).or_else(|| watchers.next_turned_away(&mut ended))
+        });
     }
 }
 
@@ -138,15 +158,15 @@ impl<T> Sender<T> {
     /// As [`send_modify`](Sender::send_modify), but tells the receivers only if `modify` says that it changed something, as
     /// does this.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
-        let version = {
-            let mut value = self.shared.value.write();
-            if !modify(&mut value) {
-                return false;
-            }
-            self.shared.versions.advance()
-        };
-        wait::wake_all(self.shared.versions.watchers(), |watchers| watchers.next_before(version));
-        true
+        let versions = &self.shared.versions;
+        // Before the lock, so that it is dropped after it.
+        let mut word = Word { versions, version: 0 };
+        let mut value = self.shared.value.write();
+        let modified = modify(&mut value);
+        if modified {
+            word.version = versions.advance();
+        }
+        modified
     }
 
     /// Replaces the value, tells the receivers, also if there are none, and returns the former one. Waits while it is
@@ -419,7 +439,7 @@ impl<T> Receiver<T> {
         let Receiver { shared, seen } = self;
         let first = *seen;
         loop {
-            if let Some(value) = shared.see(seen, &mut wanted) {
+            if let Some(value) = shared.see(shared.value.read(), seen, &mut wanted) {
                 return Ok(Ref { value, has_changed: *seen != first });
             }
             shared.versions.await_change(seen, deadline)?;
@@ -428,6 +448,8 @@ impl<T> Receiver<T> {
 
     /// As [`wait_for`](Receiver::wait_for), for futures. Dropped before it is ready it has counted as seen what `wanted` said
     /// no of.
+    ///
+    /// A poll that meets a sender at the value does not wait for it: the future is woken when the sender is done.
     ///
     /// # Errors
     /// As for [`wait_for`](Receiver::wait_for).
@@ -452,7 +474,11 @@ impl<T> Receiver<T> {
         let Receiver { shared, seen } = self;
         let first = *seen;
         loop {
-            if let Some(value) = shared.see(seen, &mut wanted) {
+            let Some(value) = shared.value.try_read() else {
+                shared.versions.await_free_async(|| shared.value.admits_readers()).await;
+                continue;
+            };
+            if let Some(value) = shared.see(value, seen, &mut wanted) {
                 return Ok(Ref { value, has_changed: *seen != first });
             }
             shared.versions.await_change_async(seen).await?;

@@ -548,6 +548,80 @@ fn a_future_waits_for_a_value() {
 }
 
 #[test]
+fn a_future_that_meets_a_sender_at_the_value_is_woken_when_that_is_done() {
+    guarded(|| {
+        let (sender, mut receiver) = channel(0);
+        let (mut leaving, woken) = (receiver.clone(), Arc::<Woken>::default());
+        let mut waiting = pin!(receiver.wait_for_async(|value| *value == 9));
+        let mut meets = || assert!(poll(waiting.as_mut(), &woken).is_pending());
+        sender.send_modify(|_| meets());
+        assert_eq!(woken.times(), 1, "it was changed");
+        sender.send_if_modified(|_| {
+            meets();
+            false
+        });
+        assert_eq!(woken.times(), 2, "it was not");
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            sender.send_modify(|_| {
+                meets();
+                std::panic::resume_unwind(Box::new(()))
+            });
+        }));
+        assert!(caught.is_err());
+        assert_eq!(woken.times(), 3, "nobody knows");
+        sender.send_modify(|value| {
+            meets();
+            assert!(poll(pin!(leaving.wait_for_async(|_| true)), &woken).is_pending(), "it goes away");
+            *value = 9;
+        });
+        assert_eq!(woken.times(), 4);
+        assert_eq!(poll(waiting.as_mut(), &woken).map(|seen| seen.map(|value| *value)), Poll::Ready(Ok(9)));
+    });
+}
+
+#[test]
+fn a_poll_that_may_not_wait_does_not_wait_for_a_sender_at_the_value() {
+    in_tasks(|| {
+        let (sender, mut receiver) = channel(0);
+        let changing = fibra_runtime::spawn_local(move || {
+            sender.send_modify(|value| {
+                fibra_runtime::task::park();
+                *value = 1;
+            });
+        });
+        give_way();
+        let woken = Arc::<Woken>::default();
+        let mut waiting = pin!(receiver.wait_for_async(|value| *value == 1));
+        let here = fibra_runtime::task::forbid_suspend();
+        assert!(poll(waiting.as_mut(), &woken).is_pending());
+        drop(here);
+        changing.task().unpark();
+        changing.join().unwrap();
+        assert_eq!(woken.times(), 1);
+        assert!(poll(waiting.as_mut(), &woken).is_ready());
+    });
+}
+
+#[test]
+fn futures_and_senders_meet_at_the_value_and_none_is_forgotten() {
+    const LAST: usize = 2000;
+    guarded(|| {
+        let (sender, receiver) = channel(0);
+        let waiting: Vec<_> = (0..3)
+            .map(|_| {
+                let mut receiver = receiver.clone();
+                beside(move || block_on(receiver.wait_for_async(|value| *value == LAST)).map(|value| *value))
+            })
+            .collect();
+        for value in 1..=LAST {
+            sender.send_if_modified(|_| false);
+            sender.send(value).unwrap();
+        }
+        assert!(waiting.into_iter().all(|side| side.join() == Ok(LAST)));
+    });
+}
+
+#[test]
 fn a_future_that_is_dropped_has_seen_what_it_looked_at() {
     let (sender, mut receiver) = channel(0);
     let woken = Arc::<Woken>::default();

@@ -198,6 +198,11 @@ impl RawRwLock {
         self.wake(self.state.exchange(from, to));
     }
 
+    pub(super) fn admits_readers(&self) -> bool {
+        let seen = self.state.look();
+        !seen.written && !seen.closed && !self.state.is_full()
+    }
+
     /// Makes room for one more reader only.
     #[cfg(test)]
     pub(super) fn crowd(&self) {

@@ -1,5 +1,6 @@
-//! The two waits of a watch channel.
+//! The waits of a watch channel.
 
+use std::cell::Cell;
 use std::pin::pin;
 use std::time::Instant;
 
@@ -66,6 +67,12 @@ impl Versions {
         pin!(Polled::new(self.until_deserted())).await;
     }
 
+    /// Until a sender lets the value go, for futures; unless it `is_free`.
+    pub(super) async fn await_free_async(&self, is_free: impl Fn() -> bool) {
+        let node = Node::with(Cell::new(0));
+        pin!(Polled::new(UntilFree { versions: self, is_free, node })).await;
+    }
+
     fn until_deserted(&self) -> UntilDeserted<'_> {
         UntilDeserted { versions: self, node: Node::new() }
     }
@@ -124,6 +131,34 @@ impl WaitStrategy for UntilDeserted<'_> {
     fn before_awake(&self, why: Waking) -> Withdrawal {
         // SAFETY: it was entered there.
         match why == Waking::Notified || unsafe { self.versions.mourn_no_more(&self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}
+
+/// Until a sender lets the value go.
+struct UntilFree<'a, F> {
+    versions: &'a Versions,
+    is_free: F,
+    node: Node<Cell<u64>>,
+}
+
+// SAFETY: the node and its data are only touched under the lock of the list.
+unsafe impl<F: Send> Send for UntilFree<'_, F> {}
+
+impl<F: Fn() -> bool> WaitStrategy for UntilFree<'_, F> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: as in `UntilChanged`.
+        match unsafe { self.versions.stand_aside(&self.node, me.raw(), &self.is_free) } {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: it was entered there.
+        match why == Waking::Notified || unsafe { self.versions.stand_aside_no_more(&self.node) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

@@ -11,9 +11,14 @@
 //!   reading: the two always belong together.
 //! * Who moves it wakes after, under the lock of the list and with the value unlocked. Who goes to sleep looks at the word
 //!   under that lock, so it is either found in the list or sees the move.
+//! * A future that finds a sender at the value looks again under the lock of the list, and is told by that sender once it has let
+//!   the value go, changed or not: if it was told before, the future sees that the value is free.
 //! * A sleeper has the version that it saw last, which is the present one when it enters: the versions ascend in the list,
 //!   and a waker stops at the first one who came after its own change.
 
+use std::cell::Cell;
+
+use crate::crowd::{Crowd, Ended};
 use crate::primitive::{AtomicU64, Ordering};
 use crate::wait::list::{List, Node};
 use crate::wait::{Lock, RawWake};
@@ -34,6 +39,8 @@ pub(crate) struct Watchers {
     sleepers: List<u64>,
     /// Those who wait for the last receiver to go.
     mourners: List,
+    /// Futures that found a sender at the value, and may not wait as for a lock.
+    turned_away: Crowd,
 }
 
 /// The word, decoded.
@@ -46,7 +53,13 @@ pub(crate) struct Snapshot {
 impl Versions {
     /// Version 0, with one sender.
     pub(crate) const fn new() -> Self {
-        let watchers = Watchers { senders: 1, receivers: 0, sleepers: List::new(), mourners: List::new() };
+        let watchers = Watchers {
+            senders: 1,
+            receivers: 0,
+            sleepers: List::new(),
+            mourners: List::new(),
+            turned_away: Crowd::new(),
+        };
         Versions { word: AtomicU64::new(0), watchers: Lock::new(watchers) }
     }
 
@@ -142,6 +155,34 @@ impl Versions {
         // SAFETY: by the caller's contract the node is in this list or in none.
         unsafe { self.watchers.lock().mourners.remove(node) }
     }
+
+    /// Waits for a sender to let the value go, unless it `is_free`.
+    ///
+    /// # Safety
+    /// As for [`enter`](Versions::enter).
+    pub(crate) unsafe fn stand_aside(
+        &self,
+        node: &Node<Cell<u64>>,
+        wake: RawWake,
+        is_free: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut watchers = self.watchers.lock();
+        let waits = !is_free();
+        if waits {
+            // SAFETY: the caller's contract; the list and its nodes are only touched under this lock.
+            unsafe { watchers.turned_away.join(node, wake) };
+        }
+        waits
+    }
+
+    /// As [`leave`](Versions::leave), for who waits for a sender to let the value go.
+    ///
+    /// # Safety
+    /// As for `leave`.
+    pub(crate) unsafe fn stand_aside_no_more(&self, node: &Node<Cell<u64>>) -> bool {
+        // SAFETY: by the caller's contract the node is in this list or in none.
+        unsafe { self.watchers.lock().turned_away.leave(node) }
+    }
 }
 
 impl Watchers {
@@ -156,6 +197,12 @@ impl Watchers {
     /// Whom to wake next of those who saw a version before `version` last.
     pub(crate) fn next_before(&mut self, version: u64) -> Option<RawWake> {
         self.sleepers.pop_front_if(|seen| *seen < version)
+    }
+
+    /// Whom to wake next of those who were turned away from the value before the first call with this `ended`.
+    pub(crate) fn next_turned_away(&mut self, ended: &mut Option<Ended>) -> Option<RawWake> {
+        let ended = *ended.get_or_insert_with(|| self.turned_away.end_round());
+        self.turned_away.next(ended)
     }
 
     /// Whom to wake next of those who waited for the last receiver to go, while there is none.
