@@ -194,6 +194,31 @@ fn a_waker_that_panics_keeps_nobody_asleep() {
 }
 
 #[test]
+fn a_waker_that_panics_is_no_panic_of_who_ends_a_wait() {
+    everywhere(|| {
+        let panics = Waker::from(Arc::new(Panics));
+        let mut context = Context::from_waker(&panics);
+        let (sender, mut receiver) = oneshot::channel();
+        assert!(Pin::new(&mut receiver).poll(&mut context).is_pending());
+        assert_eq!(sender.send(1), Ok(()));
+        assert_eq!(receiver.recv(), Ok(1));
+        let (sender, mut receiver) = oneshot::channel::<u32>();
+        assert!(Pin::new(&mut receiver).poll(&mut context).is_pending());
+        drop(sender);
+        assert!(receiver.recv().is_err());
+        for closes in [true, false] {
+            let (mut sender, mut receiver) = oneshot::channel();
+            assert!(sender.poll_closed(&mut context).is_pending());
+            match closes {
+                true => receiver.close(),
+                false => drop(receiver),
+            }
+            assert_eq!(sender.send(1), Err(1));
+        }
+    });
+}
+
+#[test]
 fn a_lock_that_is_ones_own_is_not_waited_for_without_end() {
     everywhere(|| {
         guarded(|| {

@@ -4,8 +4,7 @@ use std::hint::cold_path;
 use std::iter::once;
 use std::task::Waker;
 
-use super::waiter::call;
-use super::{Lock, RawWake};
+use super::{Lock, RawWake, call_waker};
 use crate::worker::Worker;
 
 /// How many are taken under one hold of the lock.
@@ -58,7 +57,7 @@ pub(crate) fn wake_each_by(worker: Option<&Worker>, wakes: impl IntoIterator<Ite
             wakers.push(waker);
         }
     }
-    wakers.into_iter().for_each(call);
+    wakers.into_iter().for_each(call_waker);
 }
 
 /// Lands the other wakes of the batch before it calls the wakers of futures: one of those may drop a future whose wake is
@@ -68,5 +67,5 @@ fn call_after(first: Waker, others: impl Iterator<Item = RawWake>) {
     let mut wakers = [const { None }; BATCH];
     let all = once(first).chain(others.filter_map(|wake| wake.land(None)));
     wakers.iter_mut().zip(all).for_each(|(place, waker)| *place = Some(waker));
-    wakers.into_iter().flatten().for_each(call);
+    wakers.into_iter().flatten().for_each(call_waker);
 }

@@ -24,7 +24,7 @@ pub(crate) use spin::count_processors;
 pub use spin::{back_off_until, spin_until, stand_back, stand_back_until};
 pub use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, Waiter};
-pub use waiter::{RawWake, RetainedWake, WakeHandle};
+pub use waiter::{RawWake, RetainedWake, WakeHandle, call_waker};
 
 pub use crate::task::cancel::{
     CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, note_cancelled_here,

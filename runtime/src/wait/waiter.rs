@@ -15,9 +15,9 @@ use crate::worker::Worker;
 
 /// What differs between the kinds of waiter.
 pub(crate) struct Kind {
-    /// Makes a waiter run that its waker found asleep. Of a future it hands out whom to [`call`] for that: code of the
-    /// user's, which may do anything, also end other sleeps and wait for their wakes. So the caller lands the wakes that it
-    /// owes before it calls.
+    /// Makes a waiter run that its waker found asleep. Of a future it hands out whom to [call](call_waker) for that: code of
+    /// the user's, which may do anything, also end other sleeps and wait for their wakes. So the caller lands the wakes that
+    /// it owes before it calls.
     ///
     /// # Safety
     /// The caller's wake answered [`Woke::Queue`]; it is called once for that wake, and the waiter is not touched after.
@@ -86,12 +86,12 @@ impl RawWake {
     /// system call.
     pub fn wake(self) {
         if let Some(waker) = self.land(None) {
-            call(waker);
+            call_waker(waker);
         }
     }
 
-    /// Notifies the sleeper, and hands out whom to [`call`] for it, once all other wakes have landed. The worker that this
-    /// thread is, if it is at hand, is spared the way to itself.
+    /// Notifies the sleeper, and hands out whom to [call](call_waker) for it, once all other wakes have landed. The worker
+    /// that this thread is, if it is at hand, is spared the way to itself.
     #[inline]
     pub(super) fn land(self, worker: Option<&Worker>) -> Option<Waker> {
         // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
@@ -113,7 +113,7 @@ impl RawWake {
 
 /// Calls the waker of a future. A panic of its ends here: this may be a worker, which goes on.
 #[cold]
-pub(super) fn call(waker: Waker) {
+pub fn call_waker(waker: Waker) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
         // Its message has been printed.
         drop_payload(payload);
@@ -140,7 +140,7 @@ impl RetainedWake {
             // SAFETY: this wake answered `Queue`.
             && let Some(waker) = unsafe { (waiter.kind.queue)(self.waiter) }
         {
-            call(waker);
+            call_waker(waker);
         }
     }
 }

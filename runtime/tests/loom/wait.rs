@@ -36,7 +36,7 @@ pub(crate) use crowd::wake_all;
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
-pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle};
+pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle, call_waker};
 use word::{Epoch, Fallen, Snapshot, Woke, Word};
 
 /// Sleeps as a plain thread does.

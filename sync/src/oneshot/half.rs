@@ -184,7 +184,7 @@ impl<T> Half<T> {
 fn wake(listener: Option<Listener>) {
     match listener {
         Some(Listener::Sleeper(wake)) => wake.wake(),
-        Some(Listener::Poller(waker)) => waker.wake(),
+        Some(Listener::Poller(waker)) => wait::call_waker(waker),
         None => unreachable!("who listens has filled its slot"),
     }
 }
