@@ -60,8 +60,8 @@ impl WaitStrategy for UntilRaised<'_> {
 ///
 /// # Fairness
 /// A future that gives way, by waking itself and returning `Pending`, lets all tasks run that are ready before it is polled
-/// again. One that never returns `Pending` is ordinary code that never waits: the sockets of `fibra::compat` give way when a
-/// turn is used up, other futures, our `*_async` doors among them, do not. A loop over what is always ready should yield.
+/// again. One that never returns `Pending` is ordinary code that never waits: the sockets of `fibra::compat` and our
+/// `*_async` doors give way when a turn is used up, other futures do not. A loop over what is always ready there should yield.
 ///
 /// # Nesting
 /// A future may call `block_on` in its turn, or anything else of fibra that waits: the whole task waits then, the outer

@@ -17,7 +17,8 @@
 //!
 //! Before the sleep ends every arm is withdrawn, each under the lock of its list. Two choosers that face each other never
 //! both wait: the second to enlist in a list sees the first there and goes back to try. It may find that the first has gone
-//! back as well, for the sake of another list; each round they try in an order of chance, so that they do not keep step.
+//! back as well, for the sake of another list; each round they try in an order of chance, so that they do not keep step. Two
+//! biased ones try in the same order each round, and nothing but the times that they take parts them.
 
 use std::cell::Cell;
 use std::ops::Deref;
