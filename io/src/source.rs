@@ -120,7 +120,7 @@ impl Source {
         let first = self.waiters.lock().of(direction).pop_front();
         if let Some(first) = first {
             first.wake();
-            wait::wake_all(&self.waiters, |waiters| waiters.of(direction).pop_front());
+            wait::wake_present(&self.waiters, |waiters| waiters.of(direction));
         }
     }
 

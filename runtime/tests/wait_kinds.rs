@@ -13,7 +13,8 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime::wait::{Polled, Waking};
+use fibra_runtime::wait::list::{List, Node};
+use fibra_runtime::wait::{self, Asleep, Lock, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, Task, task};
 use tokens::{Acquire, Tokens};
 
@@ -236,6 +237,74 @@ fn a_future_dropped_while_a_thread_notifies_it_loses_no_token() {
         });
         assert_eq!(usize::from(notified) + tokens.free(), 1, "round {round}");
     }
+}
+
+/// Futures in a line, each of which is followed by another one as soon as it is woken.
+struct Crowd {
+    line: Arc<Lock<List>>,
+    waiting: Mutex<Vec<Pin<Box<Polled<Place>>>>>,
+    woken: AtomicUsize,
+}
+
+/// A place in the line.
+struct Place {
+    line: Arc<Lock<List>>,
+    node: Node,
+}
+
+// SAFETY: the node is only touched under the lock of its list.
+unsafe impl Send for Place {}
+
+impl WaitStrategy for Place {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: the node is in no list, is pinned with its future, and is only touched under this lock; its wake is taken
+        // out of it there, and `before_awake` answers `Served` from then on.
+        unsafe { self.line.lock().push_back(&self.node, me.raw()) };
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: the node is in this list or in none.
+        match why == Waking::Notified || unsafe { self.line.lock().remove(&self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}
+
+impl Crowd {
+    fn grow(self: &Arc<Self>) {
+        let place = Place { line: Arc::clone(&self.line), node: Node::new() };
+        let mut waiting = Box::pin(Polled::new(place));
+        let waker = Waker::from(Arc::clone(self));
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        self.waiting.lock().unwrap().push(waiting);
+    }
+}
+
+impl Wake for Crowd {
+    fn wake(self: Arc<Self>) {
+        // Without an end of its own the test would have none where it fails.
+        if self.woken.fetch_add(1, Ordering::SeqCst) < 1000 {
+            self.grow();
+        }
+    }
+}
+
+#[test]
+fn who_enters_a_line_while_it_is_woken_sleeps_on() {
+    let line = Arc::new(Lock::new(List::new()));
+    let crowd = Arc::new(Crowd { line, waiting: Mutex::default(), woken: AtomicUsize::new(0) });
+    wait::wake_present(&crowd.line, |line| line);
+    assert_eq!(crowd.woken.load(Ordering::SeqCst), 0);
+    // Fewer, as many and more than are woken under one hold of the lock.
+    for (grows, size) in [(1, 1), (31, 32), (1, 33), (67, 100)] {
+        (0..grows).for_each(|_| crowd.grow());
+        let before = crowd.woken.load(Ordering::SeqCst);
+        wait::wake_present(&crowd.line, |line| line);
+        assert_eq!(crowd.woken.load(Ordering::SeqCst), before + size);
+    }
+    crowd.waiting.lock().unwrap().clear();
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Drop for Occupied<'_> {
         };
         spawner.into_iter().for_each(RawWake::wake);
         if is_last {
-            wait::wake_all(&self.0.state, |state| state.joiners.pop_front());
+            wait::wake_present(&self.0.state, |state| &mut state.joiners);
         }
     }
 }
@@ -234,7 +234,7 @@ impl<T> TaskGroup<T> {
             (link.data().task.get(), link.data().number.get(), state.members == 0)
         };
         if empty {
-            wait::wake_all(&self.shared.state, |state| state.joiners.pop_front());
+            wait::wake_present(&self.shared.state, |state| &mut state.joiners);
         }
         let task = task.expect("a member is a task");
         // SAFETY: made by this group's `spawn` with `T`, and the handle's count was left to the group.

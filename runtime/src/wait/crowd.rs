@@ -4,6 +4,7 @@ use std::hint::cold_path;
 use std::iter::once;
 use std::task::Waker;
 
+use super::list::List;
 use super::{Lock, RawWake, call_waker};
 use crate::worker::Worker;
 
@@ -14,7 +15,7 @@ const BATCH: usize = 32;
 ///
 /// `next` runs under the lock and the wakes after it, a batch at a time, so that the lock is never held for long and no
 /// list is ever reached without it. Who enters meanwhile is seen by `next` as well: where that must not be, nodes carry
-/// the round that they came in.
+/// the round that they came in, or it is [`wake_present`].
 pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWake>) {
     loop {
         let mut batch;
@@ -40,6 +41,18 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
             return;
         }
     }
+}
+
+/// Wakes everybody who is in the list now. Who enters meanwhile sleeps on, unless somebody before it leaves by itself: then it
+/// may be woken in its place.
+pub fn wake_present<S>(lock: &Lock<S>, list: impl Fn(&mut S) -> &mut List) {
+    let mut left = None;
+    wake_all(lock, |state| {
+        let list = list(state);
+        let left = left.get_or_insert_with(|| list.len());
+        *left = left.checked_sub(1)?;
+        list.pop_front()
+    });
 }
 
 /// Wakes all of them, in their order. The wakers of futures are called once every wake has landed.

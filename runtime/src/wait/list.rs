@@ -86,6 +86,11 @@ impl<T> List<T> {
         self.head.is_null()
     }
 
+    /// How many wait, counted one by one.
+    pub fn len(&self) -> usize {
+        self.nodes().count()
+    }
+
     /// The data of the longest waiter.
     pub fn front(&self) -> Option<&T> {
         // SAFETY: a linked node is alive by the contract under which it was pushed, and nobody unlinks it while this

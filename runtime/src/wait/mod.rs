@@ -16,7 +16,7 @@ pub(crate) mod word;
 pub use caller::{Home, charged_owner, describe_caller, home, others_are_asleep, owner};
 pub use claim::Claim;
 pub(crate) use crowd::wake_each_by;
-pub use crowd::{wake_all, wake_each};
+pub use crowd::{wake_all, wake_each, wake_present};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
 pub use sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_shielded};
