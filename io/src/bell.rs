@@ -8,6 +8,7 @@ use std::time::Instant;
 use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Waking};
 
+use crate::place::Home;
 use crate::readiness::{Clearing, Direction};
 use crate::source::{Source, Waiter};
 
@@ -34,7 +35,7 @@ impl Bell {
                 continue;
             }
             let node = Node::new();
-            match wait::sleep(&Waiter::new(&*self.0, direction, &node), deadline) {
+            match wait::sleep(&Waiter::new(&*self.0, direction, Home::NOWHERE, &node), deadline) {
                 Waking::Notified => {}
                 Waking::TimedOut => return None,
                 Waking::Cancelled => wait::unwind_cancelled(),

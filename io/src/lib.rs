@@ -7,6 +7,7 @@ mod descriptor;
 mod detached;
 mod looks;
 mod op;
+mod place;
 mod pollable;
 mod primitive;
 mod reactor;

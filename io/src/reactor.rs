@@ -129,7 +129,7 @@ impl Reactor {
     #[cold]
     fn recheck_due(&self, ready: &mut Ready) {
         for source in self.handle.vigil.take_due() {
-            source.recheck(|wake| ready.push(wake));
+            source.recheck(self.handle.id, |wake| ready.push(wake));
         }
     }
 }
@@ -160,10 +160,10 @@ impl Drop for Reactor {
     fn drop(&mut self) {
         let mut wakes = Vec::new();
         for source in self.handle.roster.close() {
-            source.abandon(self.handle.id, |wake| wakes.push(wake));
+            source.abandon(|wake| wakes.push(wake));
         }
         for source in self.handle.vigil.close() {
-            source.recheck(|wake| wakes.push(wake));
+            source.recheck(self.handle.id, |wake| wakes.push(wake));
         }
         wait::wake_each(wakes);
     }

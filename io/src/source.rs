@@ -1,25 +1,31 @@
 //! One descriptor as the reactor sees it: its readiness, who waits for it, and where it is registered.
 //!
 //! **Registration** is lazy: a descriptor that never has to wait costs no `epoll_ctl`. The first wait registers it with
-//! the reactor of the worker that waits, edge-triggered and for both directions at once, and it stays. When
-//! [`MOVE_AFTER`] waits in a row come from other workers, it moves to the one that asked last; a wait at home starts
-//! the count again, so a socket that two workers share does not wander. Registering reports what is ready already, so
-//! nothing that happens in between is lost; the new registration is made before the old one is cancelled, so a move
-//! that fails leaves everything as it was.
+//! the reactor of the worker that waits, edge-triggered and for both directions at once, and it stays. A task is woken in good
+//! time only by the reactor of its own worker: any other worker may be in a task that computes. So the reactor of each worker
+//! hears of a descriptor while a task of that worker waits for it. A wait on another worker moves the descriptor there if nobody
+//! waits for it, and else makes it [shared](crate::place). Registering reports what is ready already, so nothing that happens in
+//! between is lost; the new registration is made before the old one is cancelled, so a move that fails leaves everything as it
+//! was.
+//!
+//! Who is about to sleep has been told who hears of the descriptor, its [`Home`], and looks under the lock of the wait lists
+//! whether that is still so. Reactors leave only while these lists are empty, and the home changes before their lock is released.
 //!
 //! **Waiting**: any number of tasks, in two lists of nodes on their own stacks. An edge wakes all of its direction. The
 //! two sides are ordered by the lock of the lists: the reactor sets the word, then takes the lock and empties the
 //! list; the waiter takes the lock, looks at the word, and only if it is clear links its node. Whoever comes second
 //! sees the first. A reactor that ends does the same with all its sources, and leaves a mark that lets nobody sleep
-//! on one before it is registered elsewhere.
+//! on one before it is known who else hears of it.
 //!
 //! ```text
-//!  home:      NOWHERE ──attach──▶ a reactor ──attach: it moves──▶ another one
-//!                                    │  ▲
-//!          its end, if it is still it ▼  │ attach
-//!                                 ABANDONED: nobody sleeps
+//!  home:        NOWHERE ──attach──▶ one reactor ──attach elsewhere, while nobody waits──▶ another one
+//!                                     │  ▲  └────attach elsewhere, while somebody waits──▶ several ──nobody else four times──▶ one
+//!                  the end of one of them ▼  │ attach
+//!                                   ABANDONED: nobody sleeps
 //!
-//!  watched:   no ──watch: enters the vigil──▶ yes ──recheck: the vigil has let it go, the writers are woken──▶ no
+//!  watched_at:  NOWHERE ──watch: enters the vigil of a reactor──▶ that one ──watch elsewhere──▶ another one
+//!                  ▲                                                 │
+//!                  └──recheck: it has let it go, the writers are woken ┘
 //! ```
 //!
 //! **Looking again**: a wait for what the system does not tell enters the source with its reactor's
@@ -29,6 +35,7 @@
 //! of them, and that only under `place`.
 
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
@@ -38,20 +45,13 @@ use std::time::Instant;
 
 use fibra_runtime::driver;
 
-use crate::primitive::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
-use crate::reactor::{Handle, Registration};
+use crate::place::{Home, Place};
+use crate::primitive::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::reactor::Handle;
 use crate::readiness::{Direction, Edge, Readiness};
 use crate::vigil::Entered;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
-
-/// So many waits in a row from other workers move a descriptor. A wait from afar costs a wake across threads, some
-/// twenty times what a move costs; fewer would let a socket that changes hands once be moved twice.
-const MOVE_AFTER: u32 = 4;
-/// The `home` of a descriptor that is registered nowhere.
-const NOWHERE: u64 = 0;
-/// The `home` of a descriptor whose reactor is gone. Nobody may sleep before it is registered elsewhere.
-const ABANDONED: u64 = u64::MAX;
 
 /// See the [module](self). What a wait and its edge touch stands first and together: with the counts of the `Arc` before it one
 /// cache line, if it begins with one.
@@ -59,14 +59,12 @@ const ABANDONED: u64 = u64::MAX;
 pub(crate) struct Source {
     readiness: Readiness,
     waiters: Lock<Waiters>,
-    /// Number of the reactor in `place`, to be read without the lock. A stale value only costs the slow path, or
-    /// counts one wait less: the descriptor is registered somewhere all the same.
+    /// The [`Home`] that `place` is; changed under the lock of the lists, and read there by who is about to sleep. Read
+    /// without, a stale value only costs the slow path.
     home: AtomicU64,
-    /// Waits from other workers since the last one from home.
-    visits: AtomicU32,
-    /// It is in the list of a vigil.
-    is_watched: AtomicBool,
-    place: Mutex<Option<Registration>>,
+    /// The reactor into whose vigil it was entered last, as a home; nowhere once that has had it look again.
+    watched_at: AtomicU64,
+    place: Mutex<Place>,
 }
 
 struct Waiters {
@@ -75,6 +73,10 @@ struct Waiters {
 }
 
 impl Waiters {
+    fn is_empty(&self) -> bool {
+        self.readers.is_empty() && self.writers.is_empty()
+    }
+
     fn of(&mut self, direction: Direction) -> &mut List {
         match direction {
             Direction::Read => &mut self.readers,
@@ -88,10 +90,9 @@ impl Source {
         Source {
             readiness: Readiness::new(),
             waiters: Lock::new(Waiters { readers: List::new(), writers: List::new() }),
-            home: AtomicU64::new(NOWHERE),
-            visits: AtomicU32::new(0),
-            is_watched: AtomicBool::new(false),
-            place: Mutex::new(None),
+            home: AtomicU64::new(Home::NOWHERE.number()),
+            watched_at: AtomicU64::new(Home::NOWHERE.number()),
+            place: Mutex::default(),
         }
     }
 
@@ -124,139 +125,133 @@ impl Source {
         }
     }
 
-    /// Has the writers look again, of which the hand-out is as for an edge. For the vigil that has let the source go.
-    pub(crate) fn recheck(&self, wakes: impl FnMut(RawWake)) {
-        // Relaxed: one who enters after this is in the next round. One who found it set is woken by this, by way of the lock
+    /// Has the writers look again, of which the hand-out is as for an edge. For the vigil of reactor `by`, which has let the source
+    /// go.
+    pub(crate) fn recheck(&self, by: driver::Id, wakes: impl FnMut(RawWake)) {
+        // Relaxed, both: one who enters after this is in the next round. One who found it set is woken by this, by way of the lock
         // of the lists, which `edge` takes next. A task looks once more under that lock before it links its node, and finds
-        // it clear if it comes later. A future has linked its node before it enters; had `edge` taken the lock earlier than
-        // that, it would have found it clear.
-        self.is_watched.store(false, Ordering::Relaxed);
+        // it changed if it comes later. A future has linked its node before it enters; had `edge` taken the lock earlier than
+        // that, it would have found it changed. If the exchange fails, somebody relies on another vigil.
+        let (by, nowhere) = (by.number(), Home::NOWHERE.number());
+        let _ = self.watched_at.compare_exchange(by, nowhere, Ordering::Relaxed, Ordering::Relaxed);
         self.edge(Edge::new().ready(Direction::Write, true), wakes);
     }
 
-    /// Sees to it that who waits to write now looks again within [`RECHECK`](crate::op::RECHECK), also if nobody tells.
-    pub(crate) fn watch(self: &Arc<Self>) {
-        // Relaxed: see `recheck`.
-        if self.is_watched.swap(true, Ordering::Relaxed) {
-            return;
-        }
+    /// Sees to it that who waits to write now looks again within [`RECHECK`](crate::op::RECHECK), also if nobody tells: by a
+    /// reactor that hears of the descriptor, that of `here` by preference. Gives the home that this one is, nowhere if there is none.
+    pub(crate) fn watch(self: &Arc<Self>, here: Option<driver::Id>) -> Home {
         let place = self.place();
-        let home = place.as_ref().map(Registration::handle);
-        let first = match home.map(|home| (home, home.vigil().enter(self))) {
-            Some((home, Entered::First)) => Some(Arc::clone(home)),
-            Some((_, Entered::Later)) => None,
-            // Who waits is told that the reactor is gone, and comes again when there is another one.
-            Some((_, Entered::Closed)) | None => {
-                // Relaxed: see `recheck`.
-                self.is_watched.store(false, Ordering::Relaxed);
-                None
-            }
+        let is_own = |handle: &&Arc<Handle>| Some(handle.id()) == here;
+        let Some(reactor) = place.handles().find(is_own).or_else(|| place.handles().next()) else {
+            return Home::NOWHERE;
         };
-        drop(place);
-        if let Some(home) = first {
-            home.unpark();
+        let watcher = Home::at(reactor.id());
+        // Relaxed: see `recheck`.
+        if self.watched_at.swap(watcher.number(), Ordering::Relaxed) == watcher.number() {
+            return watcher;
+        }
+        match reactor.vigil().enter(self) {
+            Entered::First => {
+                let reactor = Arc::clone(reactor);
+                drop(place);
+                reactor.unpark();
+                watcher
+            }
+            Entered::Later => watcher,
+            // Who waits is told that the reactor is gone, and comes again when there is another one.
+            Entered::Closed => {
+                // Relaxed: see `recheck`.
+                self.watched_at.store(Home::NOWHERE.number(), Ordering::Relaxed);
+                Home::NOWHERE
+            }
         }
     }
 
-    /// Notes that the reactor `home` is gone, and hands out everyone who waits, to find another.
-    pub(crate) fn abandon(&self, home: driver::Id, wakes: impl FnMut(RawWake)) {
-        // Relaxed, both: ordered by the lock of the lists, which `edge` takes next and a waiter holds when it looks. If
-        // the exchange fails, the descriptor has moved, and its new home will speak for it.
-        let _ = self.home.compare_exchange(home.number(), ABANDONED, Ordering::Relaxed, Ordering::Relaxed);
+    /// Notes that a reactor is gone that heard of the descriptor, and hands out everyone who waits, to find out who else does.
+    pub(crate) fn abandon(&self, wakes: impl FnMut(RawWake)) {
+        let waiters = self.waiters.lock();
+        self.set_home(Home::ABANDONED);
+        drop(waiters);
         self.edge(Edge::ALL, wakes);
     }
 
-    /// True if a waiter must not sleep: there is something to try, or nobody who would wake it. Under the lists' lock.
-    fn rouses(&self, direction: Direction) -> bool {
-        // Relaxed: see `abandon`.
-        self.readiness.load().is_ready(direction) || self.home.load(Ordering::Relaxed) == ABANDONED
+    /// True if a waiter must not sleep: there is something to try, or others may hear of the descriptor by now than those that it
+    /// relies on. Under the lists' lock.
+    fn rouses(&self, direction: Direction, relied_on: Home) -> bool {
+        self.readiness.load().is_ready(direction) || self.home() != relied_on
     }
 
-    /// Puts the task to sleep until an edge of that direction, unless there has been one already; if its worker's reactor hears
-    /// of this descriptor, and nothing else is to be heeded.
+    /// Puts the task to sleep until an edge of that direction, unless there has been one already; if its worker's reactor alone
+    /// hears of this descriptor, and nothing else is to be heeded.
     #[inline(always)]
     pub(crate) fn sleep_at_home(&self, direction: Direction) -> Option<Waking> {
-        let node = Node::new();
-        wait::sleep_by_driver(|here| self.is_at_home(here), &Waiter::new(self, direction, &node))
+        let (home, node) = (self.home(), Node::new());
+        wait::sleep_by_driver(|here| home == Home::at(here), &Waiter::new(self, direction, home, &node))
     }
 
-    /// The same wherever the task is, and at most until the deadline.
-    pub(crate) fn sleep(&self, direction: Direction, deadline: Option<Instant>) -> Waking {
+    /// The same wherever the task is, and at most until the deadline. It relies on `home`.
+    pub(crate) fn sleep(&self, direction: Direction, home: Home, deadline: Option<Instant>) -> Waking {
         let node = Node::new();
-        wait::sleep_or_cancel(&Waiter::new(self, direction, &node), deadline)
+        wait::sleep_or_cancel(&Waiter::new(self, direction, home, &node), deadline)
     }
 
     /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
-    pub(crate) fn sleep_watched(self: &Arc<Self>, direction: Direction, deadline: Option<Instant>) -> Waking {
+    pub(crate) fn sleep_watched(
+        self: &Arc<Self>,
+        direction: Direction,
+        home: Home,
+        deadline: Option<Instant>,
+    ) -> Waking {
         let node = Node::new();
-        wait::sleep_or_cancel(&self.watched(direction, &node), deadline)
+        wait::sleep_or_cancel(&self.watched(direction, home, &node), deadline)
     }
 
     /// The first half of that.
     pub(crate) fn watched<'a>(
         self: &'a Arc<Self>,
         direction: Direction,
+        home: Home,
         node: &'a Node,
     ) -> Waiter<&'a Source, &'a Node> {
-        self.watch();
-        Waiter { needs_watch: true, ..Waiter::new(&**self, direction, node) }
+        let watcher = Some(self.watch(driver::current_id()));
+        Waiter { watcher, ..Waiter::new(&**self, direction, home, node) }
     }
 
-    /// True if the reactor `here` hears of this descriptor. Counts as a wait from home.
-    #[inline]
-    pub(crate) fn is_at_home(&self, here: driver::Id) -> bool {
-        // Relaxed: the number is a hint. That the descriptor is registered is known from whoever stored it having
-        // called `epoll_ctl` before, and the kernel's own order is enough for that.
-        if self.home.load(Ordering::Relaxed) != here.number() {
-            return false;
-        }
-        // Relaxed: a count that decides when to move, nothing else.
-        if self.visits.load(Ordering::Relaxed) != 0 {
-            self.visits.store(0, Ordering::Relaxed);
-        }
-        true
-    }
-
-    /// Sees to it that some live reactor hears of this descriptor, that of the caller's worker by preference. False, and nothing
-    /// is done, where there is none.
-    pub(crate) fn attach_here(self: &Arc<Self>, fd: RawFd) -> io::Result<bool> {
-        if driver::current_id().is_some_and(|here| self.is_at_home(here)) {
-            return Ok(true);
+    /// Sees to it that the reactor of the caller's worker hears of this descriptor, or if that cannot be had, another one. `None`,
+    /// and nothing is done, where there is none.
+    pub(crate) fn attach_here(self: &Arc<Self>, fd: RawFd) -> io::Result<Option<Home>> {
+        let home = self.home();
+        if driver::current_id().is_some_and(|here| home == Home::at(here)) {
+            return Ok(Some(home));
         }
         match driver::current::<Handle>() {
-            Some(here) => self.attach(fd, &here).map(|()| true),
-            None => Ok(false),
+            Some(here) => self.attach(fd, &here).map(Some),
+            None => Ok(None),
         }
     }
 
-    /// The same, with `here` by preference.
+    /// The same of the reactor `here`, which is not gone.
     #[cold]
-    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<()> {
+    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Home> {
         let mut place = self.place();
-        let Some(former) = place.take() else {
-            *place = Some(self.settle(fd, here)?);
-            return Ok(());
-        };
-        if !self.moves_from(former.handle(), here) {
-            *place = Some(former);
-            return Ok(());
-        }
-        match self.settle(fd, here) {
-            Ok(registration) => {
-                *place = Some(registration);
-                former.cancel(fd);
-                Ok(())
-            }
-            // The old home still hears of the descriptor: the move can wait.
-            Err(_) if !former.handle().is_closed() => {
-                *place = Some(former);
-                Ok(())
-            }
-            Err(error) => {
-                *place = Some(former);
-                Err(error)
+        place.forget_closed(fd);
+        if !place.has(here) {
+            match here.register(fd, self) {
+                Ok(registration) => place.add(registration),
+                // It is heard of elsewhere.
+                Err(_) if !place.is_empty() => return Ok(self.settle(&mut place)),
+                Err(error) => return Err(error),
             }
         }
+        let waiters = self.waiters.lock();
+        let is_left = place.is_left(waiters.is_empty());
+        let home = if is_left { Home::at(here.id()) } else { place.home() };
+        self.set_home(home);
+        drop(waiters);
+        if is_left {
+            place.keep_only(here, fd);
+        }
+        Ok(home)
     }
 
     /// The same from where no reactor of ours is: any live one will do, `other` if there is none yet.
@@ -265,20 +260,18 @@ impl Source {
         self: &Arc<Self>,
         fd: RawFd,
         other: Option<&Arc<Handle>>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Home> {
         let mut place = self.place();
-        if place.as_ref().is_some_and(|registration| !registration.handle().is_closed()) {
-            return Ok(());
+        place.forget_closed(fd);
+        if place.is_empty()
+            && let Some(other) = other.filter(|other| !other.is_closed())
+        {
+            place.add(other.register(fd, self)?);
         }
-        if let Some(other) = other.filter(|other| !other.is_closed()) {
-            let registration = self.settle(fd, other)?;
-            if let Some(former) = place.replace(registration) {
-                former.cancel(fd);
-            }
-            // If it has closed meanwhile and did not see the source, then this sees that it has closed.
-            if !other.is_closed() {
-                return Ok(());
-            }
+        let home = self.settle(&mut place);
+        // One that closes after this look finds the source, and changes its home.
+        if place.handles().any(|handle| !handle.is_closed()) {
+            return Ok(home);
         }
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
@@ -286,50 +279,50 @@ impl Source {
         ))
     }
 
-    /// The live reactor that hears of this descriptor, if there is one.
+    /// A live reactor that hears of this descriptor, if there is one.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn reactor(&self) -> Option<Arc<Handle>> {
-        let place = self.place();
-        place.as_ref().map(Registration::handle).filter(|handle| !handle.is_closed()).cloned()
+        self.place().handles().find(|handle| !handle.is_closed()).cloned()
     }
 
-    /// Registers with `here` and makes it the home.
-    fn settle(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Registration> {
-        let registration = here.register(fd, self)?;
-        // Relaxed, both: see `is_at_home`.
-        self.home.store(here.id().number(), Ordering::Relaxed);
-        self.visits.store(0, Ordering::Relaxed);
-        Ok(registration)
+    /// Says who hears of the descriptor now.
+    fn settle(&self, place: &mut Place) -> Home {
+        let home = place.home();
+        let waiters = self.waiters.lock();
+        self.set_home(home);
+        drop(waiters);
+        home
     }
 
-    /// Counts a wait, from afar or from home; true if it is the one that moves the descriptor.
-    fn moves_from(&self, home: &Handle, here: &Handle) -> bool {
-        if home.is_closed() {
-            return true;
-        }
-        // Relaxed: see `is_at_home`.
-        !self.is_at_home(here.id()) && self.visits.fetch_add(1, Ordering::Relaxed) + 1 >= MOVE_AFTER
+    #[inline(always)]
+    fn home(&self) -> Home {
+        // Relaxed: that the descriptor is registered is known from whoever stored it having called `epoll_ctl` before, and the
+        // kernel's own order is enough for that. Whether a sleep may rely on it is looked at under the lock of the lists.
+        Home::from_number(self.home.load(Ordering::Relaxed))
+    }
+
+    /// Under the lock of the lists.
+    fn set_home(&self, home: Home) {
+        // Relaxed: ordered by that lock, where it matters.
+        self.home.store(home.number(), Ordering::Relaxed);
     }
 
     /// Deregisters. Called by the owner of `fd` before it closes it or gives it away, so nobody waits any more.
     pub(crate) fn detach(&self, fd: RawFd) {
-        // Relaxed: the owner is alone by now, and what it was handed came with its own synchronisation.
-        if self.home.load(Ordering::Relaxed) == NOWHERE {
-            return;
-        }
-        if let Some(registration) = self.place().take() {
-            registration.cancel(fd);
+        // The owner is alone by now, and what it was handed came with its own synchronisation.
+        if self.home() != Home::NOWHERE {
+            self.place().cancel(fd);
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Option<Registration>> {
+    fn place(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of the reactor that this descriptor is registered with, zero if with none.
+    /// Who hears of this descriptor.
     #[cfg(test)]
-    pub(crate) fn home(&self) -> u64 {
-        self.home.load(Ordering::Relaxed)
+    pub(crate) fn ears(&self) -> Vec<driver::Id> {
+        self.place().handles().map(|handle| handle.id()).collect()
     }
 }
 
@@ -347,8 +340,10 @@ impl fmt::Debug for Source {
 pub(crate) struct Waiter<S, N> {
     source: S,
     direction: Direction,
-    /// It does not sleep while its source is in no vigil.
-    needs_watch: bool,
+    /// Who it relies on.
+    home: Cell<Home>,
+    /// In whose vigil its source has to be for it to sleep.
+    watcher: Option<Home>,
     /// In the source's list from an `after_asleep` that says `Stay` until an edge or `before_awake` takes it out; reached under
     /// the lock of the lists only. A `Node` or a `&Node`.
     node: N,
@@ -359,17 +354,29 @@ pub(crate) struct Waiter<S, N> {
 unsafe impl<S: Send> Send for Waiter<S, Node> {}
 
 impl<S: Deref<Target = Source>, N: Borrow<Node>> Waiter<S, N> {
-    pub(crate) fn new(source: S, direction: Direction, node: N) -> Waiter<S, N> {
-        Waiter { source, direction, needs_watch: false, node }
+    #[inline(always)]
+    pub(crate) fn new(source: S, direction: Direction, home: Home, node: N) -> Waiter<S, N> {
+        Waiter { source, direction, home: Cell::new(home), watcher: None, node }
+    }
+
+    /// Who its next sleep relies on.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn rely_on(&self, home: Home) {
+        self.home.set(home);
+    }
+
+    /// True if the vigil that it relies on has let its source go, or never had it.
+    fn is_missed(&self) -> bool {
+        // Relaxed: see `recheck`.
+        let watched_at = || Home::from_number(self.source.watched_at.load(Ordering::Relaxed));
+        self.watcher.is_some_and(|watcher| watcher == Home::NOWHERE || watcher != watched_at())
     }
 }
 
 impl<S: Deref<Target = Source>, N: Borrow<Node>> WaitStrategy for Waiter<S, N> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let mut waiters = self.source.waiters.lock();
-        // Relaxed: see `recheck`.
-        let is_missed = self.needs_watch && !self.source.is_watched.load(Ordering::Relaxed);
-        if is_missed || self.source.rouses(self.direction) {
+        if self.is_missed() || self.source.rouses(self.direction, self.home.get()) {
             return Asleep::Rouse;
         }
         // SAFETY: the wake is used at most once, since only `pop_front` hands it out; and either that has happened and

@@ -12,6 +12,8 @@
 
 #[path = "loom/op.rs"]
 mod op;
+#[path = "../src/place.rs"]
+mod place;
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
 #[path = "loom/reactor.rs"]

@@ -1,19 +1,23 @@
 //! The reactor without a runtime: parks, unparks, tokens, and what a source hears.
 
+use std::future::Future;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::driver::{Driver, Ready};
 use fibra_runtime::wait::list::Node;
-use fibra_runtime::wait::{self, Waking};
+use fibra_runtime::wait::{self, Polled, Waking};
 
 use super::{Reactor, UNPARK};
+use crate::place::Home;
 use crate::readiness::{Clearing, Direction};
 use crate::roster::{Entries, KEY_BITS, KEY_MASK};
-use crate::source::Source;
+use crate::source::{Source, Waiter};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -224,24 +228,89 @@ fn the_unparker_has_a_token_of_its_own() {
 }
 
 #[test]
-fn a_source_moves_after_some_waits_in_a_row_from_elsewhere() {
+fn a_source_that_nobody_waits_for_moves_at_the_first_wait_from_elsewhere() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Source::new());
-    source.attach(fd, one.handle()).unwrap();
-    for _ in 0..3 {
-        source.attach(fd, two.handle()).unwrap();
+    for reactor in [&one, &two, &one] {
+        source.attach(fd, reactor.handle()).unwrap();
+        assert_eq!(source.ears(), [reactor.handle().id()]);
     }
-    source.attach(fd, one.handle()).unwrap();
-    for _ in 0..3 {
-        source.attach(fd, two.handle()).unwrap();
-        assert_eq!(source.home(), one.handle().id().number(), "a wait at home starts the count again");
-    }
-    source.attach(fd, two.handle()).unwrap();
-    assert_eq!(source.home(), two.handle().id().number());
     source.detach(fd);
     assert_eq!(Arc::strong_count(&source), 1);
+}
+
+/// Begins a wait that relies on `home`.
+fn waiting(source: &Arc<Source>, home: Home) -> Pin<Box<impl Future<Output = Waking>>> {
+    let waiter = Waiter::new(Arc::clone(source), Direction::Read, home, Node::new());
+    let mut polled = Box::pin(Polled::new(waiter));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(polled.as_mut().poll(&mut context).is_pending());
+    polled
+}
+
+#[test]
+fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
+    let mut reactors = [Reactor::new().unwrap(), Reactor::new().unwrap()];
+    let ids = reactors.each_ref().map(|reactor| reactor.handle().id());
+    let (mut client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    let home = source.attach(fd, reactors[0].handle()).unwrap();
+    clear(&source, Direction::Read);
+    let there = waiting(&source, home);
+    let both = source.attach(fd, reactors[1].handle()).unwrap();
+    assert_eq!(source.ears(), ids);
+    let here = waiting(&source, both);
+    drop((there, here));
+    client.write_all(b"for both").unwrap();
+    for reactor in &mut reactors {
+        clear(&source, Direction::Read);
+        while !is_readable(&source) {
+            park(reactor, Some(LONG));
+        }
+    }
+    source.detach(fd);
+    assert_eq!(Arc::strong_count(&source), 1);
+}
+
+#[test]
+fn after_some_waits_that_find_nobody_one_alone_hears_again() {
+    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (_client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    let home = source.attach(fd, one.handle()).unwrap();
+    clear(&source, Direction::Read);
+    let there = waiting(&source, home);
+    for _ in 0..10 {
+        source.attach(fd, two.handle()).unwrap();
+        assert_eq!(source.ears().len(), 2);
+    }
+    drop(there);
+    for _ in 0..3 {
+        source.attach(fd, two.handle()).unwrap();
+        assert_eq!(source.ears().len(), 2);
+    }
+    source.attach(fd, two.handle()).unwrap();
+    assert_eq!(source.ears(), [two.handle().id()]);
+    source.detach(fd);
+}
+
+#[test]
+fn who_relies_on_a_reactor_that_has_left_meanwhile_looks_again() {
+    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (_client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    let relied_on = source.attach(fd, one.handle()).unwrap();
+    let home = source.attach(fd, two.handle()).unwrap();
+    clear(&source, Direction::Read);
+    assert_eq!(source.sleep(Direction::Read, relied_on, None), Waking::Notified);
+    let soon = Instant::now() + Duration::from_millis(5);
+    assert_eq!(source.sleep(Direction::Read, home, Some(soon)), Waking::TimedOut);
+    source.detach(fd);
 }
 
 #[test]
@@ -253,9 +322,7 @@ fn a_moved_source_loses_no_edge() {
     source.attach(fd, one.handle()).unwrap();
     clear(&source, Direction::Read);
     client.write_all(b"heard by the old home, and never fetched").unwrap();
-    for _ in 0..4 {
-        source.attach(fd, two.handle()).unwrap();
-    }
+    source.attach(fd, two.handle()).unwrap();
     let start = Instant::now();
     while !is_readable(&source) {
         assert!(start.elapsed() < LONG);
@@ -270,17 +337,41 @@ fn a_reactor_that_ends_lets_its_sources_go() {
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Source::new());
-    source.attach(fd, one.handle()).unwrap();
+    let home = source.attach(fd, one.handle()).unwrap();
     clear(&source, Direction::Read);
     drop(one);
     assert!(is_readable(&source), "whoever waits looks again");
     assert_eq!(Arc::strong_count(&source), 1);
     clear(&source, Direction::Read);
-    assert_eq!(source.sleep(Direction::Read, None), Waking::Notified, "nobody sleeps where nobody wakes");
-    source.attach(fd, two.handle()).unwrap();
-    assert_eq!(source.home(), two.handle().id().number(), "at once, not after some waits");
+    assert_eq!(
+        source.sleep(Direction::Read, home, None),
+        Waking::Notified,
+        "nobody sleeps where nobody wakes"
+    );
+    let home = source.attach(fd, two.handle()).unwrap();
+    assert_eq!(source.ears(), [two.handle().id()]);
     let soon = Instant::now() + Duration::from_millis(5);
-    assert_eq!(source.sleep(Direction::Read, Some(soon)), Waking::TimedOut);
+    assert_eq!(source.sleep(Direction::Read, home, Some(soon)), Waking::TimedOut);
+    source.detach(fd);
+}
+
+#[test]
+fn when_one_of_two_reactors_ends_the_other_hears_alone() {
+    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (_client, server) = pair();
+    let fd = server.as_raw_fd();
+    let source = Arc::new(Source::new());
+    let home = source.attach(fd, one.handle()).unwrap();
+    clear(&source, Direction::Read);
+    let there = waiting(&source, home);
+    let both = source.attach(fd, two.handle()).unwrap();
+    drop((there, one));
+    clear(&source, Direction::Read);
+    assert_eq!(source.sleep(Direction::Read, both, None), Waking::Notified, "it looks who is left");
+    let home = source.attach(fd, two.handle()).unwrap();
+    assert_eq!(source.ears(), [two.handle().id()]);
+    let soon = Instant::now() + Duration::from_millis(5);
+    assert_eq!(source.sleep(Direction::Read, home, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }
 
@@ -291,12 +382,12 @@ fn who_comes_to_sleep_when_the_round_has_gone_by_looks_again() {
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Source::new());
-    source.attach(fd, reactor.handle()).unwrap();
+    let home = source.attach(fd, reactor.handle()).unwrap();
     // It tells that it is writable, once.
     park(&mut reactor, Some(LONG));
     clear(&source, Direction::Write);
     let node = Node::new();
-    let watched = source.watched(Direction::Write, &node);
+    let watched = source.watched(Direction::Write, home, &node);
     while !source.readiness().load().is_ready(Direction::Write) {
         park(&mut reactor, Some(LONG));
     }

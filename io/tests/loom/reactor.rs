@@ -78,7 +78,7 @@ impl Handle {
     pub(crate) fn recheck(&self) {
         let mut wakes = Vec::new();
         for source in self.vigil.take_due() {
-            source.recheck(|wake| wakes.push(wake));
+            source.recheck(self.id, |wake| wakes.push(wake));
         }
         wakes.into_iter().for_each(RawWake::wake);
     }
@@ -87,10 +87,10 @@ impl Handle {
     pub(crate) fn close(&self) {
         let mut wakes = Vec::new();
         for source in self.roster.close() {
-            source.abandon(self.id, |wake| wakes.push(wake));
+            source.abandon(|wake| wakes.push(wake));
         }
         for source in self.vigil.close() {
-            source.recheck(|wake| wakes.push(wake));
+            source.recheck(self.id, |wake| wakes.push(wake));
         }
         wakes.into_iter().for_each(RawWake::wake);
     }

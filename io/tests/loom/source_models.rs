@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use loom::thread;
 
+use crate::place::Home;
 use crate::primitive::check_bounded;
 use crate::reactor::{FD, Handle};
 use crate::readiness::Direction;
 use crate::source::Source;
 use crate::wait::{Waking, over};
 
-/// A source of which it is known that nothing can be read, and the reactor that hears of it.
-fn registered() -> (Arc<Source>, Arc<Handle>) {
+/// A source of which it is known that nothing can be read, and the reactor that hears of it, the home of the source.
+fn registered() -> (Arc<Source>, Arc<Handle>, Home) {
     let (source, handle) = (blocked(), Handle::new());
-    source.attach(FD, &handle).unwrap();
-    (source, handle)
+    let home = source.attach(FD, &handle).unwrap();
+    (source, handle, home)
 }
 
 /// Each of loom's objects is made by its first use.
@@ -22,13 +23,13 @@ fn blocked() -> Arc<Source> {
     let source = Arc::new(Source::new());
     source.edge(crate::readiness::Edge::new(), |_wake| unreachable!("nobody waits"));
     _ = format!("{source:?}");
-    _ = source.readiness().blocked(Direction::Read, source.readiness().load());
+    block(&source);
     source.detach(FD);
     source
 }
 
 /// Tries to read, and waits while that would block, as the loop in `op.rs`. `found` tells whether there is something.
-fn read(source: &Source, found: impl Fn() -> bool) {
+fn read(source: &Source, home: Home, found: impl Fn() -> bool) {
     loop {
         let seen = source.readiness().load();
         if seen.is_ready(Direction::Read) {
@@ -37,20 +38,25 @@ fn read(source: &Source, found: impl Fn() -> bool) {
             }
             _ = source.readiness().blocked(Direction::Read, seen);
         }
-        assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
     }
+}
+
+/// Nothing can be read any more.
+fn block(source: &Source) {
+    _ = source.readiness().blocked(Direction::Read, source.readiness().load());
 }
 
 /// Hunts: an edge beside a reader that goes to sleep, which neither the reader sees nor its sleep is told of.
 #[test]
 fn an_edge_ends_the_sleep_of_a_reader() {
     check_bounded(3, || {
-        let (source, handle) = registered();
+        let (source, handle, home) = registered();
         let reactor = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.dispatch(Direction::Read))
         };
-        read(&source, || true);
+        read(&source, home, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -60,13 +66,13 @@ fn an_edge_ends_the_sleep_of_a_reader() {
 #[test]
 fn an_edge_meets_the_deadline_of_a_reader() {
     check_bounded(3, || {
-        let (source, handle) = registered();
+        let (source, handle, home) = registered();
         let reactor = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.dispatch(Direction::Read))
         };
-        _ = source.sleep(Direction::Read, Some(over()));
-        read(&source, || true);
+        _ = source.sleep(Direction::Read, home, Some(over()));
+        read(&source, home, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -76,40 +82,58 @@ fn an_edge_meets_the_deadline_of_a_reader() {
 #[test]
 fn the_end_of_a_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
-        let (source, handle) = registered();
+        let (source, handle, home) = registered();
         let ends = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
         ends.join().unwrap();
         // It is told until it is registered elsewhere.
-        _ = source.readiness().blocked(Direction::Read, source.readiness().load());
-        assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
-        let other = Handle::new();
-        source.attach(FD, &other).unwrap();
-        assert_eq!(source.sleep(Direction::Read, Some(over())), Waking::TimedOut);
+        block(&source);
+        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
+        let home = source.attach(FD, &Handle::new()).unwrap();
+        assert_eq!(source.sleep(Direction::Read, home, Some(over())), Waking::TimedOut);
         source.detach(FD);
     });
 }
 
-/// Hunts: the end of the former reactor of a source that moves, which is taken for the end of the new one.
+/// Hunts: a source that stays without a home since its former reactor ends as it moves.
 #[test]
-fn the_end_of_a_reactor_spares_who_has_moved() {
+fn the_end_of_a_reactor_costs_who_has_moved_one_look() {
     check_bounded(3, || {
-        let ((source, former), here) = (registered(), Handle::new());
+        let ((source, former, _), here) = (registered(), Handle::new());
         let ends = {
             let former = Arc::clone(&former);
             thread::spawn(move || former.close())
         };
-        // Often enough, or because the former one is closed.
-        (0..4).for_each(|_| source.attach(FD, &here).unwrap());
+        _ = source.attach(FD, &here).unwrap();
         ends.join().unwrap();
-        _ = source.readiness().blocked(Direction::Read, source.readiness().load());
-        assert_eq!(source.sleep(Direction::Read, Some(over())), Waking::TimedOut, "it has a reactor");
+        block(&source);
+        let home = source.attach(FD, &here).unwrap();
+        assert_eq!(source.sleep(Direction::Read, home, Some(over())), Waking::TimedOut, "it has a reactor");
         let reactor = thread::spawn(move || here.dispatch(Direction::Read));
-        read(&source, || true);
+        read(&source, home, || true);
         reactor.join().unwrap();
+        source.detach(FD);
+    });
+}
+
+/// Hunts: a reader of one worker whose reactor is made to leave by a wait on another worker, and that nobody wakes.
+#[test]
+fn no_reader_sleeps_where_its_reactor_has_left() {
+    check_bounded(3, || {
+        let ((source, here, home), elsewhere) = (registered(), Handle::new());
+        let others = {
+            let source = Arc::clone(&source);
+            thread::spawn(move || {
+                let home = source.attach(FD, &elsewhere).unwrap();
+                _ = source.sleep(Direction::Read, home, Some(over()));
+                here.dispatch(Direction::Read);
+            })
+        };
+        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
+        others.join().unwrap();
         source.detach(FD);
     });
 }
@@ -124,8 +148,8 @@ fn who_registers_as_the_reactor_ends_is_told_or_sees_it() {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        if source.attach_from_afar(FD, Some(&handle)).is_ok() {
-            assert_eq!(source.sleep(Direction::Read, None), Waking::Notified);
+        if let Ok(home) = source.attach_from_afar(FD, Some(&handle)) {
+            assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
         }
         ends.join().unwrap();
         source.detach(FD);

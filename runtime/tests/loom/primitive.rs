@@ -89,7 +89,7 @@ fn after_store(order: Ordering) {
 }
 
 /// How many objects of a kind are made in advance.
-const SPARES: usize = 12;
+const SPARES: usize = 32;
 
 /// Objects that nobody uses yet.
 struct Spares {

@@ -53,7 +53,8 @@ use crate::readiness::Direction;
 /// # Where it may be polled
 /// Anywhere: in tasks of any worker, on plain threads, by executors of other crates. Some reactor has to hear of the socket,
 /// though. In a task it is that of the task's worker; elsewhere it is the one where the socket has waited before, or that of
-/// the worker on which the `Async` was made, or one of the listener that accepted it. If there is none, or its runtime has ended, polls that would have to wait fail
+/// the worker on which the `Async` was made, or one of the listener that accepted it; who polls elsewhere is not woken while that
+/// worker is in a task that computes. If there is none, or its runtime has ended, polls that would have to wait fail
 /// with [`Unsupported`](io::ErrorKind::Unsupported). A [`DuplexStream`](crate::io::DuplexStream) needs no reactor.
 ///
 /// The system tells no poller that a full `UnixStream` or `UnixDatagram` was shut down. So a poll that has to wait to write into

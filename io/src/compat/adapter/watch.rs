@@ -9,11 +9,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use fibra_runtime::driver;
 use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Polled};
 
 use super::doors::{Ears, Polls};
 use crate::op::Attempt;
+use crate::place::Home;
 use crate::reactor::Handle;
 use crate::readiness::{Direction, Edge};
 use crate::source::{Source, Waiter};
@@ -54,12 +56,14 @@ impl Watch {
             if let Some(outcome) = ears.source.attempt(self.direction, &mut call) {
                 return Poll::Ready(outcome);
             }
-            if let Err(error) = attach(&ears, origin) {
-                // Nobody will tell when there is something: the next poll has to look for itself.
-                ears.source.readiness().edge(Edge::new().ready(self.direction, true));
-                return Poll::Ready(Err(error));
+            match attach(&ears, origin) {
+                Ok(home) => ready!(self.wait(&ears, home, context)),
+                Err(error) => {
+                    // Nobody will tell when there is something: the next poll has to look for itself.
+                    ears.source.readiness().edge(Edge::new().ready(self.direction, true));
+                    return Poll::Ready(Err(error));
+                }
             }
-            ready!(self.wait(&ears, context));
         }
     }
 
@@ -71,25 +75,26 @@ impl Watch {
     }
 
     /// Pending until that direction may be ready, from then on by an edge that calls the waker of the last poll.
-    fn wait(&mut self, ears: &Ears<'_>, context: &mut Context<'_>) -> Poll<()> {
+    fn wait(&mut self, ears: &Ears<'_>, home: Home, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| {
-            Box::pin(Polled::new(Waiter::new(Arc::clone(ears.source), self.direction, Node::new())))
+            Box::pin(Polled::new(Waiter::new(Arc::clone(ears.source), self.direction, home, Node::new())))
         });
+        sleep.strategy().rely_on(home);
         let polled = sleep.as_mut().poll(context);
         // Does nothing to one that is not over.
         sleep.as_mut().renew();
         if polled.is_pending() && ears.rechecks {
-            ears.source.watch();
+            ears.source.watch(driver::current_id());
         }
         polled.map(|_notified| ())
     }
 }
 
-/// Sees to it that a reactor hears of the descriptor, if it is one.
-fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<()> {
-    let Some(fd) = ears.fd else { return Ok(()) };
+/// Sees to it that a reactor hears of the descriptor, if it is one, and gives the home that it has then.
+fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Home> {
+    let Some(fd) = ears.fd else { return Ok(Home::NOWHERE) };
     match ears.source.attach_here(fd.as_raw_fd())? {
-        true => Ok(()),
-        false => ears.source.attach_from_afar(fd.as_raw_fd(), origin),
+        Some(home) => Ok(home),
+        None => ears.source.attach_from_afar(fd.as_raw_fd(), origin),
     }
 }
