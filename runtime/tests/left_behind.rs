@@ -256,3 +256,78 @@ fn nothing_waits_behind_calls_for_a_thread_that_the_system_does_not_have() {
         });
     }
 }
+
+/// Starts long calls from tasks of their own, which tell when they begin and last until their sender is dropped.
+fn long_calls(count: usize) -> (mpsc::Receiver<usize>, Vec<mpsc::Sender<()>>, Vec<fibra::JoinHandle<()>>) {
+    let (begun, begins) = mpsc::channel();
+    let (ends, calls) = (0..count)
+        .map(|number| {
+            let (begun, (end, ended)) = (begun.clone(), mpsc::channel::<()>());
+            let call = fibra::spawn(move || {
+                let call = task::spawn_long_call(move || {
+                    begun.send(number).unwrap();
+                    _ = ended.recv();
+                });
+                call.join().unwrap();
+            });
+            fibra::yield_now();
+            (end, call)
+        })
+        .unzip();
+    (begins, ends, calls)
+}
+
+fn next_of(begins: &mpsc::Receiver<usize>) -> usize {
+    loop {
+        match begins.try_recv() {
+            Ok(number) => return number,
+            Err(_) => fibra::sleep(Duration::from_micros(50)),
+        }
+    }
+}
+
+#[test]
+fn long_calls_leave_half_of_the_threads_and_come_in_turn() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    for threads in [1, 2, 4, 5] {
+        let runtime = Runtime::builder().workers(1).max_blocking_threads(threads).build().unwrap();
+        runtime.run(|| {
+            let most = (threads / 2).max(1);
+            let (begins, ends, calls) = long_calls(3 * most);
+            let mut begun: Vec<usize> = (0..most).map(|_| next_of(&begins)).collect();
+            begun.sort_unstable();
+            assert!(begun.into_iter().eq(0..most));
+            let others = (threads - most).max(1);
+            let all_are_here = std::sync::Barrier::new(others);
+            fibra::scope(|scope| {
+                (0..others).for_each(|_| drop(scope.spawn(|| fibra::unblock(|| all_are_here.wait()))));
+            });
+            assert!(begins.try_recv().is_err());
+            for (number, end) in ends.into_iter().enumerate() {
+                drop(end);
+                if number + most < 3 * most {
+                    assert_eq!(next_of(&begins), number + most);
+                }
+            }
+            calls.into_iter().for_each(|call| call.join().unwrap());
+        });
+    }
+}
+
+#[test]
+fn the_end_waits_for_no_long_call_nor_for_those_behind() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    for threads in [1, 2, 4] {
+        let runtime = Runtime::builder().workers(1).max_blocking_threads(threads).build().unwrap();
+        let (begins, ends) = runtime.run(|| {
+            let (begins, ends, _calls) = long_calls(5);
+            (0..(threads / 2).max(1)).for_each(|_| _ = next_of(&begins));
+            (begins, ends)
+        });
+        assert!(runtime.shutdown_timeout(LONG).is_empty());
+        assert!(begins.try_recv().is_err());
+        drop(ends);
+    }
+}

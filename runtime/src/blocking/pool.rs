@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::thread;
 use crate::runtime::Shared;
-use crate::task::{JoinError, Task, TaskRef, discard_here};
+use crate::task::{JoinError, Nature, Task, TaskRef, discard_here};
 
 /// How the pool is to be.
 pub(crate) struct Config {
@@ -42,6 +42,12 @@ pub(super) struct State {
     told: usize,
     /// Threads that are in a call. None begins one once the runtime is to end.
     pub(super) calling: usize,
+    /// Long calls that have a thread or are queued for one.
+    long: usize,
+    /// Those that came later, one of which is queued when one of the others has ended.
+    aside: VecDeque<Job>,
+    /// The runtime is to end: no call has to be waited for.
+    is_ending: bool,
     /// Threads that hold the runtime: all that are in no call, and those that are about to leave or to begin one.
     pub(super) holding: usize,
     pub(super) running: Vec<Task>,
@@ -50,9 +56,30 @@ pub(super) struct State {
     started: usize,
 }
 
+impl State {
+    fn push(&mut self, job: Job) {
+        self.long += usize::from(job.is_long());
+        self.jobs.push_back(job);
+    }
+
+    /// By a thread whose long call has ended, or did not begin, and which takes a job next: another one may come.
+    pub(super) fn end_long(&mut self) {
+        self.long -= 1;
+        if let Some(next) = self.aside.pop_front() {
+            self.push(next);
+        }
+    }
+}
+
 pub(super) enum Job {
     Task(TaskRef),
     Borrowed(Borrowed),
+}
+
+impl Job {
+    fn is_long(&self) -> bool {
+        matches!(self, Job::Task(task) if task.header().nature == Nature::LongCall)
+    }
 }
 
 // SAFETY: a task that may run on the pool is `Send` by the bounds of `spawn_blocking`, and so is what `unblock` borrows.
@@ -111,6 +138,12 @@ impl Pool {
     pub(crate) fn begin_ending(self: &Arc<Self>, shared: &Arc<Shared>) {
         let stranded = {
             let mut state = self.lock();
+            state.is_ending = true;
+            let aside = std::mem::take(&mut state.aside);
+            if !aside.is_empty() {
+                aside.into_iter().for_each(|job| state.push(job));
+                self.work.notify_all();
+            }
             for job in &state.jobs {
                 if let Job::Task(task) = job {
                     task.header().marks.set_cancelled();
@@ -165,22 +198,28 @@ impl Pool {
     /// When none can be started, and there is none but those in calls, which may never end; the job is not queued then.
     pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), (io::Error, Job)> {
         let mut state = self.lock();
+        let most = (self.config.max_threads / 2).max(1);
+        if job.is_long() && state.long >= most && !state.is_ending {
+            state.aside.push_back(job);
+            return Ok(());
+        }
         if state.idle > state.told {
             state.told += 1;
-            state.jobs.push_back(job);
+            state.push(job);
             self.work.notify_one();
             return Ok(());
         }
         // At the end of the runtime nobody may have to wait for a call.
         let threads = state.threads - if shared.is_ending() { state.calling } else { 0 };
-        if threads < self.config.max_threads
+        let is_only_one_in_call = state.long > 0 && (state.threads, state.calling) == (1, 1);
+        if (threads < self.config.max_threads || is_only_one_in_call)
             && let Err(error) = self.start_thread(&mut state, shared)
             && state.threads == state.calling
         {
             return Err((error, job));
         }
         // Where none could be started, those there are will come to it.
-        state.jobs.push_back(job);
+        state.push(job);
         Ok(())
     }
 
@@ -212,7 +251,7 @@ impl Pool {
             if let Some(job) = state.jobs.pop_front() {
                 return Some(job);
             }
-            if state.ended {
+            if state.ended || state.threads > self.config.max_threads {
                 break;
             }
             state.idle += 1;

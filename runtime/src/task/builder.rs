@@ -553,6 +553,22 @@ where
     Builder::new().spawn_on_pool(&shared, Nature::Call, call)
 }
 
+/// The same of a call that waits for others, a server or the other end of a FIFO: those take half of the threads at the most, and
+/// begin in their order.
+///
+/// # Panics
+/// Off a runtime.
+#[doc(hidden)]
+#[track_caller]
+pub fn spawn_long_call<F, T>(call: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_long_call"));
+    Builder::new().spawn_on_pool(&shared, Nature::LongCall, call)
+}
+
 /// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for
 /// tasks of its own, which serve others than the one who happens to start them.
 #[doc(hidden)]

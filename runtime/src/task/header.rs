@@ -55,6 +55,15 @@ pub(crate) enum Nature {
     Blocking,
     /// There too, and the end of the runtime does not wait for it.
     Call,
+    /// The same of a call that waits for others, who may never come: these leave threads to the rest.
+    LongCall,
+}
+
+impl Nature {
+    /// True of a call of the system that owns all that it uses.
+    pub(crate) fn is_call(self) -> bool {
+        matches!(self, Nature::Call | Nature::LongCall)
+    }
 }
 
 /// What a task was given by its builder.

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::join_state::{Detaching, Join, Joiner};
-use super::{Nature, Task, TaskRef, raw};
+use super::{Task, TaskRef, raw};
 use crate::current;
 use crate::time;
 use crate::wait::{self, Asleep, Claim, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -270,7 +270,7 @@ impl<T> Drop for JoinHandle<T> {
         // Dropped at last: it is code of others, which may panic.
         let _waker = join.withdraw_waker();
         // A call that nobody wants any more need not begin.
-        if task.header().nature == Nature::Call {
+        if task.header().nature.is_call() {
             task.header().marks.set_cancelled();
         }
         if join.detach() == Detaching::Done {

@@ -126,7 +126,7 @@ pub use bounds::shield;
 pub(crate) use builder::discard_here;
 pub use builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};
 #[doc(hidden)]
-pub use builder::{spawn_call, spawn_servant};
+pub use builder::{spawn_call, spawn_long_call, spawn_servant};
 pub use cancel::{check_cancelled, is_cancelled, yield_if_due};
 pub use forbid::{ForbidSuspend, forbid_suspend};
 pub(crate) use header::{Header, Nature, TaskRef};
