@@ -12,10 +12,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
-use common::sides::pause;
-use common::{everywhere, in_tasks, until};
+use common::sides::{guarded, pause};
+use common::{everywhere, in_tasks, nap, until};
 use fibra_io::fs::{File, OpenOptions};
-use fibra_runtime::{JoinHandle, spawn};
+use fibra_runtime::{JoinHandle, Runtime, spawn};
 use folder::Folder;
 use terminal::terminal;
 
@@ -98,6 +98,28 @@ fn of_two_writers_into_a_full_fifo_who_are_told_of_room_for_one_the_other_can_le
                 one_is_served_and_the_other_can_leave(writers, make_room);
             }
         }
+    });
+}
+
+/// Two threads, of which one may wait for the other end of a FIFO.
+#[test]
+fn opens_of_fifos_that_wait_leave_threads_to_other_files() {
+    guarded(|| {
+        let builder = Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(2);
+        builder.build().unwrap().run(|| {
+            let folders = [(); 3].map(|()| Folder::new());
+            let paths = folders.each_ref().map(Folder::fifo);
+            let readers = paths.clone().map(|path| spawn(move || File::open(path).unwrap()));
+            nap(5);
+            let path = folders[0].file("file");
+            File::create(&path).unwrap().write_all(b"text").unwrap();
+            assert_eq!(fibra_io::fs::read_to_string(&path).unwrap(), "text");
+            let unread = options(true, false).custom_flags(libc::O_NONBLOCK).open(&paths[0]).unwrap();
+            // The other ends, without a wait for one.
+            let _writers = paths.map(|path| options(true, true).open(path).unwrap());
+            readers.into_iter().for_each(|reader| drop(reader.join().unwrap()));
+            drop(unread);
+        });
     });
 }
 

@@ -107,6 +107,8 @@ fn what_is_queued_behind_such_a_call_comes_to_its_end_all_the_same() {
         let runtime =
             Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(1).build().unwrap();
         let said = Arc::new(AtomicBool::new(false));
+        let ran = Arc::new(AtomicBool::new(false));
+        let runs = Arc::clone(&ran);
         let farewell = Farewell(Arc::clone(&said));
         let opened = path.clone();
         let queued = runtime.run(move || {
@@ -116,13 +118,14 @@ fn what_is_queued_behind_such_a_call_comes_to_its_end_all_the_same() {
                 let _farewell = farewell;
                 task::park();
             });
-            let queued = spawn_blocking(|| ());
+            let queued = spawn_blocking(move || runs.store(true, Ordering::SeqCst));
             nap(1);
             queued
         });
         drop(runtime);
         assert!(said.load(Ordering::SeqCst));
-        assert!(queued.join().unwrap_err().is_cancelled());
+        // There is a thread beside the one that waits, which may have come to it.
+        assert!(queued.join().is_err_and(|error| error.is_cancelled()) || ran.load(Ordering::SeqCst));
         release(&path);
     });
 }

@@ -6,11 +6,9 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use fibra_runtime::wait;
-
 use super::File;
-use crate::detached::detached;
-use crate::op::cancelled;
+use crate::detached::{detached, detached_long};
+use crate::op::check_may_wait;
 
 /// Says how a file is to be opened: [`std::fs::OpenOptions`], for tasks.
 ///
@@ -31,53 +29,64 @@ use crate::op::cancelled;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct OpenOptions(std::fs::OpenOptions);
+pub struct OpenOptions {
+    inner: std::fs::OpenOptions,
+    reads: bool,
+    writes: bool,
+    appends: bool,
+    flags: i32,
+}
 
 impl OpenOptions {
     /// Starts with all options off.
     #[expect(clippy::new_without_default, reason = "std's type has no default either")]
     #[must_use]
     pub fn new() -> OpenOptions {
-        OpenOptions(std::fs::OpenOptions::new())
+        let inner = std::fs::OpenOptions::new();
+        OpenOptions { inner, reads: false, writes: false, appends: false, flags: 0 }
     }
 
     /// Opens the file for reading.
     pub fn read(&mut self, read: bool) -> &mut OpenOptions {
-        self.0.read(read);
+        self.inner.read(read);
+        self.reads = read;
         self
     }
 
     /// Opens the file for writing.
     pub fn write(&mut self, write: bool) -> &mut OpenOptions {
-        self.0.write(write);
+        self.inner.write(write);
+        self.writes = write;
         self
     }
 
     /// Lets every write go to the end of the file.
     pub fn append(&mut self, append: bool) -> &mut OpenOptions {
-        self.0.append(append);
+        self.inner.append(append);
+        self.appends = append;
         self
     }
 
     /// Empties the file that is there.
     pub fn truncate(&mut self, truncate: bool) -> &mut OpenOptions {
-        self.0.truncate(truncate);
+        self.inner.truncate(truncate);
         self
     }
 
     /// Makes the file if it is not there.
     pub fn create(&mut self, create: bool) -> &mut OpenOptions {
-        self.0.create(create);
+        self.inner.create(create);
         self
     }
 
     /// Makes the file, and fails if it is there.
     pub fn create_new(&mut self, create_new: bool) -> &mut OpenOptions {
-        self.0.create_new(create_new);
+        self.inner.create_new(create_new);
         self
     }
 
-    /// Opens the file at `path`, on the blocking pool.
+    /// Opens the file at `path`, on the blocking pool. While the opens of many FIFOs wait for the other end, later ones wait for
+    /// their turn; see [`max_blocking_threads`](fibra_runtime::Builder::max_blocking_threads).
     ///
     /// # Cancellation
     ///
@@ -88,13 +97,23 @@ impl OpenOptions {
     /// As [`std::fs::OpenOptions::open`]; and `TimedOut` for a FIFO if the task unwinds from a cancellation, since it might wait
     /// for the other end.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
-        let (options, path) = (self.0.clone(), path.as_ref().to_owned());
-        let may_wait = !wait::unwinds_from_cancel();
-        let opened = detached(move || match may_wait || !is_fifo(&path) {
-            true => options.open(path).map(File::from).map(Some),
-            false => Ok(None),
+        let path = path.as_ref().to_owned();
+        let (options, place, waits_for_fifo) = (self.inner.clone(), path.clone(), self.waits_for_fifo());
+        let opened = detached(move || match waits_for_fifo && is_fifo(&place) {
+            true => Ok(None),
+            false => options.open(place).map(Some),
         })?;
-        opened.ok_or_else(cancelled)
+        if let Some(file) = opened {
+            return Ok(File::from(file));
+        }
+        check_may_wait()?;
+        let options = self.inner.clone();
+        detached_long(move || options.open(path)).map(File::from)
+    }
+
+    /// True if the open of a FIFO is to wait for its other end.
+    fn waits_for_fifo(&self) -> bool {
+        self.reads != (self.writes || self.appends) && self.flags & libc::O_NONBLOCK == 0
     }
 }
 
@@ -104,12 +123,13 @@ fn is_fifo(path: &Path) -> bool {
 
 impl OpenOptionsExt for OpenOptions {
     fn mode(&mut self, mode: u32) -> &mut OpenOptions {
-        self.0.mode(mode);
+        self.inner.mode(mode);
         self
     }
 
     fn custom_flags(&mut self, flags: i32) -> &mut OpenOptions {
-        self.0.custom_flags(flags);
+        self.inner.custom_flags(flags);
+        self.flags = flags;
         self
     }
 }
