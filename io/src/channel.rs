@@ -237,6 +237,12 @@ impl<S: AsFd> Channel<S> {
             }
         }
         if !self.asks(Direction::Read)? {
+            // A FIFO that no writer has opened yet is at its end, and nothing tells so but the call.
+            if self.io.is_nonblocking()
+                && let Some(again) = reopen::open_nowait(self.fd(), Direction::Read)
+            {
+                return file::read(again.as_fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
+            }
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.call_anew(Direction::Read, |fd| file::read(fd, bufs))

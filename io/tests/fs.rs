@@ -528,6 +528,25 @@ fn a_file_that_came_non_blocking_does_not_wait() {
 }
 
 #[test]
+fn a_fifo_without_a_writer_that_came_non_blocking_is_at_its_end() {
+    everywhere(|| {
+        let scratch = Scratch::new();
+        let (path, both) = scratch.fifo();
+        let mut reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
+        assert_eq!(kind(reader.read(&mut [0])), ErrorKind::WouldBlock);
+        drop((both, reader));
+        let mut reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
+        assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+        let mut writer = File::options().write(true).open(&path).unwrap();
+        assert_eq!(kind(reader.read(&mut [0])), ErrorKind::WouldBlock);
+        writer.write_all(&[7]).unwrap();
+        assert_eq!(reader.read(&mut [0; 2]).unwrap(), 1);
+        drop(writer);
+        assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+    });
+}
+
+#[test]
 fn a_terminal_that_came_non_blocking_does_not_wait() {
     everywhere(|| {
         let (master, mut terminal) = terminal();
