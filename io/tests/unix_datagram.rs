@@ -1,5 +1,7 @@
 //! Datagrams of the Unix family keep the promises of std's, in plain threads and in tasks.
 
+#[path = "common/abstract_name.rs"]
+mod abstract_name;
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 #[expect(dead_code, reason = "these tests use a part of it")]
@@ -16,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use abstract_name::abstract_address;
 use common::sides::{beside, guarded};
 use common::{everywhere, in_tasks, kind, nap, runtime, until};
 use fibra_io::os::linux::net::SocketAddrExt;
@@ -31,13 +34,6 @@ fn pair() -> (UnixDatagram, UnixDatagram) {
 fn bound(folder: &Folder, name: &str) -> (UnixDatagram, PathBuf) {
     let path = folder.file(name);
     (UnixDatagram::bind(&path).unwrap(), path)
-}
-
-/// An abstract name that nobody else has.
-fn abstract_address() -> SocketAddr {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    SocketAddr::from_abstract_name(format!("fibra datagram {} {number}", std::process::id())).unwrap()
 }
 
 // ---- std's own scenarios ----

@@ -4,7 +4,7 @@
 #[path = "../../../runtime/tests/common/beside.rs"]
 pub(crate) mod sides;
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
@@ -120,6 +120,13 @@ pub(crate) fn pair() -> (TcpStream, TcpStream) {
     let (listener, address) = listener();
     let client = TcpStream::connect(address).unwrap();
     (client, listener.accept().unwrap().0)
+}
+
+/// All that comes until the end.
+pub(crate) fn read_all(mut stream: impl Read) -> Vec<u8> {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    all
 }
 
 /// The kind of an error that must have come.
