@@ -11,13 +11,12 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
 use fibra_runtime::task::{self, spawn_servant};
-use fibra_runtime::{Handle, Task};
+use fibra_runtime::{Handle, Task, wait};
 
 /// See the [module](self).
 pub(super) struct Clock {
@@ -162,7 +161,7 @@ impl Clock {
             due.extend(wait.waker.take());
         };
         drop(state);
-        due.into_iter().for_each(call);
+        due.into_iter().for_each(wait::call_waker);
         next
     }
 
@@ -179,11 +178,6 @@ impl Drop for Clock {
             keeper.unpark();
         }
     }
-}
-
-/// Calls a waker. A panic of its has printed its message, and ends here: the keeper serves others.
-fn call(waker: Waker) {
-    _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }
 
 /// The keeper: wakes who is due, until the clock is gone.
