@@ -31,8 +31,8 @@ impl Worker {
                     self.shortage.set(None);
                 }
                 let header = task.header();
-                let is_unwanted = header.marks.is_cancelled() || self.shared.is_ending();
-                let is_dropped = is_unwanted && !header.is_sheltered();
+                let is_cancelled = header.marks.is_cancelled() && !header.is_sheltered();
+                let is_dropped = is_cancelled || self.is_overtaken(task);
                 self.bind(task, stack, if is_dropped { never_entered } else { body });
                 true
             }
@@ -46,6 +46,11 @@ impl Worker {
                 false
             }
         }
+    }
+
+    /// True if the end of the runtime came before the task's start. Somebody counts on one that is sheltered.
+    fn is_overtaken(&self, task: TaskRef) -> bool {
+        self.shared.is_ending() && !task.header().is_sheltered()
     }
 
     fn take_stack(&self, task: TaskRef) -> io::Result<Stack> {
@@ -171,7 +176,7 @@ impl Worker {
                 self.shortage.set(self.is_starving().then(Instant::now));
                 self.local.push(task);
             }
-            Err(error) if self.shared.is_ending() || self.waited_enough() => {
+            Err(error) if self.is_overtaken(task) || self.waited_enough() => {
                 self.unstarve();
                 self.end_unrun(task, error);
             }
@@ -197,7 +202,7 @@ impl Worker {
         match stack {
             Ok(stack) => {
                 task.header().on_reserve.set(true);
-                if self.shared.is_ending() {
+                if self.is_overtaken(task) {
                     self.bind(task, stack, never_entered);
                 } else {
                     self.bind(task, stack, never_started);

@@ -1,0 +1,69 @@
+//! What is promised where there are fewer stacks than tasks.
+
+#[path = "common/at_end.rs"]
+mod at_end;
+#[path = "common/hang.rs"]
+mod hang;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use at_end::AtEnd;
+use fibra_runtime::structured::Either;
+use fibra_runtime::{self as fibra, Builder, Runtime, task};
+use hang::hang_guard;
+
+/// Longer than any machine is busy.
+const LONG: Duration = Duration::from_secs(3600);
+
+fn few_stacks(workers: usize, stacks: usize) -> Builder {
+    Runtime::builder().workers(workers).max_stacks(stacks)
+}
+
+/// Tells that it has begun, waits for the end of the runtime, and then runs a race of two, for whom there is one stack.
+fn race_at_the_end(begun: &Sender<()>, won: &Sender<Either<(), ()>>) {
+    begun.send(()).unwrap();
+    while !fibra::spawn(|| ()).join().is_err_and(|error| error.is_cancelled()) {}
+    let soon = || fibra::sleep(Duration::from_millis(1));
+    won.send(fibra::race(soon, task::park)).unwrap();
+}
+
+/// Ends a runtime while `racer`, in a task that is cancelled if it is to be, is about to race. Who has won.
+fn who_wins_at_the_end(
+    racer: fn(Sender<()>, Sender<Either<(), ()>>),
+    cancelled: bool,
+) -> Receiver<Either<(), ()>> {
+    let _guard = hang_guard();
+    let ((begun, has_begun), (won, winner)) = (channel(), channel());
+    let main = move || {
+        let task = fibra::spawn(move || racer(begun, won));
+        fibra::yield_now();
+        if cancelled {
+            task.cancel();
+        }
+        while has_begun.try_recv().is_err() {
+            fibra::yield_now();
+        }
+    };
+    few_stacks(1, 2).stack_patience(LONG).run(main).unwrap();
+    winner
+}
+
+#[test]
+fn a_race_behind_a_shield_waits_for_its_stacks_also_at_the_end() {
+    let racer = |begun, won: Sender<_>| {
+        task::shield(|| race_at_the_end(&begun, &won));
+        won.send(Either::Right(())).unwrap();
+    };
+    let ended: Vec<_> = who_wins_at_the_end(racer, false).iter().collect();
+    assert_eq!(ended, [Either::Left(()), Either::Right(())], "the winner, and what is behind the shield");
+}
+
+#[test]
+fn a_race_in_a_destructor_waits_for_its_stacks_also_at_the_end() {
+    let racer = |begun, won| {
+        let _races = AtEnd(|| race_at_the_end(&begun, &won));
+        task::park();
+    };
+    assert_eq!(who_wins_at_the_end(racer, true).recv(), Ok(Either::Left(())));
+}
