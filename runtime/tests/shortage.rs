@@ -67,3 +67,19 @@ fn a_race_in_a_destructor_waits_for_its_stacks_also_at_the_end() {
     };
     assert_eq!(who_wins_at_the_end(racer, true).recv(), Ok(Either::Left(())));
 }
+
+#[test]
+fn long_after_a_refusal_the_next_task_waits_its_own_time() {
+    let _guard = hang_guard();
+    few_stacks(1, 2).stack_patience(Duration::from_secs(2)).build().unwrap().run(|| {
+        let holder = fibra::spawn(task::park);
+        fibra::yield_now();
+        assert!(fibra::spawn(|| ()).join().unwrap_err().is_not_started());
+        fibra::sleep(Duration::from_millis(500));
+        let late = fibra::spawn(|| 1);
+        fibra::sleep(Duration::from_millis(10));
+        holder.task().unpark();
+        assert_eq!(late.join().unwrap(), 1);
+        holder.join().unwrap();
+    });
+}

@@ -123,8 +123,10 @@ pub(crate) struct Worker {
     /// Tasks whose first run found no stack.
     starved: RefCell<VecDeque<TaskRef>>,
     starving: Cell<bool>,
-    /// Since when no stack was found.
-    shortage: Cell<Option<Instant>>,
+    /// Since when the first of them waits, while there is one.
+    shortage: Cell<Instant>,
+    /// When one was last ended for want of a stack, if nothing has started since.
+    refused: Cell<Option<Instant>>,
     /// What those in `local` lacked that end un-run, in their order.
     lacking: RefCell<VecDeque<io::Error>>,
     /// When the next attempt is due.
@@ -177,7 +179,8 @@ impl Worker {
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
-            shortage: Cell::new(None),
+            shortage: Cell::new(Instant::now()),
+            refused: Cell::new(None),
             lacking: RefCell::new(VecDeque::new()),
             next_feed: Cell::new(Instant::now()),
             polling: RefCell::new(Polling::new(shared.config.polling)),

@@ -18,6 +18,9 @@ const MARGIN_HELD: usize = 4;
 /// While a task waits for a stack to come back its worker, or the task itself, tries again so often.
 pub(crate) const FEED: Duration = Duration::from_millis(2);
 
+/// Who finds no stack so soon after another one was refused has waited behind that one.
+const MOMENT: Duration = Duration::from_millis(100);
+
 impl Worker {
     /// Gives an un-started task its stack and its home. False if it does not run here now.
     #[inline(never)]
@@ -27,9 +30,7 @@ impl Worker {
         }
         match self.take_stack(task) {
             Ok(stack) => {
-                if !self.is_starving() {
-                    self.shortage.set(None);
-                }
+                self.refused.set(None);
                 let header = task.header();
                 let is_cancelled = header.marks.is_cancelled() && !header.is_sheltered();
                 let is_dropped = is_cancelled || self.is_overtaken(task);
@@ -134,11 +135,14 @@ impl Worker {
         self.ask_for_stacks();
     }
 
-    /// Somebody waits for a stack: since now, unless others have ended in vain and nothing has started since.
+    /// Somebody waits for a stack: since now, unless another one was refused a moment ago. Behind that one it has waited as long.
     fn note_shortage(&self) {
-        self.starving.set(true);
-        if self.shortage.get().is_none() {
-            self.shortage.set(Some(Instant::now()));
+        if self.starving.replace(true) {
+            return;
+        }
+        let now = Instant::now();
+        if self.refused.get().is_none_or(|at| now - at > MOMENT) {
+            self.shortage.set(now);
         }
     }
 
@@ -173,11 +177,12 @@ impl Worker {
                 self.take_back(task, stack);
                 self.unstarve();
                 // Those behind it have waited for their turn only.
-                self.shortage.set(self.is_starving().then(Instant::now));
+                self.shortage.set(Instant::now());
                 self.local.push(task);
             }
             Err(error) if self.is_overtaken(task) || self.waited_enough() => {
                 self.unstarve();
+                self.refused.set(Some(Instant::now()));
                 self.end_unrun(task, error);
             }
             Err(_) => self.ask_for_stacks(),
@@ -192,7 +197,7 @@ impl Worker {
     }
 
     fn waited_enough(&self) -> bool {
-        self.shortage.get().is_some_and(|since| since.elapsed() >= self.shared.config.stack_patience)
+        self.shortage.get().elapsed() >= self.shared.config.stack_patience
     }
 
     /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits; one of these is
