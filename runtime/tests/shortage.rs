@@ -68,6 +68,40 @@ fn a_race_in_a_destructor_waits_for_its_stacks_also_at_the_end() {
     assert_eq!(who_wins_at_the_end(racer, true).recv(), Ok(Either::Left(())));
 }
 
+fn migratable() -> task::Builder {
+    // SAFETY: what these tasks run has nothing of a thread's.
+    unsafe { task::Builder::new().migratable() }
+}
+
+#[test]
+fn migratable_tasks_run_on_while_another_waits_for_their_stack() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        few_stacks(workers, 2).stack_patience(LONG).build().unwrap().run(|| {
+            let yields = migratable().spawn(|| (0..10).for_each(|_| fibra::yield_now()));
+            fibra::yield_now();
+            assert_eq!(fibra::spawn(|| 1).join().unwrap(), 1);
+            yields.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn migratable_tasks_that_are_woken_run_while_another_waits_for_their_stack() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        few_stacks(workers, 2).stack_patience(LONG).build().unwrap().run(|| {
+            let parks = migratable().spawn(task::park);
+            fibra::yield_now();
+            let waits = fibra::spawn(|| 1);
+            fibra::yield_now();
+            parks.task().unpark();
+            assert_eq!(waits.join().unwrap(), 1);
+            parks.join().unwrap();
+        });
+    }
+}
+
 #[test]
 fn long_after_a_refusal_the_next_task_waits_its_own_time() {
     let _guard = hang_guard();

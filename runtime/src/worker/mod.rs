@@ -127,6 +127,8 @@ pub(crate) struct Worker {
     shortage: Cell<Instant>,
     /// When one was last ended for want of a stack, if nothing has started since.
     refused: Cell<Option<Instant>>,
+    /// Started tasks may be in `stealable`.
+    may_migrate: Cell<bool>,
     /// What those in `local` lacked that end un-run, in their order.
     lacking: RefCell<VecDeque<io::Error>>,
     /// When the next attempt is due.
@@ -181,6 +183,7 @@ impl Worker {
             starving: Cell::new(false),
             shortage: Cell::new(Instant::now()),
             refused: Cell::new(None),
+            may_migrate: Cell::new(false),
             lacking: RefCell::new(VecDeque::new()),
             next_feed: Cell::new(Instant::now()),
             polling: RefCell::new(Polling::new(shared.config.polling)),
@@ -321,8 +324,10 @@ impl Worker {
     #[inline]
     fn queue(&self, task: TaskRef) {
         let header = task.header();
-        if header.nature == Nature::Migratable && !header.is_owed() {
+        // What is stealable waits while somebody waits for a stack.
+        if header.nature == Nature::Migratable && !header.is_owed() && !self.is_starving() {
             cold_path();
+            self.may_migrate.set(true);
             return self.push_stealable(task);
         }
         self.local.push(task);

@@ -181,7 +181,9 @@ impl Worker {
 
     /// Moves about half of what waits there to this worker. True if any came.
     pub(super) fn take_from(&self, block: &Block) -> bool {
-        block.thief.steal_half(&self.stealable) || block.placed.steal_batch(&self.stealable)
+        let stolen = block.thief.steal_half(&self.stealable);
+        self.may_migrate.set(self.may_migrate.get() || stolen);
+        stolen || block.placed.steal_batch(&self.stealable)
     }
 
     /// Waits in the driver, and makes ready what it found.

@@ -144,6 +144,26 @@ impl Worker {
         if self.refused.get().is_none_or(|at| now - at > MOMENT) {
             self.shortage.set(now);
         }
+        self.keep_started();
+    }
+
+    /// Moves the started tasks from the stealable queue, which waits for stacks, to the local one. They may be the very
+    /// ones that have the stacks.
+    fn keep_started(&self) {
+        if !self.may_migrate.replace(false) {
+            return;
+        }
+        for _ in 0..self.stealable.len() {
+            let Some(task) = self.stealable.pop() else { break };
+            if task.header().is_started() {
+                self.count_taken();
+                self.local.push(task);
+            } else {
+                self.stealable.push(task);
+            }
+        }
+        // Thieves may have come while those were out that are back.
+        self.tell_thieves();
     }
 
     #[inline]
