@@ -48,6 +48,7 @@ mod stack {
     mod exchange;
     mod guard;
     mod handle;
+    mod line;
     mod pool;
     mod region;
     mod shelf;

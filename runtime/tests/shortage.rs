@@ -117,3 +117,45 @@ fn long_after_a_refusal_the_next_task_waits_its_own_time() {
         holder.join().unwrap();
     });
 }
+
+#[test]
+fn no_task_is_refused_while_stacks_come_back() {
+    let _guard = hang_guard();
+    let runtime = few_stacks(2, 2).build().unwrap();
+    let pause = || fibra::sleep(Duration::from_millis(5));
+    let tasks: Vec<_> = (0..1000).map(|_| runtime.spawn(pause)).collect();
+    tasks.into_iter().for_each(|task| task.join().unwrap());
+}
+
+#[test]
+fn no_worker_is_refused_the_stack_that_comes_back_on_another() {
+    let _guard = hang_guard();
+    let runtime = few_stacks(2, 1).build().unwrap();
+    let pause = || fibra::sleep(Duration::from_millis(5));
+    let tasks: Vec<_> = (0..400).map(|number| runtime.handle().spawn_on_worker(number % 2, pause)).collect();
+    tasks.into_iter().for_each(|task| task.join().unwrap());
+}
+
+#[test]
+fn workers_that_wait_for_stacks_take_turns() {
+    let _guard = hang_guard();
+    for workers in [2, 3] {
+        let runtime = few_stacks(workers, 1).stack_patience(LONG).build().unwrap();
+        let (ended, in_order) = channel();
+        let tasks: Vec<_> = (0..100 * workers)
+            .map(|number| {
+                let ended = ended.clone();
+                runtime.handle().spawn_on_worker(number % workers, move || {
+                    fibra::sleep(Duration::from_millis(3));
+                    ended.send(number % workers).unwrap();
+                })
+            })
+            .collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+        let first: Vec<_> = in_order.try_iter().take(50 * workers).collect();
+        for worker in 0..workers {
+            let share = first.iter().filter(|at| **at == worker).count();
+            assert!(share >= 10, "{first:?}");
+        }
+    }
+}

@@ -114,8 +114,8 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the number of stacks over all workers. Unlimited unless set.
     ///
-    /// A task that finds no stack waits for one to come back, a second at the most; then it ends un-run, with an error that
-    /// names the limit.
+    /// A task that finds no stack waits for its turn to have one. When none has come back for a second, it ends un-run, with an error
+    /// that names the limit.
     pub fn max_stacks(mut self, stacks: usize) -> Self {
         self.stacks.max_stacks = Some(stacks);
         self

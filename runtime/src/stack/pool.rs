@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use super::exchange::Class;
 use super::handle::Stack;
+use super::line::{Next, Who};
 use super::shelf::Shelf;
 use super::stacks::Stacks;
-use super::{size, sys};
+use super::{size, stacks, sys};
 
 /// One worker's stacks: a shelf for each size it has met, the usual size first.
 ///
@@ -19,6 +20,13 @@ pub(crate) struct Pool {
     /// A few at most, since sizes are powers of two: searched in line.
     others: Vec<Shelf>,
     stacks: Arc<Stacks>,
+    number: Who,
+    /// The pool is in the line, or was.
+    waits: bool,
+    /// Who is to have a chance before this pool takes anything from the exchange.
+    before: Option<Who>,
+    /// How often a stack had come back when this pool's last take failed.
+    served: u64,
 }
 
 /// What is left to do after a [`Pool::trim`].
@@ -35,7 +43,16 @@ pub(crate) enum Trim {
 
 impl Pool {
     pub(super) fn new(stacks: Arc<Stacks>, usual: Arc<Class>) -> Self {
-        Self { usual: Shelf::new(usual), others: Vec::new(), stacks }
+        let number = stacks.line.number();
+        Self {
+            usual: Shelf::new(usual),
+            others: Vec::new(),
+            stacks,
+            number,
+            waits: false,
+            before: None,
+            served: 0,
+        }
     }
 
     /// Takes a stack of the usual size, the warmest first.
@@ -46,8 +63,10 @@ impl Pool {
     /// Later takes may succeed, once stacks were given back to any pool of the runtime.
     #[inline]
     pub(crate) fn take(&mut self) -> io::Result<Stack> {
-        let taken = self.usual.take(&self.stacks);
-        taken.or_else(|error| self.take_again(self.usual.size(), error))
+        match self.usual.pop() {
+            Some(stack) => Ok(stack),
+            None => self.take_slow(self.usual.size()),
+        }
     }
 
     /// Takes a stack of at least `bytes` of address space, guard included.
@@ -58,24 +77,59 @@ impl Pool {
     #[inline]
     pub(crate) fn take_sized(&mut self, bytes: usize) -> io::Result<Stack> {
         let size = size::class_of(bytes, sys::page_size())?;
+        match self.shelf(size).0.pop() {
+            Some(stack) => Ok(stack),
+            None => self.take_slow(size),
+        }
+    }
+
+    /// Takes one that does not lie warm here. Where there is none, the pool gets in line.
+    #[cold]
+    #[inline(never)]
+    fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
+        let taken = self.take_elsewhere(size);
+        match taken {
+            Ok(_) if self.waits => {
+                self.waits = false;
+                self.stacks.line.leave(self.number);
+            }
+            Ok(_) => {}
+            Err(_) => {
+                self.waits = true;
+                self.stacks.line.join(self.number);
+                self.served = self.stacks.line.served();
+            }
+        }
+        taken
+    }
+
+    fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {
+        if self.before.take().is_some_and(|other| self.stacks.line.is_told(other)) {
+            return Err(stacks::promised());
+        }
         let (shelf, stacks) = self.shelf(size);
-        let taken = shelf.take(stacks);
+        let taken = shelf.take_slow(stacks);
         taken.or_else(|error| self.take_again(size, error))
     }
 
-    /// The last try, after one has failed: stacks of other sizes that lie unused here may be what fills the limit. Where that is
-    /// of no help, leaves word for the other pools.
-    #[cold]
-    #[inline(never)]
+    /// The last try, after one has failed: stacks of other sizes that lie unused here may be what fills the limit.
     fn take_again(&mut self, size: usize, error: io::Error) -> io::Result<Stack> {
-        let taken = if error.kind() == io::ErrorKind::OutOfMemory && self.has_any() {
-            self.empty();
-            let (shelf, stacks) = self.shelf(size);
-            shelf.take(stacks)
-        } else {
-            Err(error)
-        };
-        taken.inspect_err(|_| self.stacks.go_hungry())
+        if error.kind() != io::ErrorKind::OutOfMemory || !self.has_any() {
+            return Err(error);
+        }
+        self.empty();
+        let (shelf, stacks) = self.shelf(size);
+        shelf.take_slow(stacks)
+    }
+
+    /// True if a stack may be had that could not before: one came back for this pool.
+    pub(crate) fn is_served(&self) -> bool {
+        self.waits && self.served != self.served_so_far() && self.stacks.line.is_told(self.number)
+    }
+
+    /// How often a stack came back that some worker waited for.
+    pub(crate) fn served_so_far(&self) -> u64 {
+        self.stacks.line.served()
     }
 
     /// Gives a stack back that any pool of the runtime handed out, and on which nothing runs any more.
@@ -83,7 +137,24 @@ impl Pool {
     pub(crate) fn give(&mut self, stack: Stack) {
         let (shelf, stacks) = self.shelf(stack.size());
         shelf.give(stack, stacks);
-        self.answer_hunger();
+        if self.stacks.line.is_hungry() {
+            self.share();
+        }
+    }
+
+    /// Sees to it that a stack which came back goes to who waits for one, be it this pool itself.
+    #[cold]
+    #[inline(never)]
+    fn share(&mut self) {
+        match self.stacks.line.after_give(self.number) {
+            Next::Nobody => {}
+            Next::Own => self.stacks.line.serve_own(self.number),
+            Next::Other { who, again } => {
+                self.empty();
+                self.stacks.line.tell(who);
+                self.before = again.then_some(who);
+            }
+        }
     }
 
     /// Gives memory back that no task has used for a while: in this pool, and a lot of it in the exchange.
@@ -103,7 +174,7 @@ impl Pool {
     /// Gives all to the exchange, if there is any and another worker's take has failed.
     #[inline]
     pub(crate) fn answer_hunger(&mut self) {
-        if self.stacks.is_hungry() {
+        if self.stacks.line.is_hungry() {
             self.answer_hunger_slow();
         }
     }
@@ -112,8 +183,11 @@ impl Pool {
     #[inline(never)]
     fn answer_hunger_slow(&mut self) {
         // A pool that has nothing leaves the word to one that has.
-        if self.has_any() && self.stacks.answer_hunger() {
+        if self.has_any()
+            && let Some(other) = self.stacks.line.beside(self.number)
+        {
             self.empty();
+            self.stacks.line.tell(other);
         }
     }
 
@@ -139,6 +213,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        self.stacks.line.leave(self.number);
         self.empty();
     }
 }

@@ -55,12 +55,21 @@ impl Shelf {
         !self.warm.is_empty() || self.fresh.is_some()
     }
 
+    /// Takes the warmest.
     #[inline]
-    pub(super) fn take(&mut self, stacks: &Stacks) -> io::Result<Stack> {
-        match self.pop() {
-            Some(stack) => Ok(stack),
-            None => self.take_slow(stacks),
+    pub(super) fn pop(&mut self) -> Option<Stack> {
+        let stack = self.warm.pop()?;
+        self.still = self.still.min(self.warm.len());
+        Some(stack)
+    }
+
+    /// Takes one where none is warm.
+    pub(super) fn take_slow(&mut self, stacks: &Stacks) -> io::Result<Stack> {
+        if let Some(Ok(stack)) = self.cut(stacks) {
+            return Ok(stack);
         }
+        self.restock(stacks)?;
+        self.pop_or_cut(stacks)
     }
 
     #[inline]
@@ -81,23 +90,6 @@ impl Shelf {
     pub(super) fn empty(&mut self, stacks: &Stacks) {
         self.send(self.warm.len(), stacks);
         self.return_fresh(stacks);
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Stack> {
-        let stack = self.warm.pop()?;
-        self.still = self.still.min(self.warm.len());
-        Some(stack)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take_slow(&mut self, stacks: &Stacks) -> io::Result<Stack> {
-        if let Some(Ok(stack)) = self.cut(stacks) {
-            return Ok(stack);
-        }
-        self.restock(stacks)?;
-        self.pop_or_cut(stacks)
     }
 
     fn pop_or_cut(&mut self, stacks: &Stacks) -> io::Result<Stack> {

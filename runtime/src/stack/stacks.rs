@@ -7,22 +7,25 @@
 //!           limit allows                         release: outside := outside - n
 //!  takes from the exchange, or maps,
 //!  release: what it did not get
-//!  nothing to be had: hungry := true ──────────▶ at its next give or rest, if its pool has any: hungry := false,
-//!                                                and empties the pool
+//!  nothing to be had: gets in line ────────────▶ at its next give or rest, if its pool has any: empties the pool,
+//!                                                and tells the first in line; see `line.rs`
 //! ```
 //!
 //! What is outside is counted before it is taken and for as long as it is, so the limit holds; a count that has come down is of
-//! stacks that are in the exchange already. A worker that found nothing tries again by itself, so the word of it may come late.
+//! stacks that are in the exchange already.
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::exchange::Class;
 use super::guard::Guards;
+use super::line::Line;
 use super::pool::Pool;
 use super::{size, sys};
-use crate::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// The default of [`Config::size`] in bytes.
 const DEFAULT_SIZE: usize = 256 * 1024;
@@ -71,8 +74,8 @@ pub(crate) struct Stacks {
     classes: Mutex<Vec<Arc<Class>>>,
     /// Stacks outside the exchanges, those counted that a pool may still cut.
     outside: AtomicUsize,
-    /// A take has failed since the last pool was emptied for it.
-    hungry: AtomicBool,
+    /// The pools that wait for a stack.
+    pub(super) line: Line,
 }
 
 impl Stacks {
@@ -83,8 +86,8 @@ impl Stacks {
     /// `InvalidInput` where the configured size does not fit into the address space.
     pub(crate) fn new(mut config: Config) -> io::Result<Arc<Self>> {
         config.size = size::class_of(config.size, sys::page_size())?;
-        let (outside, hungry) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, hungry }))
+        let (outside, line) = (AtomicUsize::new(0), Line::default());
+        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, line }))
     }
 
     /// Makes the pool of one more worker.
@@ -145,24 +148,6 @@ impl Stacks {
         self.outside.fetch_sub(stacks, Ordering::Relaxed);
     }
 
-    /// Leaves word that a take has failed.
-    pub(super) fn go_hungry(&self) {
-        // Relaxed: a request that is served a little later; the stacks pass through the exchange's mutex.
-        self.hungry.store(true, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(super) fn is_hungry(&self) -> bool {
-        // Relaxed: as in `go_hungry`; a plain load on every give.
-        self.hungry.load(Ordering::Relaxed)
-    }
-
-    /// Takes the word, if there is one, upon which the caller empties its pool.
-    pub(super) fn answer_hunger(&self) -> bool {
-        // Relaxed: as in `go_hungry`.
-        self.is_hungry() && self.hungry.swap(false, Ordering::Relaxed)
-    }
-
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Class>>> {
         // Nothing panics halfway through a change of the list.
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -170,6 +155,31 @@ impl Stacks {
 }
 
 fn limit_reached(limit: usize) -> io::Error {
-    let text = format!("no stack left: all {limit} that max_stacks allows are in use");
-    io::Error::new(io::ErrorKind::OutOfMemory, text)
+    lacking(format!("no stack left: all {limit} that max_stacks allows are in use"))
+}
+
+/// The error of a pool that leaves the next stack to another one.
+pub(super) fn promised() -> io::Error {
+    lacking("no stack left but one that another worker waits for".to_owned())
+}
+
+fn lacking(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, Lacking(text))
+}
+
+/// What is lacking is a stack that others have and will give back.
+#[derive(Debug)]
+struct Lacking(String);
+
+impl fmt::Display for Lacking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Lacking {}
+
+/// True if what failed is a matter of waiting for one's turn: each stack that comes back is one that would do.
+pub(crate) fn is_a_matter_of_turn(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Lacking>())
 }

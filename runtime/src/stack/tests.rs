@@ -311,6 +311,39 @@ fn a_pool_that_has_nothing_leaves_the_word_to_one_that_has() {
 }
 
 #[test]
+fn who_has_failed_twice_has_a_stack_before_the_one_that_gives_it() {
+    let all = stacks(Config { max_stacks: Some(1), ..config() });
+    let (mut giver, mut waiting) = (all.pool(), all.pool());
+    let stack = giver.take().unwrap();
+    assert!(waiting.take().is_err());
+    giver.give(stack);
+    let stack = giver.take().unwrap();
+    assert!(waiting.take().is_err());
+    giver.give(stack);
+    assert!(waiting.is_served() && giver.take().is_err());
+    let stack = waiting.take().unwrap();
+    assert!(!giver.is_served());
+    waiting.give(stack);
+    assert!(giver.is_served());
+    let stack = waiting.take().unwrap();
+    waiting.give(stack);
+}
+
+#[test]
+fn who_does_not_take_what_it_was_left_holds_the_giver_up_but_once() {
+    let all = stacks(Config { max_stacks: Some(1), ..config() });
+    let (mut giver, mut waiting) = (all.pool(), all.pool());
+    let stack = giver.take().unwrap();
+    (0..2).for_each(|_| assert!(waiting.take().is_err()));
+    giver.give(stack);
+    assert!(is_a_matter_of_turn(&giver.take().unwrap_err()));
+    for _ in 0..10 {
+        let stack = giver.take().unwrap();
+        giver.give(stack);
+    }
+}
+
+#[test]
 fn a_limit_of_one_works() {
     let mut pool = stacks(Config { max_stacks: Some(1), ..config() }).pool();
     for _ in 0..100 {

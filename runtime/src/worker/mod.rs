@@ -127,6 +127,8 @@ pub(crate) struct Worker {
     shortage: Cell<Instant>,
     /// When one was last ended for want of a stack, if nothing has started since.
     refused: Cell<Option<Instant>>,
+    /// How often a stack had come back that some worker waited for.
+    served: Cell<u64>,
     /// Started tasks may be in `stealable`.
     may_migrate: Cell<bool>,
     /// What those in `local` lacked that end un-run, in their order.
@@ -183,6 +185,7 @@ impl Worker {
             starving: Cell::new(false),
             shortage: Cell::new(Instant::now()),
             refused: Cell::new(None),
+            served: Cell::new(0),
             may_migrate: Cell::new(false),
             lacking: RefCell::new(VecDeque::new()),
             next_feed: Cell::new(Instant::now()),

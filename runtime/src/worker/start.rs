@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use crate::coroutine::Body;
 use crate::current;
-use crate::stack::Stack;
+use crate::stack::{self, Stack};
 use crate::task::{JoinError, Nature, Task, TaskRef};
 
 /// How many more tasks than another worker this one may have before it sends an un-started task there.
@@ -31,10 +31,7 @@ impl Worker {
         match self.take_stack(task) {
             Ok(stack) => {
                 self.refused.set(None);
-                let header = task.header();
-                let is_cancelled = header.marks.is_cancelled() && !header.is_sheltered();
-                let is_dropped = is_cancelled || self.is_overtaken(task);
-                self.bind(task, stack, if is_dropped { never_entered } else { body });
+                self.bind(task, stack, if self.is_unwanted(task) { never_entered } else { body });
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
@@ -47,6 +44,12 @@ impl Worker {
                 false
             }
         }
+    }
+
+    /// True if the task is not to enter its body.
+    fn is_unwanted(&self, task: TaskRef) -> bool {
+        let header = task.header();
+        (header.marks.is_cancelled() || self.shared.is_ending()) && !header.is_sheltered()
     }
 
     /// True if the end of the runtime came before the task's start. Somebody counts on one that is sheltered.
@@ -184,7 +187,8 @@ impl Worker {
 
     /// Tries again for the first of those that found no stack, when a stack may have come back.
     pub(super) fn feed_starved(&self) {
-        if self.came_back.replace(false) || Instant::now() >= self.next_feed.get() {
+        let came_back = self.came_back.replace(false) || self.stacks.borrow().is_served();
+        if came_back || Instant::now() >= self.next_feed.get() {
             self.feed_first();
         }
     }
@@ -194,13 +198,13 @@ impl Worker {
         let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
         match self.take_stack(task) {
             Ok(stack) => {
-                self.take_back(task, stack);
+                self.bind(task, stack, body_in_turn);
                 self.unstarve();
                 // Those behind it have waited for their turn only.
                 self.shortage.set(Instant::now());
                 self.local.push(task);
             }
-            Err(error) if self.is_overtaken(task) || self.waited_enough() => {
+            Err(error) if self.is_overtaken(task) || self.waited_enough(&error) => {
                 self.unstarve();
                 self.refused.set(Some(Instant::now()));
                 self.end_unrun(task, error);
@@ -216,7 +220,12 @@ impl Worker {
         self.starving.set(!starved.is_empty());
     }
 
-    fn waited_enough(&self) -> bool {
+    /// True if no stack came free for too long. Where one has its turn when it comes to it, one that another has got counts too.
+    fn waited_enough(&self, error: &io::Error) -> bool {
+        let served = self.stacks.borrow().served_so_far();
+        if self.served.replace(served) != served && stack::is_a_matter_of_turn(error) {
+            self.shortage.set(Instant::now());
+        }
         self.shortage.get().elapsed() >= self.shared.config.stack_patience
     }
 
@@ -249,6 +258,14 @@ impl Worker {
 fn body(task: TaskRef) {
     // SAFETY: the task has not run, and this is its own stack.
     unsafe { (task.header().vtable.run)(task) };
+}
+
+/// The same for a task whose stack came before its turn: it may have been cancelled meanwhile.
+fn body_in_turn(task: TaskRef) {
+    match current::with_worker(|worker| worker.is_unwanted(task)) {
+        Some(true) => never_entered(task),
+        _ => body(task),
+    }
 }
 
 /// The same for a task that was cancelled before it started: its closure is dropped, not entered.

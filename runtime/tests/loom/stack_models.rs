@@ -95,3 +95,25 @@ fn a_stack_is_trimmed_or_taken() {
         end(stacks);
     });
 }
+
+/// Hunts: a stack that its giver leaves to one who has asked twice, and that neither gets, as each trusts in the other.
+#[test]
+fn what_is_left_to_one_who_has_asked_twice_is_there_for_it() {
+    check_bounded(3, || {
+        let stacks = stacks(1);
+        let (mut giver, mut needy) = (stacks.pool(), stacks.pool());
+        let stack = giver.take().expect("nobody else has it");
+        (0..2).for_each(|_| assert!(needy.take().is_err()));
+        let needy = thread::spawn(move || {
+            works(&mut needy);
+            needy
+        });
+        use_stack(&stack);
+        giver.give(stack);
+        works(&mut giver);
+        let mut needy = needy.join().unwrap();
+        assert!(works(&mut needy), "it lies there or in the exchange");
+        drop((giver, needy));
+        end(stacks);
+    });
+}
