@@ -52,7 +52,7 @@ impl Shelf {
 
     /// True if a take needs nothing from the exchange.
     pub(super) fn has_any(&self) -> bool {
-        !self.warm.is_empty() || self.fresh.is_some()
+        !self.warm.is_empty() || self.fresh.as_ref().is_some_and(|fresh| fresh.len() > 0)
     }
 
     /// Takes the warmest.

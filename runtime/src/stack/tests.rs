@@ -311,6 +311,20 @@ fn a_pool_that_has_nothing_leaves_the_word_to_one_that_has() {
 }
 
 #[test]
+fn a_pool_that_has_cut_all_it_had_leaves_the_word_to_one_that_has() {
+    let all = stacks(Config { max_stacks: Some(2), ..config() });
+    let (mut full, mut cut, mut hungry) = (all.pool(), all.pool(), all.pool());
+    let (lies, used) = (full.take().unwrap(), cut.take().unwrap());
+    full.give(lies);
+    assert!(hungry.take().is_err());
+    cut.answer_hunger();
+    full.answer_hunger();
+    let stack = hungry.take().unwrap();
+    hungry.give(stack);
+    cut.give(used);
+}
+
+#[test]
 fn who_has_failed_twice_has_a_stack_before_the_one_that_gives_it() {
     let all = stacks(Config { max_stacks: Some(1), ..config() });
     let (mut giver, mut waiting) = (all.pool(), all.pool());
