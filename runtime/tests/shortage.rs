@@ -159,3 +159,35 @@ fn workers_that_wait_for_stacks_take_turns() {
         }
     }
 }
+
+#[test]
+fn what_finds_no_stack_beside_its_owner_is_run_by_it() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        few_stacks(workers, 1).stack_patience(LONG).build().unwrap().run(|| {
+            fibra::join(|| fibra::sleep(Duration::from_millis(1)), || ());
+            fibra::parallel_for(0..100, |_| fibra::sleep(Duration::from_micros(200)));
+        });
+    }
+}
+
+#[test]
+fn what_its_owner_waits_for_has_a_stack_once_there_is_one() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        few_stacks(workers, 2).stack_patience(LONG).build().unwrap().run(|| {
+            let holder = fibra::spawn(task::park);
+            fibra::sleep(Duration::from_millis(5));
+            let (done, is_done) = channel();
+            let wait = || {
+                fibra::sleep(Duration::from_millis(5));
+                holder.task().unpark();
+                while is_done.try_recv().is_err() {
+                    fibra::sleep(Duration::from_millis(1));
+                }
+            };
+            fibra::join(wait, move || done.send(()).unwrap());
+            holder.join().unwrap();
+        });
+    }
+}

@@ -118,6 +118,8 @@ pub(crate) struct Worker {
     /// How many own offers were taken up since there were none, and when to take up the next.
     heeded: Cell<u32>,
     next_heed: Cell<Instant>,
+    /// When to try again for a stack, if the last try for an own offer found none.
+    next_accept: Cell<Option<Instant>>,
     round: Cell<Round>,
     ids: Cell<(u64, u64)>,
     /// Tasks whose first run found no stack.
@@ -179,6 +181,7 @@ impl Worker {
             next_turn: Cell::new(run::TURN),
             heeded: Cell::new(0),
             next_heed: Cell::new(Instant::now()),
+            next_accept: Cell::new(None),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),

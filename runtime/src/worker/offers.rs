@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use super::block::Block;
 pub(crate) use super::offer_state::{Offered, Offers};
+use super::start::FEED;
 use crate::current;
 use crate::ring::Link;
+use crate::stack::Stack;
 use crate::task::Builder;
 use crate::task::cancel::may_unwind_in;
 
@@ -53,13 +55,19 @@ const PATIENCE: Duration = Duration::from_millis(1);
 const LONGEST_PATIENCE: Duration = Duration::from_millis(25);
 
 impl Worker {
-    /// Makes a task of the first offer of `block`, here. False if there is none.
+    /// Makes a task of the first offer of `block`, here. False if there is none, or no stack for it: its owner has one, and must
+    /// not wait for another.
     pub(super) fn accept(&self, block: &Block) -> bool {
         if block.offers.is_empty() {
             return false;
         }
+        let here = self.is_home_of(block);
+        let Some(stack) = self.stack_for_offer(here) else { return false };
         // SAFETY: the thread is this worker's.
-        let Some(taken) = (unsafe { block.offers.take(self.is_home_of(block)) }) else { return false };
+        let Some(taken) = (unsafe { block.offers.take(here) }) else {
+            self.give_stack(stack);
+            return false;
+        };
         let adopter = taken.adopter();
         let builder = match taken.is_sheltered() {
             true => Builder::new().sheltered(),
@@ -70,11 +78,36 @@ impl Worker {
         let handle = unsafe { builder.spawn_local_erased(self, move || taken.run()) };
         // A task that was refused is done, and the offer's owner may have gone on. Any other waits in this worker's queue,
         // and has not run before this returns.
-        if !handle.is_finished() {
+        if handle.is_finished() {
+            self.give_stack(stack);
+        } else {
             // SAFETY: so the offer is not done.
             unsafe { adopter.adopt(handle.task()) };
+            self.bind_in_turn(handle.task().as_ref(), stack);
         }
         true
+    }
+
+    /// A stack for the task that an offer is to become. The owner of one from here may be waiting for it; any other offer can do
+    /// without.
+    fn stack_for_offer(&self, here: bool) -> Option<Stack> {
+        let mut stacks = self.stacks.borrow_mut();
+        if !here {
+            return stacks.take_spare();
+        }
+        let taken = stacks.take().ok();
+        self.next_accept.set(taken.is_none().then(|| Instant::now() + FEED));
+        taken
+    }
+
+    /// True if there are own offers, and there may be a stack for the first.
+    pub(super) fn has_offers(&self) -> bool {
+        !self.block.offers.is_empty() && self.next_accept.get().is_none_or(|at| Instant::now() >= at)
+    }
+
+    /// How long to wait before the next try for an own offer that found no stack.
+    pub(super) fn until_accept(&self) -> Option<Duration> {
+        self.next_accept.get().filter(|_| !self.block.offers.is_empty()).map(|_| FEED)
     }
 
     /// Makes a task of an own offer now and then, also while this worker always has something to run: what runs may be a

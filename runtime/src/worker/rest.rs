@@ -41,8 +41,7 @@ impl Worker {
 
     /// True if there is something in this worker's own queues.
     pub(super) fn has_work(&self) -> bool {
-        let startable =
-            || !self.stealable.is_empty() || !self.block.placed.is_empty() || !self.block.offers.is_empty();
+        let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty() || self.has_offers();
         !self.local.is_empty() || !self.block.inbox.is_empty() || (!self.is_starving() && startable())
     }
 
@@ -170,7 +169,7 @@ impl Worker {
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
         let starved = self.is_starving().then_some(FEED);
-        [timer, starved, self.trim(now)].into_iter().flatten().min()
+        [timer, starved, self.until_accept(), self.trim(now)].into_iter().flatten().min()
     }
 
     /// Gives cold stacks back now and then. How long until the next look, if one is owed.

@@ -87,6 +87,11 @@ impl Worker {
         header.coroutine.bind(stack, task, body);
     }
 
+    /// Gives a task its stack before its turn comes.
+    pub(super) fn bind_in_turn(&self, task: TaskRef, stack: Stack) {
+        self.bind(task, stack, body_in_turn);
+    }
+
     pub(super) fn take_back(&self, task: TaskRef, stack: Stack) {
         match task.header().on_reserve.get() {
             true => {
@@ -198,7 +203,7 @@ impl Worker {
         let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
         match self.take_stack(task) {
             Ok(stack) => {
-                self.bind(task, stack, body_in_turn);
+                self.bind_in_turn(task, stack);
                 self.unstarve();
                 // Those behind it have waited for their turn only.
                 self.shortage.set(Instant::now());
