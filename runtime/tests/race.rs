@@ -6,7 +6,7 @@ mod counted;
 #[path = "common/workers.rs"]
 mod workers;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -190,11 +190,18 @@ fn the_macro_takes_any_number_and_evaluates_the_winners_arm() {
 #[test]
 fn over_the_limit_of_tasks_it_says_so() {
     let _guard = hang_guard();
+    let ((tell, told), before) = (channel(), panic::take_hook());
+    panic::set_hook(Box::new(move |info| {
+        _ = tell.send(info.payload_as_str().unwrap_or_default().to_owned());
+        before(info);
+    }));
     let runtime = fibra::Runtime::builder().workers(1).max_tasks(1).build().expect("a runtime");
-    runtime.run(|| {
+    runtime.run(move || {
         let result = catch_unwind(|| race(|| 1, || 2));
         let message = result.unwrap_err().downcast::<String>().unwrap();
         assert!(message.contains("max_tasks"), "{message}");
+        // Others panic meanwhile.
+        assert!(told.try_iter().any(|told| told == *message), "the hook hears of it");
     });
 }
 

@@ -86,7 +86,13 @@ impl Drop for Runner<'_> {
     }
 }
 
-type Panic = Box<dyn Any + Send>;
+/// Why a race has no value though nobody was cancelled.
+#[doc(hidden)]
+pub enum Lost {
+    Panicked(Box<dyn Any + Send>),
+    /// The first has not run, for this reason.
+    NotStarted(JoinError),
+}
 
 /// Closures that race.
 #[doc(hidden)]
@@ -106,12 +112,9 @@ pub trait Field: Sized {
     /// Cancels all but the first.
     fn cancel(running: &Self::Running<'_>, index: usize, line: &FinishLine);
 
-    /// Waits for all. The value of the first, unless it was cancelled; or the panic of any.
-    fn finish(
-        running: Self::Running<'_>,
-        index: usize,
-        line: &FinishLine,
-    ) -> Result<Option<Self::Won>, Panic>;
+    /// Waits for all. The value of the first, unless it was cancelled; or why there is none, and that is the panic of any.
+    fn finish(running: Self::Running<'_>, index: usize, line: &FinishLine)
+    -> Result<Option<Self::Won>, Lost>;
 }
 
 /// One closure of a field.
@@ -139,7 +142,7 @@ impl Field for () {
 
     fn cancel(_running: &(), _index: usize, _line: &FinishLine) {}
 
-    fn finish(_running: (), _index: usize, _line: &FinishLine) -> Result<Option<Infallible>, Panic> {
+    fn finish(_running: (), _index: usize, _line: &FinishLine) -> Result<Option<Infallible>, Lost> {
         Ok(None)
     }
 }
@@ -185,24 +188,24 @@ where
         (first, rest): Self::Running<'_>,
         index: usize,
         line: &FinishLine,
-    ) -> Result<Option<Self::Won>, Panic> {
+    ) -> Result<Option<Self::Won>, Lost> {
         let first = first.join();
         let rest = match R::finish(rest, index + 1, line) {
             Ok(rest) => rest,
-            Err(panic) => {
+            Err(lost) => {
                 drop(first);
-                return Err(panic);
+                return Err(lost);
             }
         };
         let won = line.first() == Some(index);
         match first {
             Ok(value) if won => Ok(Some(Either::Left(value))),
-            Err(error) if error.is_not_started() && won => Err(Box::new(error.to_string())),
+            Err(error) if error.is_not_started() && won => Err(Lost::NotStarted(error)),
             // Losers are dropped before the return: a destructor that panics in it would leak what is returned.
             Err(error) if error.is_panic() => {
                 let panic = JoinError::into_panic(error);
                 drop(rest);
-                Err(panic)
+                Err(Lost::Panicked(panic))
             }
             loser => {
                 drop(loser);

@@ -22,7 +22,7 @@ mod range;
 
 pub use each::parallel_for_each;
 #[doc(hidden)]
-pub use field::{Entry, Field, FinishLine};
+pub use field::{Entry, Field, FinishLine, Lost};
 pub use group::TaskGroup;
 pub use group_error::{GroupError, StillRunning};
 pub use join::join;

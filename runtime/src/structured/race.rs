@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 
-use super::field::{Entry, Field, FinishLine};
+use super::field::{Entry, Field, FinishLine, Lost};
 use crate::task::scope;
 use crate::wait;
 
@@ -30,8 +30,9 @@ pub enum Either<A, B> {
 ///
 /// # Panics
 /// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with the panic of a closure, be it
-/// the loser's, after both have ended. The end by a panic, too, cancels the other one. Off a task, as on a thread of the
-/// blocking pool, also when both were cancelled before either had a value: so it is there once the runtime ends.
+/// the loser's, after both have ended. The end by a panic, too, cancels the other one, and so does that of a closure which could
+/// not start, for want of a stack, say: unless the other one has ended before, that is a panic, too. Off a task, as on a thread of
+/// the blocking pool, also when both were cancelled before either had a value: so it is there once the runtime ends.
 ///
 /// # Examples
 /// ```
@@ -90,7 +91,8 @@ pub fn run<R: Field>(field: R) -> R::Won {
             task.header().marks.set_cancelled();
             wait::unwind_cancelled()
         }
-        Err(payload) => resume_unwind(payload),
+        Err(Lost::Panicked(payload)) => resume_unwind(payload),
+        Err(Lost::NotStarted(error)) => panic!("the first closure of a race to end has not run: {error}"),
     }
 }
 
