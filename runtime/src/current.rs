@@ -18,6 +18,8 @@ thread_local! {
     static POOL: Cell<Option<NonNull<Weak<Shared>>>> = const { Cell::new(None) };
     /// The task whose closure such a thread runs, for reports.
     static POOL_TASK: Cell<Option<TaskRef>> = const { Cell::new(None) };
+    /// The task that sleeps for the closure which such a thread runs, where that is no task's own.
+    static SLEEPER: Cell<Option<TaskRef>> = const { Cell::new(None) };
     /// The values of task-locals on a thread that runs no task.
     static LOCALS: Cell<Option<NonNull<Locals>>> = const { Cell::new(None) };
     /// Drops them. Apart from the above, which destructors of other thread-locals may still ask for.
@@ -159,6 +161,17 @@ pub(crate) fn pool_task() -> Option<TaskRef> {
 /// Says whose closure this thread of a pool runs. The task outlives that.
 pub(crate) fn set_pool_task(task: Option<TaskRef>) {
     POOL_TASK.set(task);
+}
+
+/// The task that sleeps for the closure which this thread of a pool runs.
+#[inline(never)]
+pub(crate) fn sleeper() -> Option<TaskRef> {
+    SLEEPER.get()
+}
+
+/// Says who sleeps for the closure that this thread of a pool runs. The task sleeps for longer than that is said.
+pub(crate) fn set_sleeper(task: Option<TaskRef>) {
+    SLEEPER.set(task);
 }
 
 /// Until dropped this thread belongs to a pool.

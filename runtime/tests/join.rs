@@ -129,14 +129,14 @@ fn a_task_that_joins_itself_panics() {
 type Body = Box<dyn FnOnce() + Send>;
 
 /// Has a task join itself, and looks at its panic.
-fn ouroboros(spawn: fn(task::Builder, Body) -> JoinHandle<()>) {
+fn ouroboros(spawn: fn(task::Builder, Body) -> JoinHandle<()>, join: fn(JoinHandle<()>)) {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let (send, receive) = mpsc::channel::<JoinHandle<()>>();
         let (told, text) = mpsc::channel();
         let body = move || {
             let me = receive.recv().unwrap();
-            let payload = panic::catch_unwind(AssertUnwindSafe(|| _ = me.join())).unwrap_err();
+            let payload = panic::catch_unwind(AssertUnwindSafe(|| join(me))).unwrap_err();
             told.send(payload.downcast_ref::<String>().cloned().unwrap_or_default()).unwrap();
         };
         let own = spawn(task::Builder::new().name("ouroboros"), Box::new(body));
@@ -149,12 +149,19 @@ fn ouroboros(spawn: fn(task::Builder, Body) -> JoinHandle<()>) {
 
 #[test]
 fn the_panic_of_joining_oneself_says_so() {
-    ouroboros(task::Builder::spawn);
+    ouroboros(task::Builder::spawn, |me| _ = me.join());
 }
 
 #[test]
 fn a_task_of_the_pool_that_joins_itself_panics() {
-    ouroboros(task::Builder::spawn_blocking);
+    ouroboros(task::Builder::spawn_blocking, |me| _ = me.join());
+}
+
+#[test]
+fn a_closure_on_the_pool_that_joins_the_task_which_sleeps_for_it_panics() {
+    ouroboros(task::Builder::spawn, |me| fibra::unblock(|| _ = me.join()));
+    // And where the calls nest.
+    ouroboros(task::Builder::spawn, |me| fibra::unblock(|| fibra::unblock(|| _ = me.join())));
 }
 
 #[test]

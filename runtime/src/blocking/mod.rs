@@ -61,6 +61,8 @@ impl Shared {
 struct Frame<F, T> {
     stage: UnsafeCell<Stage<F, T>>,
     wake: UnsafeCell<Option<RawWake>>,
+    /// Who sleeps for it.
+    task: TaskRef,
 }
 
 enum Stage<F, T> {
@@ -82,7 +84,9 @@ impl<F: FnOnce() -> T, T> Frame<F, T> {
         let Stage::Waiting(f) = (unsafe { frame.stage.get().replace(Stage::Running) }) else {
             unreachable!("a job runs once")
         };
+        current::set_sleeper(Some(frame.task));
         let result = catch_unwind(AssertUnwindSafe(f));
+        current::set_sleeper(None);
         // SAFETY: as above.
         unsafe { *frame.stage.get() = Stage::Done(result) };
         // SAFETY: as above.
@@ -148,7 +152,7 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
 /// A cancellation point until `f` has started; from then on it runs to its end first.
 ///
 /// # Panics
-/// With the panic of `f`.
+/// With the panic of `f`. A join of the calling task in `f` panics, as it would outside.
 ///
 /// # Examples
 /// ```
@@ -165,13 +169,11 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    if current::task().is_none() {
-        return f();
-    }
+    let Some(task) = current::task() else { return f() };
     // The pool may be quick: a closure that has started is not taken back for a cancel that was there before it.
     wait::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
-    let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None) };
+    let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None), task };
     let on_pool = OnPool { shared: &shared, frame: &frame };
     if wait::sleep(&on_pool, None) == Waking::Cancelled {
         wait::unwind_cancelled()

@@ -160,7 +160,7 @@ impl<T> JoinHandle<T> {
     /// To be called before a joiner is published: forgets the waker that a poll has left.
     ///
     /// # Panics
-    /// In the task itself.
+    /// In the task itself, or while it sleeps for the code that runs here.
     #[doc(hidden)]
     #[track_caller]
     pub fn prepare_join(&mut self) {
@@ -170,7 +170,7 @@ impl<T> JoinHandle<T> {
 
     #[track_caller]
     fn assert_another(&self) {
-        let own = current::task().or_else(current::pool_task);
+        let own = current::task().or_else(current::pool_task).or_else(current::sleeper);
         assert!(own != Some(self.task.as_ref()), "{} joins itself", self.task);
     }
 
