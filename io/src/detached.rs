@@ -4,8 +4,8 @@
 //! need: a task that is cancelled leaves, and the call goes on to an end that nobody hears of. Nor does the end of the runtime
 //! wait for it, which would else hang on a FIFO that nobody opens: the thread is left behind with what it owns.
 //!
-//! What waits for others, a server or the other end of a FIFO, takes half of the pool's threads at the most: the rest is left to
-//! calls that end by themselves.
+//! What waits for others, a server or the other end of a FIFO, has threads of the pool beside those that are left to calls that end by
+//! themselves.
 //!
 //! A task that unwinds from a cancellation is not cancelled again, so it must not come here for what may never end: whoever
 //! calls looks first, as [`check_may_wait`](crate::op::check_may_wait) does.

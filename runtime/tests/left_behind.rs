@@ -287,21 +287,19 @@ fn next_of(begins: &mpsc::Receiver<usize>) -> usize {
 }
 
 #[test]
-fn long_calls_leave_half_of_the_threads_and_come_in_turn() {
+fn long_calls_leave_all_threads_to_others_and_come_in_turn() {
     let _alone = alone();
     let _guard = hang_guard();
-    for threads in [1, 2, 4, 5] {
-        let runtime = Runtime::builder().workers(1).max_blocking_threads(threads).build().unwrap();
+    for most in [1, 2, 5] {
+        let runtime = Runtime::builder().workers(1).max_blocking_threads(most).build().unwrap();
         runtime.run(|| {
-            let most = (threads / 2).max(1);
             let (begins, ends, calls) = long_calls(3 * most);
             let mut begun: Vec<usize> = (0..most).map(|_| next_of(&begins)).collect();
             begun.sort_unstable();
             assert!(begun.into_iter().eq(0..most));
-            let others = (threads - most).max(1);
-            let all_are_here = std::sync::Barrier::new(others);
+            let all_are_here = std::sync::Barrier::new(most);
             fibra::scope(|scope| {
-                (0..others).for_each(|_| drop(scope.spawn(|| fibra::unblock(|| all_are_here.wait()))));
+                (0..most).for_each(|_| drop(scope.spawn(|| fibra::unblock(|| all_are_here.wait()))));
             });
             assert!(begins.try_recv().is_err());
             for (number, end) in ends.into_iter().enumerate() {
@@ -316,6 +314,31 @@ fn long_calls_leave_half_of_the_threads_and_come_in_turn() {
 }
 
 #[test]
+fn what_is_queued_behind_a_long_call_has_a_thread_once_that_begins() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    for threads in [1, 2] {
+        let runtime = Runtime::builder().workers(1).max_blocking_threads(threads).build().unwrap();
+        runtime.run(|| {
+            let (open, gate) = mpsc::channel::<()>();
+            let (end, ended) = mpsc::channel();
+            let gate = std::sync::Mutex::new(gate);
+            fibra::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(|| fibra::unblock(|| _ = gate.lock().unwrap().recv()));
+                }
+                let long =
+                    scope.spawn(|| task::spawn_long_call(move || ended.recv().unwrap()).join().unwrap());
+                scope.spawn(move || fibra::unblock(move || end.send(()).unwrap()));
+                fibra::yield_now();
+                drop(open);
+                long.join().unwrap();
+            });
+        });
+    }
+}
+
+#[test]
 fn the_end_waits_for_no_long_call_nor_for_those_behind() {
     let _alone = alone();
     let _guard = hang_guard();
@@ -323,7 +346,7 @@ fn the_end_waits_for_no_long_call_nor_for_those_behind() {
         let runtime = Runtime::builder().workers(1).max_blocking_threads(threads).build().unwrap();
         let (begins, ends) = runtime.run(|| {
             let (begins, ends, _calls) = long_calls(5);
-            (0..(threads / 2).max(1)).for_each(|_| _ = next_of(&begins));
+            (0..threads).for_each(|_| _ = next_of(&begins));
             (begins, ends)
         });
         assert!(runtime.shutdown_timeout(LONG).is_empty());

@@ -12,8 +12,9 @@
 //! may never end. Such a one owns all that it uses, so it is counted out as soon as it begins, and its thread is left behind.
 //! Whoever wants its result is a task himself, and that is waited for.
 //!
-//! Of these, *long* calls wait for others, who may be waiting for what only another thread of the pool can do. So they take half of
-//! the threads at the most; those that come later are set aside until one of them ends.
+//! Of these, *long* calls wait for others, who may be waiting for what only another thread of the pool can do. So their threads do not
+//! count against the maximum; they have one of their own that is as high, and those that come later are set aside until one of them
+//! ends.
 //!
 //! A thread holds its runtime while it waits or works, and lets go of it for the time of a call: what is left behind has the
 //! pool alone, so that stacks and hooks go when the runtime does.

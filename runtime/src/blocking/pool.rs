@@ -42,6 +42,8 @@ pub(super) struct State {
     told: usize,
     /// Threads that are in a call. None begins one once the runtime is to end.
     pub(super) calling: usize,
+    /// Those of them that are in a long one, and do not count against the maximum.
+    long_calling: usize,
     /// Long calls that have a thread or are queued for one.
     long: usize,
     /// Those that came later, one of which is queued when one of the others has ended.
@@ -63,8 +65,9 @@ impl State {
     }
 
     /// By a thread whose long call has ended, or did not begin, and which takes a job next: another one may come.
-    pub(super) fn end_long(&mut self) {
+    pub(super) fn end_long(&mut self, had_begun: bool) {
         self.long -= 1;
+        self.long_calling -= usize::from(had_begun);
         if let Some(next) = self.aside.pop_front() {
             self.push(next);
         }
@@ -198,8 +201,7 @@ impl Pool {
     /// When none can be started, and there is none but those in calls, which may never end; the job is not queued then.
     pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), (io::Error, Job)> {
         let mut state = self.lock();
-        let most = (self.config.max_threads / 2).max(1);
-        if job.is_long() && state.long >= most && !state.is_ending {
+        if job.is_long() && state.long >= self.config.max_threads && !state.is_ending {
             state.aside.push_back(job);
             return Ok(());
         }
@@ -209,10 +211,9 @@ impl Pool {
             self.work.notify_one();
             return Ok(());
         }
-        // At the end of the runtime nobody may have to wait for a call.
-        let threads = state.threads - if shared.is_ending() { state.calling } else { 0 };
-        let is_only_one_in_call = state.long > 0 && (state.threads, state.calling) == (1, 1);
-        if (threads < self.config.max_threads || is_only_one_in_call)
+        // At the end of the runtime nobody may have to wait for a call, and at no time for a long one.
+        let others = state.threads - if shared.is_ending() { state.calling } else { state.long_calling };
+        if others < self.config.max_threads
             && let Err(error) = self.start_thread(&mut state, shared)
             && state.threads == state.calling
         {
@@ -230,6 +231,15 @@ impl Pool {
         match state.jobs.iter().position(is_it) {
             Some(place) => state.jobs.remove(place).is_some(),
             None => false,
+        }
+    }
+
+    /// By a thread that begins a long call: what is queued behind that may be what it waits for, and so gets another thread.
+    pub(super) fn begin_long(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) {
+        state.long_calling += 1;
+        if state.jobs.len() > state.told && state.threads - state.long_calling < self.config.max_threads {
+            // Where there is none, those in the queue wait for the next thread that comes.
+            _ = self.start_thread(state, shared);
         }
     }
 
@@ -251,7 +261,7 @@ impl Pool {
             if let Some(job) = state.jobs.pop_front() {
                 return Some(job);
             }
-            if state.ended || state.threads > self.config.max_threads {
+            if state.ended || state.threads - state.long_calling > self.config.max_threads {
                 break;
             }
             state.idle += 1;

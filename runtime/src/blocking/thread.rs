@@ -71,14 +71,16 @@ fn run(pool: &Pool, shared: &Shared, task: TaskRef) {
 
 /// Runs a call, which counts as ended from its beginning on, and without the runtime, which may end meanwhile; or ends it
 /// un-run. `None` if it has ended.
-fn call(pool: &Pool, shared: Arc<Shared>, runtime: &Weak<Shared>, task: TaskRef) -> Option<Arc<Shared>> {
+fn call(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>, task: TaskRef) -> Option<Arc<Shared>> {
     let is_long = task.header().nature == Nature::LongCall;
     let begins = {
         let mut state = pool.lock();
         let begins = is_wanted(&shared, task);
         state.calling += usize::from(begins);
-        if is_long && !begins {
-            state.end_long();
+        match (is_long, begins) {
+            (true, true) => pool.begin_long(&mut state, &shared),
+            (true, false) => state.end_long(false),
+            (false, _) => {}
         }
         begins
     };
@@ -113,7 +115,7 @@ fn come_back(pool: &Pool, runtime: &Weak<Shared>, was_long: bool) -> Option<Arc<
     let mut state = pool.lock();
     state.calling -= 1;
     if was_long {
-        state.end_long();
+        state.end_long(true);
     }
     let shared = if state.ended { None } else { runtime.upgrade() };
     match shared {

@@ -143,8 +143,9 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the threads of the blocking pool. 512 unless set.
     ///
-    /// Calls that wait for others and may never end, lookups of names and opens of FIFOs, take half of them at the most; the rest
-    /// is left to what ends by itself. If there is one, it has a second beside it while it is in such a call.
+    /// Calls that wait for others and may never end, lookups of names and opens of FIFOs, are not counted, so that there are always
+    /// threads for what ends by itself. They have a limit of their own, which is as high; those beyond it wait until one of the others
+    /// ends.
     ///
     /// # Panics
     /// If `threads` is 0.

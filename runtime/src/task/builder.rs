@@ -553,8 +553,8 @@ where
     Builder::new().spawn_on_pool(&shared, Nature::Call, call)
 }
 
-/// The same of a call that waits for others, a server or the other end of a FIFO: those take half of the threads at the most, and
-/// begin in their order.
+/// The same of a call that waits for others, a server or the other end of a FIFO: those have threads beside those of the rest, as many at
+/// the most, and begin in their order.
 ///
 /// # Panics
 /// Off a runtime.
