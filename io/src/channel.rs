@@ -161,7 +161,7 @@ impl<S: AsFd> Channel<S> {
                     Ok(Look::Ready) => return unblock(|| file::read(fd, bufs)),
                     Ok(Look::Contended) => stand_back()?,
                     // So ends a read that has waited for its time.
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock && patience().is_some() => {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.io.is_nonblocking() => {
                         return Ok(0);
                     }
                     Err(error) => return Err(error),
@@ -243,7 +243,10 @@ impl<S: AsFd> Channel<S> {
             {
                 return file::read(again.as_fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
             }
-            return Err(io::ErrorKind::WouldBlock.into());
+            return match reopen::patience(self.fd()) {
+                Some(Duration::ZERO) => Ok(Attempt::Done(Look::Moved(0))),
+                _ => Err(io::ErrorKind::WouldBlock.into()),
+            };
         }
         self.call_anew(Direction::Read, |fd| file::read(fd, bufs))
     }

@@ -60,10 +60,13 @@ impl Roster {
 
     /// Takes every source out, so that reactor and sources do not keep each other alive.
     pub(crate) fn close(&self) -> Vec<Arc<Source>> {
-        // Release: pairs with the Acquire in `is_closed`. Whoever was told of the closing by an edge of its source, or
-        // clears the word after that edge, sees it here and registers elsewhere.
-        self.closed.store(true, Ordering::Release);
-        self.change(Entries::drain)
+        self.change(|entries| {
+            // Release: pairs with the Acquire in `is_closed`. Whoever was told of the closing by an edge of its source, or
+            // clears the word after that edge, sees it here and registers elsewhere. Under the lock: who sees it and takes its
+            // source out comes after it was handed out.
+            self.closed.store(true, Ordering::Release);
+            entries.drain()
+        })
     }
 
     /// The lock is held for as long as a batch of events lasts, and for no system call.

@@ -147,10 +147,12 @@ impl Source {
         };
         let watcher = Home::at(reactor.id());
         // Relaxed: see `recheck`.
-        if self.watched_at.swap(watcher.number(), Ordering::Relaxed) == watcher.number() {
+        let former = Home::from_number(self.watched_at.swap(watcher.number(), Ordering::Relaxed));
+        if former == watcher {
             return watcher;
         }
-        match reactor.vigil().enter(self) {
+        // It may have been entered there before it was elsewhere.
+        match reactor.vigil().enter(self, former != Home::NOWHERE) {
             Entered::First => {
                 let reactor = Arc::clone(reactor);
                 drop(place);

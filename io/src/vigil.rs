@@ -51,11 +51,14 @@ pub(crate) enum Entered {
 }
 
 impl Vigil {
-    /// Takes a source in for the next round.
-    pub(crate) fn enter(&self, source: &Arc<Source>) -> Entered {
+    /// Takes a source in for the next round; where it may be in already, it is looked for.
+    pub(crate) fn enter(&self, source: &Arc<Source>, may_be_in: bool) -> Entered {
         let mut round = self.lock();
         if round.is_closed {
             return Entered::Closed;
+        }
+        if may_be_in && round.sources.iter().any(|present| Arc::ptr_eq(present, source)) {
+            return Entered::Later;
         }
         round.sources.push(Arc::clone(source));
         if round.due.is_some() {

@@ -188,16 +188,36 @@ fn such_a_read_can_be_left_before_its_time() {
     });
 }
 
+#[test]
+fn such_a_read_keeps_the_time_that_it_began_with() {
+    in_tasks(|| {
+        let (_master, terminal) = terminal();
+        end_without_input(&terminal, 2);
+        let terminal = Arc::new(terminal);
+        let reader = reader(&terminal);
+        pause();
+        set(&terminal, |settings| settings.c_lflag |= libc::ICANON);
+        assert_eq!(reader.join().unwrap(), 0);
+    });
+}
+
 /// Has reads of a terminal end with nothing when nothing was typed for so many tenths of a second.
 fn end_without_input(terminal: &File, tenths: u8) {
+    set(terminal, |settings| {
+        // SAFETY: the structure is writable and outlives the call.
+        unsafe { libc::cfmakeraw(settings) };
+        settings.c_cc[libc::VMIN] = 0;
+        settings.c_cc[libc::VTIME] = tenths;
+    });
+}
+
+/// Changes how a terminal is set.
+fn set(terminal: &File, change: impl FnOnce(&mut libc::termios)) {
     // SAFETY: all zeroes is a valid value of this structure of numbers.
     let mut settings: libc::termios = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor is open, and the structure is writable and outlives the call.
     assert_eq!(unsafe { libc::tcgetattr(terminal.as_raw_fd(), &mut settings) }, 0);
-    // SAFETY: the structure is writable and outlives the call.
-    unsafe { libc::cfmakeraw(&mut settings) };
-    settings.c_cc[libc::VMIN] = 0;
-    settings.c_cc[libc::VTIME] = tenths;
+    change(&mut settings);
     // SAFETY: the descriptor is open, and the structure outlives the call.
     assert_eq!(unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, &settings) }, 0);
 }

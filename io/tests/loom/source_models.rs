@@ -1,6 +1,8 @@
 //! Waits for a descriptor, beside the edges of its reactor and beside its end.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use loom::thread;
 
@@ -8,8 +10,9 @@ use crate::place::Home;
 use crate::primitive::check_bounded;
 use crate::reactor::{FD, Handle};
 use crate::readiness::Direction;
-use crate::source::Source;
-use crate::wait::{Waking, over};
+use crate::source::{Source, Waiter};
+use crate::wait::list::Node;
+use crate::wait::{Polled, Tickets, Waking, over};
 
 /// A source of which it is known that nothing can be read, and the reactor that hears of it, the home of the source.
 fn registered() -> (Arc<Source>, Arc<Handle>, Home) {
@@ -134,6 +137,29 @@ fn no_reader_sleeps_where_its_reactor_has_left() {
         };
         assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
         others.join().unwrap();
+        source.detach(FD);
+    });
+}
+
+/// Hunts: a reader whose source is taken out of a reactor that ends, by one who finds no other, before that has handed it out.
+#[cfg(feature = "futures-io")]
+#[test]
+fn who_lets_go_of_a_closed_reactor_leaves_no_reader_asleep() {
+    check_bounded(3, || {
+        let (source, handle, home) = registered();
+        let poller = Arc::new(Tickets::new());
+        let waker = Waker::from(Arc::clone(&poller));
+        let reader = Waiter::new(Arc::clone(&source), Direction::Read, home, Node::new());
+        let mut sleep = pin!(Polled::new(reader));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let ends = {
+            let handle = Arc::clone(&handle);
+            thread::spawn(move || handle.close())
+        };
+        _ = source.attach_from_afar(FD, None);
+        poller.take();
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        ends.join().unwrap();
         source.detach(FD);
     });
 }
