@@ -6,6 +6,7 @@ mod at_end;
 mod hang;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use at_end::AtEnd;
@@ -190,4 +191,32 @@ fn what_its_owner_waits_for_has_a_stack_once_there_is_one() {
             holder.join().unwrap();
         });
     }
+}
+
+/// The worker that has the stack sleeps for good, and is not the one that is told of the second half.
+#[test]
+fn the_second_of_a_join_gets_a_stack_that_lies_unused_on_a_worker_that_sleeps() {
+    let _guard = hang_guard();
+    let main = || {
+        // Each on a worker of its own, the third of which this one blocks.
+        let all = Arc::new(Barrier::new(3));
+        let [here, there] = [(), ()].map(|()| Arc::clone(&all));
+        let twice = fibra::spawn(move || {
+            here.wait();
+            (0..2).for_each(|_| task::park());
+        });
+        let once = fibra::spawn(move || _ = there.wait());
+        all.wait();
+        once.join().unwrap();
+        // Until that worker has nothing to trim any more.
+        fibra::sleep(Duration::from_secs(3));
+        // So that the other one falls asleep after it.
+        twice.task().unpark();
+        fibra::sleep(Duration::from_millis(5));
+        let me = task::current();
+        fibra::join(task::park, move || me.unpark());
+        twice.task().unpark();
+        twice.join().unwrap();
+    };
+    few_stacks(3, 3).stack_patience(LONG).run(main).unwrap();
 }

@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::c_int;
 
-use super::{MAX_BUFFERS, transferred};
+use super::{MAX_BUFFERS, not_yet, transferred};
 
 /// The most that a write into a FIFO of which `poll` says that it has room takes without blocking; POSIX has all of it go
 /// into one page.
@@ -207,7 +207,8 @@ pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -
 pub(crate) fn send_file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
     let len = left(from, len);
     // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
-    transferred(unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), len) })
+    let sent = unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), len) };
+    transferred(sent).map_err(not_yet)
 }
 
 /// Moves up to `len` bytes from one descriptor to another, at least one of them a pipe, without bringing them into the
@@ -217,7 +218,8 @@ pub(crate) fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io
     let here = std::ptr::null_mut();
     let flags = libc::SPLICE_F_NONBLOCK;
     // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
-    transferred(unsafe { libc::splice(from.as_raw_fd(), here, to.as_raw_fd(), here, len, flags) })
+    let moved = unsafe { libc::splice(from.as_raw_fd(), here, to.as_raw_fd(), here, len, flags) };
+    transferred(moved).map_err(not_yet)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -4,6 +4,7 @@
 //! then suspends to the worker: the task as a whole sleeps, and everything that is known of it stays as it is.
 
 use std::io;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::thread;
@@ -97,6 +98,8 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
 /// Takes a stack; where it may, it waits for one to come back, as a task does that is to start.
 fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
     let begin = Instant::now();
+    // Who may not wait asks twice: the first time a worker may have to leave its turn to another.
+    let mut at_once = header.is_forbidden();
     loop {
         let take = |worker: &Worker| (worker.take_stack_of(size), worker.shared().config.stack_patience);
         match current::with_worker(take).expect("a task has a worker") {
@@ -104,6 +107,9 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && !header.is_forbidden()
                     && begin.elapsed() < patience => {}
+            (Err(error), _) if error.kind() == io::ErrorKind::OutOfMemory && mem::take(&mut at_once) => {
+                continue;
+            }
             (taken, _) => return taken,
         }
         time::sleep_shielded(FEED);

@@ -127,7 +127,7 @@ pub(crate) struct Worker {
     starving: Cell<bool>,
     /// Since when the first of them waits, while there is one.
     shortage: Cell<Instant>,
-    /// When one was last ended for want of a stack, if nothing has started since.
+    /// When one was last ended for want of a stack, if none has started since that found one at once.
     refused: Cell<Option<Instant>>,
     /// How often a stack had come back that some worker waited for.
     served: Cell<u64>,

@@ -96,6 +96,10 @@ impl Worker {
             return stacks.take_spare();
         }
         let taken = stacks.take().ok();
+        drop(stacks);
+        if taken.is_none() {
+            self.wake_over_stacks();
+        }
         self.next_accept.set(taken.is_none().then(|| Instant::now() + FEED));
         taken
     }

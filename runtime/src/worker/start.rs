@@ -185,7 +185,7 @@ impl Worker {
     }
 
     /// Others may sleep over warm stacks that nobody uses. The failed take has left word; this makes them look.
-    fn wake_over_stacks(&self) {
+    pub(super) fn wake_over_stacks(&self) {
         let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
         others.for_each(|block| block.unpark_if_parked());
     }
