@@ -508,7 +508,9 @@ fn a_storm_gives_all_its_memory_back() {
             calm_and_count(workers);
             let before = calm_and_count(workers);
             let after = (0..2).map(|_| calm_and_count(workers)).min().unwrap();
-            assert!(after <= before + 8, "{workers} workers: {after} blocks after {before}");
+            // The panics that are moved out of threads' counts are made sixteen at a time, and once more for each worker that
+            // finds all of them in the hands of others.
+            assert!(after <= before + 16 * workers, "{workers} workers: {after} blocks after {before}");
         }
         return;
     }
