@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::cell::OnceCell;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -154,19 +155,27 @@ impl<S: AsFd> Channel<S> {
                 Some(outcome) => outcome,
                 None => self.at_position(|| file::read(fd, bufs)),
             },
-            (true, true) => loop {
-                let patience = || reopen::patience(fd);
-                match self.io.run(Direction::Read, patience, || self.look_for_data(bufs)) {
-                    Ok(Look::Moved(n)) => return Ok(n),
-                    Ok(Look::Ready) => return unblock(|| file::read(fd, bufs)),
-                    Ok(Look::Contended) => stand_back()?,
+            (true, true) => self.read_when_ready(bufs),
+        }
+    }
+
+    /// Reads what may never end.
+    fn read_when_ready(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let fd = self.fd();
+        // As it is set when the read begins.
+        let set = OnceCell::new();
+        let patience = || *set.get_or_init(|| reopen::patience(fd));
+        loop {
+            match self.io.run(Direction::Read, patience, || self.look_for_data(bufs, patience)) {
+                Ok(Look::Moved(n)) => return Ok(n),
+                Ok(Look::Ready) => return unblock(|| file::read(fd, bufs)),
+                Ok(Look::Contended) => stand_back()?,
+                Err(error) => {
                     // So ends a read that has waited for its time.
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.io.is_nonblocking() => {
-                        return Ok(0);
-                    }
-                    Err(error) => return Err(error),
+                    let is_over = error.kind() == io::ErrorKind::WouldBlock && !self.io.is_nonblocking();
+                    return if is_over { Ok(0) } else { Err(error) };
                 }
-            },
+            }
         }
     }
 
@@ -229,7 +238,12 @@ impl<S: AsFd> Channel<S> {
         self.shared.busy.load(Ordering::Relaxed) > 0
     }
 
-    fn look_for_data(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<Look>> {
+    /// Looks once; `patience` is how long the read waits if it ends by itself.
+    fn look_for_data(
+        &self,
+        bufs: &mut [IoSliceMut<'_>],
+        patience: impl FnOnce() -> Option<Duration>,
+    ) -> io::Result<Attempt<Look>> {
         if self.shared.may_try() {
             let outcome = file::read_nowait(self.fd(), bufs, Place::Position);
             if !self.shared.note(&outcome) {
@@ -243,7 +257,7 @@ impl<S: AsFd> Channel<S> {
             {
                 return file::read(again.as_fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
             }
-            return match reopen::patience(self.fd()) {
+            return match patience() {
                 Some(Duration::ZERO) => Ok(Attempt::Done(Look::Moved(0))),
                 _ => Err(io::ErrorKind::WouldBlock.into()),
             };
