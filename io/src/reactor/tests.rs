@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -33,6 +33,14 @@ fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (client, listener.accept().unwrap().0)
+}
+
+/// A source of which the reactor hears, and of which it is known that nothing can be read; and its home.
+fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Source>, Home) {
+    let source = Arc::new(Source::new());
+    let home = source.attach(fd, reactor.handle()).unwrap();
+    clear(&source, Direction::Read);
+    (source, home)
 }
 
 fn clear(source: &Source, direction: Direction) {
@@ -280,9 +288,7 @@ fn after_some_waits_that_find_nobody_one_alone_hears_again() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
-    let home = source.attach(fd, one.handle()).unwrap();
-    clear(&source, Direction::Read);
+    let (source, home) = drained(&one, fd);
     let there = waiting(&source, home);
     for _ in 0..10 {
         source.attach(fd, two.handle()).unwrap();
@@ -318,9 +324,7 @@ fn a_moved_source_loses_no_edge() {
     let (one, mut two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
-    source.attach(fd, one.handle()).unwrap();
-    clear(&source, Direction::Read);
+    let (source, _) = drained(&one, fd);
     client.write_all(b"heard by the old home, and never fetched").unwrap();
     source.attach(fd, two.handle()).unwrap();
     let start = Instant::now();
@@ -336,9 +340,7 @@ fn a_reactor_that_ends_lets_its_sources_go() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
-    let home = source.attach(fd, one.handle()).unwrap();
-    clear(&source, Direction::Read);
+    let (source, home) = drained(&one, fd);
     drop(one);
     assert!(is_readable(&source), "whoever waits looks again");
     assert_eq!(Arc::strong_count(&source), 1);
@@ -360,9 +362,7 @@ fn when_one_of_two_reactors_ends_the_other_hears_alone() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
-    let home = source.attach(fd, one.handle()).unwrap();
-    clear(&source, Direction::Read);
+    let (source, home) = drained(&one, fd);
     let there = waiting(&source, home);
     let both = source.attach(fd, two.handle()).unwrap();
     drop((there, one));
