@@ -11,13 +11,14 @@
 //! Polling that finds nothing a few times in a row ends its epoch at once, so that little is spent on it where it is of no
 //! use.
 //!
-//! Where the driver has a [`CROWD`] for each idle time, polling takes the same work in smaller portions, each with a look at
-//! the driver, and the answers that come sooner are few among those that wait in line. With a thousand connections that
-//! costs a tenth more, which is less than what two measurements of the same way differ by. So polling is not favoured
-//! there but has to be cheaper by far. A hand-over between workers is another matter: polling pays there only once both of
-//! them poll. Such wakes do not come from the driver, and make no crowd.
+//! Where sleeping leaves the worker little time to sleep ([`Reading::is_loaded_since`]), many ask, and what they wait for is
+//! one another, not that somebody wakes. Polling then takes the same work in smaller portions, each with a look at the
+//! driver. With a thousand connections that costs a tenth more, which is less than what two measurements of the same way
+//! differ by. So polling is not favoured there but has to be cheaper by far. A lone connection keeps its worker busy for
+//! less than half of the time, since the other side has its turn as well. A hand-over between workers is another matter:
+//! polling pays there only once both of them poll. Such wakes do not come from the driver, and are no such load.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one poll lasts at the most, after its first look.
 pub(crate) const LONGEST: Duration = Duration::from_micros(40);
@@ -28,11 +29,8 @@ const EPOCH: u32 = 32;
 /// Polls in a row that may find nothing before the epoch is given up.
 const FAILURES: u32 = 3;
 
-/// Events that the driver finds for each idle time, on the average of an epoch: enough of them for sleeps to pay.
-const CROWD: u32 = 2;
-
-/// Epochs in a row without a crowd until it is taken to be gone: a thousand connections ask in crowds with a trickle
-/// in between.
+/// Epochs in a row without a load until it is taken to be gone: a thousand connections ask in bursts with a trickle in
+/// between.
 const MEMORY: u32 = 64;
 
 /// Epochs between two looks at the other way: at first, while polling, and while sleeping.
@@ -56,14 +54,28 @@ impl Way {
 }
 
 /// What a thread has spent and done so far.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Reading {
+    pub(crate) at: Instant,
     /// Processor time.
     pub(crate) spent: Duration,
     /// Tasks run; wraps.
     pub(crate) done: u32,
     /// Events that the driver found; wraps.
     pub(crate) events: u32,
+}
+
+impl Reading {
+    fn none() -> Self {
+        Reading { at: Instant::now(), spent: Duration::ZERO, done: 0, events: 0 }
+    }
+
+    /// True if this thread, which slept when it had nothing to do, was busy for more than five eighths of the time with
+    /// what the driver found.
+    fn is_loaded_since(&self, begun: &Reading, idle_times: u32) -> bool {
+        let found = self.events.wrapping_sub(begun.events);
+        found >= idle_times && self.spent.saturating_sub(begun.spent) * 8 > (self.at - begun.at) * 5
+    }
 }
 
 /// What one worker has learned.
@@ -75,8 +87,8 @@ pub(crate) struct Polling {
     /// Nanoseconds per task, by way; unknown at first.
     sleeping: Option<u64>,
     polling: Option<u64>,
-    /// For how many epochs the last crowd is still remembered.
-    crowded: u32,
+    /// For how many epochs the last load is still remembered.
+    loaded: u32,
     begun: Reading,
     left: u32,
     failures: u32,
@@ -92,8 +104,8 @@ impl Polling {
             best: Way::Sleep,
             sleeping: None,
             polling: None,
-            crowded: 0,
-            begun: Reading::default(),
+            loaded: 0,
+            begun: Reading::none(),
             left: EPOCH,
             failures: 0,
             explore: EXPLORE_FIRST,
@@ -129,11 +141,11 @@ impl Polling {
     fn end_epoch(&mut self, now: Reading) {
         let cost = self.cost(now);
         let idle_times = EPOCH - self.left;
-        let crowd = now.events.wrapping_sub(self.begun.events) >= CROWD * idle_times;
-        if !crowd && self.crowded == 1 && self.best == Way::Sleep {
+        let loaded = self.way == Way::Sleep && now.is_loaded_since(&self.begun, idle_times);
+        if !loaded && self.loaded == 1 && self.best == Way::Sleep {
             self.until_explore = self.until_explore.min(EXPLORE_FIRST);
         }
-        self.crowded = if crowd { MEMORY } else { self.crowded.saturating_sub(1) };
+        self.loaded = if loaded { MEMORY } else { self.loaded.saturating_sub(1) };
         let known = match self.way {
             Way::Sleep => &mut self.sleeping,
             Way::Poll => &mut self.polling,
@@ -166,10 +178,10 @@ impl Polling {
 
     /// The way to go on with: polling where it costs up to a quarter more than sleeping, since it answers in half the
     /// time; once it is chosen, up to three eighths, since the other end may learn at the same time, and two that changed
-    /// their way at each small difference would not come to rest. In a crowd it has to cost half at most.
+    /// their way at each small difference would not come to rest. Under load it has to cost three quarters at most.
     fn cheaper(&self) -> Way {
         let most = |cost: u64| match self.best {
-            _ if self.crowded > 0 => cost / 2,
+            _ if self.loaded > 0 => cost / 4 * 3,
             Way::Poll => cost.saturating_add(cost / 8 * 3),
             Way::Sleep => cost.saturating_add(cost / 4),
         };
@@ -203,11 +215,16 @@ mod tests {
         polled: u32,
         /// Tasks that a sleep finds when it ends; a poll that finds any finds one.
         found: u32,
+        /// Whether the driver finds them.
+        driven: bool,
+        /// How many nanoseconds of every hundred a worker is busy that sleeps.
+        busy: u32,
     }
 
     impl Simulated {
         fn new(enabled: bool) -> Self {
-            Simulated { polling: Polling::new(enabled), now: Reading::default(), polled: 0, found: 1 }
+            let now = Reading::none();
+            Simulated { polling: Polling::new(enabled), now, polled: 0, found: 1, driven: true, busy: 40 }
         }
 
         /// `rounds` idle times; `poll` is `None` where a poll finds nothing, and a sleep follows.
@@ -217,24 +234,29 @@ mod tests {
                 let now = self.now;
                 let polls = self.polling.begin(|| now);
                 self.polled += u32::from(polls);
-                let (cost, found) = match (polls, poll) {
+                let (cost, found, busy) = match (polls, poll) {
                     (true, Some(cost)) => {
                         self.polling.succeeded();
-                        (cost, 1)
+                        (cost, 1, 100)
                     }
                     (true, None) => {
-                        self.now.spent += LONGEST;
+                        self.spend(LONGEST, 100);
                         let now = self.now;
                         self.polling.failed(|| now);
-                        (sleep, self.found)
+                        (sleep, self.found, self.busy)
                     }
-                    (false, _) => (sleep, self.found),
+                    (false, _) => (sleep, self.found, self.busy),
                 };
-                self.now.spent += Duration::from_nanos(cost) * found.max(1);
+                self.spend(Duration::from_nanos(cost) * found.max(1), busy);
                 self.now.done += found;
-                self.now.events += found;
+                self.now.events += if self.driven { found } else { 0 };
             }
             self.polled
+        }
+
+        fn spend(&mut self, time: Duration, busy: u32) {
+            self.now.spent += time;
+            self.now.at += time * 100 / busy;
         }
     }
 
@@ -275,17 +297,25 @@ mod tests {
     }
 
     #[test]
-    fn in_a_crowd_polling_has_to_be_cheaper_by_far() {
+    fn under_load_polling_has_to_be_cheaper_by_far() {
         let mut worker = Simulated::new(true);
         worker.run(1000, 22_000, Some(16_000));
-        worker.found = CROWD;
-        worker.run(3_000, 8_000, Some(4_500));
-        assert!(worker.run(10_000, 8_000, Some(4_500)) < 300);
-        worker.run(20_000, 8_000, Some(3_500));
-        assert!(worker.run(10_000, 8_000, Some(3_500)) > 9_000);
-        worker.found = 1;
-        worker.run(10_000, 22_000, Some(16_000));
-        assert!(worker.run(10_000, 22_000, Some(16_000)) > 9_000, "the crowd is gone");
+        worker.busy = 80;
+        worker.run(3_000, 8_000, Some(7_000));
+        assert!(worker.run(10_000, 8_000, Some(7_000)) < 300);
+        worker.run(20_000, 8_000, Some(5_500));
+        assert!(worker.run(10_000, 8_000, Some(5_500)) > 9_000);
+        worker.busy = 40;
+        worker.run(10_000, 16_000, Some(18_000));
+        assert!(worker.run(10_000, 16_000, Some(18_000)) > 9_000, "the load is gone");
+    }
+
+    #[test]
+    fn hand_overs_between_workers_are_no_load() {
+        let mut worker = Simulated::new(true);
+        (worker.busy, worker.driven) = (80, false);
+        worker.run(1000, 8_000, Some(9_000));
+        assert!(worker.run(10_000, 8_000, Some(9_000)) > 9_000);
     }
 
     #[test]

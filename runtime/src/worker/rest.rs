@@ -114,7 +114,7 @@ impl Worker {
     /// What this thread has spent and done so far.
     fn read(&self) -> Reading {
         let done = self.picks.get().wrapping_sub(self.rests.get());
-        Reading { spent: sys::thread_time(), done, events: self.events.get() }
+        Reading { at: Instant::now(), spent: sys::thread_time(), done, events: self.events.get() }
     }
 
     /// Parks in the driver, unless something came after all. True if something did, or is here now.
