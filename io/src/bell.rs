@@ -5,12 +5,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Waking};
 
-use crate::place::Home;
+use crate::place::{Hearing, Home};
 use crate::readiness::{Clearing, Direction};
-use crate::source::{Source, Waiter};
+use crate::source::{self, Source, Waiter};
 
 /// See the [module](self). The two directions are two lists of waiters; what each waits for is its user's to say.
 pub(crate) struct Bell(Arc<Source>);
@@ -34,8 +33,8 @@ impl Bell {
             if self.0.readiness().blocked(direction, seen) == Clearing::Overtaken {
                 continue;
             }
-            let node = Node::new();
-            match wait::sleep(&Waiter::new(&*self.0, direction, Home::NOWHERE, &node), deadline) {
+            let (nobody, link) = (Hearing::all(Home::NOWHERE), source::link());
+            match wait::sleep(&Waiter::new(&*self.0, direction, nobody, &link), deadline) {
                 Waking::Notified => {}
                 Waking::TimedOut => return None,
                 Waking::Cancelled => wait::unwind_cancelled(),

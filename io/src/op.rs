@@ -28,7 +28,7 @@ use fibra_runtime::wait::{self, Waking};
 use fibra_runtime::{time, unblock};
 
 use crate::descriptor::Descriptor;
-use crate::place::Home;
+use crate::place::Hearing;
 use crate::readiness::{Clearing, Direction, Edge};
 use crate::source::Source;
 use crate::sys;
@@ -158,8 +158,8 @@ impl<S: AsFd> Descriptor<S> {
         let in_task = wait::in_task();
         if in_task {
             check_may_wait()?;
-            if let Some(home) = self.source().attach_here(self.fd().as_raw_fd())? {
-                return self.wait_for_edge(direction, home, deadline);
+            if let Some(hearing) = self.source().attach_here(self.fd().as_raw_fd())? {
+                return self.wait_for_edge(direction, hearing, deadline);
             }
         }
         if misled >= MISLED && !stand_off(misled - MISLED, deadline) {
@@ -193,10 +193,15 @@ impl<S: AsFd> Descriptor<S> {
         Ok(in_time)
     }
 
-    fn wait_for_edge(&self, direction: Direction, home: Home, deadline: Option<Instant>) -> io::Result<bool> {
+    fn wait_for_edge(
+        &self,
+        direction: Direction,
+        hearing: Hearing,
+        deadline: Option<Instant>,
+    ) -> io::Result<bool> {
         outcome_of(match self.rechecks(direction) {
-            true => self.source().sleep_watched(direction, home, deadline),
-            false => self.source().sleep(direction, home, deadline),
+            true => self.source().sleep_watched(direction, hearing, deadline),
+            false => self.source().sleep(direction, hearing, deadline),
         })
     }
 

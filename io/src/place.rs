@@ -47,6 +47,30 @@ impl Home {
     }
 }
 
+/// What a sleep relies on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hearing {
+    /// Who hears of the descriptor.
+    pub(crate) home: Home,
+    /// Whose edges wake the sleeper: those of one of them, or if this is nowhere, of all. Where several hear of a descriptor, each
+    /// wakes the tasks of its own worker. If each woke everybody, as many tasks as workers on one listener would be woken by a
+    /// connection as often as their number squared.
+    pub(crate) ear: Home,
+}
+
+impl Hearing {
+    /// Of a sleeper whom every edge wakes.
+    pub(crate) fn all(home: Home) -> Hearing {
+        Hearing { home, ear: Home::NOWHERE }
+    }
+
+    /// Of one whom the only reactor wakes that there is.
+    #[inline(always)]
+    pub(crate) fn one(home: Home) -> Hearing {
+        Hearing { home, ear: home }
+    }
+}
+
 /// See the [module](self).
 #[derive(Default)]
 pub(crate) struct Place {

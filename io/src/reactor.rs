@@ -113,7 +113,7 @@ impl Reactor {
         let entries = self.handle.roster.entries();
         for event in &self.events {
             if let Some(source) = entries.find(event.token().0) {
-                source.edge(edge_of(event), |wake| ready.push(wake));
+                source.edge(self.handle.id, edge_of(event), |wake| ready.push(wake));
             }
         }
     }

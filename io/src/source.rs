@@ -11,11 +11,11 @@
 //! Who is about to sleep has been told who hears of the descriptor, its [`Home`], and looks under the lock of the wait lists
 //! whether that is still so. Reactors leave only while these lists are empty, and the home changes before their lock is released.
 //!
-//! **Waiting**: any number of tasks, in two lists of nodes on their own stacks. An edge wakes all of its direction. The
-//! two sides are ordered by the lock of the lists: the reactor sets the word, then takes the lock and empties the
-//! list; the waiter takes the lock, looks at the word, and only if it is clear links its node. Whoever comes second
-//! sees the first. A reactor that ends does the same with all its sources, and leaves a mark that lets nobody sleep
-//! on one before it is known who else hears of it.
+//! **Waiting**: any number of tasks, in two lists of nodes on their own stacks. An edge wakes all of its direction, and if several
+//! reactors hear of the descriptor, those of them that rely on the one that tells ([`Hearing`]). The two sides are ordered
+//! by the lock of the lists: the reactor sets the word, then takes the lock and empties the list; the waiter takes the lock, looks at
+//! the word, and only if it is clear links its node. Whoever comes second sees the first. A reactor that ends does the same with
+//! all its sources, and leaves a mark that lets nobody sleep on one before it is known who else hears of it.
 //!
 //! ```text
 //!  home:        NOWHERE ──attach──▶ one reactor ──attach elsewhere, while nobody waits──▶ another one
@@ -45,7 +45,7 @@ use std::time::Instant;
 
 use fibra_runtime::driver;
 
-use crate::place::{Home, Place};
+use crate::place::{Hearing, Home, Place};
 use crate::primitive::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::reactor::Handle;
 use crate::readiness::{Direction, Edge, Readiness};
@@ -67,9 +67,16 @@ pub(crate) struct Source {
     place: Mutex<Place>,
 }
 
+/// A place in the list, with the ear that its sleeper relies on.
+pub(crate) type Link = Node<Cell<Home>>;
+
+pub(crate) fn link() -> Link {
+    Node::with(Cell::new(Home::NOWHERE))
+}
+
 struct Waiters {
-    readers: List,
-    writers: List,
+    readers: List<Cell<Home>>,
+    writers: List<Cell<Home>>,
 }
 
 impl Waiters {
@@ -77,10 +84,37 @@ impl Waiters {
         self.readers.is_empty() && self.writers.is_empty()
     }
 
-    fn of(&mut self, direction: Direction) -> &mut List {
+    fn of(&mut self, direction: Direction) -> &mut List<Cell<Home>> {
         match direction {
             Direction::Read => &mut self.readers,
             Direction::Write => &mut self.writers,
+        }
+    }
+
+    #[inline(always)]
+    fn hand_out(&mut self, edge: Edge, mut wakes: impl FnMut(RawWake)) {
+        self.hand_out_each(edge, |list| {
+            while let Some(wake) = list.pop_front() {
+                wakes(wake);
+            }
+        });
+    }
+
+    /// Only those who rely on that reactor, or on any.
+    #[cold]
+    fn hand_out_to(&mut self, ear: Home, edge: Edge, mut wakes: impl FnMut(RawWake)) {
+        let hears = |link: &Cell<Home>| link.get() == ear || link.get() == Home::NOWHERE;
+        self.hand_out_each(edge, |list| list.pop_each(hears, &mut wakes));
+    }
+
+    /// Not a loop over the directions: it would not be unrolled, and this is done for each event.
+    #[inline(always)]
+    fn hand_out_each(&mut self, edge: Edge, mut hand_out: impl FnMut(&mut List<Cell<Home>>)) {
+        if edge.wakes(Direction::Read) {
+            hand_out(&mut self.readers);
+        }
+        if edge.wakes(Direction::Write) {
+            hand_out(&mut self.writers);
         }
     }
 }
@@ -101,17 +135,20 @@ impl Source {
         &self.readiness
     }
 
-    /// Notes an edge and hands out everyone that it wakes. They are to be woken when no lock is held.
-    pub(crate) fn edge(&self, edge: Edge, mut wakes: impl FnMut(RawWake)) {
+    /// Notes an edge that reactor `by` has heard of, and hands out everyone that it wakes. They are to be woken when no lock is held.
+    pub(crate) fn edge(&self, by: driver::Id, edge: Edge, wakes: impl FnMut(RawWake)) {
         self.readiness.edge(edge);
-        let mut waiters = self.waiters.lock();
-        for direction in [Direction::Read, Direction::Write] {
-            if edge.wakes(direction) {
-                while let Some(wake) = waiters.of(direction).pop_front() {
-                    wakes(wake);
-                }
-            }
+        let (by, mut waiters) = (Home::at(by), self.waiters.lock());
+        if self.home() == by {
+            return waiters.hand_out(edge, wakes);
         }
+        waiters.hand_out_to(by, edge, wakes);
+    }
+
+    /// The same of an edge that concerns everyone.
+    fn edge_for_all(&self, edge: Edge, wakes: impl FnMut(RawWake)) {
+        self.readiness.edge(edge);
+        self.waiters.lock().hand_out(edge, wakes);
     }
 
     /// Wakes everybody of one direction, by one who holds no lock: the edge of a source that no reactor knows.
@@ -134,7 +171,7 @@ impl Source {
         // that, it would have found it changed. If the exchange fails, somebody relies on another vigil.
         let (by, nowhere) = (by.number(), Home::NOWHERE.number());
         let _ = self.watched_at.compare_exchange(by, nowhere, Ordering::Relaxed, Ordering::Relaxed);
-        self.edge(Edge::new().ready(Direction::Write, true), wakes);
+        self.edge_for_all(Edge::new().ready(Direction::Write, true), wakes);
     }
 
     /// Sees to it that who waits to write now looks again within [`RECHECK`](crate::op::RECHECK), also if nobody tells: by a
@@ -174,7 +211,7 @@ impl Source {
         let waiters = self.waiters.lock();
         self.set_home(Home::ABANDONED);
         drop(waiters);
-        self.edge(Edge::ALL, wakes);
+        self.edge_for_all(Edge::ALL, wakes);
     }
 
     /// True if a waiter must not sleep: there is something to try, or others may hear of the descriptor by now than those that it
@@ -187,44 +224,45 @@ impl Source {
     /// hears of this descriptor, and nothing else is to be heeded.
     #[inline(always)]
     pub(crate) fn sleep_at_home(&self, direction: Direction) -> Option<Waking> {
-        let (home, node) = (self.home(), Node::new());
-        wait::sleep_by_driver(|here| home == Home::at(here), &Waiter::new(self, direction, home, &node))
+        let (home, link) = (self.home(), link());
+        let waiter = Waiter::new(self, direction, Hearing::one(home), &link);
+        wait::sleep_by_driver(|here| home == Home::at(here), &waiter)
     }
 
-    /// The same wherever the task is, and at most until the deadline. It relies on `home`.
-    pub(crate) fn sleep(&self, direction: Direction, home: Home, deadline: Option<Instant>) -> Waking {
-        let node = Node::new();
-        wait::sleep_or_cancel(&Waiter::new(self, direction, home, &node), deadline)
+    /// The same wherever the task is, and at most until the deadline.
+    pub(crate) fn sleep(&self, direction: Direction, hearing: Hearing, deadline: Option<Instant>) -> Waking {
+        let link = link();
+        wait::sleep_or_cancel(&Waiter::new(self, direction, hearing, &link), deadline)
     }
 
     /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
     pub(crate) fn sleep_watched(
         self: &Arc<Self>,
         direction: Direction,
-        home: Home,
+        hearing: Hearing,
         deadline: Option<Instant>,
     ) -> Waking {
-        let node = Node::new();
-        wait::sleep_or_cancel(&self.watched(direction, home, &node), deadline)
+        let link = link();
+        wait::sleep_or_cancel(&self.watched(direction, hearing, &link), deadline)
     }
 
     /// The first half of that.
     pub(crate) fn watched<'a>(
         self: &'a Arc<Self>,
         direction: Direction,
-        home: Home,
-        node: &'a Node,
-    ) -> Waiter<&'a Source, &'a Node> {
+        hearing: Hearing,
+        link: &'a Link,
+    ) -> Waiter<&'a Source, &'a Link> {
         let watcher = Some(self.watch(driver::current_id()));
-        Waiter { watcher, ..Waiter::new(&**self, direction, home, node) }
+        Waiter { watcher, ..Waiter::new(&**self, direction, hearing, link) }
     }
 
     /// Sees to it that the reactor of the caller's worker hears of this descriptor, or if that cannot be had, another one. `None`,
     /// and nothing is done, where there is none.
-    pub(crate) fn attach_here(self: &Arc<Self>, fd: RawFd) -> io::Result<Option<Home>> {
+    pub(crate) fn attach_here(self: &Arc<Self>, fd: RawFd) -> io::Result<Option<Hearing>> {
         let home = self.home();
         if driver::current_id().is_some_and(|here| home == Home::at(here)) {
-            return Ok(Some(home));
+            return Ok(Some(Hearing::one(home)));
         }
         match driver::current::<Handle>() {
             Some(here) => self.attach(fd, &here).map(Some),
@@ -234,14 +272,14 @@ impl Source {
 
     /// The same of the reactor `here`, which is not gone.
     #[cold]
-    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Home> {
+    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Hearing> {
         let mut place = self.place();
         place.forget_closed(fd);
         if !place.has(here) {
             match here.register(fd, self) {
                 Ok(registration) => place.add(registration),
                 // It is heard of elsewhere.
-                Err(_) if !place.is_empty() => return Ok(self.settle(&mut place)),
+                Err(_) if !place.is_empty() => return Ok(Hearing::all(self.settle(&mut place))),
                 Err(error) => return Err(error),
             }
         }
@@ -253,7 +291,7 @@ impl Source {
         if is_left {
             place.keep_only(here, fd);
         }
-        Ok(home)
+        Ok(Hearing { home, ear: Home::at(here.id()) })
     }
 
     /// The same from where no reactor of ours is: any live one will do, `other` if there is none yet.
@@ -262,7 +300,7 @@ impl Source {
         self: &Arc<Self>,
         fd: RawFd,
         other: Option<&Arc<Handle>>,
-    ) -> io::Result<Home> {
+    ) -> io::Result<Hearing> {
         let mut place = self.place();
         place.forget_closed(fd);
         if place.is_empty()
@@ -273,7 +311,7 @@ impl Source {
         let home = self.settle(&mut place);
         // One that closes after this look finds the source, and changes its home.
         if place.handles().any(|handle| !handle.is_closed()) {
-            return Ok(home);
+            return Ok(Hearing::all(home));
         }
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
@@ -342,29 +380,28 @@ impl fmt::Debug for Source {
 pub(crate) struct Waiter<S, N> {
     source: S,
     direction: Direction,
-    /// Who it relies on.
-    home: Cell<Home>,
+    hearing: Cell<Hearing>,
     /// In whose vigil its source has to be for it to sleep.
     watcher: Option<Home>,
     /// In the source's list from an `after_asleep` that says `Stay` until an edge or `before_awake` takes it out; reached under
-    /// the lock of the lists only. A `Node` or a `&Node`.
-    node: N,
+    /// the lock of the lists only. A `Link` or a `&Link`.
+    link: N,
 }
 
 // SAFETY: the node is reached by other threads under the lock of the lists only, and in no list it goes where its owner
 // goes.
-unsafe impl<S: Send> Send for Waiter<S, Node> {}
+unsafe impl<S: Send> Send for Waiter<S, Link> {}
 
-impl<S: Deref<Target = Source>, N: Borrow<Node>> Waiter<S, N> {
+impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
     #[inline(always)]
-    pub(crate) fn new(source: S, direction: Direction, home: Home, node: N) -> Waiter<S, N> {
-        Waiter { source, direction, home: Cell::new(home), watcher: None, node }
+    pub(crate) fn new(source: S, direction: Direction, hearing: Hearing, link: N) -> Waiter<S, N> {
+        Waiter { source, direction, hearing: Cell::new(hearing), watcher: None, link }
     }
 
-    /// Who its next sleep relies on.
+    /// Whose hearing its next sleep relies on. Any of them wakes it: who is to be woken may be on another worker by then.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn rely_on(&self, home: Home) {
-        self.home.set(home);
+        self.hearing.set(Hearing::all(home));
     }
 
     /// True if the vigil that it relies on has let its source go, or never had it.
@@ -375,18 +412,20 @@ impl<S: Deref<Target = Source>, N: Borrow<Node>> Waiter<S, N> {
     }
 }
 
-impl<S: Deref<Target = Source>, N: Borrow<Node>> WaitStrategy for Waiter<S, N> {
+impl<S: Deref<Target = Source>, N: Borrow<Link>> WaitStrategy for Waiter<S, N> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let (hearing, link) = (self.hearing.get(), self.link.borrow());
         let mut waiters = self.source.waiters.lock();
-        if self.is_missed() || self.source.rouses(self.direction, self.home.get()) {
+        if self.is_missed() || self.source.rouses(self.direction, hearing.home) {
             return Asleep::Rouse;
         }
-        // SAFETY: the wake is used at most once, since only `pop_front` hands it out; and either that has happened and
+        // SAFETY: the wake is used at most once, since only who takes the node out of the list hands it out; and either that has happened and
         // `before_awake` answers Served, or `before_awake` unlinks the node and the wake is dropped unused.
         let wake = unsafe { me.raw() };
+        link.data().set(hearing.ear);
         // SAFETY: the node is a field of `self` or borrowed by it, so it stays in place until the sleep is over, and that is
         // after `before_awake` has unlinked it; the list's lock is held; the node is fresh or was unlinked, so it is in no list.
-        unsafe { waiters.of(self.direction).push_back(self.node.borrow(), wake) };
+        unsafe { waiters.of(self.direction).push_back(link, wake) };
         Asleep::Stay
     }
 
@@ -397,7 +436,7 @@ impl<S: Deref<Target = Source>, N: Borrow<Node>> WaitStrategy for Waiter<S, N> {
         }
         let mut waiters = self.source.waiters.lock();
         // SAFETY: the node was linked into this very list, or has been taken out of it by an edge; the lock is held.
-        match unsafe { waiters.of(self.direction).remove(self.node.borrow()) } {
+        match unsafe { waiters.of(self.direction).remove(self.link.borrow()) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

@@ -10,14 +10,13 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::driver::{Driver, Ready};
-use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Polled, Waking};
 
 use super::{Reactor, UNPARK};
-use crate::place::Home;
-use crate::readiness::{Clearing, Direction};
+use crate::place::Hearing;
+use crate::readiness::{Clearing, Direction, Edge};
 use crate::roster::{Entries, KEY_BITS, KEY_MASK};
-use crate::source::{Source, Waiter};
+use crate::source::{Source, Waiter, link};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -35,12 +34,12 @@ fn pair() -> (TcpStream, TcpStream) {
     (client, listener.accept().unwrap().0)
 }
 
-/// A source of which the reactor hears, and of which it is known that nothing can be read; and its home.
-fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Source>, Home) {
+/// A source of which the reactor hears, and of which it is known that nothing can be read.
+fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Source>, Hearing) {
     let source = Arc::new(Source::new());
-    let home = source.attach(fd, reactor.handle()).unwrap();
+    let hearing = source.attach(fd, reactor.handle()).unwrap();
     clear(&source, Direction::Read);
-    (source, home)
+    (source, hearing)
 }
 
 fn clear(source: &Source, direction: Direction) {
@@ -249,13 +248,16 @@ fn a_source_that_nobody_waits_for_moves_at_the_first_wait_from_elsewhere() {
     assert_eq!(Arc::strong_count(&source), 1);
 }
 
-/// Begins a wait that relies on `home`.
-fn waiting(source: &Arc<Source>, home: Home) -> Pin<Box<impl Future<Output = Waking>>> {
-    let waiter = Waiter::new(Arc::clone(source), Direction::Read, home, Node::new());
+/// Begins a wait that relies on `hearing`.
+fn waiting(source: &Arc<Source>, hearing: Hearing) -> Pin<Box<impl Future<Output = Waking>>> {
+    let waiter = Waiter::new(Arc::clone(source), Direction::Read, hearing, link());
     let mut polled = Box::pin(Polled::new(waiter));
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(polled.as_mut().poll(&mut context).is_pending());
+    assert!(!is_over(&mut polled));
     polled
+}
+
+fn is_over(wait: &mut Pin<Box<impl Future<Output = Waking>>>) -> bool {
+    wait.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
 #[test]
@@ -265,9 +267,9 @@ fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Source::new());
-    let home = source.attach(fd, reactors[0].handle()).unwrap();
+    let hearing = source.attach(fd, reactors[0].handle()).unwrap();
     clear(&source, Direction::Read);
-    let there = waiting(&source, home);
+    let there = waiting(&source, hearing);
     let both = source.attach(fd, reactors[1].handle()).unwrap();
     assert_eq!(source.ears(), ids);
     let here = waiting(&source, both);
@@ -288,8 +290,8 @@ fn after_some_waits_that_find_nobody_one_alone_hears_again() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let (source, home) = drained(&one, fd);
-    let there = waiting(&source, home);
+    let (source, hearing) = drained(&one, fd);
+    let there = waiting(&source, hearing);
     for _ in 0..10 {
         source.attach(fd, two.handle()).unwrap();
         assert_eq!(source.ears().len(), 2);
@@ -305,17 +307,42 @@ fn after_some_waits_that_find_nobody_one_alone_hears_again() {
 }
 
 #[test]
+fn of_several_reactors_each_wakes_who_relies_on_it() {
+    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (_client, server) = pair();
+    let fd = server.as_raw_fd();
+    let (source, hearing) = drained(&one, fd);
+    let mut there = [waiting(&source, hearing), waiting(&source, hearing)];
+    let both = source.attach(fd, two.handle()).unwrap();
+    let mut here = [waiting(&source, both), waiting(&source, both)];
+    let mut anywhere = waiting(&source, Hearing::all(both.home));
+    let woken_by = |reactor: &Reactor| {
+        let mut wakes = Vec::new();
+        source.edge(reactor.handle().id(), Edge::new().ready(Direction::Read, true), |wake| wakes.push(wake));
+        let count = wakes.len();
+        wait::wake_each(wakes);
+        count
+    };
+    assert_eq!(woken_by(&two), 3);
+    assert!(here.iter_mut().all(is_over) && is_over(&mut anywhere));
+    assert!(!there.iter_mut().any(is_over));
+    assert_eq!(woken_by(&one), 2);
+    assert!(there.iter_mut().all(is_over));
+    source.detach(fd);
+}
+
+#[test]
 fn who_relies_on_a_reactor_that_has_left_meanwhile_looks_again() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Source::new());
     let relied_on = source.attach(fd, one.handle()).unwrap();
-    let home = source.attach(fd, two.handle()).unwrap();
+    let hearing = source.attach(fd, two.handle()).unwrap();
     clear(&source, Direction::Read);
     assert_eq!(source.sleep(Direction::Read, relied_on, None), Waking::Notified);
     let soon = Instant::now() + Duration::from_millis(5);
-    assert_eq!(source.sleep(Direction::Read, home, Some(soon)), Waking::TimedOut);
+    assert_eq!(source.sleep(Direction::Read, hearing, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }
 
@@ -340,20 +367,20 @@ fn a_reactor_that_ends_lets_its_sources_go() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let (source, home) = drained(&one, fd);
+    let (source, hearing) = drained(&one, fd);
     drop(one);
     assert!(is_readable(&source), "whoever waits looks again");
     assert_eq!(Arc::strong_count(&source), 1);
     clear(&source, Direction::Read);
     assert_eq!(
-        source.sleep(Direction::Read, home, None),
+        source.sleep(Direction::Read, hearing, None),
         Waking::Notified,
         "nobody sleeps where nobody wakes"
     );
-    let home = source.attach(fd, two.handle()).unwrap();
+    let hearing = source.attach(fd, two.handle()).unwrap();
     assert_eq!(source.ears(), [two.handle().id()]);
     let soon = Instant::now() + Duration::from_millis(5);
-    assert_eq!(source.sleep(Direction::Read, home, Some(soon)), Waking::TimedOut);
+    assert_eq!(source.sleep(Direction::Read, hearing, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }
 
@@ -362,16 +389,16 @@ fn when_one_of_two_reactors_ends_the_other_hears_alone() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let (source, home) = drained(&one, fd);
-    let there = waiting(&source, home);
+    let (source, hearing) = drained(&one, fd);
+    let there = waiting(&source, hearing);
     let both = source.attach(fd, two.handle()).unwrap();
     drop((there, one));
     clear(&source, Direction::Read);
     assert_eq!(source.sleep(Direction::Read, both, None), Waking::Notified, "it looks who is left");
-    let home = source.attach(fd, two.handle()).unwrap();
+    let hearing = source.attach(fd, two.handle()).unwrap();
     assert_eq!(source.ears(), [two.handle().id()]);
     let soon = Instant::now() + Duration::from_millis(5);
-    assert_eq!(source.sleep(Direction::Read, home, Some(soon)), Waking::TimedOut);
+    assert_eq!(source.sleep(Direction::Read, hearing, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }
 
@@ -382,12 +409,12 @@ fn who_comes_to_sleep_when_the_round_has_gone_by_looks_again() {
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Source::new());
-    let home = source.attach(fd, reactor.handle()).unwrap();
+    let hearing = source.attach(fd, reactor.handle()).unwrap();
     // It tells that it is writable, once.
     park(&mut reactor, Some(LONG));
     clear(&source, Direction::Write);
-    let node = Node::new();
-    let watched = source.watched(Direction::Write, home, &node);
+    let node = link();
+    let watched = source.watched(Direction::Write, hearing, &node);
     while !source.readiness().load().is_ready(Direction::Write) {
         park(&mut reactor, Some(LONG));
     }

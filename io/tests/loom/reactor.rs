@@ -68,7 +68,7 @@ impl Handle {
         {
             let entries = self.roster.entries();
             for source in tokens.into_iter().filter_map(|token| entries.find(token)) {
-                source.edge(Edge::new().ready(direction, true), |wake| wakes.push(wake));
+                source.edge(self.id, Edge::new().ready(direction, true), |wake| wakes.push(wake));
             }
         }
         wakes.into_iter().for_each(RawWake::wake);

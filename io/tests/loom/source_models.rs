@@ -6,25 +6,24 @@ use std::task::{Context, Waker};
 
 use loom::thread;
 
-use crate::place::Home;
-use crate::primitive::check_bounded;
+use crate::place::Hearing;
+use crate::primitive::{AtomicBool, Ordering, check_bounded};
 use crate::reactor::{FD, Handle};
 use crate::readiness::Direction;
-use crate::source::{Source, Waiter};
-use crate::wait::list::Node;
+use crate::source::{Source, Waiter, link};
 use crate::wait::{Polled, Tickets, Waking, over};
 
-/// A source of which it is known that nothing can be read, and the reactor that hears of it, the home of the source.
-fn registered() -> (Arc<Source>, Arc<Handle>, Home) {
+/// A source of which it is known that nothing can be read, and the reactor that hears of it.
+fn registered() -> (Arc<Source>, Arc<Handle>, Hearing) {
     let (source, handle) = (blocked(), Handle::new());
-    let home = source.attach(FD, &handle).unwrap();
-    (source, handle, home)
+    let hearing = source.attach(FD, &handle).unwrap();
+    (source, handle, hearing)
 }
 
 /// Each of loom's objects is made by its first use.
 fn blocked() -> Arc<Source> {
     let source = Arc::new(Source::new());
-    source.edge(crate::readiness::Edge::new(), |_wake| unreachable!("nobody waits"));
+    source.edge(Handle::new().id(), crate::readiness::Edge::new(), |_wake| unreachable!("nobody waits"));
     _ = format!("{source:?}");
     block(&source);
     source.detach(FD);
@@ -32,7 +31,7 @@ fn blocked() -> Arc<Source> {
 }
 
 /// Tries to read, and waits while that would block, as the loop in `op.rs`. `found` tells whether there is something.
-fn read(source: &Source, home: Home, found: impl Fn() -> bool) {
+fn read(source: &Source, hearing: Hearing, found: impl Fn() -> bool) {
     loop {
         let seen = source.readiness().load();
         if seen.is_ready(Direction::Read) {
@@ -41,7 +40,7 @@ fn read(source: &Source, home: Home, found: impl Fn() -> bool) {
             }
             _ = source.readiness().blocked(Direction::Read, seen);
         }
-        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
     }
 }
 
@@ -54,12 +53,12 @@ fn block(source: &Source) {
 #[test]
 fn an_edge_ends_the_sleep_of_a_reader() {
     check_bounded(3, || {
-        let (source, handle, home) = registered();
+        let (source, handle, hearing) = registered();
         let reactor = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.dispatch(Direction::Read))
         };
-        read(&source, home, || true);
+        read(&source, hearing, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -69,13 +68,13 @@ fn an_edge_ends_the_sleep_of_a_reader() {
 #[test]
 fn an_edge_meets_the_deadline_of_a_reader() {
     check_bounded(3, || {
-        let (source, handle, home) = registered();
+        let (source, handle, hearing) = registered();
         let reactor = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.dispatch(Direction::Read))
         };
-        _ = source.sleep(Direction::Read, home, Some(over()));
-        read(&source, home, || true);
+        _ = source.sleep(Direction::Read, hearing, Some(over()));
+        read(&source, hearing, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -85,18 +84,18 @@ fn an_edge_meets_the_deadline_of_a_reader() {
 #[test]
 fn the_end_of_a_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
-        let (source, handle, home) = registered();
+        let (source, handle, hearing) = registered();
         let ends = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
         ends.join().unwrap();
         // It is told until it is registered elsewhere.
         block(&source);
-        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
-        let home = source.attach(FD, &Handle::new()).unwrap();
-        assert_eq!(source.sleep(Direction::Read, home, Some(over())), Waking::TimedOut);
+        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
+        let hearing = source.attach(FD, &Handle::new()).unwrap();
+        assert_eq!(source.sleep(Direction::Read, hearing, Some(over())), Waking::TimedOut);
         source.detach(FD);
     });
 }
@@ -113,10 +112,14 @@ fn the_end_of_a_reactor_costs_who_has_moved_one_look() {
         _ = source.attach(FD, &here).unwrap();
         ends.join().unwrap();
         block(&source);
-        let home = source.attach(FD, &here).unwrap();
-        assert_eq!(source.sleep(Direction::Read, home, Some(over())), Waking::TimedOut, "it has a reactor");
+        let hearing = source.attach(FD, &here).unwrap();
+        assert_eq!(
+            source.sleep(Direction::Read, hearing, Some(over())),
+            Waking::TimedOut,
+            "it has a reactor"
+        );
         let reactor = thread::spawn(move || here.dispatch(Direction::Read));
-        read(&source, home, || true);
+        read(&source, hearing, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -126,17 +129,47 @@ fn the_end_of_a_reactor_costs_who_has_moved_one_look() {
 #[test]
 fn no_reader_sleeps_where_its_reactor_has_left() {
     check_bounded(3, || {
-        let ((source, here, home), elsewhere) = (registered(), Handle::new());
+        let ((source, here, hearing), elsewhere) = (registered(), Handle::new());
         let others = {
             let source = Arc::clone(&source);
             thread::spawn(move || {
-                let home = source.attach(FD, &elsewhere).unwrap();
-                _ = source.sleep(Direction::Read, home, Some(over()));
+                let hearing = source.attach(FD, &elsewhere).unwrap();
+                _ = source.sleep(Direction::Read, hearing, Some(over()));
                 here.dispatch(Direction::Read);
             })
         };
-        assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
         others.join().unwrap();
+        source.detach(FD);
+    });
+}
+
+/// Hunts: a reader that the edge of another worker's reactor leaves asleep, and its own reactor as well.
+#[test]
+fn of_two_reactors_each_wakes_its_own_readers() {
+    check_bounded(3, || {
+        let ((source, here, hearing), elsewhere) = (registered(), Handle::new());
+        let poller = Arc::new(Tickets::new());
+        let waker = Waker::from(Arc::clone(&poller));
+        let reader = Waiter::new(Arc::clone(&source), Direction::Read, hearing, link());
+        let mut sleep = Box::pin(Polled::new(reader));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let hearing = source.attach(FD, &elsewhere).unwrap();
+        let data = Arc::new(AtomicBool::new(false));
+        data.load(Ordering::Relaxed);
+        let edges = {
+            let data = Arc::clone(&data);
+            thread::spawn(move || {
+                here.dispatch(Direction::Read);
+                // Release: what came after the first edge, and makes one more with each reactor.
+                data.store(true, Ordering::Release);
+                elsewhere.dispatch(Direction::Read);
+            })
+        };
+        read(&source, hearing, || data.load(Ordering::Acquire));
+        poller.take();
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        edges.join().unwrap();
         source.detach(FD);
     });
 }
@@ -146,10 +179,10 @@ fn no_reader_sleeps_where_its_reactor_has_left() {
 #[test]
 fn who_lets_go_of_a_closed_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
-        let (source, handle, home) = registered();
+        let (source, handle, hearing) = registered();
         let poller = Arc::new(Tickets::new());
         let waker = Waker::from(Arc::clone(&poller));
-        let reader = Waiter::new(Arc::clone(&source), Direction::Read, home, Node::new());
+        let reader = Waiter::new(Arc::clone(&source), Direction::Read, hearing, link());
         let mut sleep = pin!(Polled::new(reader));
         assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         let ends = {
@@ -174,8 +207,8 @@ fn who_registers_as_the_reactor_ends_is_told_or_sees_it() {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        if let Ok(home) = source.attach_from_afar(FD, Some(&handle)) {
-            assert_eq!(source.sleep(Direction::Read, home, None), Waking::Notified);
+        if let Ok(hearing) = source.attach_from_afar(FD, Some(&handle)) {
+            assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
         }
         ends.join().unwrap();
         source.detach(FD);

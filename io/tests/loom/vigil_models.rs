@@ -6,40 +6,39 @@ use std::task::{Context, Waker};
 
 use loom::thread;
 
-use crate::place::Home;
+use crate::place::Hearing;
 use crate::primitive::{AtomicBool, Ordering, check_bounded};
 use crate::reactor::{FD, Handle};
 use crate::readiness::Direction;
-use crate::source::{Source, Waiter};
-use crate::wait::list::Node;
+use crate::source::{Link, Source, Waiter, link};
 use crate::wait::{Polled, Tickets, Waking};
 
 /// A source that is full, whose writers its reactor has look again.
 struct Model {
     source: Arc<Source>,
     handle: Arc<Handle>,
-    home: Home,
+    hearing: Hearing,
     /// Another reactor, which hears of it as well where there is one.
     elsewhere: Option<Arc<Handle>>,
     /// A reader, beside which a source does not move.
-    reader: Mutex<Pin<Box<Polled<Waiter<Arc<Source>, Node>>>>>,
+    reader: Mutex<Pin<Box<Polled<Waiter<Arc<Source>, Link>>>>>,
     done: AtomicBool,
 }
 
 impl Model {
     fn new(elsewhere: Option<Arc<Handle>>) -> Arc<Self> {
         let (source, handle) = (Arc::new(Source::new()), Handle::new());
-        let mut home = source.attach(FD, &handle).unwrap();
+        let mut hearing = source.attach(FD, &handle).unwrap();
         for direction in [Direction::Read, Direction::Write] {
             _ = source.readiness().blocked(direction, source.readiness().load());
         }
-        let mut reader = Box::pin(Polled::new(reader(&source, home)));
+        let mut reader = Box::pin(Polled::new(reader(&source, hearing)));
         if let Some(elsewhere) = &elsewhere {
             assert!(reader.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-            home = source.attach(FD, elsewhere).unwrap();
+            hearing = source.attach(FD, elsewhere).unwrap();
         }
         let (reader, done) = (Mutex::new(reader), AtomicBool::new(false));
-        let model = Model { source, handle, home, elsewhere, reader, done };
+        let model = Model { source, handle, hearing, elsewhere, reader, done };
         model.done.load(Ordering::Relaxed);
         // One has entered before.
         model.source.watch(None);
@@ -76,7 +75,7 @@ impl Model {
         others.into_iter().for_each(|other| other.join().unwrap());
         drop(std::mem::replace(
             &mut *self.reader.lock().unwrap(),
-            Box::pin(Polled::new(reader(&self.source, self.home))),
+            Box::pin(Polled::new(reader(&self.source, self.hearing))),
         ));
         self.source.detach(FD);
         drop(self.handle.vigil().close());
@@ -85,14 +84,14 @@ impl Model {
 
     /// The writer is a task.
     fn wait_as_task(&self) {
-        assert_eq!(self.source.sleep_watched(Direction::Write, self.home, None), Waking::Notified);
+        assert_eq!(self.source.sleep_watched(Direction::Write, self.hearing, None), Waking::Notified);
     }
 
     /// It is a future, which enters only while it is pending.
     fn wait_as_future(&self) {
         let poller = Arc::new(Tickets::new());
         let waker = Waker::from(Arc::clone(&poller));
-        let writer = Waiter::new(Arc::clone(&self.source), Direction::Write, self.home, Node::new());
+        let writer = Waiter::new(Arc::clone(&self.source), Direction::Write, self.hearing, link());
         let mut sleep = pin!(Polled::new(writer));
         if sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
             self.source.watch(Some(self.handle.id()));
@@ -102,8 +101,8 @@ impl Model {
     }
 }
 
-fn reader(source: &Arc<Source>, home: Home) -> Waiter<Arc<Source>, Node> {
-    Waiter::new(Arc::clone(source), Direction::Read, home, Node::new())
+fn reader(source: &Arc<Source>, hearing: Hearing) -> Waiter<Arc<Source>, Link> {
+    Waiter::new(Arc::clone(source), Direction::Read, hearing, link())
 }
 
 /// Hunts: a writer that sleeps while its source is in no vigil.

@@ -45,7 +45,7 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
 
 /// Wakes everybody who is in the list now. Who enters meanwhile sleeps on, unless somebody before it leaves by itself: then it
 /// may be woken in its place.
-pub fn wake_present<S>(lock: &Lock<S>, list: impl Fn(&mut S) -> &mut List) {
+pub fn wake_present<S, T>(lock: &Lock<S>, list: impl Fn(&mut S) -> &mut List<T>) {
     let mut left = None;
     wake_all(lock, |state| {
         let list = list(state);

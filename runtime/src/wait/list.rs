@@ -218,6 +218,25 @@ impl<T> List<T> {
         }
     }
 
+    /// Unlinks all who are `wanted`, in their order, and hands out the rights to wake them.
+    pub fn pop_each(&mut self, wanted: impl Fn(&T) -> bool, mut wakes: impl FnMut(RawWake)) {
+        let Some(last) = self.nodes().last().map(ptr::from_ref) else { return };
+        let mut node = self.head;
+        loop {
+            // SAFETY: it was linked as the walk came to its predecessor, of which this list has unlinked none but that one since;
+            // so it is linked now, hence alive.
+            let (next, is_wanted) = unsafe { ((*node).next.get(), wanted(&(*node).data)) };
+            if is_wanted {
+                // SAFETY: as above.
+                unsafe { self.take_out(&*node) }.into_iter().for_each(&mut wakes);
+            }
+            if ptr::eq(node, last) {
+                return;
+            }
+            node = next;
+        }
+    }
+
     /// Moves the longest waiter to the end of another list, with its right to be woken. False if there is none.
     ///
     /// # Safety

@@ -10,15 +10,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use fibra_runtime::driver;
-use fibra_runtime::wait::list::Node;
 use fibra_runtime::wait::{self, Polled};
 
 use super::doors::{Ears, Polls};
 use crate::op::Attempt;
-use crate::place::Home;
+use crate::place::{Hearing, Home};
 use crate::reactor::Handle;
 use crate::readiness::{Direction, Edge};
-use crate::source::{Source, Waiter};
+use crate::source::{self, Link, Source, Waiter};
 
 /// See the [module](self).
 pub(super) struct Watch {
@@ -28,7 +27,7 @@ pub(super) struct Watch {
     gave_way: bool,
 }
 
-type Sleep = Polled<Waiter<Arc<Source>, Node>>;
+type Sleep = Polled<Waiter<Arc<Source>, Link>>;
 
 // SAFETY: all that it can do takes `&mut self`.
 unsafe impl Sync for Watch {}
@@ -57,7 +56,7 @@ impl Watch {
                 return Poll::Ready(outcome);
             }
             match attach(&ears, origin) {
-                Ok(home) => ready!(self.wait(&ears, home, context)),
+                Ok(hearing) => ready!(self.wait(&ears, hearing.home, context)),
                 Err(error) => {
                     // Nobody will tell when there is something: the next poll has to look for itself.
                     ears.source.readiness().edge(Edge::new().ready(self.direction, true));
@@ -77,7 +76,8 @@ impl Watch {
     /// Pending until that direction may be ready, from then on by an edge that calls the waker of the last poll.
     fn wait(&mut self, ears: &Ears<'_>, home: Home, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| {
-            Box::pin(Polled::new(Waiter::new(Arc::clone(ears.source), self.direction, home, Node::new())))
+            let (source, hearing) = (Arc::clone(ears.source), Hearing::all(home));
+            Box::pin(Polled::new(Waiter::new(source, self.direction, hearing, source::link())))
         });
         sleep.strategy().rely_on(home);
         let polled = sleep.as_mut().poll(context);
@@ -91,10 +91,10 @@ impl Watch {
 }
 
 /// Sees to it that a reactor hears of the descriptor, if it is one, and gives the home that it has then.
-fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Home> {
-    let Some(fd) = ears.fd else { return Ok(Home::NOWHERE) };
+fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Hearing> {
+    let Some(fd) = ears.fd else { return Ok(Hearing::all(Home::NOWHERE)) };
     match ears.source.attach_here(fd.as_raw_fd())? {
-        Some(home) => Ok(home),
+        Some(hearing) => Ok(hearing),
         None => ears.source.attach_from_afar(fd.as_raw_fd(), origin),
     }
 }
