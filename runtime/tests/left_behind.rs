@@ -257,6 +257,71 @@ fn nothing_waits_behind_calls_for_a_thread_that_the_system_does_not_have() {
     }
 }
 
+#[test]
+fn what_is_queued_behind_a_call_is_given_back_where_the_system_has_no_thread_for_it() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    for is_long in [false, true] {
+        let runtime = Runtime::builder().workers(1).startable_blocking_threads(1).build().unwrap();
+        runtime.run(|| {
+            let (open, gate) = mpsc::channel::<()>();
+            let (end, ended) = mpsc::channel();
+            let wait = move || ended.recv().unwrap();
+            let (first, call, behind) = (
+                fibra::spawn_blocking(move || _ = gate.recv()),
+                if is_long { task::spawn_long_call(wait) } else { task::spawn_call(wait) },
+                fibra::spawn_blocking(|| ()),
+            );
+            let here = thread::current().id();
+            let ends = fibra::spawn(move || {
+                fibra::unblock(|| {
+                    end.send(()).unwrap();
+                    thread::current().id()
+                })
+            });
+            fibra::yield_now();
+            drop(open);
+            call.join().unwrap();
+            first.join().unwrap();
+            assert!(behind.join().unwrap_err().is_not_started());
+            assert_eq!(ends.join().unwrap(), here, "it runs in place");
+        });
+    }
+}
+
+#[test]
+fn a_burst_of_calls_starts_a_thread_for_each() {
+    const CALLS: usize = 16;
+    let _alone = alone();
+    let _guard = hang_guard();
+    for (spawn, name) in
+        [(task::spawn_call::<Call, ()> as fn(_) -> _, "burst"), (task::spawn_long_call, "rush")]
+    {
+        let runtime = Runtime::builder().workers(1).thread_name(name).build().unwrap();
+        let begun = Arc::new(AtomicUsize::new(0));
+        runtime.run(|| {
+            let (ends, calls): (Vec<_>, Vec<_>) = (0..CALLS)
+                .map(|_| {
+                    let ((end, ended), begun) = (mpsc::channel::<()>(), Arc::clone(&begun));
+                    let wait: Call = Box::new(move || {
+                        begun.fetch_add(1, Ordering::SeqCst);
+                        _ = ended.recv();
+                    });
+                    (end, spawn(wait))
+                })
+                .unzip();
+            while begun.load(Ordering::SeqCst) < CALLS {
+                fibra::sleep(Duration::from_micros(50));
+            }
+            assert_eq!(threads_called(&format!("{name}-blocking")), CALLS);
+            drop(ends);
+            calls.into_iter().for_each(|call| call.join().unwrap());
+        });
+    }
+}
+
+type Call = Box<dyn FnOnce() + Send>;
+
 /// Starts long calls from tasks of their own, which tell when they begin and last until their sender is dropped.
 fn long_calls(count: usize) -> (mpsc::Receiver<usize>, Vec<mpsc::Sender<()>>, Vec<fibra::JoinHandle<()>>) {
     let (begun, begins) = mpsc::channel();

@@ -16,6 +16,9 @@
 //! count against the maximum; they have one of their own that is as high, and those that come later are set aside until one of them
 //! ends.
 //!
+//! Where the system has no thread, nothing stays queued behind calls alone: closures go back to their tasks, which run them in
+//! place, and tasks end un-run, with the reason.
+//!
 //! A thread holds its runtime while it waits or works, and lets go of it for the time of a call: what is left behind has the
 //! pool alone, so that stacks and hooks go when the runtime does.
 

@@ -37,6 +37,8 @@ pub(crate) struct Pool {
 pub(super) struct State {
     jobs: VecDeque<Job>,
     pub(super) threads: usize,
+    /// Those that have taken no job yet, nor looked for one.
+    coming: usize,
     idle: usize,
     /// Idle threads that were told of a job and have not yet taken it.
     told: usize,
@@ -64,6 +66,15 @@ impl State {
         self.jobs.push_back(job);
     }
 
+    /// Takes out what is queued if all threads are in calls, which may never end.
+    fn strand(&mut self, lacking: Option<io::Error>) -> Stranded {
+        if self.threads > self.calling {
+            return Stranded::none();
+        }
+        self.long -= self.jobs.iter().filter(|job| job.is_long()).count();
+        Stranded { jobs: std::mem::take(&mut self.jobs), lacking }
+    }
+
     /// By a thread whose long call has ended, or did not begin, and which takes a job next: another one may come.
     pub(super) fn end_long(&mut self, had_begun: bool) {
         self.long -= 1;
@@ -87,6 +98,38 @@ impl Job {
 
 // SAFETY: a task that may run on the pool is `Send` by the bounds of `spawn_blocking`, and so is what `unblock` borrows.
 unsafe impl Send for Job {}
+
+/// Jobs for which there is no thread. To be ended without the pool's lock.
+#[must_use = "who waits for them would wait for ever"]
+pub(super) struct Stranded {
+    jobs: VecDeque<Job>,
+    /// Why no thread could be started; `None` at the end of the runtime.
+    lacking: Option<io::Error>,
+}
+
+impl Stranded {
+    fn none() -> Self {
+        Stranded { jobs: VecDeque::new(), lacking: None }
+    }
+
+    /// Has whoever waits for a closure run it, and ends the tasks.
+    pub(super) fn end(self, shared: &Shared) {
+        let mut unrun = Vec::new();
+        for job in self.jobs {
+            match job {
+                Job::Task(task) => unrun.push(task),
+                Job::Borrowed(borrowed) => borrowed.give_back(),
+            }
+        }
+        // Last: their destructors may wait for the tasks above.
+        for task in unrun {
+            match &self.lacking {
+                Some(error) => end_refused(shared, task, again(error)),
+                None => end_unrun(shared, task),
+            }
+        }
+    }
+}
 
 /// A closure on the stack of a task that sleeps for it.
 pub(super) struct Borrowed {
@@ -156,20 +199,9 @@ impl Pool {
                 let wanted = state.jobs.len().min(self.config.max_threads);
                 _ = (0..wanted).try_for_each(|_| self.start_thread(&mut state, shared));
             }
-            match state.threads == state.calling {
-                true => std::mem::take(&mut state.jobs),
-                false => VecDeque::new(),
-            }
+            state.strand(None)
         };
-        let mut unrun = Vec::new();
-        for job in stranded {
-            match job {
-                Job::Task(task) => unrun.push(task),
-                Job::Borrowed(borrowed) => borrowed.give_back(),
-            }
-        }
-        // Last: their destructors may wait for the tasks above.
-        unrun.into_iter().for_each(|task| end_unrun(shared, task));
+        stranded.end(shared);
     }
 
     /// The runtime has ended: threads leave as soon as they have nothing to do.
@@ -234,13 +266,25 @@ impl Pool {
         }
     }
 
-    /// By a thread that begins a long call: what is queued behind that may be what it waits for, and so gets another thread.
-    pub(super) fn begin_long(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) {
-        state.long_calling += 1;
-        if state.jobs.len() > state.told && state.threads - state.long_calling < self.config.max_threads {
-            // Where there is none, those in the queue wait for the next thread that comes.
-            _ = self.start_thread(state, shared);
+    /// By a thread that begins a call: what is queued behind that may be what it waits for, and so gets another thread, if not as
+    /// many as may be are in use. Where the system has none, those in the queue wait for the next thread that comes, unless all
+    /// are in calls.
+    pub(super) fn begin_call(
+        self: &Arc<Self>,
+        state: &mut State,
+        shared: &Arc<Shared>,
+        is_long: bool,
+    ) -> Stranded {
+        state.calling += 1;
+        state.long_calling += usize::from(is_long);
+        let is_left_alone = state.jobs.len() > state.told + state.coming;
+        if is_left_alone
+            && state.threads - state.long_calling < self.config.max_threads
+            && let Err(error) = self.start_thread(state, shared)
+        {
+            return state.strand(Some(error));
         }
+        Stranded::none()
     }
 
     fn start_thread(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> io::Result<()> {
@@ -250,13 +294,15 @@ impl Pool {
         thread::start(self, shared, &self.thread_name)?;
         state.started += 1;
         state.threads += 1;
+        state.coming += 1;
         state.holding += 1;
         Ok(())
     }
 
-    /// Waits for a job, by a thread of the pool; `None` when it is to leave.
-    pub(super) fn next_job(&self) -> Option<Job> {
+    /// Waits for a job, by a thread of the pool, for the first time if it `is_new`; `None` when it is to leave.
+    pub(super) fn next_job(&self, is_new: bool) -> Option<Job> {
         let mut state = self.lock();
+        state.coming -= usize::from(is_new);
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 return Some(job);
@@ -284,11 +330,27 @@ impl Pool {
     }
 }
 
+fn again(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
+    }
+}
+
 /// Ends a task that was taken from the queue and is not to run.
 pub(super) fn end_unrun(shared: &Shared, task: TaskRef) {
+    end_with(shared, task, JoinError::cancelled);
+}
+
+/// Ends one for which there is no thread.
+fn end_refused(shared: &Shared, task: TaskRef, lacking: io::Error) {
+    end_with(shared, task, |task| JoinError::not_started(task, lacking));
+}
+
+fn end_with(shared: &Shared, task: TaskRef, outcome: impl FnOnce(&Task) -> JoinError) {
     let handle = Task::counted(task);
     // SAFETY: taken from the queue by this thread alone, and never run; the runtime's count came with it.
-    unsafe { discard_here(task, JoinError::cancelled(&handle)) };
+    unsafe { discard_here(task, outcome(&handle)) };
     drop(handle);
     shared.outside_ended();
 }

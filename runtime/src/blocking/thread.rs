@@ -1,6 +1,7 @@
 //! The life of one thread of the pool.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::thread;
 
@@ -27,9 +28,9 @@ fn work(pool: &Arc<Pool>, shared: Arc<Shared>) {
         // A thread begins where the one may run that has started it, which was a pinned worker most likely.
         shared.config.processors.allow();
     }
-    let mut held = Some(shared);
+    let (mut held, mut is_new) = (Some(shared), true);
     while let Some(shared) = held {
-        let Some(job) = pool.next_job() else { return let_go(pool, shared) };
+        let Some(job) = pool.next_job(mem::take(&mut is_new)) else { return let_go(pool, shared) };
         held = match job {
             Job::Task(task) if task.header().nature.is_call() => call(pool, shared, &runtime, task),
             Job::Task(task) => {
@@ -73,21 +74,19 @@ fn run(pool: &Pool, shared: &Shared, task: TaskRef) {
 /// un-run. `None` if it has ended.
 fn call(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>, task: TaskRef) -> Option<Arc<Shared>> {
     let is_long = task.header().nature == Nature::LongCall;
-    let begins = {
+    let stranded = {
         let mut state = pool.lock();
         let begins = is_wanted(&shared, task);
-        state.calling += usize::from(begins);
-        match (is_long, begins) {
-            (true, true) => pool.begin_long(&mut state, &shared),
-            (true, false) => state.end_long(false),
-            (false, _) => {}
+        if is_long && !begins {
+            state.end_long(false);
         }
-        begins
+        begins.then(|| pool.begin_call(&mut state, &shared, is_long))
     };
-    if !begins {
+    let Some(stranded) = stranded else {
         end_unrun(&shared, task);
         return Some(shared);
-    }
+    };
+    stranded.end(&shared);
     shared.outside_ended();
     let_go(pool, shared);
     enter(task);
