@@ -155,6 +155,19 @@ fn registering_reports_what_is_ready_already() {
     source.detach(server.as_raw_fd());
 }
 
+/// Parks until a short read does not mean that there is no more. What tells it may come a moment behind the data.
+fn stays_readable(reactor: &mut Reactor, source: &Source) {
+    let start = Instant::now();
+    loop {
+        source.readiness().drained(Direction::Read, source.readiness().load());
+        if is_readable(source) {
+            return;
+        }
+        assert!(start.elapsed() < LONG, "{:?}", source.readiness());
+        park(reactor, Some(Duration::from_millis(10)));
+    }
+}
+
 #[test]
 fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
     let mut reactor = Reactor::new().unwrap();
@@ -164,16 +177,7 @@ fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
     let source = Arc::new(Source::new());
     clear(&source, Direction::Read);
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
-    // The end may be a moment behind the data.
-    let start = Instant::now();
-    loop {
-        source.readiness().drained(Direction::Read, source.readiness().load());
-        if is_readable(&source) {
-            break;
-        }
-        assert!(start.elapsed() < LONG, "{:?}", source.readiness());
-        park(&mut reactor, Some(Duration::from_millis(10)));
-    }
+    stays_readable(&mut reactor, &source);
     source.detach(server.as_raw_fd());
 }
 
@@ -185,15 +189,7 @@ fn urgent_data_makes_short_reads_prove_nothing() {
     let source = Arc::new(Source::new());
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     socket2::SockRef::from(&client).send_out_of_band(b"!").unwrap();
-    let start = Instant::now();
-    loop {
-        source.readiness().drained(Direction::Read, source.readiness().load());
-        if is_readable(&source) {
-            break;
-        }
-        assert!(start.elapsed() < LONG, "{:?}", source.readiness());
-        park(&mut reactor, Some(Duration::from_millis(10)));
-    }
+    stays_readable(&mut reactor, &source);
     source.detach(server.as_raw_fd());
 }
 
