@@ -47,11 +47,27 @@ impl Bomb {
     pub(crate) fn defuse(self) {
         std::mem::forget(self);
     }
+
+    /// Ends the process now.
+    #[cold]
+    pub(crate) fn go_off(&self) -> ! {
+        say(format_args!("{}; {}, aborting", self.what, self.whose));
+        std::process::abort()
+    }
 }
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        say(format_args!("{}; {}, aborting", self.what, self.whose));
-        std::process::abort();
+        self.go_off();
     }
+}
+
+/// Runs code after which the caller owns again what it has lent out, and its guards say that it always did: should the code
+/// unwind, the process ends.
+#[inline(always)]
+pub fn take_back<T>(take: impl FnOnce() -> T) -> T {
+    let bomb = Bomb::of_runtime("a lock could not be taken again for a guard that stands for it");
+    let taken = take();
+    bomb.defuse();
+    taken
 }

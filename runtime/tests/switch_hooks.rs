@@ -215,12 +215,13 @@ fn a_cancel_is_not_raised_in_a_hook() {
     });
 }
 
-fn dies_by(hook: fn(), test: &str) {
+fn dies_by(hook: fn(), at: Switch, test: &str, says: &str) {
     if is_child() {
         return runtime(1).run(|| {
-            let call = move |switch| match switch {
-                Switch::In => {}
-                Switch::Out => hook(),
+            let call = move |switch| {
+                if switch == at {
+                    hook();
+                }
             };
             drop(task::Builder::new().name("hooked").on_switch(call).spawn(fibra::yield_now).join());
             println!("went on");
@@ -230,18 +231,52 @@ fn dies_by(hook: fn(), test: &str) {
     let output = rerun(test);
     let text = errors(&output);
     assert!(!output.status.success(), "{text}");
-    assert!(text.contains("the hook around the switches of a task has panicked"), "{text}");
+    assert!(text.contains(says), "{text}");
     assert!(!String::from_utf8_lossy(&output.stdout).contains("went on"));
 }
 
+const PANICKED: &str = "the hook around the switches of a task has panicked";
+const FORBIDS: &str = "a hook has to drop what forbids a suspension";
+
 #[test]
 fn a_hook_that_panics_ends_the_process_and_says_so() {
-    dies_by(|| panic!("in the hook"), "a_hook_that_panics_ends_the_process_and_says_so");
+    dies_by(
+        || panic!("in the hook"),
+        Switch::Out,
+        "a_hook_that_panics_ends_the_process_and_says_so",
+        PANICKED,
+    );
 }
 
 #[test]
 fn a_hook_that_suspends_ends_the_process_and_says_so() {
-    dies_by(fibra::yield_now, "a_hook_that_suspends_ends_the_process_and_says_so");
+    dies_by(fibra::yield_now, Switch::Out, "a_hook_that_suspends_ends_the_process_and_says_so", PANICKED);
+}
+
+/// Else a wait for a condition would unwind out of the lock that it is to take again, with a guard that stands for it.
+#[test]
+fn a_hook_that_goes_on_forbidding_suspensions_ends_the_process_and_says_so() {
+    let test = "a_hook_that_goes_on_forbidding_suspensions_ends_the_process_and_says_so";
+    dies_by(|| std::mem::forget(task::forbid_suspend()), Switch::In, test, FORBIDS);
+}
+
+#[test]
+fn a_hook_that_forbids_what_follows_a_sleep_ends_the_process_and_says_so() {
+    let test = "a_hook_that_forbids_what_follows_a_sleep_ends_the_process_and_says_so";
+    dies_by(|| std::mem::forget(task::forbid_suspend()), Switch::Out, test, FORBIDS);
+}
+
+#[test]
+fn a_hook_may_forbid_suspensions_while_it_runs() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let hook = |_: Switch| drop(task::forbid_suspend());
+        let forbidding = task::Builder::new().on_switch(hook).spawn(|| {
+            fibra::yield_now();
+            std::mem::forget(task::forbid_suspend());
+        });
+        forbidding.join().unwrap();
+    });
 }
 
 /// A value that only a hook makes; where it was dropped is noted.

@@ -90,10 +90,10 @@ impl RawCondvar {
                 "a Condvar is waited on with a second Mutex while others wait with the first: use one for each"
             )
         }
-        match why {
+        wait::take_back(|| match why {
             Waking::Notified => mutex.relock(&node),
             Waking::TimedOut | Waking::Cancelled => _ = mutex.compete(&node, Comer::New, None),
-        }
+        });
         if why == Waking::Cancelled {
             wait::unwind_cancelled()
         }

@@ -63,7 +63,8 @@ impl Builder {
     /// It must not suspend: [`forbid_suspend`](super::forbid_suspend) holds inside, and no cancellation is raised.
     ///
     /// # Panics
-    /// Not itself. A panic of the hook, so also an attempt to suspend in it, ends the process: the task is half switched.
+    /// Not itself. A panic of the hook, so also an attempt to suspend in it, ends the process: the task is half switched. So
+    /// does a guard of `forbid_suspend` that it leaves behind, since what the task does next may have to sleep.
     ///
     /// # Examples
     /// ```

@@ -262,6 +262,11 @@ impl Header {
         self.quirks.any(Quirk::FORBIDDEN)
     }
 
+    /// How many guards forbid it to.
+    pub(super) fn times_forbidden(&self) -> u32 {
+        self.forbidden.get()
+    }
+
     /// Forbids the code that runs to suspend, until [`permit`](Header::permit) was called as often.
     pub(crate) fn forbid(&self) {
         self.forbidden.set(self.forbidden.get() + 1);

@@ -41,6 +41,7 @@ impl SwitchHook {
     /// into a sleep, which must come about as it was begun.
     pub(super) fn call(&self, header: &Header, switch: Switch) {
         let bomb = Bomb::of_user("the hook around the switches of a task has panicked");
+        let forbidden = header.times_forbidden();
         header.forbid();
         Bound::shield().run(header, || {
             if let Some(hook) = self.0.borrow_mut().as_mut() {
@@ -49,5 +50,9 @@ impl SwitchHook {
         });
         header.permit();
         bomb.defuse();
+        if header.times_forbidden() > forbidden {
+            // The task may be about to take a lock again that its guard stands for, and would unwind there.
+            Bomb::of_user("a hook has to drop what forbids a suspension").go_off();
+        }
     }
 }

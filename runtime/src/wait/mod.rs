@@ -26,6 +26,7 @@ pub use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle, call_waker};
 
+pub use crate::report::take_back;
 pub use crate::task::cancel::{
     CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, note_cancelled_here,
     unwind_cancelled, unwinds_from_cancel,

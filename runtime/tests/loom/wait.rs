@@ -116,6 +116,11 @@ pub(crate) fn sleep_to(_deadline: Option<Instant>) {
     unreachable!("no model waits for a time alone");
 }
 
+/// What panics in a model ends it anyway.
+pub(crate) fn take_back<T>(take: impl FnOnce() -> T) -> T {
+    take()
+}
+
 loom::thread_local! {
     static OWNER: Cell<u64> = Cell::new(1);
 }

@@ -166,7 +166,7 @@ unsafe impl lock_api::RawMutexFair for RawMutex {
             wait::check_may_suspend();
             self.pass_on(|_| Manner::HandOver);
             // Not by `lock`: it cannot be locked twice.
-            let _ = self.acquire(wait::owner().get(), None);
+            let _ = wait::take_back(|| self.acquire(wait::owner().get(), None));
         }
     }
 }

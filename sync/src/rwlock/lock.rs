@@ -365,7 +365,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
             // The guard stands for the hold also if this unwinds: so not between the two.
             wait::check_may_suspend();
             self.leave_read();
-            let _ = self.wait_to_read(None);
+            let _ = wait::take_back(|| self.wait_to_read(None));
         }
     }
 
@@ -374,7 +374,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
             // As in `bump_shared`.
             wait::check_may_suspend();
             self.leave_write(None);
-            let _ = self.wait_to_claim(Claim::Write, None);
+            let _ = wait::take_back(|| self.wait_to_claim(Claim::Write, None));
             let _ = self.acquired();
         }
     }
@@ -461,7 +461,7 @@ unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
             // As in `bump_shared`.
             wait::check_may_suspend();
             self.leave_upgradable(None);
-            let _ = self.wait_to_claim(Claim::Upgradable, None);
+            let _ = wait::take_back(|| self.wait_to_claim(Claim::Upgradable, None));
             let _ = self.acquired();
         }
     }
