@@ -440,6 +440,23 @@ fn what_has_expired_is_not_seen_and_is_thrown_away_unasked() {
 }
 
 #[test]
+fn what_has_expired_is_not_brought_back_by_a_later_deadline() {
+    let server = Server::start("resp_server");
+    let mut stream = server.connect();
+    // Of so many, few are swept between two of the requests.
+    for key in 0..50 {
+        let (key, expire) = (format!("key {key}"), ["EXPIRE", "PEXPIRE"][key % 2]);
+        assert_eq!(ask(&mut stream, &["SET", &key, "old", "PX", "1"]), OK.as_bytes());
+        until(|| match &*ask(&mut stream, &["GET", &key]) {
+            b"$-1\r\n" => Ok(()),
+            other => Err(format!("there is {}", other.escape_ascii())),
+        });
+        assert_eq!(ask(&mut stream, &[expire, &key, "1000000"]), b":0\r\n");
+        assert_eq!(ask(&mut stream, &["GET", &key]), NIL.as_bytes(), "{expire}");
+    }
+}
+
+#[test]
 fn no_increment_of_many_clients_is_lost() {
     const CLIENTS: usize = 8;
     const ROUNDS: usize = 2000;

@@ -182,9 +182,11 @@ impl<'a> Call<'a, '_> {
         let deadline = after(time, millis).ok_or_else(|| self.invalid_time())?;
         let mut shard = self.store.write(key);
         let is_there = shard.get(key).is_some();
-        match time > 0 {
-            true => shard.expire(key, Some(deadline)),
-            false => _ = shard.remove(key),
+        match (is_there, time > 0) {
+            (true, true) => shard.expire(key, Some(deadline)),
+            (true, false) => _ = shard.remove(key),
+            // What is left of a value that has expired is the sweep's.
+            (false, _) => {}
         }
         drop(shard);
         self.integer(is_there.into())
