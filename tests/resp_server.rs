@@ -5,12 +5,12 @@ mod common;
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::client::{ends, payload};
 use common::resp::{ask, pack, reply};
 use common::server::Server;
-use common::{HANG, until};
+use common::{HANG, example, until};
 
 /// What the server must still do after whatever was done to it.
 fn serves(server: &Server) {
@@ -410,10 +410,6 @@ fn what_breaks_the_protocol_is_refused_by_its_name_and_then_it_serves_again() {
 fn what_has_expired_is_not_seen_and_is_thrown_away_unasked() {
     let server = Server::start("resp_server");
     let mut stream = server.connect();
-    let keys = |stream: &mut TcpStream| {
-        let info = String::from_utf8(ask(stream, &["INFO"])).expect("text");
-        info.lines().find_map(|line| line.strip_prefix("db0:")).expect("the keys").to_owned()
-    };
     assert_eq!(ask(&mut stream, &["SET", "a", "1", "PX", "30"]), OK.as_bytes());
     until(|| match &*ask(&mut stream, &["GET", "a"]) {
         b"$-1\r\n" => Ok(()),
@@ -437,6 +433,52 @@ fn what_has_expired_is_not_seen_and_is_thrown_away_unasked() {
         "keys=1,expires=0,avg_ttl=0" => Ok(()),
         other => Err(format!("there are {other}")),
     });
+}
+
+/// What the server says of its keys.
+fn keys(stream: &mut TcpStream) -> String {
+    let info = String::from_utf8(ask(stream, &["INFO"])).expect("text");
+    info.lines().find_map(|line| line.strip_prefix("db0:")).expect("the keys").to_owned()
+}
+
+/// Many keys expire at one time; gives how many were left whenever two connections had been answered, from when some were
+/// missing.
+fn left_by_a_sweep([stream, other]: &mut [TcpStream; 2], time: Duration) -> Vec<usize> {
+    const KEYS: usize = 60_000;
+    let end = Instant::now() + time;
+    for first in (0..KEYS).step_by(1000) {
+        let left = end.saturating_duration_since(Instant::now()).as_millis().max(1).to_string();
+        let sets = (first..first + 1000).flat_map(|key| pack(&["SET", &key.to_string(), "", "PX", &left]));
+        stream.write_all(&sets.collect::<Vec<u8>>()).expect("sent");
+        let mut replies = [0; 1000 * OK.len()];
+        stream.read_exact(&mut replies).expect("as many answers");
+    }
+    let mut counts = Vec::new();
+    while counts.last() != Some(&0) {
+        assert_eq!(ask(other, &["PING"]), b"+PONG\r\n");
+        let text = keys(stream);
+        let count = text.strip_prefix("keys=").and_then(|text| text.split_once(',')?.0.parse::<usize>().ok());
+        counts.extend(count.filter(|count| *count < KEYS));
+    }
+    counts
+}
+
+#[test]
+fn others_are_answered_while_much_is_thrown_away() {
+    let server = Server::launch(example::example("resp_server").env("FIBRA_WORKERS", "1"));
+    let (mut clients, mut time) = ([server.connect(), server.connect()], Duration::from_secs(1));
+    until(|| {
+        let mut counts = left_by_a_sweep(&mut clients, time);
+        counts.dedup();
+        time *= 2;
+
+        // One more than 0 may be there where a sweep came while the first of them expired.
+        match counts.len() > 3 {
+            true => Ok(()),
+            false => Err(format!("they hear of {counts:?} keys")),
+        }
+    });
+    serves(&server);
 }
 
 #[test]
