@@ -436,3 +436,47 @@ fn the_biased_one_runs_the_first_that_is_ready() {
         select_biased! { recv(after(ms(1))) -> _ => {}, recv(r1) -> _ => panic!("empty") }
     });
 }
+
+/// A select, of that name, of as many operations as one may have, and of what is said besides.
+macro_rules! of_the_most {
+    ($select:ident, $receivers:ident, $($default:tt)*) => {
+        of_the_most!(@ $select, $receivers, [
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        ], $($default)*)
+    };
+    (@ $select:ident, $receivers:ident, [$($number:literal)*], $($default:tt)*) => {
+        $select! {
+            $(recv($receivers[$number]) -> received => received.ok().filter(|number| *number == $number),)*
+            $($default)*
+        }
+    };
+}
+
+type Longest = fn(&[Receiver<usize>]) -> Option<usize>;
+
+#[test]
+fn as_many_operations_as_are_promised_can_be_selected() {
+    let waits: [Longest; 2] =
+        [|receivers| of_the_most!(select, receivers,), |receivers| of_the_most!(select_biased, receivers,)];
+    let have_a_default: [Longest; 5] = [
+        |receivers| of_the_most!(select, receivers, default => None),
+        |receivers| of_the_most!(select_biased, receivers, default => None),
+        |receivers| of_the_most!(select, receivers, default(ms(1)) => None),
+        |receivers| of_the_most!(select_biased, receivers, default(ms(1)) => None),
+        |receivers| {
+            select! {
+                recv(after(ms(0))) -> _ => of_the_most!(select, receivers, default => None),
+            }
+        },
+    ];
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..32).map(|_| unbounded()).unzip();
+    for select in waits.into_iter().chain(have_a_default) {
+        for (number, sender) in senders.iter().enumerate() {
+            sender.send(number).unwrap();
+            assert_eq!(select(&receivers), Some(number));
+        }
+    }
+    for select in have_a_default {
+        assert_eq!(select(&receivers), None);
+    }
+}

@@ -1,8 +1,11 @@
 //! The choice between operations that are written down, without an allocation.
 //!
-//! The arms lie on the stack. `@list` brings the cases into one form, `@case` tells them apart and numbers them, `@arm` makes
-//! an arm of each inside a `match` of its own, which keeps temporaries alive, `@run` chooses, and `@done` completes the
-//! one that was chosen. All arms are gone before the body of a case runs: it may move what they were made of.
+//! The arms lie on the stack. `@list` brings the cases into one form, `@case` tells them apart and numbers them, `@all` makes an
+//! arm of each, inside a `match` that keeps temporaries alive, and chooses, and `@done` completes the one that was chosen. All
+//! arms are gone before the body of a case runs: it may move what they were made of.
+//!
+//! The first two take one case after the other, each inside what the one before has made. The rest takes all at once, so that
+//! more than half of the compiler's limit of recursion is left to the bodies.
 
 /// Waits for several operations of channels, events and more at once, does the first that is ready, and runs its body.
 ///
@@ -19,7 +22,9 @@
 ///
 /// Cases are separated by commas, which may be left out after a body in braces. `message` is evaluated when its case was
 /// chosen, and only then; meanwhile room is reserved for it or a receiver holds still (beyond its own deadline: a message
-/// that takes long to make is best made before). If it panics, others go on. An operation is ready if it need not wait, also when it is to fail since the channel is disconnected.
+/// that takes long to make is best made before). If it panics, others go on. An operation is ready if it need not wait, also when
+/// it is to fail since the channel is disconnected. There are 32 operations at the most; [`channel::Select`](crate::channel::Select)
+/// has no bound.
 ///
 /// An event that lets one through for each set is used only by the case that is chosen. A permit that the pattern does not take
 /// is given back after the body.
@@ -185,7 +190,7 @@ macro_rules! __select {
         join ($handle:expr $(,)?) () $body:tt $($rest:tt)*
     ) => {
         $crate::__select!(@case $order [$($labels)*]
-            [$($arms)* (join $number $arm ($handle) () () $body)] $default $($rest)*)
+            [$($arms)* (join $number $arm ($handle) () (()) $body)] $default $($rest)*)
     };
     (@case $order:tt $labels:tt $arms:tt [] default () () $body:tt $($rest:tt)*) => {
         $crate::__select!(@case $order $labels $arms [() $body] $($rest)*)
@@ -219,138 +224,85 @@ macro_rules! __select {
             }
         }
     };
-    (@all $order:tt [$($arms:tt)*] $default:tt) => {
-        $crate::__select!(@arm $order [$($arms)*] [] $default [$($arms)*])
+    // The name of an arm is at first that of what it is made of.
+    (@all ($order:ident)
+        [$(($case:tt $number:tt $arm:ident ($($source:tt)*) $message:tt $result:tt $body:tt))*] $default:tt
+    ) => {
+        match ($($crate::__select!(@lend $case $($source)*),)*) {
+            ($($arm,)*) => {
+                $(let $arm = $crate::__select!(@arm $case $arm);)*
+                let chosen = $crate::channel::__private::select::<dyn $crate::channel::__private::Arm, &dyn $crate::channel::__private::Arm>(
+                    &mut [$((&$arm as &dyn $crate::channel::__private::Arm, $number)),*],
+                    $crate::__select!(@limit $default),
+                    $crate::channel::__private::Order::$order,
+                );
+                $crate::__select!(@done chosen [$($arm)*] $default
+                    $(($case $number $arm $message $result $body))*)
+            }
+        }
     };
 
-    (@arm $order:tt [(recv $number:tt $arm:ident ($receiver:expr) $($case:tt)*) $($rest:tt)*]
-        [$($made:tt)*] $default:tt $all:tt
-    ) => {
-        match $receiver {
-            ref receiver => {
-                let receiver: &$crate::channel::Receiver<_> = receiver;
-                let $arm = $crate::channel::__private::RecvArm::new(receiver);
-                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
-            }
-        }
-    };
-    (@arm $order:tt [(send $number:tt $arm:ident ($sender:expr) $($case:tt)*) $($rest:tt)*]
-        [$($made:tt)*] $default:tt $all:tt
-    ) => {
-        match $sender {
-            ref sender => {
-                let sender: &$crate::channel::Sender<_> = sender;
-                let $arm = $crate::channel::__private::SendArm::new(sender);
-                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
-            }
-        }
-    };
-    (@arm $order:tt [(wait $number:tt $arm:ident ($source:expr) $($case:tt)*) $($rest:tt)*]
-        [$($made:tt)*] $default:tt $all:tt
-    ) => {
-        match $source {
-            ref source => {
-                // By its method: so it is found behind an `Arc` or a reference too.
-                let $arm = {
-                    use $crate::channel::Selectable as _;
-                    source.select_arm()
-                };
-                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
-            }
-        }
-    };
-    (@arm $order:tt [(join $number:tt $arm:ident ($handle:expr) $($case:tt)*) $($rest:tt)*]
-        [$($made:tt)*] $default:tt $all:tt
-    ) => {
-        match $handle {
-            ref mut handle => {
-                let handle: &mut $crate::channel::__private::JoinHandle<_> = handle;
-                let $arm = $crate::channel::__private::JoinArm::new(handle);
-                $crate::__select!(@arm $order [$($rest)*] [$($made)* ($number $arm)] $default $all)
-            }
-        }
-    };
-    (@arm $order:tt [] $made:tt $default:tt $all:tt) => {
-        $crate::__select!(@run $order $made $default $all)
-    };
+    (@lend join $handle:expr) => { &mut $handle };
+    (@lend $case:tt $source:expr) => { &$source };
 
-    (@run ($order:ident) [$(($number:tt $arm:ident))*] $default:tt $all:tt) => {{
-        let chosen = $crate::channel::__private::select::<dyn $crate::channel::__private::Arm, &dyn $crate::channel::__private::Arm>(
-            &mut [$((&$arm as &dyn $crate::channel::__private::Arm, $number)),*],
-            $crate::__select!(@limit $default),
-            $crate::channel::__private::Order::$order,
-        );
-        $crate::__select!(@done chosen [$($arm)*] $default $all)
+    (@arm recv $receiver:ident) => {{
+        let receiver: &$crate::channel::Receiver<_> = $receiver;
+        $crate::channel::__private::RecvArm::new(receiver)
+    }};
+    (@arm send $sender:ident) => {{
+        let sender: &$crate::channel::Sender<_> = $sender;
+        $crate::channel::__private::SendArm::new(sender)
+    }};
+    (@arm wait $source:ident) => {{
+        // By its method: so it is found behind an `Arc` or a reference too.
+        use $crate::channel::Selectable as _;
+        $source.select_arm()
+    }};
+    (@arm join $handle:ident) => {{
+        let handle: &mut $crate::channel::__private::JoinHandle<_> = $handle;
+        $crate::channel::__private::JoinArm::new(handle)
     }};
 
     (@limit []) => { $crate::channel::__private::Limit::Never };
     (@limit [() $body:tt]) => { $crate::channel::__private::Limit::Now };
     (@limit [($timeout:expr) $body:tt]) => { $crate::channel::__private::Limit::after($timeout) };
 
-    (@done $chosen:ident [$($all:ident)*] $default:tt
-        [(recv $number:tt $arm:ident $receiver:tt () ($result:pat) $body:tt) $($rest:tt)*]
+    (@done $chosen:ident $all:tt $default:tt
+        $(($case:tt $number:tt $arm:ident $message:tt ($result:pat) $body:tt))*
     ) => {
-        if $chosen == ::core::option::Option::Some($number) {
-            let result = $arm.complete();
-            $($all.end();)*
+        $(if $chosen == ::core::option::Option::Some($number) {
+            // What the pattern does not take stays until the body has run.
+            let result = $crate::__select!(@complete $case $arm $message $all);
             let $result = result;
             $body
-        } else {
-            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
+        } else)* {
+            $crate::__select!(@otherwise $default $all)
         }
     };
-    (@done $chosen:ident [$($all:ident)*] $default:tt
-        [(wait $number:tt $arm:ident $source:tt () ($result:pat) $body:tt) $($rest:tt)*]
-    ) => {
-        if $chosen == ::core::option::Option::Some($number) {
-            let result = $arm.complete();
-            $($all.end();)*
-            let $result = result;
-            $body
-        } else {
-            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
-        }
-    };
-    (@done $chosen:ident [$($all:ident)*] $default:tt
-        [(join $number:tt $arm:ident $handle:tt () () $body:tt) $($rest:tt)*]
-    ) => {
-        if $chosen == ::core::option::Option::Some($number) {
-            $($all.end();)*
-            $body
-        } else {
-            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
-        }
-    };
-    (@done $chosen:ident [$($all:ident)*] $default:tt
-        [(join $number:tt $arm:ident $handle:tt ($own:ident) ($result:pat) $body:tt) $($rest:tt)*]
-    ) => {
-        if $chosen == ::core::option::Option::Some($number) {
-            $($all.end();)*
-            let result = $own.join();
-            let $result = result;
-            $body
-        } else {
-            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
-        }
-    };
-    (@done $chosen:ident [$($all:ident)*] $default:tt
-        [(send $number:tt $arm:ident $sender:tt ($message:expr) ($result:pat) $body:tt) $($rest:tt)*]
-    ) => {
-        if $chosen == ::core::option::Option::Some($number) {
-            let permit = $arm.permit();
-            $($all.end();)*
-            let result = permit.send($message);
-            let $result = result;
-            $body
-        } else {
-            $crate::__select!(@done $chosen [$($all)*] $default [$($rest)*])
-        }
-    };
-    (@done $chosen:ident $all:tt [] []) => {
+
+    (@complete send $arm:ident ($message:expr) $all:tt) => {{
+        let permit = $arm.permit();
+        $crate::__select!(@end $all);
+        permit.send($message)
+    }};
+    (@complete join $arm:ident () $all:tt) => { $crate::__select!(@end $all) };
+    (@complete join $arm:ident ($handle:ident) $all:tt) => {{
+        $crate::__select!(@end $all);
+        $handle.join()
+    }};
+    (@complete $case:tt $arm:ident () $all:tt) => {{
+        let result = $arm.complete();
+        $crate::__select!(@end $all);
+        result
+    }};
+
+    (@end [$($arm:ident)*]) => {{ $($arm.end();)* }};
+
+    (@otherwise [] $all:tt) => {
         ::core::unreachable!("without a default one of the cases is chosen")
     };
-    (@done $chosen:ident [$($all:ident)*] [$timeout:tt $body:tt] []) => {{
-        $($all.end();)*
+    (@otherwise [$timeout:tt $body:tt] $all:tt) => {{
+        $crate::__select!(@end $all);
         $body
     }};
 }
