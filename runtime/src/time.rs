@@ -99,12 +99,17 @@ pub(crate) fn sleep_shielded(duration: Duration) {
 /// Sleeps until `deadline`, on a plain thread too; without end where there is none.
 #[doc(hidden)]
 pub fn sleep_to(deadline: Option<Instant>) {
-    let why = match wait::CAN_UNWIND {
-        true => wait::sleep(&ForTheClock, deadline),
+    match wait::CAN_UNWIND {
+        true => sleep_within(deadline),
         // It could not say that it was cut short.
-        false => wait::sleep_shielded(&ForTheClock, deadline),
-    };
-    if why == Waking::Cancelled {
+        false => _ = wait::sleep_shielded(&ForTheClock, deadline),
+    }
+}
+
+/// The same for who can say so: where nothing can be unwound, a cancel ends a sleep that has a deadline.
+#[doc(hidden)]
+pub fn sleep_within(deadline: Option<Instant>) {
+    if wait::sleep(&ForTheClock, deadline) == Waking::Cancelled {
         wait::unwind_cancelled();
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{in_tasks, pause};
 use fibra_runtime::{spawn, task};
-use fibra_sync::channel::{RecvTimeoutError, after, bounded, unbounded};
+use fibra_sync::channel::{RecvTimeoutError, after, bounded, never, tick, unbounded};
 use fibra_sync::{
     AutoResetEvent, Barrier, Condvar, CountdownEvent, LazyLock, ManualResetEvent, Mutex, RwLock, Semaphore,
     oneshot, select, watch,
@@ -56,6 +56,10 @@ fn limits_of_channels_end_and_nothing_is_lost() {
         assert_eq!(receiver.recv_timeout(LONG), Ok(1));
         let (_sends, mut once) = oneshot::channel::<()>();
         assert!(once.recv_timeout(LONG).is_err());
+        for timer in [after(LONG), tick(LONG), never()] {
+            assert_eq!(timer.recv_timeout(LONG / 2), Err(RecvTimeoutError::Timeout));
+            assert_eq!(timer.recv_deadline(Instant::now() + 2 * LONG), Err(RecvTimeoutError::Timeout));
+        }
         let (_publishes, mut watching) = watch::channel(0);
         assert!(watching.changed_timeout(LONG).is_err());
     });
@@ -95,5 +99,7 @@ fn what_has_no_limit_goes_on() {
         let lock = RwLock::new(0);
         *lock.write() += 1;
         assert_eq!(*lock.read(), 1);
+        let begin = Instant::now();
+        assert!(after(SHORT).recv().unwrap() >= begin + SHORT);
     });
 }

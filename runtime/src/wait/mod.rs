@@ -32,7 +32,7 @@ pub use crate::task::cancel::{
     unwind_cancelled, unwinds_from_cancel,
 };
 pub use crate::task::forbid::{check_may_suspend, may_suspend};
-pub use crate::time::sleep_to;
+pub use crate::time::{sleep_to, sleep_within};
 pub use crate::worker::budget::{charge, charge_poll};
 
 /// True where the caller is a task, false on a plain thread (also inside a panic hook, where a wait blocks the thread).

@@ -116,6 +116,10 @@ pub(crate) fn sleep_to(_deadline: Option<Instant>) {
     unreachable!("no model waits for a time alone");
 }
 
+pub(crate) fn sleep_within(deadline: Option<Instant>) {
+    sleep_to(deadline);
+}
+
 /// What panics in a model ends it anyway.
 pub(crate) fn take_back<T>(take: impl FnOnce() -> T) -> T {
     take()

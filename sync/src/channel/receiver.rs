@@ -103,7 +103,7 @@ impl<T> Receiver<T> {
             Source::Senders(channel) => channel.shared.recv_slow(deadline),
             Source::Clock(timer) => timer.recv(deadline),
             Source::Nobody => {
-                wait::sleep_to(deadline);
+                wait::sleep_within(deadline);
                 Err(RecvTimeoutError::Timeout)
             }
         }

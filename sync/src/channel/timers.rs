@@ -56,15 +56,20 @@ impl<T> Timer<T> {
 
     pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         let came = Instant::now();
-        let mut now = came;
+        let (mut now, mut late) = (came, deadline.is_some_and(|deadline| deadline <= came));
         loop {
             if let Some(message) = self.take(now, Some(came)) {
                 return Ok(message);
             }
-            if deadline.is_some_and(|deadline| deadline <= now) {
+            if late {
                 return Err(RecvTimeoutError::Timeout);
             }
-            wait::sleep_to(earlier(self.due(), deadline));
+            match deadline {
+                Some(deadline) => wait::sleep_within(earlier(self.due(), Some(deadline))),
+                None => wait::sleep_to(self.due()),
+            }
+            // The later look at the clock is the one for the message: it may be due at the deadline.
+            late = deadline.is_some_and(is_late);
             now = Instant::now();
         }
     }
