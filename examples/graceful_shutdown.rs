@@ -7,7 +7,9 @@
 use fibra::net::{TcpListener, TcpStream};
 use fibra::sync::WaitGroup;
 use fibra::{CancelToken, TaskGroup};
+use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::iter;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +45,7 @@ fn main() -> io::Result<()> {
 /// Serves until it is told to stop, and says what became of the connections.
 fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> String {
     let connections = TaskGroup::new();
+    let ended = Cell::new(0);
     _ = stop.scope(|| {
         loop {
             match listener.accept() {
@@ -56,17 +59,18 @@ fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> S
                     fibra::sleep(Duration::from_millis(10));
                 }
             }
+            // Else the group would remember all there ever were.
+            ended.update(|ended| ended + iter::from_fn(|| connections.try_join_next()).count());
         }
     });
     drop(listener);
-    let mut ended = 0;
     _ = fibra::timeout(GRACE, || {
         while connections.join_next().is_some() {
-            ended += 1;
+            ended.update(|ended| ended + 1);
         }
     });
     connections.cancel_all();
-    let cancelled = std::iter::from_fn(|| connections.join_next()).count();
+    let (ended, cancelled) = (ended.get(), connections.join_all().len());
     format!("{ended} requests ended by themselves, {cancelled} had to be cancelled")
 }
 
