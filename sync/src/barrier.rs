@@ -130,8 +130,9 @@ impl Queue for Barrier {
         unsafe { self.round.lock().leave(node) }
     }
 
-    fn pass_on(&self, _: &Party) {
-        // The round was complete, with the one who was let through.
+    fn pass_on(&self, party: &Party) {
+        // The round was complete, with the one who was let through. Should that be its leader, nobody else wakes the others.
+        _ = self.pass(party);
     }
 
     fn departed(&self) {

@@ -3,13 +3,15 @@
 mod common;
 
 use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, RawWaker, RawWakerVTable, Wake, Waker};
 
 use common::{beside, everywhere, guarded};
-use fibra_sync::{CountdownEvent, ManualResetEvent, Semaphore, broadcast, channel, oneshot, watch};
+use fibra_sync::{Barrier, CountdownEvent, ManualResetEvent, Semaphore, broadcast, channel, oneshot, watch};
 
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -193,6 +195,39 @@ fn a_waker_that_panics_keeps_nobody_asleep() {
     });
 }
 
+/// A waker that panics when it is dropped.
+fn panics_when_dropped() -> ManuallyDrop<Waker> {
+    static TABLE: RawWakerVTable = RawWakerVTable::new(
+        |data| RawWaker::new(data, &TABLE),
+        |_| {},
+        |_| {},
+        |_| panic!("the drop of a waker panics"),
+    );
+    // SAFETY: no function of the table touches the data, and each may be called by any thread.
+    ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &TABLE)) })
+}
+
+#[test]
+fn the_leader_of_a_round_whose_waker_panics_when_dropped_lets_the_others_go_on() {
+    everywhere(|| {
+        let barrier = Arc::new(Barrier::new(3));
+        let comes = || {
+            let barrier = Arc::clone(&barrier);
+            Box::pin(async move { assert!(!barrier.wait_async().await.is_leader()) }) as Boxed
+        };
+        let mut others = [comes(), comes()];
+        others.iter_mut().for_each(|other| poll(other, Waker::noop()));
+        let waker = panics_when_dropped();
+        let mut leader = comes();
+        let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut leader, &waker)));
+        assert!(polled.is_err(), "its waker was dropped");
+        drop(leader);
+        for mut other in others {
+            assert!(other.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        }
+    });
+}
+
 #[test]
 fn a_waker_that_panics_is_no_panic_of_who_ends_a_wait() {
     everywhere(|| {
@@ -224,9 +259,8 @@ fn a_lock_that_is_ones_own_is_not_waited_for_without_end() {
         guarded(|| {
             let mutex = fibra_sync::Mutex::new(());
             let _guard = mutex.lock();
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                mutex.try_lock_for(std::time::Duration::MAX).is_some()
-            }));
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| mutex.try_lock_for(std::time::Duration::MAX).is_some()));
             assert!(outcome.is_err());
         });
     });
