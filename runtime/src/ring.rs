@@ -4,6 +4,7 @@
 //! Synchronized by who owns the ring: all of it is touched under that lock alone.
 
 use std::cell::Cell;
+use std::iter::successors;
 use std::marker::{PhantomData, PhantomPinned};
 use std::ptr::{self, NonNull};
 
@@ -102,16 +103,21 @@ impl<T> Ring<T> {
         unsafe { self.first.get().as_ref() }
     }
 
+    /// The first one that is wanted, which stays in the ring.
+    pub(crate) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<&Link<T>> {
+        self.links().find(|link| wanted(&link.data))
+    }
+
     /// Shows the data of all, in their order.
     pub(crate) fn for_each(&self, mut each: impl FnMut(&T)) {
-        let mut at = self.first.get();
-        // SAFETY: as above.
-        while let Some(link) = unsafe { at.as_ref() } {
-            each(&link.data);
-            at = link.next.get();
-            if ptr::eq(at, self.first.get()) {
-                return;
-            }
-        }
+        self.links().for_each(|link| each(&link.data));
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link<T>> {
+        successors(self.first(), |link| {
+            let next = link.next.get();
+            // SAFETY: as in `first`.
+            (!ptr::eq(next, self.first.get())).then(|| unsafe { &*next })
+        })
     }
 }

@@ -7,9 +7,9 @@ mod workers;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, parallel_for, parallel_for_each};
@@ -118,6 +118,66 @@ fn others_have_their_turn_beside_a_long_loop() {
         fibra::sleep(Duration::from_millis(2));
         long.task().cancel();
         assert!(long.join().unwrap_err().is_cancelled());
+    });
+}
+
+/// Each of its tasks offers the rest of what it has to do. Did a busy worker take up what its own tasks offer at a steady pace, there
+/// would be as many more each second, and who cancels the loop would have to go after them one by one.
+#[test]
+fn a_long_loop_stays_in_few_tasks() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let tasks = Mutex::new(HashSet::new());
+        let long = |milliseconds| {
+            let end = Instant::now() + Duration::from_millis(milliseconds);
+            parallel_for(0..u64::MAX / 2, |_| {
+                tasks.lock().unwrap().insert(fibra::task::current().id());
+                if Instant::now() >= end {
+                    fibra::task::current().cancel();
+                }
+            });
+        };
+        fibra::scope(|scope| _ = scope.spawn(|| long(700)).join());
+        // One after 1 + 4 + 9 + .. ms. At one in 25 ms there were thirty.
+        assert!(tasks.lock().unwrap().len() <= 14, "{}", tasks.lock().unwrap().len());
+    });
+}
+
+#[test]
+fn a_loop_whose_calls_wait_goes_on_beside_a_task_that_is_always_ready() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let (inside, met) = (AtomicUsize::new(0), AtomicBool::new(false));
+        fibra::scope(|scope| {
+            scope.spawn(|| {
+                while !met.load(Ordering::SeqCst) {
+                    fibra::yield_now();
+                }
+            });
+            parallel_for(0..4, |_| {
+                if inside.fetch_add(1, Ordering::SeqCst) == 1 {
+                    met.store(true, Ordering::SeqCst);
+                }
+                while !met.load(Ordering::SeqCst) {
+                    fibra::sleep(Duration::from_millis(1));
+                }
+            });
+        });
+    });
+}
+
+/// Its tasks are more than the processors, and each of them has its turn only now and then: nobody makes new ones in between.
+#[test]
+fn a_long_loop_of_many_tasks_ends_when_it_is_cancelled() {
+    let _guard = hang_guard();
+    runtime(8).run(|| {
+        let long = fibra::spawn(|| parallel_for(0..u64::MAX / 2, |n| _ = std::hint::black_box(n)));
+        let each = fibra::spawn(|| parallel_for_each(0..u64::MAX / 2, |n| _ = std::hint::black_box(n)));
+        fibra::sleep(Duration::from_millis(400));
+        for long in [long, each] {
+            long.task().cancel();
+            assert!(long.join().unwrap_err().is_cancelled());
+        }
     });
 }
 

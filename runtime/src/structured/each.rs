@@ -3,7 +3,7 @@
 use std::cmp;
 use std::mem::{self, ManuallyDrop};
 
-use super::fork::{Beside, fork};
+use super::fork::{Beside, LOOP, fork};
 use super::pace::Pace;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -87,7 +87,7 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
                     self.serve(f, pace, helpers + 1);
                 }
             };
-            over = matches!(fork(here, helper), ((), Beside::Ran(())));
+            over = matches!(fork(here, helper, LOOP, || self.end()), ((), Beside::Ran(())));
         }
     }
 
@@ -96,8 +96,8 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
         let count = items.len();
         pace.begin();
         items.drain(..).for_each(f);
-        mem::forget(end);
         pace.tick(count);
+        mem::forget(end);
     }
 
     /// Pulls one item at the least, and up to `most` of those that the iterator is sure of. False if there are no more.

@@ -20,6 +20,11 @@ pub(super) enum Beside<F, T> {
     Ran(T),
 }
 
+/// A closure that the one beside it may wait for.
+pub(super) const PAIR: bool = true;
+/// One that nobody waits for before it has its turn.
+pub(super) const LOOP: bool = false;
+
 /// Looks whether the closure on offer was taken.
 pub(super) struct Probe<'a>(&'a Offered);
 
@@ -32,20 +37,20 @@ impl Probe<'_> {
 
 /// Runs `a` here while `b` is on offer. When this returns, or unwinds, nobody runs `b` any more.
 ///
-/// A wait for a `b` that was taken is a cancellation point: it cancels `b`, waits for it, and unwinds.
+/// A wait for a `b` that was taken is a cancellation point: it calls `stop`, cancels `b`, waits for it, and unwinds.
 #[inline]
-pub(super) fn fork<A, RA, B, RB>(a: A, b: B) -> (RA, Beside<B, RB>)
+pub(super) fn fork<A, RA, B, RB>(a: A, b: B, awaited: bool, stop: impl FnOnce()) -> (RA, Beside<B, RB>)
 where
     A: FnOnce(Probe<'_>) -> RA,
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    let fork = Fork::new(b, bequest());
+    let fork = Fork::new(b, bequest(), awaited);
     // SAFETY: the fork is not moved until it was withdrawn or waited for, below; nothing unwinds in between. `b` and its
     // value are `Send`, and what they borrow outlives this call.
     let on_offer = unsafe { fork.publish() };
     let first = catch_unwind(AssertUnwindSafe(|| a(Probe(fork.link.data()))));
-    let cut_short = on_offer && !fork.withdraw() && fork.settle(first.is_err());
+    let cut_short = on_offer && !fork.withdraw() && fork.settle(first.is_err(), stop);
     if let Some(unused) = fork.heritage.into_inner() {
         forgo(unused);
     }
@@ -118,9 +123,9 @@ struct Fork<F, T> {
 
 impl<F: FnOnce() -> T, T> Fork<F, T> {
     #[inline]
-    fn new(f: F, heritage: Option<Box<Locals>>) -> Self {
+    fn new(f: F, heritage: Option<Box<Locals>>, awaited: bool) -> Self {
         Fork {
-            link: Link::new(Offered::new(Self::run)),
+            link: Link::new(Offered::new(Self::run, awaited)),
             f: UnsafeCell::new(Some(f)),
             heritage: UnsafeCell::new(heritage),
             result: UnsafeCell::new(None),
@@ -164,7 +169,7 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
 
     /// Waits until the taker is through with it. True if the owner is to unwind by its cancellation.
     #[cold]
-    fn settle(&self, unwinding: bool) -> bool {
+    fn settle(&self, unwinding: bool, stop: impl FnOnce()) -> bool {
         let offered = self.link.data();
         let until = UntilDone::new(&offered.done);
         // The frame must not be left, whatever happens in here.
@@ -173,6 +178,9 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
         let cut_short = (unwinding && cancelled())
             || (!offered.done.is_done() && wait::sleep_or_cancel(&until, None) == Waking::Cancelled);
         if cut_short {
+            if wait::CAN_UNWIND {
+                stop();
+            }
             offered.cancel();
         }
         while !offered.done.is_done() {

@@ -1,6 +1,6 @@
 //! Two closures beside each other.
 
-use super::fork::{Beside, fork};
+use super::fork::{Beside, PAIR, fork};
 use crate::wait;
 
 /// Runs both closures and returns both values: `a` here, and `b` beside it if a worker has nothing else to do.
@@ -59,7 +59,7 @@ where
     RB: Send,
 {
     wait::checkpoint();
-    match fork(|_| a(), b) {
+    match fork(|_| a(), b, PAIR, || ()) {
         (first, Beside::Kept(b)) => (first, b()),
         (first, Beside::Ran(second)) => (first, second),
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::fork::{Beside, Probe, fork};
+use super::fork::{Beside, LOOP, Probe, fork};
 use super::pace::Pace;
 use crate::wait;
 
@@ -54,7 +54,8 @@ pub fn parallel_for<N: Number>(range: Range<N>, f: impl Fn(N) + Sync) {
 struct Work<N, F> {
     begin: N,
     f: F,
-    /// A call has panicked.
+    /// A call has panicked, or one of the tasks was cancelled, so that whoever waits for it unwinds: what was not begun is left out.
+    /// Were each of them cancelled by its owner alone, one after the other, those that run could make more meanwhile.
     stopped: AtomicBool,
 }
 
@@ -66,7 +67,7 @@ impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
             let (lower, upper) = (range.start..middle, middle..range.end);
             range = upper.clone();
             let helper = move || self.spread(upper, &mut Pace::new());
-            match fork(|probe| self.advance(lower, probe, pace), helper) {
+            match fork(|probe| self.advance(lower, probe, pace), helper, LOOP, || self.stop()) {
                 ((), Beside::Kept(_)) => {}
                 ((), Beside::Ran(())) => return,
             }
@@ -90,30 +91,35 @@ impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
         }
     }
 
+    fn stop(&self) {
+        // Relaxed: a wish, nothing is published by it.
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
     /// Does a piece of `range`.
     fn step(&self, range: &mut Range<usize>, pace: &mut Pace) {
-        // Relaxed: a wish, nothing is published by it.
+        // Relaxed: as in `stop`.
         if self.stopped.load(Ordering::Relaxed) {
             return range.start = range.end;
         }
         let piece = range.start..range.end.min(range.start.saturating_add(pace.grain()));
         range.start = piece.end;
         let count = piece.len();
-        let stop = Stop(&self.stopped);
+        let stop = Stop(self);
         // Out of what `f` may write to, as far as the compiler knows.
         let (first, f) = (self.begin.nth(piece.start), &self.f);
         (0..count).for_each(|place| f(first.nth(place)));
-        std::mem::forget(stop);
         pace.tick(count);
+        std::mem::forget(stop);
     }
 }
 
-/// Stops the loop when it is dropped: by a panic.
-struct Stop<'a>(&'a AtomicBool);
+/// Stops the loop when it is dropped: by a panic, or a cancellation.
+struct Stop<'a, N: Number, F: Fn(N) + Sync>(&'a Work<N, F>);
 
-impl Drop for Stop<'_> {
+impl<N: Number, F: Fn(N) + Sync> Drop for Stop<'_, N, F> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.stop();
     }
 }
 

@@ -115,9 +115,10 @@ pub(crate) struct Worker {
     events: Cell<u32>,
     /// The pick at which to look at everything.
     next_turn: Cell<u32>,
-    /// How many own offers were taken up since there were none, and when to take up the next.
+    /// How many own offers were taken up since there were none; when to take up the next, and the next that its owner may wait for.
     heeded: Cell<u32>,
     next_heed: Cell<Instant>,
+    next_awaited: Cell<Instant>,
     /// When to try again for a stack, if the last try for an own offer found none.
     next_accept: Cell<Option<Instant>>,
     round: Cell<Round>,
@@ -181,6 +182,7 @@ impl Worker {
             next_turn: Cell::new(run::TURN),
             heeded: Cell::new(0),
             next_heed: Cell::new(Instant::now()),
+            next_awaited: Cell::new(Instant::now()),
             next_accept: Cell::new(None),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
             ids: Cell::new((0, 0)),

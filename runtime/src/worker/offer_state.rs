@@ -40,6 +40,8 @@ pub(crate) struct Offered {
     /// The closure and its place, for `run`.
     whole: Cell<*const ()>,
     run: unsafe fn(*const ()),
+    /// Its owner may wait for it before it comes to run it itself.
+    awaited: bool,
     /// Its owner must not be unwound for what befalls the taker.
     sheltered: Cell<bool>,
     /// A hint for the owner, who looks now and then.
@@ -55,13 +57,14 @@ struct Child {
 }
 
 impl Offered {
-    /// `run` runs the closure behind the pointer that [`Offers::push`] is given.
-    pub(crate) const fn new(run: unsafe fn(*const ())) -> Self {
+    /// `run` runs the closure behind the pointer that [`Offers::push`] is given, for which its owner may wait if it is `awaited`.
+    pub(crate) const fn new(run: unsafe fn(*const ()), awaited: bool) -> Self {
         Offered {
             number: Cell::new(0),
             offers: Cell::new(ptr::null()),
             whole: Cell::new(ptr::null()),
             run,
+            awaited,
             sheltered: Cell::new(false),
             taken: AtomicBool::new(false),
             child: Lock::new(Child { task: None, cancelled: false }),
@@ -180,11 +183,21 @@ impl Offers {
     /// # Safety
     /// `here` is said by the worker itself alone.
     pub(crate) unsafe fn take(&self, here: bool) -> Option<Taken> {
+        let first = |ring: &mut Ring<Offered>| self.take_from(ring, |_| true);
         match here {
             // SAFETY: by this function's contract; nothing in here panics.
-            true => unsafe { self.ring.own(|ring| self.take_first(ring)) },
-            false => self.ring.borrow(|ring| self.take_first(ring)),
+            true => unsafe { self.ring.own(first) },
+            false => self.ring.borrow(first),
         }
+    }
+
+    /// Takes the first one that its owner may wait for.
+    ///
+    /// # Safety
+    /// By the worker itself.
+    pub(super) unsafe fn take_awaited(&self) -> Option<Taken> {
+        // SAFETY: by this function's contract; nothing in here panics.
+        unsafe { self.ring.own(|ring| self.take_from(ring, |offered| offered.awaited)) }
     }
 
     /// # Safety
@@ -206,8 +219,8 @@ impl Offers {
         self.first.store(first, Ordering::Relaxed);
     }
 
-    fn take_first(&self, ring: &mut Ring<Offered>) -> Option<Taken> {
-        let link = NonNull::from(ring.first()?);
+    fn take_from(&self, ring: &mut Ring<Offered>, wanted: impl Fn(&Offered) -> bool) -> Option<Taken> {
+        let link = NonNull::from(ring.find(wanted)?);
         // SAFETY: it is in this ring, so its owner keeps it; and from here on the taker has to be waited for.
         unsafe {
             // Relaxed: a hint.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Worker;
 use super::block::Block;
+use super::offer_state::Taken;
 pub(crate) use super::offer_state::{Offered, Offers};
 use super::start::FEED;
 use crate::current;
@@ -51,20 +52,27 @@ pub(crate) fn withdraw(link: &Link<Offered>) -> bool {
 
 /// How long the first offer waits at the least while its own worker has other tasks to run.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long any other one waits there at the most.
+/// How long one waits there at the most, behind others, that its owner may wait for.
 const LONGEST_PATIENCE: Duration = Duration::from_millis(25);
 
 impl Worker {
     /// Makes a task of the first offer of `block`, here. False if there is none, or no stack for it: its owner has one, and must
     /// not wait for another.
     pub(super) fn accept(&self, block: &Block) -> bool {
-        if block.offers.is_empty() {
-            return false;
-        }
         let here = self.is_home_of(block);
-        let Some(stack) = self.stack_for_offer(here) else { return false };
         // SAFETY: the thread is this worker's.
-        let Some(taken) = (unsafe { block.offers.take(here) }) else {
+        !block.offers.is_empty() && self.accept_by(here, || unsafe { block.offers.take(here) })
+    }
+
+    /// The same of the first own offer that its owner may wait for.
+    fn accept_awaited(&self) -> bool {
+        // SAFETY: as above.
+        self.accept_by(true, || unsafe { self.block.offers.take_awaited() })
+    }
+
+    fn accept_by(&self, here: bool, take: impl FnOnce() -> Option<Taken>) -> bool {
+        let Some(stack) = self.stack_for_offer(here) else { return false };
+        let Some(taken) = take() else {
             self.give_stack(stack);
             return false;
         };
@@ -116,20 +124,28 @@ impl Worker {
 
     /// Makes a task of an own offer now and then, also while this worker always has something to run: what runs may be a
     /// task that does nothing but look whether its offer was taken up. Ever more seldom, since mostly its owner will run
-    /// it itself in good time, and to the end before it begins the next.
+    /// it itself in good time, and to the end before it begins the next: a loop that computes for a minute, and offers the rest of
+    /// what each of its tasks has to do, has some fifty tasks here by then. Where the owner may wait for what it offers that is
+    /// no measure, and patience has an end.
     pub(super) fn heed_offers(&self) {
         if self.block.offers.is_empty() {
             return self.heeded.set(0);
         }
         let (now, heeded) = (Instant::now(), self.heeded.get());
         if heeded > 0 && now < self.next_heed.get() {
+            if now >= self.next_awaited.get() {
+                self.accept_awaited();
+                self.next_awaited.set(now + LONGEST_PATIENCE);
+            }
             return;
         }
         if heeded > 0 {
             self.accept(&self.block);
+        } else {
+            self.next_awaited.set(now + LONGEST_PATIENCE);
         }
         self.heeded.set(heeded.saturating_add(1));
         let patience = PATIENCE.saturating_mul(heeded.saturating_add(1).saturating_pow(2));
-        self.next_heed.set(now + patience.min(LONGEST_PATIENCE));
+        self.next_heed.set(now + patience);
     }
 }

@@ -29,8 +29,11 @@ unsafe impl Send for Frame {}
 
 impl Frame {
     fn new() -> Arc<Self> {
-        let frame =
-            Frame { link: Link::new(Offered::new(run)), runs: UnsafeCell::new(0), sleeper: Sleeper::new() };
+        let frame = Frame {
+            link: Link::new(Offered::new(run, true)),
+            runs: UnsafeCell::new(0),
+            sleeper: Sleeper::new(),
+        };
         let _ = frame.sleeper.word.begin(true);
         assert!(!frame.link.data().is_taken() && !frame.link.data().done.is_done());
         Arc::new(frame)
