@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bell;
+mod beside;
 mod channel;
 mod convert;
 mod descriptor;

@@ -2,6 +2,8 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/silent.rs"]
+mod silent;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -12,30 +14,10 @@ use common::sides::beside;
 use common::{everywhere, in_tasks, kind, listener, listener6, until};
 use fibra_io::net::{TcpSocket, TcpStream};
 use fibra_runtime::spawn;
+use silent::Silent;
 
 /// How much earlier an attempt begins than the next one.
 const HEAD_START: Duration = Duration::from_millis(250);
-
-/// An address that answers nobody: a listener whose queue is full.
-struct Silent {
-    listener: socket2::Socket,
-    queue: Vec<std::net::TcpStream>,
-    address: SocketAddr,
-}
-
-impl Silent {
-    fn new() -> Silent {
-        let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
-        listener.listen(0).unwrap();
-        let address = listener.local_addr().unwrap().as_socket().unwrap();
-        let mut queue = Vec::new();
-        while let Ok(stream) = std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50)) {
-            queue.push(stream);
-        }
-        Silent { listener, queue, address }
-    }
-}
 
 #[cfg(target_os = "linux")]
 /// Sockets of this process that wait for an answer of `address`.

@@ -12,6 +12,7 @@ use std::thread;
 use fibra_runtime::{scope, wait};
 
 use super::{DuplexStream, copy};
+use crate::beside::{failure_of, spawn_beside};
 use crate::net::{TcpStream, UnixStream};
 
 /// A stream whose two directions can be ended one by one, through a shared reference.
@@ -95,9 +96,9 @@ where
     let (there, back) = (Way::new(a, b, &failure), Way::new(b, a, &failure));
     let bytes = match wait::in_task() {
         true => scope(|tasks| {
-            let there = tasks.spawn(|| there.go());
+            let there = spawn_beside(tasks, || there.go());
             let received = back.go();
-            let sent = there.join().map_err(|error| error.try_into_panic().map_err(io::Error::from));
+            let sent = there.join().map_err(|error| error.try_into_panic().map_err(failure_of));
             Ok((ended(sent)?, received))
         }),
         false => thread::scope(|threads| {

@@ -8,6 +8,7 @@ use std::thread;
 use fibra_runtime::{scope, wait};
 
 use super::{ChildStderr, ChildStdout};
+use crate::beside::{failure_of, spawn_beside};
 
 /// Gives all that comes from either, nothing from one that is not there.
 pub(super) fn read_both(
@@ -23,14 +24,14 @@ pub(super) fn read_both(
 
 fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8>, Vec<u8>)> {
     scope(|scope| {
-        let second = scope.spawn(move || read_all(stderr));
+        let second = spawn_beside(scope, move || read_all(stderr));
         let first = read_all(stdout);
         if first.is_err() {
             // Nobody gets what the other stream gives; it may go on for as long as the child does.
             second.cancel();
         }
         let second = second.join();
-        Ok((first?, second.map_err(io::Error::other)??))
+        Ok((first?, second.map_err(failure_of)??))
     })
 }
 

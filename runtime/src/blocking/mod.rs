@@ -10,7 +10,8 @@
 //!
 //! The end of the runtime waits for both, but not for a task that is a *call* ([`spawn_call`](crate::task::spawn_call)), which
 //! may never end. Such a one owns all that it uses, so it is counted out as soon as it begins, and its thread is left behind.
-//! Whoever wants its result is a task himself, and that is waited for.
+//! Whoever wants its result is a task himself, and that is waited for. One that must not be unwound gets it: its calls are
+//! *sheltered*, and begin at the end of the runtime too.
 //!
 //! Of these, *long* calls wait for others, who may be waiting for what only another thread of the pool can do. So their threads do not
 //! count against the maximum; they have one of their own that is as high, and those that come later are set aside until one of them
@@ -43,10 +44,17 @@ impl Shared {
     /// Queues a blocking task, or ends it with the reason why there is no thread for it.
     ///
     /// # Safety
-    /// The task is new, and the caller gives the runtime's count.
+    /// The task is new, and the caller gives the runtime's count. One that is sheltered is spawned by a task of this runtime.
     pub(crate) unsafe fn spawn_on_pool(self: &Arc<Self>, task: TaskRef) {
         let handle = Task::counted(task);
-        let error = match self.admit_outside() {
+        let admitted = match task.header().is_sheltered() {
+            true => {
+                self.admit_sheltered();
+                Ok(())
+            }
+            false => self.admit_outside(),
+        };
+        let error = match admitted {
             Err(_) => JoinError::cancelled(&handle),
             Ok(()) => match self.blocking.submit(self, Job::Task(task)) {
                 Ok(()) => return,

@@ -42,7 +42,7 @@ pub(super) struct State {
     idle: usize,
     /// Idle threads that were told of a job and have not yet taken it.
     told: usize,
-    /// Threads that are in a call. None begins one once the runtime is to end.
+    /// Threads that are in a call. Once the runtime is to end, only calls begin that somebody waits for in any case.
     pub(super) calling: usize,
     /// Those of them that are in a long one, and do not count against the maximum.
     long_calling: usize,
@@ -64,6 +64,12 @@ impl State {
     fn push(&mut self, job: Job) {
         self.long += usize::from(job.is_long());
         self.jobs.push_back(job);
+    }
+
+    /// Threads that count against the maximum: at the end of the runtime nobody may have to wait for a call, and at no time for a
+    /// long one.
+    fn others(&self, shared: &Shared) -> usize {
+        self.threads - if shared.is_ending() { self.calling } else { self.long_calling }
     }
 
     /// Takes out what is queued if all threads are in calls, which may never end.
@@ -191,7 +197,9 @@ impl Pool {
                 self.work.notify_all();
             }
             for job in &state.jobs {
-                if let Job::Task(task) = job {
+                if let Job::Task(task) = job
+                    && !task.header().is_sheltered()
+                {
                     task.header().marks.set_cancelled();
                 }
             }
@@ -243,9 +251,7 @@ impl Pool {
             self.work.notify_one();
             return Ok(());
         }
-        // At the end of the runtime nobody may have to wait for a call, and at no time for a long one.
-        let others = state.threads - if shared.is_ending() { state.calling } else { state.long_calling };
-        if others < self.config.max_threads
+        if state.others(shared) < self.config.max_threads
             && let Err(error) = self.start_thread(&mut state, shared)
             && state.threads == state.calling
         {
@@ -279,7 +285,7 @@ impl Pool {
         state.long_calling += usize::from(is_long);
         let is_left_alone = state.jobs.len() > state.told + state.coming;
         if is_left_alone
-            && state.threads - state.long_calling < self.config.max_threads
+            && state.others(shared) < self.config.max_threads
             && let Err(error) = self.start_thread(state, shared)
         {
             return state.strand(Some(error));

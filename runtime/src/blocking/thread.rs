@@ -96,7 +96,7 @@ fn call(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>, task: Tas
 /// True if a task that was queued is to run. Asked under the lock: `begin_ending` takes it once the end has begun, and
 /// counts the calls.
 fn is_wanted(shared: &Shared, task: TaskRef) -> bool {
-    !task.header().marks.is_cancelled() && !shared.is_ending()
+    !task.header().marks.is_cancelled() && (!shared.is_ending() || task.header().is_sheltered())
 }
 
 fn enter(task: TaskRef) {

@@ -107,6 +107,11 @@ impl Shared {
         Err(Ended)
     }
 
+    /// Counts a task that is to run in any case: the runtime does not end before the task that spawns it.
+    pub(crate) fn admit_sheltered(&self) {
+        self.outside.spawn_outside();
+    }
+
     /// Counts the end of one from outside, or of one that ends off the workers.
     pub(crate) fn outside_ended(&self) {
         self.outside.finish_outside();

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::bounds::shield;
+use super::cancel::may_unwind;
 use super::forbid;
 use super::header::{Heritage, Nature, Origin, TaskRef, Traits};
 use super::locals::Locals;
@@ -395,6 +396,16 @@ impl Builder {
         self
     }
 
+    /// Describes a task whose value its spawner waits for, and cannot do without where it must not be unwound: there it is
+    /// [`sheltered`](Builder::sheltered). For this library alone.
+    #[doc(hidden)]
+    pub fn helper() -> Self {
+        match may_unwind() {
+            true => Builder::new(),
+            false => Builder::new().sheltered(),
+        }
+    }
+
     /// The task that a thread makes for a closure which it waits for.
     pub(crate) fn named_main(mut self) -> Self {
         self.inherit();
@@ -541,6 +552,8 @@ where
 /// for calls of the system that may never end. For this library alone: such a call runs no code of users, which might count on
 /// being waited for, and inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
 ///
+/// A task that must not be unwound gets its value at the end of the runtime too; it is to wait for it.
+///
 /// # Panics
 /// Off a runtime.
 #[doc(hidden)]
@@ -551,7 +564,7 @@ where
     T: Send + 'static,
 {
     let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_call"));
-    Builder::new().spawn_on_pool(&shared, Nature::Call, call)
+    Builder::helper().spawn_on_pool(&shared, Nature::Call, call)
 }
 
 /// The same of a call that waits for others, a server or the other end of a FIFO: those have threads beside those of the rest, as many at
@@ -567,7 +580,7 @@ where
     T: Send + 'static,
 {
     let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_long_call"));
-    Builder::new().spawn_on_pool(&shared, Nature::LongCall, call)
+    Builder::helper().spawn_on_pool(&shared, Nature::LongCall, call)
 }
 
 /// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for

@@ -22,6 +22,7 @@ use fibra_runtime::task::{Scope, ScopedJoinHandle};
 use super::TcpStream;
 use super::connect::{Connecting, Outcome};
 use crate::bell::Bell;
+use crate::beside::spawn_beside;
 use crate::net::resolve::no_address;
 use crate::readiness::Direction;
 use crate::sys;
@@ -158,7 +159,7 @@ impl Race<'_, '_> {
     fn enter(&mut self, connecting: Connecting) {
         let posting = Posting(Some(self.board));
         self.undecided += 1;
-        self.runners.push(self.attempts.spawn(move || match connecting.within(None) {
+        self.runners.push(spawn_beside(self.attempts, move || match connecting.within(None) {
             Ok(Outcome::Connected(stream)) => posting.post(Ok(stream)),
             Ok(Outcome::Pending(_)) => posting.post(Err(io::ErrorKind::TimedOut.into())),
             Err(error) => posting.post(Err(error)),
