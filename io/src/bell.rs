@@ -2,14 +2,17 @@
 
 #![forbid(unsafe_code)]
 
+use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fibra_runtime::wait::{self, Waking};
 
+use crate::op::{check_may_wait, end_by_cancel};
 use crate::place::{Hearing, Home};
 use crate::readiness::{Clearing, Direction};
-use crate::source::{self, Source, Waiter};
+use crate::source::{self, Link, Source, Waiter};
 
 /// See the [module](self). The two directions are two lists of waiters; what each waits for is its user's to say.
 pub(crate) struct Bell(Arc<Source>);
@@ -22,22 +25,47 @@ impl Bell {
         &self,
         direction: Direction,
         deadline: Option<Instant>,
-        mut look: impl FnMut() -> Option<T>,
+        look: impl FnMut() -> Option<T>,
     ) -> Option<T> {
+        let found = self.wait_by(direction, look, |waiter| match wait::sleep(waiter, deadline) {
+            Waking::Cancelled => wait::unwind_cancelled(),
+            why => Ok(why),
+        });
+        found.unwrap_or_else(|never: Infallible| match never {})
+    }
+
+    /// The same for an operation that fails in a task that is cancelled and cannot be unwound.
+    pub(crate) fn wait_or_fail<T>(
+        &self,
+        direction: Direction,
+        deadline: Option<Instant>,
+        look: impl FnMut() -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        check_may_wait()?;
+        self.wait_by(direction, look, |waiter| match wait::sleep_or_fail(waiter, deadline) {
+            Waking::Cancelled => Err(end_by_cancel()),
+            why => Ok(why),
+        })
+    }
+
+    fn wait_by<T, E>(
+        &self,
+        direction: Direction,
+        mut look: impl FnMut() -> Option<T>,
+        sleep: impl Fn(&Waiter<&Source, &Link>) -> Result<Waking, E>,
+    ) -> Result<Option<T>, E> {
         loop {
             // Before the look: a ring that comes after it is not overlooked.
             let seen = self.0.readiness().load();
             if let Some(found) = look() {
-                return Some(found);
+                return Ok(Some(found));
             }
             if self.0.readiness().blocked(direction, seen) == Clearing::Overtaken {
                 continue;
             }
             let (nobody, link) = (Hearing::all(Home::NOWHERE), source::link());
-            match wait::sleep(&Waiter::new(&*self.0, direction, nobody, &link), deadline) {
-                Waking::Notified => {}
-                Waking::TimedOut => return None,
-                Waking::Cancelled => wait::unwind_cancelled(),
+            if sleep(&Waiter::new(&*self.0, direction, nobody, &link))? == Waking::TimedOut {
+                return Ok(None);
             }
         }
     }

@@ -15,32 +15,44 @@
 
 use std::io;
 use std::panic::resume_unwind;
+use std::thread;
 
-use fibra_runtime::task::{spawn_call, spawn_long_call};
-use fibra_runtime::{JoinHandle, wait};
+use fibra_runtime::task::{JoinError, spawn_call, spawn_long_call};
+use fibra_runtime::wait;
+
+use crate::op::{SLICE, check_may_wait};
 
 /// Runs `call` on the blocking pool while the task sleeps; in a plain thread, in place. No code of users runs in it.
 pub(crate) fn detached<T: Send + 'static>(
     call: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     match wait::in_task() {
-        true => outcome_of(spawn_call(call)),
+        true => outcome_of(spawn_call(call).join()),
         false => call(),
     }
 }
 
-/// The same of a call that waits for others.
+/// The same of a call that waits for others. A task that unwinds from a panic leaves it once it is cancelled, with an error.
 pub(crate) fn detached_long<T: Send + 'static>(
     call: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    match wait::in_task() {
-        true => outcome_of(spawn_long_call(call)),
-        false => call(),
+    if !wait::in_task() {
+        return call();
     }
+    let mut call = spawn_long_call(call);
+    // A join hears of no cancel there.
+    while thread::panicking() && !call.is_finished() {
+        call = match call.join_timeout(SLICE) {
+            Ok(end) => return outcome_of(end),
+            Err(call) => call,
+        };
+        check_may_wait()?;
+    }
+    outcome_of(call.join())
 }
 
-fn outcome_of<T>(call: JoinHandle<io::Result<T>>) -> io::Result<T> {
-    match call.join() {
+fn outcome_of<T>(end: Result<io::Result<T>, JoinError>) -> io::Result<T> {
+    match end {
         Ok(outcome) => outcome,
         Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
         Err(error) => Err(error.into()),

@@ -15,8 +15,8 @@
 //! # Cancellation
 //!
 //! A wait is a cancellation point, a call that need not wait is none. An operation that would have to wait in a task
-//! that unwinds from a cancellation fails with `TimedOut` instead: a buffered writer that is flushed by its destructor
-//! cannot hold the shutdown for ever.
+//! that unwinds from a cancellation fails with `TimedOut` instead, and so does one that waits in a task that unwinds from a panic
+//! when that is cancelled: a buffered writer that is flushed by its destructor cannot hold the shutdown for ever.
 
 #![forbid(unsafe_code)]
 
@@ -279,17 +279,18 @@ fn outcome_of(why: Waking) -> io::Result<bool> {
     }
 }
 
+/// Unwinds the task, or tells what its operation fails with.
 #[cold]
-fn end_by_cancel() -> io::Error {
-    match wait::CAN_UNWIND {
+pub(crate) fn end_by_cancel() -> io::Error {
+    match wait::CAN_UNWIND && !std::thread::panicking() {
         true => wait::unwind_cancelled(),
         false => cancelled(),
     }
 }
 
-/// Refuses a task that unwinds from a cancellation.
+/// Refuses a task that is cancelled and unwinds, be it from a panic.
 pub(crate) fn check_may_wait() -> io::Result<()> {
-    match wait::unwinds_from_cancel() {
+    match wait::unwinds_cancelled() {
         true => Err(cancelled()),
         false => Ok(()),
     }

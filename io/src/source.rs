@@ -232,7 +232,7 @@ impl Source {
     /// The same wherever the task is, and at most until the deadline.
     pub(crate) fn sleep(&self, direction: Direction, hearing: Hearing, deadline: Option<Instant>) -> Waking {
         let link = link();
-        wait::sleep_or_cancel(&Waiter::new(self, direction, hearing, &link), deadline)
+        wait::sleep_or_fail(&Waiter::new(self, direction, hearing, &link), deadline)
     }
 
     /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
@@ -243,7 +243,7 @@ impl Source {
         deadline: Option<Instant>,
     ) -> Waking {
         let link = link();
-        wait::sleep_or_cancel(&self.watched(direction, hearing, &link), deadline)
+        wait::sleep_or_fail(&self.watched(direction, hearing, &link), deadline)
     }
 
     /// The first half of that.

@@ -1,21 +1,26 @@
 //! Waiting for a socket is a cancellation point, and what a cancelled wait leaves behind is in order.
 
+#[path = "../../runtime/tests/common/at_end.rs"]
+mod at_end;
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 #[path = "common/folder.rs"]
 mod folder;
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufWriter, ErrorKind, Read, Write};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use at_end::AtEnd;
 use common::sides::{guarded, pause};
 use common::{in_tasks, kind, listener, pair, runtime};
 use fibra_io::fs::File;
+use fibra_io::io::duplex;
 use fibra_io::net::{TcpStream, lookup_host};
 use fibra_io::process::Command;
-use fibra_runtime::{Runtime, spawn};
+use fibra_runtime::{JoinError, JoinHandle, Runtime, spawn, timeout};
 use folder::Folder;
 
 #[test]
@@ -173,6 +178,70 @@ fn a_destructor_in_a_cancelled_task_waits_for_no_output_of_a_child() {
     in_tasks(|| {
         let output = || Command::new("sleep").arg("100").kill_on_drop(true).output();
         assert_eq!(kind(unwinding(output)), ErrorKind::TimedOut);
+    });
+}
+
+/// Panics with something in a buffer for a peer that reads nothing: the flush of the destructor has to wait.
+fn panic_before_a_flush(mut stream: impl Write) -> ! {
+    let mut out = BufWriter::with_capacity(16 << 20, &mut stream);
+    out.write_all(&vec![0; 8 << 20]).unwrap();
+    resume_unwind(Box::new("a fault"));
+}
+
+fn has_panicked<T>(end: Result<T, JoinError>) -> bool {
+    end.err().unwrap().is_panic()
+}
+
+#[test]
+fn a_cancel_ends_the_waits_of_destructors_in_a_task_that_panicked() {
+    in_tasks(|| {
+        let ((client, _server), (here, _there)) = (pair(), duplex(16));
+        let fifo = Folder::new();
+        let path = fifo.fifo();
+        let tasks = [
+            spawn(move || panic_before_a_flush(client)),
+            spawn(move || panic_before_a_flush(here)),
+            spawn(move || {
+                let _opens = AtEnd(|| assert_eq!(kind(File::open(&path)), ErrorKind::TimedOut));
+                resume_unwind(Box::new("a fault"));
+            }),
+        ];
+        pause();
+        tasks.iter().for_each(JoinHandle::cancel);
+        tasks.into_iter().for_each(|task| assert!(has_panicked(task.join())));
+        // The thread that was left behind.
+        drop(std::fs::File::options().read(true).write(true).open(fifo.file("fifo")).unwrap());
+    });
+}
+
+#[test]
+fn a_deadline_and_the_end_do_so_too() {
+    in_tasks(|| {
+        let (client, _server) = pair();
+        let late = spawn(|| timeout(Duration::from_millis(5), || panic_before_a_flush(client)));
+        assert!(has_panicked(late.join()));
+    });
+    for workers in [1, 2] {
+        guarded(|| {
+            let (client, _server) = pair();
+            let runtime = runtime(workers);
+            let task = runtime.spawn(|| panic_before_a_flush(client));
+            pause();
+            drop(runtime);
+            assert!(has_panicked(task.join()));
+        });
+    }
+}
+
+#[test]
+fn a_destructor_that_has_time_waits_in_a_task_that_panicked() {
+    in_tasks(|| {
+        let (client, mut server) = pair();
+        let task = spawn(|| panic_before_a_flush(client));
+        let mut all = Vec::new();
+        server.read_to_end(&mut all).unwrap();
+        assert_eq!(all.len(), 8 << 20);
+        assert!(has_panicked(task.join()));
     });
 }
 

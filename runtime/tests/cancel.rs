@@ -191,7 +191,7 @@ fn destructors_that_run_in_a_cancellation_may_sleep_join_and_yield() {
             let count = Arc::clone(&steps);
             let sleeper = fibra::spawn(move || {
                 let _at_end = AtEnd(|| {
-                    assert!(wait::unwinds_from_cancel());
+                    assert!(wait::unwinds_cancelled());
                     let begin = Instant::now();
                     fibra::sleep(Duration::from_millis(1));
                     assert!(

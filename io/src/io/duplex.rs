@@ -16,7 +16,6 @@ use fibra_runtime::wait;
 
 use crate::bell::Bell;
 use crate::net::timeouts::{Timeout, Timeouts, deadline_methods};
-use crate::op::check_may_wait;
 use crate::readiness::Direction;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 use crate::source::Source;
@@ -281,9 +280,8 @@ impl Pipe {
             wait::charge();
             return outcome;
         }
-        check_may_wait()?;
         let deadline = timeout.left().and_then(time::deadline);
-        let outcome = self.bell.wait(direction, deadline, || step(&mut self.lock()));
+        let outcome = self.bell.wait_or_fail(direction, deadline, || step(&mut self.lock()))?;
         outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
     }
 

@@ -16,7 +16,6 @@ use fibra_runtime::wait;
 
 use crate::bell::Bell;
 use crate::channel::Channel;
-use crate::op::check_may_wait;
 use crate::readiness::Direction;
 
 /// The standard output of the process, for tasks; see [`StandardStream`].
@@ -177,8 +176,7 @@ impl<S: Standard> StandardStream<S> {
     fn lock_to_write(&self) -> io::Result<StandardLock<'static, S>> {
         let output = S::output();
         if output.try_acquire().is_none() {
-            check_may_wait()?;
-            output.acquire();
+            output.released.wait_or_fail(Direction::Read, None, || output.try_acquire())?;
         }
         Ok(StandardLock { output, not_send: PhantomData })
     }

@@ -14,7 +14,6 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::bell::Bell;
 use crate::channel::Channel;
-use crate::op::check_may_wait;
 use crate::readiness::Direction;
 
 /// Bytes that one read asks for.
@@ -122,11 +121,12 @@ impl Stdin {
 
     /// The same for an operation that may fail: it does in a task that must not wait.
     fn lock_to_read(&self) -> io::Result<StdinLock<'static>> {
-        if let Some(buffer) = INPUT.buffer().take() {
-            return Ok(StdinLock { input: &INPUT, buffer });
-        }
-        check_may_wait()?;
-        Ok(self.lock())
+        let take = || INPUT.buffer().take();
+        let buffer = match take() {
+            None => INPUT.returned.wait_or_fail(Direction::Read, None, take)?,
+            taken => taken,
+        };
+        Ok(StdinLock { input: &INPUT, buffer: buffer.expect("a wait without a deadline does not run out") })
     }
 
     /// Reads a line with its newline, and appends it: [`BufRead::read_line`] under the lock.

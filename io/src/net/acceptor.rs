@@ -139,7 +139,7 @@ impl<L: AsFd> Acceptor<L> {
     fn pause(&self) {
         // Relaxed: see `accept`.
         let before = self.exhausted.fetch_add(1, Ordering::Relaxed);
-        if !self.io.is_nonblocking() && !wait::unwinds_from_cancel() {
+        if !self.io.is_nonblocking() && !wait::unwinds_cancelled() {
             op::pause(PAUSE * (1 << before.min(PAUSE_DOUBLINGS)));
         }
     }

@@ -171,7 +171,8 @@ impl Header {
         self.around().any(|bound| matches!(bound.kind, Kind::Shield))
     }
 
-    /// The outermost of what has been hit and is not behind a shield. Not for a task that unwinds.
+    /// The outermost of what has been hit and is not behind a shield. In a task that unwinds nothing
+    /// is raised for it.
     pub(crate) fn hit(&self, look: Look) -> Option<Target<'_>> {
         let mut target = None;
         for bound in self.around() {

@@ -237,12 +237,14 @@ pub(crate) fn may_unwind_in(header: &Header) -> bool {
     CAN_UNWIND && !std::thread::panicking() && !header.is_shielded() && !header.is_sheltered()
 }
 
-/// True while the current task unwinds from its cancellation. Where nothing can be unwound: once it is cancelled.
-pub fn unwinds_from_cancel() -> bool {
+/// True where an operation that can fail does so instead of waiting: while the current task unwinds from its cancellation, or unwinds from a
+/// panic and is cancelled, or its time has run out. Where nothing can be unwound: once it is cancelled.
+pub fn unwinds_cancelled() -> bool {
     if !CAN_UNWIND {
         return is_cancelled();
     }
-    std::thread::panicking() && current::task().is_some_and(|task| task.header().is_raised())
+    let ends = |header: &Header| header.is_raised() || header.hit(Look::Clock).is_some();
+    std::thread::panicking() && current::task().is_some_and(|task| ends(task.header()))
 }
 
 /// What the panic of a task means.

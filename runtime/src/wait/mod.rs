@@ -19,7 +19,7 @@ pub(crate) use crowd::wake_each_by;
 pub use crowd::{wake_all, wake_each, wake_present};
 pub use lock::{Lock, LockGuard};
 pub use polled::Polled;
-pub use sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_shielded};
+pub use sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
 pub(crate) use spin::count_processors;
 pub use spin::{back_off_until, spin_until, stand_back, stand_back_until};
 pub use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -29,7 +29,7 @@ pub use waiter::{RawWake, RetainedWake, WakeHandle, call_waker};
 pub use crate::report::take_back;
 pub use crate::task::cancel::{
     CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, note_cancelled_here,
-    unwind_cancelled, unwinds_from_cancel,
+    unwind_cancelled, unwinds_cancelled,
 };
 pub use crate::task::forbid::{check_may_suspend, may_suspend};
 pub use crate::time::{sleep_to, sleep_within};

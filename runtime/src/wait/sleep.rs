@@ -37,27 +37,56 @@ pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
 /// As [`sleep`], for those who pass a cancellation on or report it, and so hear of it in every build.
 #[inline(always)]
 pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    sleep_as::<false>(how, deadline)
+    sleep_as::<WhileWhole>(how, deadline)
+}
+
+/// The same, and hears of it also while the task unwinds from a panic: for operations that fail then. The caller must not unwind.
+#[inline(always)]
+pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    sleep_as::<Always>(how, deadline)
 }
 
 /// As [`sleep`], but no cancellation and no enclosing deadline ends it: for locks, and for waits that somebody else's memory
 /// depends on.
 #[inline(always)]
 pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    sleep_as::<true>(how, deadline)
+    sleep_as::<Never>(how, deadline)
+}
+
+/// When a sleep is ended by a cancel that no shield keeps away.
+trait Heed {
+    const IS_SHIELDED: bool;
+    const HEEDS_IN_PANIC: bool = false;
+}
+
+struct Never;
+struct WhileWhole;
+struct Always;
+
+impl Heed for Never {
+    const IS_SHIELDED: bool = true;
+}
+
+impl Heed for WhileWhole {
+    const IS_SHIELDED: bool = false;
+}
+
+impl Heed for Always {
+    const IS_SHIELDED: bool = false;
+    const HEEDS_IN_PANIC: bool = true;
 }
 
 /// The usual sleep becomes a part of whoever calls, so that its caller and all up to the user's code can be one frame: a return
 /// that is open over a switch is predicted wrongly when another task's comes in between, which takes longer than all the rest.
 #[inline(always)]
-fn sleep_as<const SHIELDED: bool>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task_with(Worker::has_peers) {
         Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
             let may_spin = has_peers && how.may_spin();
             // SAFETY: the current task is alive while it runs, and this is its own thread of control.
-            unsafe { sleep_in(task, how, None, None, SHIELDED, may_spin) }
+            unsafe { sleep_in(task, how, None, None, H::IS_SHIELDED, may_spin) }
         }
-        here => sleep_unusual::<SHIELDED>(here.map(|(task, _)| task), how, deadline),
+        here => sleep_unusual::<H>(here.map(|(task, _)| task), how, deadline),
     }
 }
 
@@ -82,7 +111,7 @@ fn is_usual(header: &Header) -> bool {
 }
 
 #[inline(never)]
-fn sleep_unusual<const SHIELDED: bool>(
+fn sleep_unusual<H: Heed>(
     task: Option<TaskRef>,
     how: &impl WaitStrategy,
     deadline: Option<Instant>,
@@ -90,7 +119,7 @@ fn sleep_unusual<const SHIELDED: bool>(
     let Some(task) = task else { return thread::sleep(how, deadline) };
     let header = task.header();
     forbid::check(header);
-    let shielded = SHIELDED || std::thread::panicking();
+    let shielded = H::IS_SHIELDED || (!H::HEEDS_IN_PANIC && std::thread::panicking());
     let enclosing = if shielded { None } else { header.enclosing_deadline() };
     // SAFETY: as in `sleep_as`.
     unsafe { sleep_in(task, how, deadline, enclosing, shielded || !header.is_open(), how.may_spin()) }

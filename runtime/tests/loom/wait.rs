@@ -55,6 +55,11 @@ pub(crate) fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>
 }
 
 /// The same.
+pub(crate) fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    thread::sleep(how, deadline)
+}
+
+/// The same.
 pub(crate) fn checkpoint() {}
 
 /// The same.

@@ -23,7 +23,7 @@ pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io
     let first = addresses.next().ok_or_else(no_address)?;
     let Some(second) = addresses.next() else { return connect_to(first, None) };
     let all: Vec<SocketAddr> = [first, second].into_iter().chain(addresses).collect();
-    match (wait::in_task(), wait::unwinds_from_cancel()) {
+    match (wait::in_task(), wait::unwinds_cancelled()) {
         (true, false) => connect_first(all),
         // It waits for none.
         (true, true) => try_each(&all[..], |address| connect_to(address, None)),

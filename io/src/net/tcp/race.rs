@@ -215,9 +215,9 @@ impl Board {
         self.news.ring(Direction::Read);
     }
 
-    /// Waits for the outcome that came first. There is one reader only.
+    /// Waits for the outcome that came first, or for the cancel of a task that cannot be unwound. There is one reader only.
     fn take(&self, deadline: Option<Instant>) -> Option<io::Result<TcpStream>> {
         let first = || self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        self.news.wait(Direction::Read, deadline, first)
+        self.news.wait_or_fail(Direction::Read, deadline, first).unwrap_or_else(|error| Some(Err(error)))
     }
 }
