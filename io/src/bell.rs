@@ -14,6 +14,9 @@ use crate::place::{Hearing, Home};
 use crate::readiness::{Clearing, Direction};
 use crate::source::{self, Link, Source, Waiter};
 
+#[cfg(test)]
+mod tests;
+
 /// See the [module](self). The two directions are two lists of waiters; what each waits for is its user's to say.
 pub(crate) struct Bell(Arc<Source>);
 
@@ -65,7 +68,8 @@ impl Bell {
             }
             let (nobody, link) = (Hearing::all(Home::NOWHERE), source::link());
             if sleep(&Waiter::new(&*self.0, direction, nobody, &link))? == Waking::TimedOut {
-                return Ok(None);
+                // What has come before is not left because nobody has rung for it yet.
+                return Ok(look());
             }
         }
     }

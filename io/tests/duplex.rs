@@ -6,7 +6,9 @@ mod common;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use common::sides::{Side, beside, guarded, pause};
@@ -16,6 +18,8 @@ use fibra_runtime::{spawn, timeout};
 
 /// A time after which what has not come will not come.
 const SHORT: Duration = Duration::from_millis(20);
+/// What has not come after this long does not come.
+const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn what_goes_in_comes_out_in_order() {
@@ -270,6 +274,57 @@ fn a_read_and_a_write_fail_at_their_deadlines() {
         assert_eq!(kind(here.read(&mut [0])), ErrorKind::WouldBlock, "the timeout is left");
         assert_eq!(there.read_deadline(), None, "each end has its own");
     });
+}
+
+/// Has a task make steps until its turn is over, each of them one that a thread waits for to do its own, and the tasks beside it
+/// begin once all of these are done.
+fn in_step(step: impl Fn() + Send + 'static, other: impl Fn() -> bool + Send + 'static) {
+    guarded(|| {
+        let done = Arc::new(AtomicUsize::new(0));
+        let counts = Arc::clone(&done);
+        let thread = thread::spawn(move || {
+            while other() {
+                counts.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        runtime(1).run(move || {
+            let steps = Arc::new(AtomicUsize::new(0));
+            // Blocks the worker.
+            let keep_up = {
+                let steps = Arc::clone(&steps);
+                move || {
+                    let start = Instant::now();
+                    while done.load(Ordering::SeqCst) < steps.load(Ordering::SeqCst) {
+                        assert!(start.elapsed() < LONG, "the other end has not heard");
+                        thread::sleep(Duration::from_micros(100));
+                    }
+                }
+            };
+            let beside = spawn(keep_up.clone());
+            while !beside.is_finished() {
+                steps.fetch_add(1, Ordering::SeqCst);
+                step();
+                keep_up();
+                // It falls asleep, and is found so.
+                thread::sleep(Duration::from_micros(200));
+            }
+            beside.join().unwrap();
+        });
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn a_reader_hears_of_a_write_before_the_writer_gives_its_turn_up() {
+    let (here, there) = duplex(16);
+    in_step(move || (&here).write_all(b"x").unwrap(), move || (&there).read(&mut [0]).unwrap() > 0);
+}
+
+#[test]
+fn a_writer_hears_of_a_read_before_the_reader_gives_its_turn_up() {
+    let (here, there) = duplex(1);
+    (&there).write_all(b"x").unwrap();
+    in_step(move || (&here).read_exact(&mut [0]).unwrap(), move || (&there).write(b"x").is_ok());
 }
 
 /// Reads in its destructor.

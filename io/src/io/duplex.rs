@@ -154,12 +154,12 @@ impl DuplexStream {
         let taken = self.incoming.lock().take(room, |at, bytes| {
             buf[at..][..bytes.len()].write_copy_of_slice(bytes);
         });
-        self.incoming.have_read(taken.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
+        self.incoming.have_moved(Direction::Read, taken.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
     }
 
     pub(crate) fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
         let put = self.outgoing.lock().put(buf, self.outgoing.capacity);
-        self.outgoing.have_written(put.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
+        self.outgoing.have_moved(Direction::Write, put.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
     }
 
     /// Where those wait who read, or who write.
@@ -174,18 +174,16 @@ impl DuplexStream {
 impl Read for &DuplexStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let room = buf.len();
-        self.incoming.have_read(self.incoming.run(Direction::Read, self.timeouts.read(), |state| {
+        self.incoming.run(Direction::Read, self.timeouts.read(), |state| {
             state.take(room, |at, bytes| buf[at..][..bytes.len()].copy_from_slice(bytes))
-        }))
+        })
     }
 }
 
 impl Write for &DuplexStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let capacity = self.outgoing.capacity;
-        let run =
-            self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity));
-        self.outgoing.have_written(run)
+        self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -277,27 +275,23 @@ impl Pipe {
     ) -> io::Result<usize> {
         let first = step(&mut self.lock());
         if let Some(outcome) = first {
+            let outcome = self.have_moved(direction, outcome);
+            // Last: the turn may end here, and the other end would hear of it only after the next.
             wait::charge();
             return outcome;
         }
         let deadline = timeout.left().and_then(time::deadline);
         let outcome = self.bell.wait_or_fail(direction, deadline, || step(&mut self.lock()))?;
-        outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
+        self.have_moved(direction, outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
     }
 
-    /// Tells those who wait for room, if a read has made some.
-    fn have_read(&self, outcome: io::Result<usize>) -> io::Result<usize> {
-        self.have_moved(outcome, Direction::Write)
-    }
-
-    /// Tells those who wait for bytes, if a write has brought some.
-    fn have_written(&self, outcome: io::Result<usize>) -> io::Result<usize> {
-        self.have_moved(outcome, Direction::Read)
-    }
-
-    fn have_moved(&self, outcome: io::Result<usize>, others: Direction) -> io::Result<usize> {
+    /// Tells the other end, if a read has made room, or a write has brought bytes.
+    fn have_moved(&self, direction: Direction, outcome: io::Result<usize>) -> io::Result<usize> {
         if matches!(outcome, Ok(1..)) {
-            self.bell.ring(others);
+            self.bell.ring(match direction {
+                Direction::Read => Direction::Write,
+                Direction::Write => Direction::Read,
+            });
         }
         outcome
     }
