@@ -7,7 +7,7 @@ mod folder;
 
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -211,9 +211,35 @@ fn kernel_is_older_than(major: u32, minor: u32) -> bool {
     (numbers.next().unwrap(), numbers.next().unwrap()) < (major, minor)
 }
 
-/// What does not know the flag that keeps a call from waiting is kept from it by its mode: a terminal, for one.
+fn is_nonblocking(fd: impl AsFd) -> bool {
+    SockRef::from(&fd).nonblocking().unwrap()
+}
+
+/// Neither end of a terminal knows the flag that keeps a call from waiting, and the mode of both is everybody's.
 #[test]
-fn what_is_no_pipe_is_read_by_its_mode() {
+fn what_is_no_pipe_is_used_and_keeps_its_mode() {
+    everywhere(|| {
+        let (master, slave) = terminal();
+        let (shared, keyboard) = (slave.try_clone().unwrap(), master.try_clone().unwrap());
+        let (mut reads, mut writes) = (PipeReader::from(slave.try_clone().unwrap()), PipeWriter::from(slave));
+        let mut typist = PipeWriter::from(master);
+        let other = beside(move || {
+            let mut buf = [0; 64];
+            let n = reads.read(&mut buf).unwrap();
+            writes.write_all(b"shown\n").unwrap();
+            buf[..n].to_vec()
+        });
+        nap(5);
+        assert!(!is_nonblocking(&shared), "while somebody waits");
+        typist.write_all(b"typed\n").unwrap();
+        assert_eq!(other.join(), b"typed\n");
+        drop(typist);
+        assert!(!is_nonblocking(&shared) && !is_nonblocking(&keyboard), "after all have gone");
+    });
+}
+
+#[test]
+fn what_is_no_pipe_is_waited_for() {
     everywhere(|| {
         let (master, slave) = terminal();
         let mut reader = PipeReader::from(slave);

@@ -14,12 +14,14 @@ use socket2::SockRef;
 use crate::channel::Channel;
 use crate::convert::{Wraps, reads, writes};
 use crate::descriptor::Descriptor;
+use crate::net::mode::Mode;
 use crate::net::timeouts::{Timeout, deadline_methods};
 use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys;
-use crate::sys::file::is_endless;
+use crate::sys::file::{Nature, is_endless, nature};
 use crate::sys::pipe::{self as call, Nowait};
+use crate::sys::reopen::open_nowait;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 use crate::sys::uninit::Uninit;
 
@@ -69,8 +71,8 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// # Differences from std
 ///
 /// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
-/// once it has been used, until it leaves for std. A process that shares it then sees `WouldBlock`; so does std, if another
-/// handle of the same end goes on here. Deadlines are additions.
+/// during each call, and so is a device that cannot be opened once more for it, as the controlling end of a pseudoterminal. A
+/// process that shares it may see `WouldBlock` then. Deadlines are additions.
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
 /// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
@@ -201,7 +203,7 @@ impl<S: AsFd> PipeEnd<S> {
     ) -> io::Result<Attempt<usize>> {
         match self {
             PipeEnd::Pipe(pipe) => {
-                pipe.attempt(&mut |fd, nowait| call::read(fd, &mut Uninit::new(buf), nowait))
+                pipe.attempt(Direction::Read, &mut |fd, nowait| call::read(fd, &mut Uninit::new(buf), nowait))
             }
             PipeEnd::Plain(file, _) => {
                 let mut piece = [0; PIECE];
@@ -215,14 +217,18 @@ impl<S: AsFd> PipeEnd<S> {
     #[cfg(feature = "futures-io")]
     pub(crate) fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::read(fd, bufs, nowait)),
+            PipeEnd::Pipe(pipe) => {
+                pipe.attempt(Direction::Read, &mut |fd, nowait| call::read(fd, bufs, nowait))
+            }
             PipeEnd::Plain(file, _) => file.read(bufs).map(Attempt::Done),
         }
     }
 
     pub(crate) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::write(fd, bufs, nowait)),
+            PipeEnd::Pipe(pipe) => {
+                pipe.attempt(Direction::Write, &mut |fd, nowait| call::write(fd, bufs, nowait))
+            }
             PipeEnd::Plain(file, _) => file.write(bufs).map(Attempt::Done),
         }
     }
@@ -247,7 +253,7 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
 
     fn into_std(self) -> S {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.into_std(),
+            PipeEnd::Pipe(pipe) => pipe.io.into_inner(),
             PipeEnd::Plain(file, _) => file.into_inner(),
         }
     }
@@ -276,9 +282,9 @@ pub(crate) struct Pipe<S: AsFd> {
 
 #[derive(Default)]
 struct Shared {
-    /// True once a call was refused for its flag: from then on the mode is set before each. Whichever leaves for std restores
-    /// that.
+    /// True once a call was refused for its flag: from then on each is made by the mode.
     by_mode: AtomicBool,
+    mode: Mode,
     limit: Timeout,
 }
 
@@ -294,7 +300,7 @@ impl<S: AsFd> Pipe<S> {
         is_empty: bool,
         mut transfer: impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let call = || self.attempt(&mut transfer);
+        let call = || self.attempt(direction, &mut transfer);
         match is_empty {
             true => self.io.run_empty(direction, || self.shared.limit.left(), call),
             false => self.wait_for(direction, call),
@@ -313,6 +319,7 @@ impl<S: AsFd> Pipe<S> {
     /// One transfer that does not wait.
     fn attempt(
         &self,
+        direction: Direction,
         transfer: &mut impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
     ) -> io::Result<Attempt<usize>> {
         if !self.is_by_mode() {
@@ -324,20 +331,29 @@ impl<S: AsFd> Pipe<S> {
                 outcome => return outcome.map(Attempt::Done),
             }
         }
-        SockRef::from(self.io.inner()).set_nonblocking(true)?;
-        transfer(self.io.fd(), Nowait::Mode).map(Attempt::Done)
+        self.attempt_by_mode(direction, transfer).map(Attempt::Done)
+    }
+
+    /// The same without the flag. The mode of a terminal is everybody's who has come by it, so there is a descriptor more for the
+    /// call; that of a pipe, and of what cannot be opened again, is lent.
+    #[cold]
+    fn attempt_by_mode(
+        &self,
+        direction: Direction,
+        transfer: &mut impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let fd = self.io.fd();
+        if nature(fd) == Nature::Other
+            && let Some(again) = open_nowait(fd, direction)
+        {
+            return transfer(again.as_fd(), Nowait::Mode);
+        }
+        let _loan = self.shared.mode.lend(fd)?;
+        transfer(fd, Nowait::Mode)
     }
 
     fn is_by_mode(&self) -> bool {
         // Relaxed: who misses that it was set finds out by itself.
         Nowait::BEST == Nowait::Mode || self.shared.by_mode.load(Ordering::Relaxed)
-    }
-
-    fn into_std(self) -> S {
-        if self.is_by_mode() {
-            // It fails only on what is no open descriptor, and then there is nothing to put into a mode.
-            let _ = SockRef::from(self.io.inner()).set_nonblocking(self.io.is_nonblocking());
-        }
-        self.io.into_inner()
     }
 }
