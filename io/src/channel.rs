@@ -6,7 +6,7 @@
 //! | a terminal, a FIFO, a device | may never end: nobody types, nobody reads | waits until it is ready, as for a socket, and is made then |
 //!
 //! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
-//! be cancelled and has taken nothing. (Where the call cannot be told not to wait, which is so for the other end of a
+//! be cancelled and has taken nothing. What it takes at once in place is bounded, since some devices never run dry. (Where the call cannot be told not to wait, which is so for the other end of a
 //! pseudoterminal, for devices, and for what cannot be opened once more, and somebody else takes the input in between, it waits after all. So does the read of a
 //! regular file of a system like procfs that has nothing yet.) What came in non-blocking mode is not waited for, standard streams
 //! aside. In a plain thread it is the plain call.
@@ -34,7 +34,7 @@ use crate::sys;
 use crate::sys::file::{self, Place};
 use crate::sys::reopen;
 
-/// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool.
+/// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool, or is for the next call.
 const IN_PLACE_MAX: usize = 1 << 20;
 
 /// How long somebody else has a terminal, before it is tried again.
@@ -245,7 +245,7 @@ impl<S: AsFd> Channel<S> {
         patience: impl FnOnce() -> Option<Duration>,
     ) -> io::Result<Attempt<Look>> {
         if self.shared.may_try() {
-            let outcome = file::read_nowait(self.fd(), bufs, Place::Position);
+            let outcome = read_piece(self.fd(), bufs);
             if !self.shared.note(&outcome) {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
@@ -303,6 +303,21 @@ impl<S: AsFd> Channel<S> {
             }
             outcome => outcome.map(|n| Attempt::Done(Look::Moved(n))),
         }
+    }
+}
+
+/// Reads what is there, and of a device that never runs dry a piece.
+fn read_piece(fd: BorrowedFd<'_>, mut bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    // Nothing into nothing would be taken for the end.
+    IoSliceMut::advance_slices(&mut bufs, 0);
+    let mut room = IN_PLACE_MAX;
+    let fits = |buf: &&IoSliceMut<'_>| room.checked_sub(buf.len()).map(|left| room = left).is_some();
+    match bufs.iter().take_while(fits).count() {
+        0 => {
+            let first = IoSliceMut::new(&mut bufs[0][..IN_PLACE_MAX]);
+            file::read_nowait(fd, &mut [first][..], Place::Position)
+        }
+        whole => file::read_nowait(fd, &mut bufs[..whole], Place::Position),
     }
 }
 

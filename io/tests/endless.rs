@@ -7,7 +7,7 @@ mod folder;
 #[path = "common/terminal.rs"]
 mod terminal;
 
-use std::io::{Read, Write};
+use std::io::{IoSliceMut, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
@@ -198,6 +198,31 @@ fn such_a_read_keeps_the_time_that_it_began_with() {
         pause();
         set(&terminal, |settings| settings.c_lflag |= libc::ICANON);
         assert_eq!(reader.join().unwrap(), 0);
+    });
+}
+
+/// The most that a read copies in place.
+const PIECE: usize = 1 << 20;
+
+#[test]
+fn a_read_of_a_device_takes_a_piece_of_what_never_ends() {
+    in_tasks(|| {
+        let mut device = File::open("/dev/zero").unwrap();
+        let mut much = vec![1; 3 * PIECE];
+        // The system may give less, where others are to run.
+        let is_up_to = |most: usize, n: std::io::Result<usize>| (1..=most).contains(&n.unwrap());
+        assert!(is_up_to(PIECE, device.read(&mut much)));
+        device.read_exact(&mut much).unwrap();
+        assert!(much.iter().all(|byte| *byte == 0));
+        let (few, more) = much.split_at_mut(PIECE / 2);
+        let n = device.read_vectored(&mut [
+            IoSliceMut::new(&mut []),
+            IoSliceMut::new(few),
+            IoSliceMut::new(more),
+        ]);
+        assert!(is_up_to(PIECE / 2, n));
+        let n = device.read_vectored(&mut [IoSliceMut::new(&mut []), IoSliceMut::new(&mut much)]);
+        assert!(is_up_to(PIECE, n));
     });
 }
 
