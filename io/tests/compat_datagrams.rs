@@ -312,3 +312,28 @@ fn a_datagram_socket_that_is_shut_down_tells_who_receives_and_who_sends() {
         drop(other);
     });
 }
+
+/// The queue of one that is connected to the sender is never full to it, and nobody else can wait for it.
+#[test]
+fn replies_to_a_client_that_is_connected_to_the_server_wait_for_room_of_the_server() {
+    const SENDERS: usize = 2;
+    const EACH: usize = 10_000;
+    in_tasks(|| {
+        let (at, to) = (abstract_address(), abstract_address());
+        let server = Arc::new(UnixDatagram::bind_addr(&at).unwrap());
+        server.set_send_buffer_size(1).unwrap();
+        let client = std::os::unix::net::UnixDatagram::bind_addr(&to).unwrap();
+        client.connect_addr(&at).unwrap();
+        let senders = [(); SENDERS].map(|()| {
+            let (server, to) = (Async::new(server.try_clone().unwrap()), to.clone());
+            beside(move || {
+                (0..EACH).for_each(|_| assert_eq!(block_on(server.send_to(&[1; 16], &to)).unwrap(), 16));
+            })
+        });
+        let receiver = thread::spawn(move || {
+            (0..SENDERS * EACH).for_each(|_| assert_eq!(client.recv(&mut [0; 16]).unwrap(), 16));
+        });
+        senders.into_iter().for_each(|sender| sender.join());
+        receiver.join().unwrap();
+    });
+}

@@ -16,6 +16,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use abstract_name::abstract_address;
@@ -521,6 +522,32 @@ fn send_to_waits_for_room_of_its_own() {
             assert_eq!(receiver.recv(&mut vec![0; 10_000]).unwrap(), 6_000);
         }
         sender.join();
+    });
+}
+
+/// The queue of one that is connected to the sender is never full to it, and nobody else can wait for it.
+#[test]
+fn replies_to_a_client_that_is_connected_to_the_server_wait_for_room_of_the_server() {
+    const SENDERS: usize = 2;
+    const EACH: usize = 10_000;
+    everywhere(|| {
+        let folder = Folder::new();
+        let ((server, at), (client, to)) = (bound(&folder, "server"), bound(&folder, "client"));
+        server.set_send_buffer_size(1).unwrap();
+        client.connect(&at).unwrap();
+        let server = Arc::new(server);
+        let senders = [(); SENDERS].map(|()| {
+            let (server, to) = (Arc::clone(&server), to.clone());
+            beside(move || (0..EACH).for_each(|_| assert_eq!(server.send_to(&[1; 16], &to).unwrap(), 16)))
+        });
+        // It takes them while the others look what they lack.
+        let client = OwnedFd::from(client);
+        let receiver = thread::spawn(move || {
+            let client = std::os::unix::net::UnixDatagram::from(client);
+            (0..SENDERS * EACH).for_each(|_| assert_eq!(client.recv(&mut [0; 16]).unwrap(), 16));
+        });
+        senders.into_iter().for_each(|sender| sender.join());
+        receiver.join().unwrap();
     });
 }
 

@@ -103,6 +103,11 @@ impl<S: Family> Socket<S> {
         }
     }
 
+    /// The same to one whose queue nobody can wait for: while there is no room for the message, this socket's is waited for.
+    pub(crate) fn try_send_alone(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<usize>> {
+        sys::send_to(self.fd(), buf, receiver).map(Attempt::Done)
+    }
+
     /// Receives, or gives what stands for the end.
     fn receive_to_the_end<T>(
         &self,

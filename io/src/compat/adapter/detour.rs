@@ -23,20 +23,19 @@ pub(super) struct Detour {
 }
 
 impl Detour {
-    /// The one to that receiver: the one that is pending since the poll before, or a new one.
-    ///
-    /// # Errors
-    /// When that receiver cannot be waited for: it is gone, or is connected to somebody else.
+    /// The one to that receiver: the one that is pending since the poll before, or a new one. None if that receiver cannot be waited
+    /// for.
     pub(super) fn to<'a>(
         kept: &'a mut Option<Box<Detour>>,
         receiver: &SockAddr,
-    ) -> io::Result<&'a mut Detour> {
+    ) -> io::Result<Option<&'a mut Detour>> {
         if kept.as_ref().is_none_or(|kept| kept.receiver != *receiver) {
-            let probe = Probe::of(receiver)??;
-            let watch = Watch::new(Direction::Write);
-            *kept = Some(Box::new(Detour { watch, probe, receiver: receiver.clone() }));
+            let make = |probe| {
+                Box::new(Detour { watch: Watch::new(Direction::Write), probe, receiver: receiver.clone() })
+            };
+            *kept = Probe::of(receiver)?.map(make);
         }
-        Ok(kept.as_mut().expect("it is there, or was just made"))
+        Ok(kept.as_deref_mut())
     }
 
     /// Ready when there is room, or was a moment ago.

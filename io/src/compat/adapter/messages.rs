@@ -193,7 +193,10 @@ impl<S: Datagram> Site<'_, S> {
             if let Some(sent) = ready!(waits.writes.run(inner, self.origin, context, call))? {
                 return Poll::Ready(Ok(sent));
             }
-            let detour = Detour::to(&mut waits.detour, &receiver)?;
+            let Some(detour) = Detour::to(&mut waits.detour, &receiver)? else {
+                let call = || inner.try_send_alone(buf, &receiver);
+                return waits.writes.run(inner, self.origin, context, call);
+            };
             ready!(detour.poll(self.origin, context))?;
             // It knows the socket that had the address when it was made. If another one has it by now, and is full, then this
             // would be ready for ever.

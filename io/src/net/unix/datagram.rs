@@ -264,15 +264,12 @@ impl UnixDatagram {
         let deadline = self.0.write_left().and_then(time::deadline);
         let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         loop {
-            let cannot_wait = match Probe::of(receiver)? {
-                Ok(probe) => probe.wait(left).map(|()| None)?,
-                Err(error) => Some(error),
+            let Some(probe) = Probe::of(receiver)? else {
+                return self.0.io().run(Direction::Write, left, || self.0.try_send_alone(buf, receiver));
             };
-            // What it means to a message that it cannot be waited for, sending one will tell.
-            match (self.send_unless_full(buf, receiver, left)?, cannot_wait) {
-                (Some(sent), _) => return Ok(sent),
-                (None, None) => {}
-                (None, Some(error)) => return Err(error),
+            probe.wait(left)?;
+            if let Some(sent) = self.send_unless_full(buf, receiver, left)? {
+                return Ok(sent);
             }
         }
     }

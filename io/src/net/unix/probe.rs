@@ -20,11 +20,12 @@ use crate::sys;
 pub(crate) struct Probe(Descriptor<UnixDatagram>);
 
 impl Probe {
-    /// Makes one; or gives the reason why that receiver cannot be waited for.
-    pub(crate) fn of(receiver: &SockAddr) -> io::Result<Result<Probe, io::Error>> {
+    /// Makes one. None if that receiver cannot be waited for: it is gone, or it is connected. To whom, and what that means to a
+    /// message, sending one will tell: if to the sender, there is always room in its queue, and none in the sender's own socket.
+    pub(crate) fn of(receiver: &SockAddr) -> io::Result<Option<Probe>> {
         let socket = UnixDatagram::unbound()?;
         let connected = SockRef::from(&socket).connect(receiver);
-        Ok(connected.map(|()| Probe(Descriptor::new(socket, false))))
+        Ok(connected.ok().map(|()| Probe(Descriptor::new(socket, false))))
     }
 
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
