@@ -18,7 +18,7 @@ use common::sides::guarded;
 use common::{in_tasks, listener, nap, runtime, until};
 use fibra_io::compat::{Async, Executor, Timer};
 use fibra_io::net::TcpStream;
-use fibra_runtime::{JoinHandle, block_on};
+use fibra_runtime::{JoinHandle, Runtime, block_on, spawn};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::rt::{Sleep, Timer as _};
@@ -406,5 +406,19 @@ fn a_waker_that_panics_ends_no_other_sleep() {
         block_on(timer.sleep(Duration::from_millis(5)));
         drop(bad);
         block_on(timer.sleep(Duration::from_millis(1)));
+    });
+}
+
+/// The task of the timer has a place beside those that the limit allows.
+#[test]
+fn a_time_out_comes_where_no_more_tasks_are_allowed() {
+    guarded(|| {
+        let builder = Runtime::builder().driver(fibra_io::driver()).workers(1).max_tasks(1);
+        builder.build().unwrap().run(|| {
+            assert!(spawn(|| ()).join().unwrap_err().is_not_started());
+            block_on(Timer::new().sleep(Duration::from_millis(2)));
+            // It takes nobody's.
+            assert!(spawn(|| ()).join().unwrap_err().is_not_started());
+        });
     });
 }

@@ -135,7 +135,7 @@ impl<R: From<Runtime>> Builder<R> {
     }
 
     /// Limits the number of live tasks; a spawn beyond it gives a handle that answers with the error. Unlimited unless
-    /// set. Those of the blocking pool are not counted.
+    /// set. Those of the blocking pool are not counted, nor those that this library starts for itself.
     pub fn max_tasks(mut self, tasks: usize) -> Self {
         self.config.max_tasks = Some(tasks);
         self

@@ -36,7 +36,7 @@ use crate::blocking;
 use crate::idle::Idle;
 use crate::queue;
 use crate::stack::Stacks;
-use crate::task::{JoinHandle, Task, TaskRef};
+use crate::task::{JoinHandle, Nature, Task, TaskRef};
 use crate::watch::Watch;
 use crate::worker::block::Block;
 
@@ -135,10 +135,10 @@ impl Shared {
         Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
     }
 
-    /// A task that was admitted has ended.
+    /// A task of that nature has ended, or was refused.
     #[inline]
-    pub(crate) fn task_ended(&self) {
-        if self.config.max_tasks.is_some() {
+    pub(crate) fn task_ended(&self, nature: Nature) {
+        if self.config.max_tasks.is_some() && nature != Nature::Servant {
             // Relaxed: as above.
             self.live.fetch_sub(1, Ordering::Relaxed);
         }

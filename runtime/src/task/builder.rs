@@ -272,7 +272,25 @@ impl Builder {
         F: FnOnce() -> T,
         K: Kin,
     {
-        let (task, handle) = match self.admit(shared, None, f, kin, runtime::reserve_ids(1)) {
+        let nature = self.nature();
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_outside_as(nature, shared, f, kin) }
+    }
+
+    /// # Safety
+    /// As for `spawn_kin`.
+    unsafe fn spawn_outside_as<F, T, K>(
+        self,
+        nature: Nature,
+        shared: &Arc<Shared>,
+        f: F,
+        kin: K,
+    ) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        let (task, handle) = match self.admit_as(nature, shared, None, f, kin, runtime::reserve_ids(1)) {
             Ok(made) => made,
             Err(handle) => return handle,
         };
@@ -336,8 +354,12 @@ impl Builder {
         F: FnOnce() -> T,
         K: Kin,
     {
-        let nature = if self.migratable { Nature::Migratable } else { Nature::Homing };
+        let nature = self.nature();
         self.admit_as(nature, shared, worker, f, kin, id)
+    }
+
+    fn nature(&self) -> Nature {
+        if self.migratable { Nature::Migratable } else { Nature::Homing }
     }
 
     fn admit_as<F, T, K>(
@@ -353,7 +375,10 @@ impl Builder {
         F: FnOnce() -> T,
         K: Kin,
     {
-        let admitted = shared.admit_task();
+        let admitted = match nature {
+            Nature::Servant => Ok(()),
+            _ => shared.admit_task(),
+        };
         let task = self.make(worker, f, kin, nature, id);
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
@@ -442,7 +467,7 @@ fn may_bequeath(worker: &Worker) -> bool {
 fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &JoinHandle<T>) {
     if let Err(task) = queued {
         let error = JoinError::cancelled(handle.task());
-        shared.task_ended();
+        shared.task_ended(task.header().nature);
         // SAFETY: never queued, so the stage and the runtime's count are this caller's.
         unsafe { discard_here(task, error) };
     }
@@ -584,7 +609,8 @@ where
 }
 
 /// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for
-/// tasks of its own, which serve others than the one who happens to start them.
+/// tasks of its own, which serve others than the one who happens to start them. The limit of tasks does not count it: who waits for
+/// what it does may be all that the limit allows.
 #[doc(hidden)]
 pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
 where
@@ -592,7 +618,7 @@ where
     T: Send + 'static,
 {
     // SAFETY: `f` and `T` are `Send` and `'static`, and there is no kin.
-    unsafe { Builder::new().spawn_outside(handle.shared(), f, ()) }
+    unsafe { Builder::new().spawn_outside_as(Nature::Servant, handle.shared(), f, ()) }
 }
 
 /// Lets all other tasks run that are ready, then goes on. On a plain thread it is [`std::thread::yield_now`].

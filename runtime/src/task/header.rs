@@ -51,6 +51,8 @@ pub(crate) enum Nature {
     Local,
     /// On another worker after each sleep.
     Migratable,
+    /// As the first, for the library itself: no limit of tasks counts it.
+    Servant,
     /// On a thread of the blocking pool.
     Blocking,
     /// There too, and the end of the runtime does not wait for it.

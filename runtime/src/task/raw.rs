@@ -197,7 +197,7 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
 #[inline(always)]
 fn count_out(header: &Header) {
     if header.is_started() {
-        current::with_worker(|worker| worker.shared().task_ended());
+        current::with_worker(|worker| worker.shared().task_ended(header.nature));
     }
 }
 
