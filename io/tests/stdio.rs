@@ -17,7 +17,7 @@ use common::sides::{Side, beside, guarded};
 use common::{nap, runtime, until};
 use fibra_io::io::{IsTerminal, stderr, stdin, stdout};
 use fibra_io::process;
-use fibra_runtime::{spawn, timeout};
+use fibra_runtime::{Runtime, spawn, timeout};
 
 /// What the process is to do, and with how many workers; none is a plain thread.
 const ROLE: &str = "FIBRA_STDIO_ROLE";
@@ -101,6 +101,7 @@ fn the_actor() {
         "chorus" => chorus,
         "parent" => parent,
         "farewell" => farewell,
+        "hook" => hook,
         _ => unreachable!("no such role"),
     };
     writeln!(stdout(), "\n{BEGIN}").unwrap();
@@ -109,6 +110,20 @@ fn the_actor() {
         workers => runtime(workers).run(play),
     }
     std::process::exit(0);
+}
+
+/// Panics with the stream in its hands that its hooks write to: std's, and the runtime's in its place.
+fn hook() {
+    std::panic::set_hook(Box::new(|_| writeln!(stdout(), "std's hook").unwrap()));
+    let builder = || Runtime::builder().driver(fibra_io::driver()).workers(1);
+    let told = builder().on_task_panic(|_| writeln!(stdout(), "the runtime's hook").unwrap());
+    for builder in [builder(), told] {
+        let panics = || {
+            let _held = stdout().lock();
+            panic!("a panic");
+        };
+        assert!(builder.run(move || spawn(panics).join().unwrap_err().is_panic()).unwrap());
+    }
 }
 
 /// Says every line again.
@@ -410,5 +425,15 @@ fn lines_do_not_mix() {
             }
             actor.ends();
         }
+    });
+}
+
+#[test]
+fn a_panic_hook_writes_to_the_stream_that_its_task_has() {
+    guarded(|| {
+        let (actor, output) = Actor::start("hook", 0, Stdio::null());
+        let lines: Vec<String> = output.lines().map(Result::unwrap).collect();
+        assert_eq!(lines, ["std's hook", "the runtime's hook"]);
+        actor.ends();
     });
 }

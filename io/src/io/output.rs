@@ -68,6 +68,8 @@ pub fn stderr() -> Stderr {
 ///   [`LineWriter`](io::LineWriter). What `print!` keeps in std's buffer, an unfinished line, comes later.
 /// * [`write_all`](Write::write_all), `write!` and `writeln!` hold the lock, so their texts do not mix; a single
 ///   [`write`](Write::write) may be short.
+/// * A panic hook takes the stream as its task does, which may have it. One that another task has is waited for as in a thread, so
+///   if that task is of the same worker the hook waits for ever: in a hook, write to std's.
 /// * A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`.
 ///
 /// # Cancellation
@@ -142,7 +144,8 @@ impl<S: AsFd> Output<S> {
     }
 
     fn try_acquire(&self) -> Option<()> {
-        let me = wait::owner();
+        // A hook that tells of its task's panic may find that the task has the stream.
+        let me = wait::owner_in_hook();
         let mut holder = self.holder();
         let is_mine = *holder.owner.get_or_insert(me) == me;
         holder.times += usize::from(is_mine);

@@ -24,6 +24,15 @@ pub fn owner() -> NonZeroU64 {
     }
 }
 
+/// The same, and inside a panic hook that of the task which panics: for locks that may be taken again by who has them. A wait there is
+/// the thread's all the same.
+pub fn owner_in_hook() -> NonZeroU64 {
+    match current::with_worker_in_place(|worker| worker.running()) {
+        Some(Some(task)) => numbered(task.header().id),
+        _ => thread_number(),
+    }
+}
+
 fn numbered(id: u64) -> NonZeroU64 {
     NonZeroU64::new(id).expect("numbers begin with 1")
 }

@@ -13,7 +13,7 @@ mod thread;
 mod waiter;
 pub(crate) mod word;
 
-pub use caller::{Home, charged_owner, describe_caller, home, others_are_asleep, owner};
+pub use caller::{Home, charged_owner, describe_caller, home, others_are_asleep, owner, owner_in_hook};
 pub use claim::Claim;
 pub(crate) use crowd::wake_each_by;
 pub use crowd::{wake_all, wake_each, wake_present};
