@@ -19,9 +19,9 @@
 
 use std::cell::OnceCell;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::{unblock, wait};
@@ -31,7 +31,7 @@ use crate::descriptor::Descriptor;
 use crate::op::{self, Attempt};
 use crate::readiness::Direction;
 use crate::sys;
-use crate::sys::file::{self, Place};
+use crate::sys::file::{self, Identity, Place};
 use crate::sys::reopen;
 
 /// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool, or is for the next call.
@@ -43,8 +43,10 @@ const CONTENDED: Duration = Duration::from_millis(1);
 /// See the [module](self).
 pub(crate) struct Channel<S: AsFd> {
     io: Descriptor<S>,
-    is_endless: bool,
+    is_endless: AtomicBool,
     shared: Arc<Shared>,
+    /// Which file it was at the last look, of a descriptor that somebody may make another.
+    known: Option<Mutex<Option<Identity>>>,
 }
 
 /// What is known of an open file, whichever of its descriptors is used.
@@ -103,22 +105,38 @@ impl<S: AsFd> Channel<S> {
     /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
     pub(crate) fn new(inner: S) -> Channel<S> {
         let channel = Channel::patient(inner);
-        if channel.is_endless {
+        if channel.is_endless() {
             channel.io.set_nonblocking(SockRef::from(channel.inner()).nonblocking().unwrap_or(false));
         }
-        channel
+        Channel { known: None, ..channel }
     }
 
-    /// The same of one that is waited for in tasks whatever its mode.
+    /// The same of one that is waited for in tasks whatever its mode, and whatever it has become: a number that belongs to
+    /// everybody, who may put another file there (`dup2`).
     pub(crate) fn patient(inner: S) -> Channel<S> {
-        let is_endless = file::is_endless(inner.as_fd());
-        Channel { io: Descriptor::new(inner, false), is_endless, shared: Arc::default() }
+        let is_endless = file::is_endless(inner.as_fd()).into();
+        let known = Some(Mutex::new(file::identity(inner.as_fd())));
+        Channel { io: Descriptor::new(inner, false), is_endless, shared: Arc::default(), known }
+    }
+
+    /// Forgets what was known of another file. A wait for that one ends.
+    fn look_anew(&self) {
+        let Some(known) = &self.known else { return };
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = file::identity(self.fd());
+        if *known != present {
+            *known = present;
+            // Relaxed, both: whoever misses it has begun before.
+            self.is_endless.store(file::is_endless(self.fd()), Ordering::Relaxed);
+            self.shared.refuses.store(false, Ordering::Relaxed);
+            self.io.source().renew(self.fd().as_raw_fd());
+        }
     }
 
     /// Another descriptor of the same open file.
     pub(crate) fn with_clone(&self, clone: S) -> Channel<S> {
         let io = self.io.with_clone(clone);
-        Channel { io, is_endless: self.is_endless, shared: Arc::clone(&self.shared) }
+        Channel { io, is_endless: self.is_endless().into(), shared: Arc::clone(&self.shared), known: None }
     }
 
     pub(crate) fn inner(&self) -> &S {
@@ -140,13 +158,15 @@ impl<S: AsFd> Channel<S> {
 
     /// True if a call may never end.
     pub(crate) fn is_endless(&self) -> bool {
-        self.is_endless
+        // Relaxed: see `look_anew`.
+        self.is_endless.load(Ordering::Relaxed)
     }
 
     /// Reads at the position.
     pub(crate) fn read(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let fd = self.fd();
-        match (wait::in_task(), self.is_endless) {
+        self.look_anew();
+        match (wait::in_task(), self.is_endless()) {
             (false, _) => file::read(fd, bufs),
             (true, true) if sys::is_empty(bufs.iter().map(|buf| buf.len())) => {
                 in_vain(|| file::read(fd, bufs))
@@ -182,7 +202,8 @@ impl<S: AsFd> Channel<S> {
     /// Writes at the position.
     pub(crate) fn write(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let fd = self.fd();
-        match (wait::in_task(), self.is_endless) {
+        self.look_anew();
+        match (wait::in_task(), self.is_endless()) {
             (false, _) => file::write(fd, bufs),
             (true, true) if sys::is_empty(bufs.iter().map(|buf| buf.len())) => {
                 in_vain(|| file::write(fd, bufs))

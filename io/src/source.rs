@@ -214,6 +214,16 @@ impl Source {
         self.edge_for_all(Edge::ALL, wakes);
     }
 
+    /// Forgets where it is registered, by one who has found that `fd` is another file by now; who waits looks again.
+    pub(crate) fn renew(&self, fd: RawFd) {
+        let mut wakes = Vec::new();
+        let mut place = self.place();
+        place.cancel(fd);
+        self.abandon(|wake| wakes.push(wake));
+        drop(place);
+        wakes.into_iter().for_each(RawWake::wake);
+    }
+
     /// True if a waiter must not sleep: there is something to try, or others may hear of the descriptor by now than those that it
     /// relies on. Under the lists' lock.
     fn rouses(&self, direction: Direction, relied_on: Home) -> bool {

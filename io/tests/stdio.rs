@@ -5,7 +5,7 @@ mod common;
 
 use std::env;
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -102,6 +102,7 @@ fn the_actor() {
         "parent" => parent,
         "farewell" => farewell,
         "hook" => hook,
+        "exchanged" => exchanged,
         _ => unreachable!("no such role"),
     };
     writeln!(stdout(), "\n{BEGIN}").unwrap();
@@ -124,6 +125,58 @@ fn hook() {
         };
         assert!(builder.run(move || spawn(panics).join().unwrap_err().is_panic()).unwrap());
     }
+}
+
+/// Has streams that become others while what is known of the former ones says: wait.
+fn exchanged() {
+    let (former_input, _typist) = std::io::pipe().unwrap();
+    put(former_input, 0);
+    assert!(timeout(SHORT, || stdin().read_line(&mut String::new())).is_err());
+    let (input, mut typist) = std::io::pipe().unwrap();
+    put(input, 0);
+    typist.write_all(b"one\n").unwrap();
+    let read = || {
+        let mut line = String::new();
+        stdin().read_line(&mut line).map(|_| line).unwrap()
+    };
+    assert_eq!(read(), "one\n");
+    assert!(timeout(SHORT, read).is_err());
+    put(plain(b"two\n"), 0);
+    assert_eq!(read(), "two\n");
+
+    let (_unread, former_output) = std::io::pipe().unwrap();
+    put(former_output, 1);
+    assert!(timeout(SHORT, || stdout().write_all(&[b'x'; 1 << 20])).is_err());
+    let (mut reads, output) = std::io::pipe().unwrap();
+    put(output, 1);
+    stdout().write_all(b"three").unwrap();
+    let mut text = [0; 5];
+    reads.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"three");
+    assert!(timeout(SHORT, || stdout().write_all(&[b'x'; 1 << 20])).is_err());
+    let mut file = plain(b"");
+    put(file.try_clone().unwrap(), 1);
+    stdout().write_all(b"four").unwrap();
+    file.rewind().unwrap();
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "four");
+}
+
+/// Makes it the stream of that number.
+fn put(file: impl Into<OwnedFd>, number: i32) {
+    // SAFETY: both are open, and the second is a standard stream, which belongs to everybody.
+    assert_eq!(unsafe { libc::dup2(file.into().as_raw_fd(), number) }, number);
+}
+
+/// A file on a disk with that in it, at its begin.
+fn plain(text: &[u8]) -> File {
+    let path = env::temp_dir().join(format!("fibra-stdio-{}", std::process::id()));
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    file.write_all(text).unwrap();
+    file.rewind().unwrap();
+    file
 }
 
 /// Says every line again.
@@ -435,5 +488,15 @@ fn a_panic_hook_writes_to_the_stream_that_its_task_has() {
         let lines: Vec<String> = output.lines().map(Result::unwrap).collect();
         assert_eq!(lines, ["std's hook", "the runtime's hook"]);
         actor.ends();
+    });
+}
+
+#[test]
+fn a_stream_that_becomes_another_is_found_so() {
+    guarded(|| {
+        for workers in 1..3 {
+            let (actor, _output) = Actor::start("exchanged", workers, Stdio::null());
+            actor.ends();
+        }
     });
 }

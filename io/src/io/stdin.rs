@@ -104,7 +104,9 @@ pub fn stdin() -> Stdin {
 ///
 /// # Differences from std
 ///
-/// A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`.
+/// A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`. Where somebody puts
+/// another file in its place (`dup2`), the next operation of a task finds it, if it is one of another number. One that waits already
+/// may go on to wait for the former.
 #[derive(Debug)]
 pub struct Stdin(());
 

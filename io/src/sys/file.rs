@@ -152,6 +152,14 @@ pub(crate) fn is_refusal(error: &io::Error) -> bool {
     )
 }
 
+/// The numbers of the device that a file lies on and of itself.
+pub(crate) type Identity = (libc::dev_t, libc::ino_t);
+
+/// Tells which file is open; none where that cannot be asked.
+pub(crate) fn identity(fd: BorrowedFd<'_>) -> Option<Identity> {
+    status(fd).map(|status| (status.st_dev, status.st_ino))
+}
+
 /// True if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk.
 pub(crate) fn is_endless(fd: BorrowedFd<'_>) -> bool {
     nature(fd) != Nature::Disk
