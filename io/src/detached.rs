@@ -17,7 +17,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::thread;
 
-use fibra_runtime::task::{JoinError, spawn_call, spawn_long_call};
+use fibra_runtime::task::{JoinError, heed_end, spawn_call, spawn_long_call};
 use fibra_runtime::wait;
 
 use crate::op::{SLICE, check_may_wait};
@@ -55,6 +55,10 @@ fn outcome_of<T>(end: Result<io::Result<T>, JoinError>) -> io::Result<T> {
     match end {
         Ok(outcome) => outcome,
         Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            // It was still queued as the runtime began to end, which may have come to this task's worker later.
+            heed_end();
+            Err(error.into())
+        }
     }
 }

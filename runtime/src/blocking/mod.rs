@@ -194,18 +194,19 @@ where
         Stage::Done(Ok(value)) => value,
         Stage::Done(Err(payload)) => resume_unwind(payload),
         Stage::Waiting(f) => {
-            heed_end(&shared);
+            heed_end();
             f()
         }
         Stage::Running => unreachable!("woken by the end of the closure"),
     }
 }
 
-/// There is no thread for a closure of this task, and it would block its worker: at the end of the runtime it is cancelled
-/// instead, as its worker would do in a moment.
-fn heed_end(shared: &Shared) {
+/// There is no thread any more for a closure or a call of this task: at the end of the runtime it is cancelled, as its worker would
+/// do in a moment. Returns where it cannot be unwound.
+pub fn heed_end() {
     let me = task::current();
-    if shared.is_ending() && !me.header().is_sheltered() {
+    let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());
+    if is_ending && !me.header().is_sheltered() {
         me.cancel();
         wait::cancellation_point();
     }

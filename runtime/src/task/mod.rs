@@ -120,6 +120,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+#[doc(hidden)]
+pub use crate::blocking::heed_end;
 pub use big_stack::on_big_stack;
 pub use block_on::block_on;
 pub use bounds::shield;
