@@ -9,11 +9,12 @@ mod rest;
 mod workers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use at_end::AtEnd;
-use common::hang_guard;
+use common::{hang_guard, runtime};
 use fibra_runtime::task::{self, ScopedJoinHandle};
 use fibra_runtime::{self as fibra, Runtime};
 use rest::until_others_sleep;
@@ -240,4 +241,134 @@ fn one_that_could_not_start_is_the_joiners_and_nobodys_if_it_was_cancelled() {
     for (ended, limit) in joined.into_iter().chain(cancelled) {
         assert_eq!(ended, Ok(()), "{limit}");
     }
+}
+
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Ordering::SeqCst) {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_scope_does_not_return_whose_child_the_end_of_the_runtime_has_cut_short() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    static WITNESSED: AtomicBool = AtomicBool::new(false);
+    static UNWOUND: AtomicBool = AtomicBool::new(false);
+    static HELD: AtomicBool = AtomicBool::new(false);
+    static BEHIND: AtomicBool = AtomicBool::new(false);
+    let _guard = hang_guard();
+    let runtime = runtime(2);
+    let parent = runtime.handle().spawn_on_worker(1, || {
+        fibra::scope(|s| {
+            s.spawn(|| {
+                BEGUN.store(true, Ordering::SeqCst);
+                task::park();
+            });
+            // So that it begins on the other worker.
+            wait_for(&BEGUN);
+        });
+        BEHIND.store(true, Ordering::SeqCst);
+    });
+    wait_for(&BEGUN);
+    // At home where the child is, it unwinds when that one has ended.
+    drop(runtime.handle().spawn_on_worker(0, || {
+        let _tells = AtEnd(|| UNWOUND.store(true, Ordering::SeqCst));
+        WITNESSED.store(true, Ordering::SeqCst);
+        task::park();
+    }));
+    // And keeps the parent's worker from hearing of the end until then.
+    drop(runtime.handle().spawn_on_worker(1, || {
+        HELD.store(true, Ordering::SeqCst);
+        wait_for(&UNWOUND);
+    }));
+    wait_for(&WITNESSED);
+    wait_for(&HELD);
+    drop(runtime);
+    assert!(parent.join().unwrap_err().is_cancelled());
+    assert!(!BEHIND.load(Ordering::SeqCst), "it went on behind the scope");
+}
+
+/// Returns in a closure that the end of the runtime waits for, or in a task which it leaves alone, once it has begun.
+fn until_the_end() {
+    while fibra::spawn_blocking(|| ()).join().is_ok() {
+        fibra::yield_now();
+    }
+}
+
+/// A scope of three, each of which is at work until the runtime ends, and a moment longer, in which its worker hears of that. Tells
+/// how many have done their work.
+fn three_until_the_end(begun: &AtomicBool) -> usize {
+    let done = AtomicUsize::new(0);
+    fibra::scope(|s| {
+        for _ in 0..3 {
+            s.spawn(|| {
+                begun.store(true, Ordering::SeqCst);
+                until_the_end();
+                fibra::sleep(Duration::from_millis(1));
+                done.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+    });
+    done.into_inner()
+}
+
+#[test]
+fn where_nothing_can_be_unwound_the_children_do_their_work_at_the_end_of_the_runtime() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    static DONE: AtomicUsize = AtomicUsize::new(0);
+    fn done() {
+        DONE.fetch_add(three_until_the_end(&BEGUN), Ordering::SeqCst);
+    }
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        let behind_a_shield = || task::shield(done);
+        let in_a_destructor = || {
+            let _done = AtEnd(done);
+            std::panic::resume_unwind(Box::new("on purpose"));
+        };
+        for body in [behind_a_shield as fn(), in_a_destructor] {
+            (BEGUN.store(false, Ordering::SeqCst), DONE.store(0, Ordering::SeqCst));
+            let runtime = runtime(workers);
+            drop(runtime.spawn(body));
+            wait_for(&BEGUN);
+            drop(runtime);
+            assert_eq!(DONE.load(Ordering::SeqCst), 3);
+        }
+    }
+}
+
+#[test]
+fn off_a_task_a_scope_says_that_the_end_of_the_runtime_has_cut_its_children_short() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    let _guard = hang_guard();
+    let runtime = runtime(1);
+    let scope = runtime.spawn_blocking(|| {
+        let ended = catch_unwind(|| three_until_the_end(&BEGUN));
+        ended.map_err(|panic| *panic.downcast::<&str>().expect("a text"))
+    });
+    wait_for(&BEGUN);
+    drop(runtime);
+    let message = scope.join().expect("it ran").expect_err("its children were cancelled");
+    assert!(message.contains("the end of the runtime"), "{message}");
+}
+
+#[test]
+fn a_child_that_the_scope_has_cancelled_is_nothing_that_the_end_of_the_runtime_takes_away() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    let _guard = hang_guard();
+    let runtime = runtime(1);
+    let scope = runtime.spawn_blocking(|| {
+        fibra::scope(|s| {
+            let child = s.spawn(task::park);
+            BEGUN.store(true, Ordering::SeqCst);
+            until_the_end();
+            while !child.is_finished() {
+                thread::yield_now();
+            }
+            child.cancel();
+        });
+    });
+    wait_for(&BEGUN);
+    drop(runtime);
+    scope.join().expect("nothing is lost");
 }

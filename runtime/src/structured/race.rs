@@ -3,8 +3,7 @@
 use std::panic::resume_unwind;
 
 use super::field::{Entry, Field, FinishLine, Lost};
-use crate::task::scope;
-use crate::wait;
+use crate::task::{cancel, scope};
 
 /// Which of two it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,13 +82,9 @@ pub fn run<R: Field>(field: R) -> R::Won {
         Ok(Some(won)) => won,
         Ok(None) => {
             // The winner's own task was cancelled, from inside: so it goes with this one, where it would have run otherwise.
-            let Some(task) = crate::current::task() else {
-                panic!(
-                    "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime"
-                )
-            };
-            task.header().marks.set_cancelled();
-            wait::unwind_cancelled()
+            cancel::end_with_others(
+                "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime",
+            )
         }
         Err(Lost::Panicked(payload)) => resume_unwind(payload),
         Err(Lost::NotStarted(error)) => panic!("the first closure of a race to end has not run: {error}"),

@@ -62,6 +62,12 @@ impl TaskRef {
         self.rouse();
     }
 
+    /// The same for the end of its runtime.
+    pub(crate) fn overtake(self) {
+        self.header().marks.set_overtaken();
+        self.rouse();
+    }
+
     fn rouse(self) {
         if self.header().waiter.word.cancel() == Woke::Queue {
             crate::worker::wake(self);
@@ -87,6 +93,19 @@ pub fn unwind_cancelled() -> ! {
         std::process::abort();
     }
     panic::resume_unwind(Box::new(cancelled))
+}
+
+/// Ends the code that runs, which has no value since others were cut short that it has waited for: its task is cancelled as they
+/// were, and unwinds.
+///
+/// # Panics
+/// Off a task, with `why`.
+#[cold]
+#[track_caller]
+pub(crate) fn end_with_others(why: &'static str) -> ! {
+    let Some(task) = current::task() else { panic::panic_any(why) };
+    task.header().marks.set_cancelled();
+    unwind_cancelled()
 }
 
 /// Notes that the current task was told of its cancellation, by an unwinding or, where there is none, by an error.
@@ -224,8 +243,10 @@ fn checkpoint_slow() {
 
 /// False where the code that runs must not be unwound for what befalls the tasks that it waits for: in a destructor that runs
 /// while its thread panics, inside a shield, in a sheltered task, and where there is no unwinding.
+#[inline(never)]
 pub(crate) fn may_unwind() -> bool {
-    match current::task() {
+    let task = current::with_worker_in_place(|worker| worker.waiting_task()).flatten();
+    match task {
         Some(task) => may_unwind_in(task.header()),
         None => CAN_UNWIND && !std::thread::panicking(),
     }

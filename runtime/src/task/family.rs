@@ -25,6 +25,8 @@ use crate::wait::{Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withd
 /// What a scope and its children share.
 pub(super) struct Family {
     state: Lock<State>,
+    /// The parent cannot be unwound, whatever ends the children.
+    shelters: bool,
 }
 
 struct State {
@@ -43,6 +45,8 @@ pub(super) enum Lost {
     Panicked,
     /// The error in words.
     NotStarted(String),
+    /// The end of the runtime has cut it short.
+    Ended,
 }
 
 /// What a child knows of its scope, and the scope of it.
@@ -63,16 +67,21 @@ impl Member {
         self.family
     }
 
-    /// Nobody counts on a child that was cancelled.
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.task.get().is_some_and(|task| task.header().marks.is_cancelled())
+    /// The child, once it is made. By its runner.
+    pub(super) fn task(&self) -> Option<TaskRef> {
+        self.task.get()
     }
 }
 
 impl Family {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(shelters: bool) -> Self {
         let state = State { children: Ring::new(), alive: 0, cancelled: false, parent: None, lost: None };
-        Family { state: Lock::new(state) }
+        Family { state: Lock::new(state), shelters }
+    }
+
+    /// True if the end of the runtime is to leave the children alone.
+    pub(super) fn shelters(&self) -> bool {
+        self.shelters
     }
 
     /// Counts a child in. True if it is to be cancelled.
@@ -105,8 +114,15 @@ impl Family {
 
     /// Notes that a child has no result, before it leaves.
     pub(super) fn lose(&self, child: Lost) {
-        // What another one left there is dropped without the lock.
-        let _other = self.state.lock().lost.replace(child);
+        let mut state = self.state.lock();
+        // The end of the runtime is no news beside an error.
+        let other = match child {
+            Lost::Ended if state.lost.is_some() => Some(child),
+            child => state.lost.replace(child),
+        };
+        drop(state);
+        // What is not kept is dropped without the lock.
+        drop(other);
     }
 
     /// Such a child, by who has found nobody alive.

@@ -149,6 +149,7 @@ impl Header {
         if let Some(traits) = &mut origin.traits {
             locals = traits.heritage.take().map_or(locals, |Heritage(locals)| locals.into());
             quirks.set(Quirk::HOOKED, traits.on_switch.is_set());
+            quirks.set(Quirk::SHELTERED, traits.sheltered);
         }
         Header {
             waiter: Waiter::new(&KIND),
@@ -188,8 +189,19 @@ impl Header {
         self.traits.as_ref()?.stack_size
     }
 
-    /// True if it runs in any case; see [`Builder::sheltered`](super::Builder::sheltered).
+    /// True if the end of the runtime leaves it alone: somebody who cannot be unwound counts on what it does.
+    #[inline]
     pub(crate) fn is_sheltered(&self) -> bool {
+        self.quirks.any(Quirk::SHELTERED)
+    }
+
+    /// Has the end of the runtime leave it alone, before anybody has seen it.
+    pub(super) fn shelter(&self) {
+        self.quirks.set(Quirk::SHELTERED, true);
+    }
+
+    /// True if it runs in any case; see [`Builder::sheltered`](super::Builder::sheltered).
+    pub(crate) fn runs_in_any_case(&self) -> bool {
         self.traits.as_ref().is_some_and(|traits| traits.sheltered)
     }
 

@@ -1,11 +1,12 @@
 //! The marks of a task: what has ended, or may end, the code that it runs.
 //!
 //! ```text
-//!  7                 2   1         0
-//! ┌───────────────────┬───────┬───────────┐
-//! │                   │ FIRED │ CANCELLED │
-//! └───────────────────┴───────┴───────────┘
+//!  7         3   2       1         0
+//! ┌───────────┬───────┬───────┬───────────┐
+//! │           │ ASKED │ FIRED │ CANCELLED │
+//! └───────────┴───────┴───────┴───────────┘
 //!  CANCELLED  the task was cancelled; it stays         set by anybody
+//!  ASKED      not by the end of the runtime alone      set with CANCELLED; it stays
 //!  FIRED      a token was fired that it runs under     set by who fires, after the flag of the scope in question
 //!                                                      cleared by the task, after such a scope
 //! ```
@@ -19,6 +20,7 @@ use crate::primitive::{AtomicU8, Ordering};
 
 const CANCELLED: u8 = 1;
 const FIRED: u8 = 1 << 1;
+const ASKED: u8 = 1 << 2;
 
 /// The marks of one task.
 pub(crate) struct Marks(AtomicU8);
@@ -45,7 +47,19 @@ impl Marks {
     /// The task was cancelled. The caller then ends its sleep, if it is in one.
     pub(crate) fn set_cancelled(&self) {
         // SeqCst: the store of the pair.
+        self.0.fetch_or(CANCELLED | ASKED, Ordering::SeqCst);
+    }
+
+    /// The same by the end of the runtime.
+    pub(crate) fn set_overtaken(&self) {
+        // SeqCst: as above.
         self.0.fetch_or(CANCELLED, Ordering::SeqCst);
+    }
+
+    /// True if somebody has cancelled the task who may know of it, and not the end of the runtime alone.
+    pub(crate) fn is_asked(&self) -> bool {
+        // Relaxed: who asks knows of such a cancel by other ways, or does not care for one at this moment.
+        self.0.load(Ordering::Relaxed) & ASKED != 0
     }
 
     /// A token was fired for some code of the task. The caller then ends its sleep, if it is in one.

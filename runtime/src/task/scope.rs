@@ -15,7 +15,7 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use super::bounds::Look;
 use super::family::{Family, Lost, Member, UntilAlone};
 use super::raw::Kin;
-use super::{Builder, JoinError, JoinHandle, Task, TaskRef};
+use super::{Builder, JoinError, JoinHandle, Task, TaskRef, cancel};
 use crate::current;
 use crate::report::Bomb;
 use crate::ring::Link;
@@ -34,11 +34,13 @@ pub struct Scope<'scope, 'env: 'scope> {
 ///
 /// # Cancellation
 /// A cancellation point. A scope is never left early: when its task is cancelled it cancels its children, waits for them
-/// to unwind, and unwinds then.
+/// to unwind, and unwinds then. So it does when the end of the runtime has cut a child short that nobody joined. In a destructor that
+/// runs while its task unwinds, and inside of [`shield`](super::shield), it is none, and the end of the runtime leaves its children
+/// alone.
 ///
 /// # Panics
 /// With the panic of `f`; or, when a child that nobody joined has panicked, or could not start and was not cancelled, with a
-/// message that says so.
+/// message that says so. Off a task, as on a thread of the blocking pool, also when the end of the runtime has cut such a child short.
 ///
 /// # Examples
 /// ```
@@ -59,13 +61,17 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let scope = Scope { family: Family::new(), scope: PhantomData, env: PhantomData };
+    let family = Family::new(!cancel::may_unwind());
+    let scope = Scope { family, scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     scope.family.await_children(result.is_err());
     match (result, scope.family.take_lost()) {
         (Err(payload), _) => panic::resume_unwind(payload),
         (Ok(_), Some(Lost::Panicked)) => panic!("a task of the scope panicked"),
         (Ok(_), Some(Lost::NotStarted(error))) => panic!("a task of the scope has not run: {error}"),
+        (Ok(_), Some(Lost::Ended)) => {
+            cancel::end_with_others("the end of the runtime has cancelled a task of the scope")
+        }
         (Ok(value), None) => {
             wait::cancellation_point();
             value
@@ -118,9 +124,20 @@ impl Child {
         unsafe { self.0.data().family().as_ref() }
     }
 
-    /// Nobody counts on a child that was cancelled.
-    fn is_cancelled(&self) -> bool {
-        self.0.data().is_cancelled()
+    /// What the child lacks, by an error that nobody asks for; nothing if somebody has cancelled it: nobody counts on it then.
+    fn lost(&self, error: &JoinError) -> Option<Lost> {
+        if error.is_panic() {
+            return Some(Lost::Panicked);
+        }
+        let header = self.0.data().task()?.header();
+        if header.marks.is_asked() {
+            return None;
+        }
+        if error.is_not_started() && !header.marks.is_cancelled() {
+            return Some(Lost::NotStarted(error.to_string()));
+        }
+        let ends = || current::runtime().is_some_and(|runtime| runtime.is_ending());
+        (!header.is_sheltered() && ends()).then_some(Lost::Ended)
     }
 }
 
@@ -128,6 +145,9 @@ impl Kin for Child {
     const AWAITS: bool = true;
 
     fn made(&self, task: TaskRef) {
+        if self.family().shelters() {
+            task.header().shelter();
+        }
         // SAFETY: the link lies in the task, which is made and stays; `ended` takes it out.
         if unsafe { self.family().enter(&self.0, task) } {
             task.header().marks.set_cancelled();
@@ -135,12 +155,9 @@ impl Kin for Child {
     }
 
     fn unclaimed(&self, error: &JoinError) {
-        let lost = match error {
-            error if error.is_panic() => Lost::Panicked,
-            error if error.is_not_started() && !self.is_cancelled() => Lost::NotStarted(error.to_string()),
-            _ => return,
-        };
-        self.family().lose(lost);
+        if let Some(lost) = self.lost(error) {
+            self.family().lose(lost);
+        }
     }
 
     fn ended(&self) {

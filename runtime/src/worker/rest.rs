@@ -8,7 +8,6 @@ use super::start::FEED;
 use crate::idle::Sight;
 use crate::stack::Trim;
 use crate::sys;
-use crate::task::Task;
 
 /// How long a watching worker parks at first, and at the most.
 const WATCH_FIRST: Duration = Duration::from_micros(50);
@@ -194,7 +193,8 @@ impl Worker {
         if self.must_heed() {
             self.told.set(true);
             let tasks = self.block.registry.tasks();
-            tasks.iter().filter(|task| !task.header().is_sheltered()).for_each(Task::cancel);
+            let left = tasks.iter().filter(|task| !task.header().is_sheltered());
+            left.for_each(|task| task.as_ref().overtake());
         }
     }
 

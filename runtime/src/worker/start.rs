@@ -49,7 +49,7 @@ impl Worker {
     /// True if the task is not to enter its body.
     fn is_unwanted(&self, task: TaskRef) -> bool {
         let header = task.header();
-        (header.marks.is_cancelled() || self.shared.is_ending()) && !header.is_sheltered()
+        (header.marks.is_cancelled() && !header.runs_in_any_case()) || self.is_overtaken(task)
     }
 
     /// True if the end of the runtime came before the task's start. Somebody counts on one that is sheltered.

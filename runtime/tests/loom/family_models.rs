@@ -31,8 +31,8 @@ struct Frame {
 
 impl Frame {
     fn new() -> Box<Self> {
-        let frame = Frame { family: Family::new(), borrowed: UnsafeCell::new(0) };
-        assert!(frame.family.alive() == 0 && frame.family.take_lost().is_none());
+        let frame = Frame { family: Family::new(false), borrowed: UnsafeCell::new(0) };
+        assert!(frame.family.alive() == 0 && frame.family.take_lost().is_none() && !frame.family.shelters());
         Box::new(frame)
     }
 
