@@ -110,6 +110,36 @@ fn a_losers_panic_comes_out_too() {
 }
 
 #[test]
+fn one_that_cannot_inherit_has_those_cancelled_that_run() {
+    struct Heir;
+    impl Clone for Heir {
+        fn clone(&self) -> Self {
+            if CLONES.fetch_add(1, Ordering::SeqCst) == 1 {
+                while ALIVE.load(Ordering::SeqCst) == 0 {
+                    fibra::yield_now();
+                }
+                resume_unwind(Box::new("no second one"));
+            }
+            Heir
+        }
+    }
+    static CLONES: AtomicUsize = AtomicUsize::new(0);
+    static ALIVE: AtomicUsize = AtomicUsize::new(0);
+    fibra::task_local! { #[inherit] static HEIR: Heir = Heir; }
+    on_workers(|| {
+        CLONES.store(0, Ordering::SeqCst);
+        HEIR.with(|_| ());
+        let parks = || {
+            let _counted = Counted::new(&ALIVE);
+            task::park();
+        };
+        let result = catch_unwind(|| race(parks, || ()));
+        assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "no second one");
+        assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
 fn a_winner_whose_task_was_cancelled_from_inside_takes_the_race_with_it() {
     on_workers(|| {
         let parent = fibra::spawn(|| {

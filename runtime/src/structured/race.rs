@@ -1,9 +1,10 @@
 //! Several closures of which the first to end wins.
 
+use std::mem;
 use std::panic::resume_unwind;
 
 use super::field::{Entry, Field, FinishLine, Lost};
-use crate::task::{cancel, scope};
+use crate::task::{Scope, cancel, scope};
 
 /// Which of two it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +31,8 @@ pub enum Either<A, B> {
 /// # Panics
 /// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with the panic of a closure, be it
 /// the loser's, after both have ended. The end by a panic, too, cancels the other one, and so does that of a closure which could
-/// not start, for want of a stack, say: unless the other one has ended before, that is a panic, too. Off a task, as on a thread of
+/// not start, for want of a stack, say: unless the other one has ended before, that is a panic, too. The same holds for a panic of a
+/// task-local's `clone`, where they inherit one. Off a task, as on a thread of
 /// the blocking pool, also when both were cancelled before either had a value: so it is there once the runtime ends.
 ///
 /// # Examples
@@ -73,7 +75,9 @@ where
 pub fn run<R: Field>(field: R) -> R::Won {
     let line = FinishLine::new();
     let finished = scope(|s| {
+        let starting = Starting(s);
         let running = field.start(s, &line, 0);
+        mem::forget(starting);
         line.await_first();
         R::cancel(&running, 0, &line);
         R::finish(running, 0, &line)
@@ -88,6 +92,16 @@ pub fn run<R: Field>(field: R) -> R::Won {
         }
         Err(Lost::Panicked(payload)) => resume_unwind(payload),
         Err(Lost::NotStarted(error)) => panic!("the first closure of a race to end has not run: {error}"),
+    }
+}
+
+/// Cancels those that run when the start of another one unwinds, as a clone for it may that it is to inherit: nobody would end them
+/// otherwise, and they are waited for.
+struct Starting<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
+
+impl Drop for Starting<'_, '_, '_> {
+    fn drop(&mut self) {
+        self.0.cancel_children();
     }
 }
 

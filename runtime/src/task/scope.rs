@@ -114,6 +114,13 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
+impl Scope<'_, '_> {
+    /// Cancels all tasks of the scope that are alive, and those that come.
+    pub(crate) fn cancel_children(&self) {
+        self.family.cancel_children();
+    }
+}
+
 /// A child's place in the family. Lies in the task, so it is there until it was told of the end.
 struct Child(Link<Member>);
 
