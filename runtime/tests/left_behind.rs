@@ -236,6 +236,45 @@ fn what_waits_behind_calls_comes_to_its_end_where_no_thread_is_to_be_had() {
     }
 }
 
+/// Waits on a thread of the pool until what is queued there has ended.
+type Waiter = fn(mpsc::Sender<()>);
+
+#[test]
+fn what_is_queued_behind_a_call_ends_though_another_thread_waits_for_it() {
+    fn for_a_task(queued: mpsc::Sender<()>) {
+        drop(fibra::spawn_blocking(move || {
+            let behind = fibra::spawn_blocking(|| ());
+            queued.send(()).unwrap();
+            assert!(behind.join().unwrap_err().is_cancelled());
+        }));
+    }
+    fn for_a_closure(queued: mpsc::Sender<()>) {
+        let (sleeps, slept_for) = mpsc::channel::<fibra::JoinHandle<()>>();
+        drop(fibra::spawn_blocking(move || slept_for.recv().unwrap().join().unwrap()));
+        let sleeper = fibra::spawn(move || {
+            queued.send(()).unwrap();
+            task::shield(|| fibra::unblock(|| ()));
+        });
+        sleeps.send(sleeper).unwrap();
+    }
+    let _alone = alone();
+    let _guard = hang_guard();
+    for waiter in [for_a_task as Waiter, for_a_closure] {
+        let mut calls = Calls::new();
+        let runtime = Runtime::builder().workers(1).max_blocking_threads(2).build().unwrap();
+        runtime.run(|| {
+            calls.begin();
+            let (queued, is_queued) = mpsc::channel();
+            waiter(queued);
+            while is_queued.try_recv().is_err() {
+                fibra::sleep(Duration::from_micros(50));
+            }
+        });
+        assert!(runtime.shutdown_timeout(LONG).is_empty());
+        calls.end();
+    }
+}
+
 #[test]
 fn nothing_waits_behind_calls_for_a_thread_that_the_system_does_not_have() {
     let _alone = alone();

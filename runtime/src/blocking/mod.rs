@@ -58,9 +58,12 @@ impl Shared {
             Err(_) => JoinError::cancelled(&handle),
             Ok(()) => match self.blocking.submit(self, Job::Task(task)) {
                 Ok(()) => return,
-                Err((error, _)) => {
+                Err(lacking) => {
                     self.outside_ended();
-                    JoinError::not_started(&handle, error)
+                    match lacking {
+                        Some(error) => JoinError::not_started(&handle, error),
+                        None => JoinError::cancelled(&handle),
+                    }
                 }
             },
         };

@@ -97,8 +97,20 @@ pub(super) enum Job {
 }
 
 impl Job {
+    fn task(&self) -> Option<TaskRef> {
+        match self {
+            Job::Task(task) => Some(*task),
+            Job::Borrowed(_) => None,
+        }
+    }
+
+    /// The task that the end of the runtime ends un-run.
+    fn unwanted(&self) -> Option<TaskRef> {
+        self.task().filter(|task| !task.header().is_sheltered())
+    }
+
     fn is_long(&self) -> bool {
-        matches!(self, Job::Task(task) if task.header().nature == Nature::LongCall)
+        self.task().is_some_and(|task| task.header().nature == Nature::LongCall)
     }
 }
 
@@ -184,32 +196,53 @@ impl Pool {
         self.lock().running.clone()
     }
 
-    /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread. If every
-    /// thread is in a call, which may never end, what waits gets others, as many as it could have had without the calls; and
-    /// if there are none to be had, its end comes here.
+    /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread, or by one that
+    /// comes for nothing else: all that are there may wait for just these. Closures get the threads that they could have had without
+    /// those in calls, which may never end. Where no thread is to be had, the end of what waits for one comes here.
     pub(crate) fn begin_ending(self: &Arc<Self>, shared: &Arc<Shared>) {
-        let stranded = {
+        let (stranded, ends_here) = {
             let mut state = self.lock();
             state.is_ending = true;
             let aside = std::mem::take(&mut state.aside);
-            if !aside.is_empty() {
-                aside.into_iter().for_each(|job| state.push(job));
-                self.work.notify_all();
-            }
-            for job in &state.jobs {
-                if let Job::Task(task) = job
-                    && !task.header().is_sheltered()
-                {
-                    task.header().marks.set_cancelled();
-                }
-            }
-            if state.threads == state.calling {
-                let wanted = state.jobs.len().min(self.config.max_threads);
-                _ = (0..wanted).try_for_each(|_| self.start_thread(&mut state, shared));
-            }
-            state.strand(None)
+            aside.into_iter().for_each(|job| state.push(job));
+            let stranded = self.see_to_wanted(&mut state, shared);
+            let tasks = state.jobs.iter().filter_map(Job::unwanted);
+            let waiting = tasks.inspect(|task| task.header().marks.set_cancelled()).count();
+            (stranded, waiting > 0 && self.start(&mut state, shared, thread::end_tasks).is_err())
         };
         stranded.end(shared);
+        if ends_here {
+            self.end_tasks(shared);
+        }
+    }
+
+    /// Starts a thread for each job that is to run in any case, as far as those there are leave room; or gives all back that waits.
+    fn see_to_wanted(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Stranded {
+        let wanted = state.jobs.iter().filter(|job| job.unwanted().is_none()).count();
+        if wanted == 0 {
+            return Stranded::none();
+        }
+        let room = self.config.max_threads.saturating_sub(state.threads - state.calling);
+        let lacking = wanted.saturating_sub(state.told + state.coming).min(room);
+        _ = (0..lacking).try_for_each(|_| self.start_thread(state, shared));
+        state.strand(None)
+    }
+
+    /// Ends the tasks that wait, one by one, beside whoever else takes some: destructors may wait for the others.
+    pub(super) fn end_tasks(&self, shared: &Shared) {
+        while let Some(task) = self.take_task() {
+            end_unrun(shared, task);
+        }
+    }
+
+    fn take_task(&self) -> Option<TaskRef> {
+        let mut state = self.lock();
+        let place = state.jobs.iter().position(|job| job.unwanted().is_some())?;
+        let job = state.jobs.remove(place)?;
+        if job.is_long() {
+            state.end_long(false);
+        }
+        job.unwanted()
     }
 
     /// The runtime has ended: threads leave as soon as they have nothing to do.
@@ -238,9 +271,14 @@ impl Pool {
     /// Queues `job` for a thread, starting one if none is free.
     ///
     /// # Errors
-    /// When none can be started, and there is none but those in calls, which may never end; the job is not queued then.
-    pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), (io::Error, Job)> {
+    /// When none can be started, and there is none but those in calls, which may never end; and a task at the end of the runtime,
+    /// for no reason beside. The job is not queued then.
+    pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), Option<io::Error>> {
         let mut state = self.lock();
+        // Those that were queued before are being ended, and who does that may be through with them.
+        if state.is_ending && job.unwanted().is_some() {
+            return Err(None);
+        }
         if job.is_long() && state.long >= self.config.max_threads && !state.is_ending {
             state.aside.push_back(job);
             return Ok(());
@@ -255,7 +293,7 @@ impl Pool {
             && let Err(error) = self.start_thread(&mut state, shared)
             && state.threads == state.calling
         {
-            return Err((error, job));
+            return Err(Some(error));
         }
         // Where none could be started, those there are will come to it.
         state.push(job);
@@ -294,13 +332,24 @@ impl Pool {
     }
 
     fn start_thread(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> io::Result<()> {
+        self.start(state, shared, thread::work)?;
+        state.threads += 1;
+        state.coming += 1;
+        Ok(())
+    }
+
+    /// Starts a thread that holds the runtime, for `life`.
+    fn start(
+        self: &Arc<Self>,
+        state: &mut State,
+        shared: &Arc<Shared>,
+        life: thread::Life,
+    ) -> io::Result<()> {
         if state.started >= self.config.startable {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        thread::start(self, shared, &self.thread_name)?;
+        thread::start(self, shared, &self.thread_name, life)?;
         state.started += 1;
-        state.threads += 1;
-        state.coming += 1;
         state.holding += 1;
         Ok(())
     }

@@ -15,24 +15,38 @@ use crate::task::{Nature, Task, TaskRef};
 ///
 /// # Errors
 /// When the system has no thread.
-pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str) -> io::Result<()> {
+pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> io::Result<()> {
     let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
     let builder = thread::Builder::new().name(name.to_owned());
-    builder.spawn(move || work(&pool, shared)).map(drop)
+    builder.spawn(move || live(&pool, shared, life)).map(drop)
 }
 
-fn work(pool: &Arc<Pool>, shared: Arc<Shared>) {
+/// What a thread does, with the runtime that it holds, until it lets go of that.
+pub(super) type Life = fn(&Arc<Pool>, Arc<Shared>, &Weak<Shared>);
+
+fn live(pool: &Arc<Pool>, shared: Arc<Shared>, life: Life) {
     let runtime = Arc::downgrade(&shared);
     let _in_pool = current::enter_pool(&runtime);
     if shared.config.pin {
         // A thread begins where the one may run that has started it, which was a pinned worker most likely.
         shared.config.processors.allow();
     }
+    life(pool, shared, &runtime);
+}
+
+/// Ends the tasks that have not run at the end of the runtime.
+pub(super) fn end_tasks(pool: &Arc<Pool>, shared: Arc<Shared>, _runtime: &Weak<Shared>) {
+    pool.end_tasks(&shared);
+    let_go(pool, shared);
+}
+
+/// Does what is queued, for as long as the thread is kept.
+pub(super) fn work(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>) {
     let (mut held, mut is_new) = (Some(shared), true);
     while let Some(shared) = held {
         let Some(job) = pool.next_job(mem::take(&mut is_new)) else { return let_go(pool, shared) };
         held = match job {
-            Job::Task(task) if task.header().nature.is_call() => call(pool, shared, &runtime, task),
+            Job::Task(task) if task.header().nature.is_call() => call(pool, shared, runtime, task),
             Job::Task(task) => {
                 run(pool, &shared, task);
                 Some(shared)
