@@ -220,3 +220,54 @@ fn the_second_of_a_join_gets_a_stack_that_lies_unused_on_a_worker_that_sleeps() 
     };
     few_stacks(3, 3).stack_patience(LONG).run(main).unwrap();
 }
+
+/// As many closures as that, each of which the one before waits for.
+fn chain(length: u32) {
+    if length > 0 {
+        let me = task::current();
+        fibra::join(task::park, move || {
+            let _unparks = AtEnd(|| me.unpark());
+            chain(length - 1);
+        });
+    }
+}
+
+const SOON: Duration = Duration::from_millis(20);
+
+#[test]
+fn what_a_closure_waits_for_beside_it_has_a_stack_beyond_the_limit() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        few_stacks(workers, 1).stack_patience(SOON).build().unwrap().run(|| {
+            chain(3);
+            let me = task::current();
+            fibra::parallel_for(0..2, |index| if index == 0 { task::park() } else { me.unpark() });
+        });
+    }
+}
+
+#[test]
+fn so_it_has_while_others_wait_for_stacks_that_cannot_have_one() {
+    let _guard = hang_guard();
+    let runtime = few_stacks(1, 1).stack_patience(SOON).build().unwrap();
+    let (handle, (end, ended)) = (runtime.handle(), channel::<()>());
+    let spawner = std::thread::spawn(move || {
+        while ended.try_recv().is_err() {
+            (0..10).for_each(|_| drop(handle.spawn(|| ())));
+            _ = handle.spawn(|| ()).join();
+        }
+    });
+    runtime.run(|| chain(2));
+    end.send(()).unwrap();
+    spawner.join().unwrap();
+}
+
+#[test]
+fn a_join_says_so_where_the_system_itself_has_no_stack() {
+    let _guard = hang_guard();
+    // A few of these are all that there are addresses for.
+    let builder = few_stacks(1, 1).stack_size(1 << 44).stack_patience(SOON);
+    let ended = builder.run(|| std::panic::catch_unwind(|| chain(64))).unwrap();
+    let message = *ended.unwrap_err().downcast::<String>().unwrap();
+    assert!(message.contains("has not run"), "{message}");
+}

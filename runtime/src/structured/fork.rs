@@ -54,6 +54,7 @@ where
     if let Some(unused) = fork.heritage.into_inner() {
         forgo(unused);
     }
+    let lacking = if on_offer && first.is_err() { fork.link.data().take_lacking() } else { None };
     let (b, result) = (fork.f.into_inner(), fork.result.into_inner());
     match first {
         // What cannot be unwound goes on with both.
@@ -61,7 +62,13 @@ where
         Ok(_) => wait::unwind_cancelled(),
         Err(payload) => {
             let _rest = Rest(Some((b, result)));
-            resume_unwind(payload)
+            match lacking {
+                // So it was cut short, lest it wait for `b` for ever.
+                Some(lacking) if cancel::is_of_here(&*payload) => {
+                    panic!("the other closure of a `join` has not run: {lacking}")
+                }
+                _ => resume_unwind(payload),
+            }
         }
     }
 }

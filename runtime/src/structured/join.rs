@@ -12,7 +12,8 @@ use crate::wait;
 /// While `a` waits for something, its worker takes up `b` as well. `a` may therefore wait for `b`, but not the other way
 /// round: `b` may run where `a` ran, after it. Off a task the two run one after the other, and so they do where
 /// [`forbid_suspend`](crate::task::forbid_suspend) leaves no way to wait.
-/// A `b` that was taken runs in a task of its own, on a stack of the runtime's size, whatever size this task was built with.
+/// A `b` that was taken runs in a task of its own, on a stack of the runtime's size, whatever size this task was built with. Where
+/// `a` waits and no stack comes free, `b` has one beyond [`max_stacks`](crate::Builder::max_stacks) after a second.
 ///
 /// # Cancellation
 /// A cancellation point at its begin, and while it waits for `b`. When its task is cancelled `b` is cancelled too, unless it
@@ -21,7 +22,7 @@ use crate::wait;
 ///
 /// # Panics
 /// With the panic of `a`, or else with that of `b`, after both have ended. When `a` panics and `b` has not begun, `b` is
-/// dropped un-run.
+/// dropped un-run. And where the system itself has no stack for `b` while `a` waits: `a` is cancelled then.
 ///
 /// # Examples
 /// ```

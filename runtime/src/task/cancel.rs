@@ -268,6 +268,11 @@ pub fn unwinds_cancelled() -> bool {
     std::thread::panicking() && current::task().is_some_and(|task| ends(task.header()))
 }
 
+/// True for the payload by which the current task unwinds from its cancellation.
+pub(crate) fn is_of_here(payload: &(dyn Any + Send)) -> bool {
+    current::task().is_some_and(|task| Cancelled::ends(payload, task.header(), None))
+}
+
 /// What the panic of a task means.
 pub(crate) fn judge(task: TaskRef, payload: Box<dyn Any + Send>) -> JoinError {
     let handle = Task::counted(task);

@@ -121,6 +121,8 @@ pub(crate) struct Worker {
     next_awaited: Cell<Instant>,
     /// When to try again for a stack, if the last try for an own offer found none.
     next_accept: Cell<Option<Instant>>,
+    /// Which own offer was first when it lacked a stack, and since when.
+    lack: Cell<Option<(u64, Instant)>>,
     round: Cell<Round>,
     ids: Cell<(u64, u64)>,
     /// Tasks whose first run found no stack.
@@ -184,6 +186,7 @@ impl Worker {
             next_heed: Cell::new(Instant::now()),
             next_awaited: Cell::new(Instant::now()),
             next_accept: Cell::new(None),
+            lack: Cell::new(None),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),

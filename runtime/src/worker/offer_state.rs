@@ -19,7 +19,7 @@ use std::ptr::{self, NonNull};
 use super::biased::Biased;
 use crate::primitive::{AtomicBool, AtomicU64, Cell, Ordering};
 use crate::ring::{Link, Ring};
-use crate::task::{Join, JoinState, Task};
+use crate::task::{Join, JoinState, Task, TaskRef};
 use crate::wait::Lock;
 
 /// The offers of the tasks on one worker.
@@ -44,6 +44,10 @@ pub(crate) struct Offered {
     awaited: bool,
     /// Its owner must not be unwound for what befalls the taker.
     sheltered: Cell<bool>,
+    /// The task that offers it.
+    owner: Cell<Option<TaskRef>>,
+    /// Why nobody could begin it; for the owner, once it is done.
+    lacking: Cell<Option<String>>,
     /// A hint for the owner, who looks now and then.
     taken: AtomicBool,
     child: Lock<Child>,
@@ -66,6 +70,8 @@ impl Offered {
             run,
             awaited,
             sheltered: Cell::new(false),
+            owner: Cell::new(None),
+            lacking: Cell::new(None),
             taken: AtomicBool::new(false),
             child: Lock::new(Child { task: None, cancelled: false }),
             done: Join::new(),
@@ -83,6 +89,17 @@ impl Offered {
     pub(crate) fn is_taken(&self) -> bool {
         // Relaxed: `withdraw` decides.
         self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Says who offers it, before that is done.
+    #[inline]
+    pub(super) fn set_owner(&self, owner: TaskRef) {
+        self.owner.set(Some(owner));
+    }
+
+    /// Why nobody could begin it, if that is so. By the owner, once it is done.
+    pub(crate) fn take_lacking(&self) -> Option<String> {
+        self.lacking.take()
     }
 
     /// Cancels the task that it became, or is about to become.
@@ -191,6 +208,16 @@ impl Offers {
         }
     }
 
+    /// The number of the first one that its owner may wait for.
+    ///
+    /// # Safety
+    /// By the worker itself.
+    pub(super) unsafe fn first_awaited(&self) -> Option<u64> {
+        let number = |ring: &mut Ring<Offered>| Some(ring.find(|offered| offered.awaited)?.data().number.get());
+        // SAFETY: by this function's contract; nothing in here panics.
+        unsafe { self.ring.own(number) }
+    }
+
     /// Takes the first one that its owner may wait for.
     ///
     /// # Safety
@@ -250,6 +277,17 @@ impl Taken {
     pub(crate) fn is_sheltered(&self) -> bool {
         // SAFETY: not done before the drop of `self`.
         unsafe { self.offered() }.sheltered.get()
+    }
+
+    /// Gives it back to its owner un-run, since something is lacking to begin it with; and has `cut_short` end what the owner does
+    /// meanwhile, which may wait for it.
+    pub(crate) fn refuse(self, lacking: String, cut_short: impl FnOnce(TaskRef)) {
+        // SAFETY: not done before the drop of `self`. Until then its owner stays, and touches neither of the cells.
+        let offered = unsafe { self.offered() };
+        offered.lacking.set(Some(lacking));
+        if let Some(owner) = offered.owner.get() {
+            cut_short(owner);
+        }
     }
 
     /// Where to note the task that it becomes.

@@ -14,8 +14,8 @@ use super::start::FEED;
 use crate::current;
 use crate::ring::Link;
 use crate::stack::Stack;
-use crate::task::Builder;
 use crate::task::cancel::may_unwind_in;
+use crate::task::{Builder, TaskRef};
 
 /// Offers a closure on the worker of this thread. False off a task, and where that may not suspend to wait for the taker;
 /// nothing has happened then.
@@ -31,6 +31,7 @@ pub(crate) unsafe fn publish(link: &Link<Offered>, whole: *const ()) -> bool {
             return None;
         }
         let sheltered = !may_unwind_in(task.header());
+        link.data().set_owner(task);
         // SAFETY: the worker is this thread's; the link is new to the ring and stays, by this function's contract.
         if unsafe { worker.block.offers.push(link, whole, sheltered) } {
             worker.tell_thieves();
@@ -71,9 +72,57 @@ impl Worker {
     }
 
     fn accept_by(&self, here: bool, take: impl FnOnce() -> Option<Taken>) -> bool {
-        let Some(stack) = self.stack_for_offer(here) else { return false };
+        let stack = if here { self.stack_for_own_offer() } else { self.stacks.borrow_mut().take_spare() };
+        stack.is_some_and(|stack| self.accept_on(stack, false, take))
+    }
+
+    /// Makes a task of the first own offer that its owner may wait for on a stack beyond the limits, if it has lacked one for too
+    /// long. There are as many of these as owners wait, each of whom has a stack itself. Where there is no such stack either, the
+    /// owner is cut short.
+    pub(super) fn relieve_offer(&self) -> bool {
+        if !self.has_lacked() {
+            return false;
+        }
+        self.lack.set(None);
+        // SAFETY: the thread is this worker's.
+        let take = || unsafe { self.block.offers.take_awaited() };
+        let reserve = self.reserve.borrow_mut().take();
+        match reserve {
+            Ok(stack) => self.accept_on(stack, true, take),
+            Err(error) => {
+                if let Some(taken) = take() {
+                    taken.refuse(error.to_string(), TaskRef::cancel);
+                }
+                false
+            }
+        }
+    }
+
+    /// True if the first own offer that its owner may wait for has lacked a stack for too long.
+    fn has_lacked(&self) -> bool {
+        if self.block.offers.is_empty() {
+            return false;
+        }
+        // SAFETY: the thread is this worker's.
+        let Some(first) = (unsafe { self.block.offers.first_awaited() }) else { return false };
+        let now = Instant::now();
+        match self.lack.get() {
+            Some((offer, since)) if offer == first => now - since >= self.shared.config.stack_patience,
+            _ => {
+                self.lack.set(Some((first, now)));
+                false
+            }
+        }
+    }
+
+    /// Makes a task of what `take` takes, on that stack.
+    fn accept_on(&self, stack: Stack, of_reserve: bool, take: impl FnOnce() -> Option<Taken>) -> bool {
+        let give_back = |stack| match of_reserve {
+            true => self.reserve.borrow_mut().give(stack),
+            false => self.give_stack(stack),
+        };
         let Some(taken) = take() else {
-            self.give_stack(stack);
+            give_back(stack);
             return false;
         };
         let adopter = taken.adopter();
@@ -87,29 +136,33 @@ impl Worker {
         // A task that was refused is done, and the offer's owner may have gone on. Any other waits in this worker's queue,
         // and has not run before this returns.
         if handle.is_finished() {
-            self.give_stack(stack);
+            give_back(stack);
         } else {
             // SAFETY: so the offer is not done.
             unsafe { adopter.adopt(handle.task()) };
+            handle.task().header().on_reserve.set(of_reserve);
             self.bind_in_turn(handle.task().as_ref(), stack);
         }
         true
     }
 
-    /// A stack for the task that an offer is to become. The owner of one from here may be waiting for it; any other offer can do
-    /// without.
-    fn stack_for_offer(&self, here: bool) -> Option<Stack> {
-        let mut stacks = self.stacks.borrow_mut();
-        if !here {
-            return stacks.take_spare();
-        }
-        let taken = stacks.take().ok();
-        drop(stacks);
+    /// A stack for the task that an own offer is to become: its owner may be waiting for it. Any other offer can do without.
+    fn stack_for_own_offer(&self) -> Option<Stack> {
+        let taken = self.stacks.borrow_mut().take().ok();
         if taken.is_none() {
             self.wake_over_stacks();
         }
         self.next_accept.set(taken.is_none().then(|| Instant::now() + FEED));
         taken
+    }
+
+    /// Makes a task of the first own offer, on whatever stack there is for it.
+    pub(super) fn accept_own(&self) -> bool {
+        self.accept(&self.block) || self.relieve_lacking()
+    }
+
+    fn relieve_lacking(&self) -> bool {
+        self.next_accept.get().is_some() && self.relieve_offer()
     }
 
     /// True if there are own offers, and there may be a stack for the first.
@@ -134,13 +187,13 @@ impl Worker {
         let (now, heeded) = (Instant::now(), self.heeded.get());
         if heeded > 0 && now < self.next_heed.get() {
             if now >= self.next_awaited.get() {
-                self.accept_awaited();
+                _ = self.accept_awaited() || self.relieve_lacking();
                 self.next_awaited.set(now + LONGEST_PATIENCE);
             }
             return;
         }
         if heeded > 0 {
-            self.accept(&self.block);
+            self.accept_own();
         } else {
             self.next_awaited.set(now + LONGEST_PATIENCE);
         }

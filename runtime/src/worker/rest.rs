@@ -48,6 +48,7 @@ impl Worker {
     fn search(&self) -> bool {
         if self.is_starving() {
             self.feed_starved();
+            self.relieve_offer();
             return !self.local.is_empty();
         }
         if !self.searching.get() {

@@ -120,7 +120,7 @@ impl Worker {
         }
         self.take_shared();
         self.pop_stealable().or_else(|| {
-            self.accept(&self.block);
+            self.accept_own();
             self.local.pop()
         })
     }
@@ -160,6 +160,7 @@ impl Worker {
         self.expire_due();
         if self.is_starving() {
             self.feed_starved();
+            self.relieve_offer();
         } else {
             self.heed_offers();
         }
