@@ -20,6 +20,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::sys;
+
 /// How long one poll lasts at the most, after its first look.
 pub(crate) const LONGEST: Duration = Duration::from_micros(40);
 
@@ -66,8 +68,9 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    fn none() -> Self {
-        Reading { at: Instant::now(), spent: Duration::ZERO, done: 0, events: 0 }
+    /// What this thread has spent before it becomes a worker. `fibra::run` may be called late.
+    fn first() -> Self {
+        Reading { at: Instant::now(), spent: sys::thread_time(), done: 0, events: 0 }
     }
 
     /// True if this thread, which slept when it had nothing to do, was busy for more than five eighths of the time with
@@ -97,6 +100,7 @@ pub(crate) struct Polling {
 }
 
 impl Polling {
+    /// On the thread of the worker.
     pub(crate) fn new(enabled: bool) -> Self {
         Polling {
             enabled,
@@ -105,7 +109,7 @@ impl Polling {
             sleeping: None,
             polling: None,
             loaded: 0,
-            begun: Reading::none(),
+            begun: Reading::first(),
             left: EPOCH,
             failures: 0,
             explore: EXPLORE_FIRST,
@@ -223,8 +227,9 @@ mod tests {
 
     impl Simulated {
         fn new(enabled: bool) -> Self {
-            let now = Reading::none();
-            Simulated { polling: Polling::new(enabled), now, polled: 0, found: 1, driven: true, busy: 40 }
+            let polling = Polling::new(enabled);
+            let now = polling.begun;
+            Simulated { polling, now, polled: 0, found: 1, driven: true, busy: 40 }
         }
 
         /// `rounds` idle times; `poll` is `None` where a poll finds nothing, and a sleep follows.
@@ -258,6 +263,17 @@ mod tests {
             self.now.spent += time;
             self.now.at += time * 100 / busy;
         }
+    }
+
+    #[test]
+    fn what_its_thread_has_spent_before_is_not_of_the_first_epoch() {
+        let before = loop {
+            let spent = sys::thread_time();
+            if !spent.is_zero() || cfg!(not(unix)) {
+                break spent;
+            }
+        };
+        assert!(Polling::new(true).begun.spent >= before);
     }
 
     #[test]
