@@ -34,6 +34,7 @@ use std::thread;
 
 use crate::coroutine::Credits;
 use crate::current;
+use crate::driver;
 use crate::report::{Bomb, say};
 use crate::task::Task;
 use crate::task::cancel::CAN_UNWIND;
@@ -113,7 +114,8 @@ fn raise_elsewhere() -> Credits {
         }
         credits
     };
-    let helper = had(thread::Builder::new().name("fibra-credit".to_owned()).spawn(raise));
+    let builder = thread::Builder::new().name("fibra-credit".to_owned());
+    let helper = had(driver::unpinned(|| builder.spawn(raise)));
     helper.join().expect("raising a credit does not panic outwards")
 }
 

@@ -8,8 +8,13 @@ use std::time::Duration;
 
 /// Whether workers that poll take nothing from anybody: the machine has several processors, and the process may use one
 /// for each worker.
-pub(crate) fn may_poll(workers: usize) -> bool {
-    cfg!(unix) && processors() > 1 && thread::available_parallelism().map_or(1, NonZeroUsize::get) >= workers
+pub(crate) fn may_poll(workers: usize, usable: usize) -> bool {
+    cfg!(unix) && processors() > 1 && usable >= workers
+}
+
+/// How many processors the calling thread may use.
+pub(crate) fn usable_processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// The processor time that the calling thread has spent so far.
@@ -36,7 +41,7 @@ fn processors() -> usize {
 
 #[cfg(not(unix))]
 fn processors() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+    usable_processors()
 }
 
 /// Asks for the right to call [`membarrier`]. False where there is none.

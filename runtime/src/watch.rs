@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::driver;
 use crate::report::say;
 use crate::runtime::{Shared, guarded};
 use crate::task::Task;
@@ -106,7 +107,7 @@ pub(crate) fn start(shared: &Arc<Shared>, name: &str) -> io::Result<Option<threa
     let Some(limit) = shared.config.watch.limit else { return Ok(None) };
     let shared = Arc::clone(shared);
     let builder = thread::Builder::new().name(format!("{name}-watch"));
-    builder.spawn(move || watch(&shared, limit)).map(Some)
+    driver::unpinned(|| builder.spawn(move || watch(&shared, limit))).map(Some)
 }
 
 fn watch(shared: &Shared, limit: Duration) {

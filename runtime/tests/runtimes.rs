@@ -4,6 +4,7 @@ mod common;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -309,10 +310,14 @@ fn processors_allowed() -> usize {
     }
 }
 
+fn runtime_of_one_pinned() -> Runtime {
+    Runtime::builder().workers(1).pin_workers(true).build().unwrap()
+}
+
 #[test]
 fn pinned_workers_have_one_processor_each() {
     let _guard = hang_guard();
-    let pinned = Runtime::builder().workers(1).pin_workers(true).build().unwrap();
+    let pinned = runtime_of_one_pinned();
     assert_eq!(pinned.run(processors_allowed), 1);
     let free = runtime(1).run(processors_allowed);
     assert_eq!(free, processors_allowed());
@@ -322,7 +327,7 @@ fn pinned_workers_have_one_processor_each() {
 fn what_a_pinned_worker_starts_may_use_all_processors() {
     let _guard = hang_guard();
     let all = processors_allowed();
-    let pinned = Runtime::builder().workers(1).pin_workers(true).build().unwrap();
+    let pinned = runtime_of_one_pinned();
     let seen = pinned.run(|| {
         let nested = Runtime::builder().workers(1).pin_workers(true).build().unwrap();
         let nested = fibra::unblock(|| nested.spawn_blocking(processors_allowed).join().unwrap());
@@ -333,6 +338,39 @@ fn what_a_pinned_worker_starts_may_use_all_processors() {
         ]
     });
     assert_eq!(seen, [all; 3]);
+}
+
+#[test]
+fn a_runtime_that_a_pinned_worker_builds_is_not_pinned_with_it() {
+    let _guard = hang_guard();
+    let (all, workers) = (processors_allowed(), Runtime::builder().build().unwrap().workers());
+    let pinned = runtime_of_one_pinned();
+    let (seen, by_default) = pinned.run(|| {
+        let nested = runtime(2);
+        let seen = [
+            nested.spawn(processors_allowed).join().unwrap(),
+            nested.spawn_blocking(processors_allowed).join().unwrap(),
+        ];
+        assert_eq!(processors_allowed(), 1);
+        (seen, Runtime::builder().build().unwrap().workers())
+    });
+    assert_eq!(seen, [all; 2]);
+    assert_eq!(by_default, workers);
+}
+
+#[test]
+fn the_watch_over_pinned_workers_may_use_all_processors() {
+    let _guard = hang_guard();
+    let all = processors_allowed();
+    let build = |tell: Sender<usize>| {
+        let builder = Runtime::builder().workers(1).pin_workers(true);
+        let builder = builder.stall_limit(Duration::from_millis(1));
+        builder.on_stall(move |_| _ = tell.send(processors_allowed()))
+    };
+    let (tell, told) = channel();
+    assert_eq!(build(tell).run(|| told.recv().unwrap()).unwrap(), all);
+    let (tell, told) = channel();
+    assert_eq!(build(tell).build().unwrap().run(move || told.recv().unwrap()), all);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::thread;
 
 use super::pool::{Job, Pool, end_unrun};
 use crate::current;
+use crate::driver;
 use crate::runtime::Shared;
 use crate::task::raw::drop_quietly;
 use crate::task::{Nature, Task, TaskRef};
@@ -18,7 +19,7 @@ use crate::task::{Nature, Task, TaskRef};
 pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> io::Result<()> {
     let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
     let builder = thread::Builder::new().name(name.to_owned());
-    builder.spawn(move || live(&pool, shared, life)).map(drop)
+    driver::unpinned(|| builder.spawn(move || live(&pool, shared, life))).map(drop)
 }
 
 /// What a thread does, with the runtime that it holds, until it lets go of that.
@@ -27,10 +28,6 @@ pub(super) type Life = fn(&Arc<Pool>, Arc<Shared>, &Weak<Shared>);
 fn live(pool: &Arc<Pool>, shared: Arc<Shared>, life: Life) {
     let runtime = Arc::downgrade(&shared);
     let _in_pool = current::enter_pool(&runtime);
-    if shared.config.pin {
-        // A thread begins where the one may run that has started it, which was a pinned worker most likely.
-        shared.config.processors.allow();
-    }
     life(pool, shared, &runtime);
 }
 

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
-use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -278,8 +277,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits no address space.
     pub fn build(self) -> io::Result<R> {
         let (shared, seeds) = self.prepare()?;
-        let mut starting = Starting::begin(seeds);
-        let started = starting.wait(&shared);
+        let mut starting = Starting::begin(&shared, seeds);
+        let started = starting.wait();
         if let Err(error) = started {
             shared.end_unstarted();
             starting.join();
@@ -302,14 +301,15 @@ impl<R: From<Runtime>> Builder<R> {
         F: FnOnce() -> T,
     {
         super::run::refuse_inside_a_task();
-        let (_, mut seeds) = self.prepare()?;
+        let (shared, mut seeds) = self.prepare()?;
         let here = seeds.remove(0);
-        super::run_here(here, Starting::begin(seeds), f)
+        super::run_here(here, Starting::begin(&shared, seeds), f)
     }
 
     fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>)> {
-        let workers = self.workers.unwrap_or_else(default_workers);
-        self.config.polling &= sys::may_poll(workers);
+        let usable = driver::unpinned(sys::usable_processors);
+        let workers = self.workers.unwrap_or_else(|| default_workers(usable));
+        self.config.polling &= sys::may_poll(workers, usable);
         self.config.processors = current::with_worker(|worker| worker.shared().config.processors)
             .unwrap_or_else(sys::Processors::of_caller);
         // Before any thread is pinned.
@@ -380,47 +380,52 @@ pub(crate) fn guarded<T>(what: &str, f: impl FnOnce() -> T) -> io::Result<T> {
     })
 }
 
-fn default_workers() -> usize {
+fn default_workers(usable: usize) -> usize {
     let set = std::env::var(WORKERS_VARIABLE).ok().and_then(|text| text.trim().parse().ok());
     let set = set.filter(|workers| (1..=MOST_WORKERS).contains(workers));
-    set.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_WORKERS))
+    set.unwrap_or(usable.min(MOST_WORKERS))
 }
 
 /// Workers on their way to run, each on a thread of its own.
 pub(crate) struct Starting {
     threads: Vec<thread::JoinHandle<()>>,
-    /// Of each thread one message: that it runs, or why not.
+    /// How many of the threads are workers'.
+    workers: usize,
+    /// Of each of those one message: that it runs, or why not.
     starts: mpsc::Receiver<io::Result<()>>,
-    /// Whether there is a thread for each.
+    /// Whether there is a thread for each, and one that watches them, if there is to be one.
     begun: io::Result<()>,
 }
 
 impl Starting {
-    /// Starts a thread for each seed.
-    fn begin(seeds: Vec<Seed>) -> Self {
+    /// Starts a thread for each seed, and has all workers watched.
+    fn begin(shared: &Arc<Shared>, seeds: Vec<Seed>) -> Self {
         let (started, starts) = mpsc::channel();
         let mut threads = Vec::with_capacity(seeds.len());
         let mut begun = Ok(());
         for seed in seeds {
             let started = started.clone();
             let builder = thread::Builder::new().name(seed.thread_name());
-            match builder.spawn(move || run_seed(seed, &started)) {
+            match driver::unpinned(|| builder.spawn(move || run_seed(seed, &started))) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => begun = Err(error),
             }
         }
-        Starting { threads, starts, begun }
+        let workers = threads.len();
+        match watch::start(shared, &shared.config.name) {
+            Ok(watch) => threads.extend(watch),
+            Err(error) => begun = Err(error),
+        }
+        Starting { threads, workers, starts, begun }
     }
 
-    /// Waits until all of them run, and has them watched. Called once.
+    /// Waits until all of them run. Called once.
     ///
     /// # Errors
     /// What one of them lacked. Those that run are to be ended then, and joined.
-    pub(super) fn wait(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
+    pub(super) fn wait(&mut self) -> io::Result<()> {
         let begun = mem::replace(&mut self.begun, Ok(()));
-        self.starts.iter().take(self.threads.len()).fold(begun, Result::and)?;
-        self.threads.extend(watch::start(shared, &shared.config.name)?);
-        Ok(())
+        self.starts.iter().take(self.workers).fold(begun, Result::and)
     }
 
     /// Waits until their threads have ended.

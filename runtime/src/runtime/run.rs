@@ -9,6 +9,7 @@ use std::thread;
 use super::Shared;
 use super::builder::{Seed, Starting};
 use crate::current;
+use crate::driver;
 use crate::report::Bomb;
 use crate::task::{self, Builder, JoinError};
 
@@ -57,7 +58,7 @@ where
     let (mut main, mut started, reporter) = (None, Ok(()), Cell::new(None));
     let grown = seed.grow(|worker| {
         // Not before the start hook has run here: those of the others may wait for it.
-        started = others.wait(&shared);
+        started = others.wait();
         if started.is_err() {
             shared.end_unstarted();
             return worker.run();
@@ -109,5 +110,6 @@ fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
     }
     let shared = Arc::clone(shared);
     // Without a thread there is no report; nothing else depends on it.
-    thread::Builder::new().name("fibra-ending".to_owned()).spawn(move || shared.wait_for_end_reporting()).ok()
+    let builder = thread::Builder::new().name("fibra-ending".to_owned());
+    driver::unpinned(|| builder.spawn(move || shared.wait_for_end_reporting())).ok()
 }
