@@ -126,11 +126,11 @@ impl Shared {
     /// An error that names the limit, if it is reached.
     pub(crate) fn admit_task(&self) -> io::Result<()> {
         let Some(limit) = self.config.max_tasks else { return Ok(()) };
+        let more = |live| Some(live + 1).filter(|live| *live <= limit);
         // Relaxed: a count and nothing behind it.
-        if self.live.fetch_add(1, Ordering::Relaxed) < limit {
+        if self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {
             return Ok(());
         }
-        self.live.fetch_sub(1, Ordering::Relaxed);
         let text = format!("no task left: all {limit} that max_tasks allows are alive");
         Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
     }
