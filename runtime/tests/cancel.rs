@@ -5,6 +5,8 @@ mod at_end;
 mod common;
 #[path = "common/rest.rs"]
 mod rest;
+#[path = "common/workers.rs"]
+mod workers;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use common::{hang_guard, runtime};
 use fibra_runtime::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, Runtime, Task, task};
 use rest::until_others_sleep;
+use workers::on_workers;
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -359,4 +362,43 @@ fn a_cancel_is_no_panic_for_the_hook_and_none_for_the_thread() {
         panic::catch_unwind(AssertUnwindSafe(|| wait::unwind_cancelled())).is_err(),
         "off a task it panics"
     );
+}
+
+/// Tells what it is told when it is dropped.
+struct Told(Arc<AtomicUsize>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.fetch_add(usize::from(wait::unwinds_cancelled()), Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn destructors_that_end_a_cancelled_task_know_of_the_cancel() {
+    fibra::task_local! { static LOCAL: std::cell::RefCell<Option<Told>> = const { std::cell::RefCell::new(None) }; }
+    on_workers(|| {
+        let told = Arc::new(AtomicUsize::new(0));
+        let captured = Told(Arc::clone(&told));
+        let never = fibra::spawn(move || drop(captured));
+        never.cancel();
+        assert!(never.join().unwrap_err().is_cancelled());
+        assert_eq!(told.load(Ordering::SeqCst), 1, "what it captured");
+        for cancelled in [false, true] {
+            let (local, result) = (Told(Arc::clone(&told)), Told(Arc::clone(&told)));
+            let (ended, ends) = std::sync::mpsc::channel::<()>();
+            drop(fibra::spawn(move || {
+                fibra::yield_now();
+                if cancelled {
+                    task::current().cancel();
+                }
+                LOCAL.with(|place| *place.borrow_mut() = Some(local));
+                (result, ended)
+            }));
+            while ends.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {
+                fibra::yield_now();
+            }
+            let all = if cancelled { 3 } else { 1 };
+            assert_eq!(told.load(Ordering::SeqCst), all, "its task-local and its result");
+        }
+    });
 }

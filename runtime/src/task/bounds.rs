@@ -44,7 +44,10 @@ static RAISED: AtomicU64 = AtomicU64::new(0);
 enum Kind {
     Deadline(Instant),
     Token(AtomicBool),
-    Shield,
+    Shield {
+        /// Around destructors that end the task, though it does not unwind.
+        at_end: bool,
+    },
 }
 
 /// Who ends the code that runs.
@@ -86,7 +89,12 @@ impl Bound {
 
     /// A scope that nothing from outside of it ends.
     pub(crate) fn shield() -> Self {
-        Bound::new(Kind::Shield)
+        Bound::new(Kind::Shield { at_end: false })
+    }
+
+    /// The same around what the end of a task drops.
+    pub(crate) fn shield_at_end() -> Self {
+        Bound::new(Kind::Shield { at_end: true })
     }
 
     /// Ends the scope, by anybody who keeps it from going away meanwhile. The caller then marks the task.
@@ -102,7 +110,7 @@ impl Bound {
             Kind::Deadline(deadline) => look == Look::Clock && *deadline <= Instant::now(),
             // SeqCst: as in `fire`.
             Kind::Token(fired) => fired.load(Ordering::SeqCst),
-            Kind::Shield => false,
+            Kind::Shield { .. } => false,
         }
     }
 
@@ -139,7 +147,7 @@ impl Bound {
                 outer.is_none_or(|outer| outer.open.get()),
             ),
             Kind::Token(_) => (behind, true),
-            Kind::Shield => (None, false),
+            Kind::Shield { .. } => (None, false),
         };
         self.earliest.set(earliest);
         self.open.set(open);
@@ -168,7 +176,12 @@ impl Header {
     /// True if a shield is around the code that runs: also around scopes in there, which may be open again.
     #[inline]
     pub(crate) fn is_shielded(&self) -> bool {
-        self.around().any(|bound| matches!(bound.kind, Kind::Shield))
+        self.around().any(|bound| matches!(bound.kind, Kind::Shield { .. }))
+    }
+
+    /// True in what the end of the task drops, off any unwinding.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.around().any(|bound| matches!(bound.kind, Kind::Shield { at_end: true }))
     }
 
     /// The outermost of what has been hit and is not behind a shield. In a task that unwinds nothing
@@ -176,7 +189,7 @@ impl Header {
     pub(crate) fn hit(&self, look: Look) -> Option<Target<'_>> {
         let mut target = None;
         for bound in self.around() {
-            if matches!(bound.kind, Kind::Shield) {
+            if matches!(bound.kind, Kind::Shield { .. }) {
                 return target;
             }
             if bound.is_hit(look) {

@@ -259,13 +259,18 @@ pub(crate) fn may_unwind_in(header: &Header) -> bool {
 }
 
 /// True where an operation that can fail does so instead of waiting: while the current task unwinds from its cancellation, or unwinds from a
-/// panic and is cancelled, or its time has run out. Where nothing can be unwound: once it is cancelled.
+/// panic and is cancelled, or its time has run out; and in destructors that end it once it was cancelled: of what it has captured
+/// but never began with, of task-locals, of a result that nobody wants. Where nothing can be unwound: once it is cancelled.
 pub fn unwinds_cancelled() -> bool {
     if !CAN_UNWIND {
         return is_cancelled();
     }
-    let ends = |header: &Header| header.is_raised() || header.hit(Look::Clock).is_some();
-    std::thread::panicking() && current::task().is_some_and(|task| ends(task.header()))
+    let unwinds = |header: &Header| header.is_raised() || header.hit(Look::Clock).is_some();
+    let ends = |header: &Header| header.marks.is_cancelled() && header.is_at_end();
+    current::task().is_some_and(|task| {
+        let header = task.header();
+        (std::thread::panicking() && unwinds(header)) || ends(header)
+    })
 }
 
 /// True for the payload by which the current task unwinds from its cancellation.

@@ -286,7 +286,7 @@ unsafe fn free<F, T, K>(task: TaskRef) {
 /// Runs destructors at the end of the current task, `task`. Its cancellation must not cut them short, as it does not where
 /// the task unwinds. `f` does not unwind.
 fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
-    Bound::shield().run(task.header(), f).expect("nothing is raised for a shield")
+    Bound::shield_at_end().run(task.header(), f).expect("nothing is raised for a shield")
 }
 
 /// Drops a user's value; a panic of its destructor goes no further than its message.

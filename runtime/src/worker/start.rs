@@ -275,6 +275,8 @@ fn body_in_turn(task: TaskRef) {
 
 /// The same for a task that was cancelled before it started: its closure is dropped, not entered.
 fn never_entered(task: TaskRef) {
+    // Perhaps by the end of the runtime, of which its worker has heard before it had the task.
+    task.header().marks.set_overtaken();
     let error = JoinError::cancelled(&Task::counted(task));
     // SAFETY: as in `body`.
     unsafe { (task.header().vtable.discard)(task, error) };
