@@ -263,3 +263,25 @@ fn the_end_of_a_runtime_closes_what_its_tasks_wait_for() {
         }
     });
 }
+
+/// Reads when it is dropped, and tells how that ends.
+struct Reads(TcpStream, Sender<ErrorKind>);
+
+impl Drop for Reads {
+    fn drop(&mut self) {
+        _ = self.1.send(self.0.read(&mut [0]).unwrap_err().kind());
+    }
+}
+
+#[test]
+fn what_a_task_has_captured_that_never_began_waits_for_no_socket() {
+    in_tasks(|| {
+        let (_silent, socket) = pair();
+        let (tell, told) = channel();
+        let reads = Reads(socket, tell);
+        let never = spawn(move || drop(reads));
+        never.cancel();
+        assert!(never.join().unwrap_err().is_cancelled());
+        assert_eq!(told.try_recv(), Ok(ErrorKind::TimedOut));
+    });
+}
