@@ -213,7 +213,8 @@ impl Offers {
     /// # Safety
     /// By the worker itself.
     pub(super) unsafe fn first_awaited(&self) -> Option<u64> {
-        let number = |ring: &mut Ring<Offered>| Some(ring.find(|offered| offered.awaited)?.data().number.get());
+        let number =
+            |ring: &mut Ring<Offered>| Some(ring.find(|offered| offered.awaited)?.data().number.get());
         // SAFETY: by this function's contract; nothing in here panics.
         unsafe { self.ring.own(number) }
     }
