@@ -327,7 +327,8 @@ fn where_nothing_can_be_unwound_the_children_do_their_work_at_the_end_of_the_run
             std::panic::resume_unwind(Box::new("on purpose"));
         };
         for body in [behind_a_shield as fn(), in_a_destructor] {
-            (BEGUN.store(false, Ordering::SeqCst), DONE.store(0, Ordering::SeqCst));
+            BEGUN.store(false, Ordering::SeqCst);
+            DONE.store(0, Ordering::SeqCst);
             let runtime = runtime(workers);
             drop(runtime.spawn(body));
             wait_for(&BEGUN);
