@@ -2,11 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::io;
+use std::time::Duration;
+use std::{io, thread};
 
 use fibra_runtime::task::{Builder, JoinError, Scope, ScopedJoinHandle};
 
-use crate::op::{cancelled, check_may_wait};
+use crate::op::{cancelled, check_may_wait, pause};
 
 /// Spawns one, of which the operation needs the value: where its own task must not be unwound, the end of the runtime lets it run.
 /// It waits where its spawner may.
@@ -20,6 +21,22 @@ pub(crate) fn spawn_beside<'scope, T: Send + 'scope>(
     }
     task
 }
+
+/// Waits for its value, which the operation needs. In a task that unwinds from a panic, and is cancelled meanwhile, the task beside is
+/// cancelled as well, and ends: the wait itself hears of no cancel there.
+pub(crate) fn join_beside<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinError> {
+    while thread::panicking() && !task.is_finished() {
+        if check_may_wait().is_err() {
+            task.cancel();
+            break;
+        }
+        pause(LOOK);
+    }
+    task.join()
+}
+
+/// Between two looks whether a task that panicked was cancelled.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What the operation fails with if there is no value.
 pub(crate) fn failure_of(error: JoinError) -> io::Error {

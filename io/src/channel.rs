@@ -104,24 +104,29 @@ enum Look {
 impl<S: AsFd> Channel<S> {
     /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
     pub(crate) fn new(inner: S) -> Channel<S> {
-        let channel = Channel::patient(inner);
+        let channel = Channel::known_as(None, inner);
         if channel.is_endless() {
             channel.io.set_nonblocking(SockRef::from(channel.inner()).nonblocking().unwrap_or(false));
         }
-        Channel { known: None, ..channel }
+        channel
     }
 
     /// The same of one that is waited for in tasks whatever its mode, and whatever it has become: a number that belongs to
     /// everybody, who may put another file there (`dup2`).
     pub(crate) fn patient(inner: S) -> Channel<S> {
+        let identity = file::identity(inner.as_fd());
+        Channel::known_as(Some(Mutex::new(identity)), inner)
+    }
+
+    fn known_as(known: Option<Mutex<Option<Identity>>>, inner: S) -> Channel<S> {
         let is_endless = file::is_endless(inner.as_fd()).into();
-        let known = Some(Mutex::new(file::identity(inner.as_fd())));
         Channel { io: Descriptor::new(inner, false), is_endless, shared: Arc::default(), known }
     }
 
     /// Forgets what was known of another file. A wait for that one ends.
     fn look_anew(&self) {
-        let Some(known) = &self.known else { return };
+        // A plain thread relies on nothing of it.
+        let Some(known) = self.known.as_ref().filter(|_| wait::in_task()) else { return };
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let present = file::identity(self.fd());
         if *known != present {

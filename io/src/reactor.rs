@@ -234,7 +234,14 @@ impl Handle {
     pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
         let token = Token(self.roster.insert(source)?);
         let registration = Registration { handle: Arc::clone(self), token };
-        match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
+        let registered = match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
+            // Left behind by one whose number was another file for a while: it could not be taken out then, and hears again now.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.registry.reregister(&mut SourceFd(&fd), token, INTEREST)
+            }
+            outcome => outcome,
+        };
+        match registered {
             Ok(()) => Ok(registration),
             Err(error) => {
                 registration.forget();
@@ -277,7 +284,8 @@ impl Registration {
 
     /// Deregisters `fd`, the very one that was registered. Events that are still on their way are ignored.
     pub(crate) fn cancel(self, fd: RawFd) {
-        // An error can only mean that the descriptor was closed behind our back, and with it the registration.
+        // An error can only mean that the number is closed, or another file, behind our back. The registration has gone with the
+        // file then, unless that is open elsewhere: its events find nobody any more.
         let _ = self.handle.registry.deregister(&mut SourceFd(&fd));
         self.forget();
     }

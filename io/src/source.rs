@@ -166,8 +166,8 @@ impl Source {
     /// go.
     pub(crate) fn recheck(&self, by: driver::Id, wakes: impl FnMut(RawWake)) {
         // Relaxed, both: one who enters after this is in the next round. One who found it set is woken by this, by way of the lock
-        // of the lists, which `edge` takes next. A task looks once more under that lock before it links its node, and finds
-        // it changed if it comes later. A future has linked its node before it enters; had `edge` taken the lock earlier than
+        // of the lists, which `edge_for_all` takes next. A task looks once more under that lock before it links its node, and finds
+        // it changed if it comes later. A future has linked its node before it enters; had `edge_for_all` taken the lock earlier than
         // that, it would have found it changed. If the exchange fails, somebody relies on another vigil.
         let (by, nowhere) = (by.number(), Home::NOWHERE.number());
         let _ = self.watched_at.compare_exchange(by, nowhere, Ordering::Relaxed, Ordering::Relaxed);

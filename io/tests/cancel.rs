@@ -17,7 +17,7 @@ use at_end::AtEnd;
 use common::sides::{guarded, pause};
 use common::{in_tasks, kind, listener, pair, runtime};
 use fibra_io::fs::File;
-use fibra_io::io::duplex;
+use fibra_io::io::{copy_bidirectional, duplex};
 use fibra_io::net::{TcpStream, lookup_host};
 use fibra_io::process::Command;
 use fibra_runtime::{JoinError, JoinHandle, Runtime, spawn, timeout};
@@ -211,6 +211,30 @@ fn a_cancel_ends_the_waits_of_destructors_in_a_task_that_panicked() {
         tasks.into_iter().for_each(|task| assert!(has_panicked(task.join())));
         // The thread that was left behind.
         drop(std::fs::File::options().read(true).write(true).open(fifo.file("fifo")).unwrap());
+    });
+}
+
+/// One half of the operation is over, and the task that does the other is the one to be told.
+#[test]
+fn a_cancel_ends_what_two_tasks_do_in_a_destructor_of_one_that_panicked() {
+    in_tasks(|| {
+        let ((a, _client), (b, server)) = (duplex(16), duplex(16));
+        server.shutdown(std::net::Shutdown::Write).unwrap();
+        let output = || Command::new("sh").args(["-c", "exec >&-; sleep 100"]).kill_on_drop(true).output();
+        let tasks = [
+            spawn(move || {
+                let _copies = AtEnd(|| assert!(copy_bidirectional(&a, &b).is_err()));
+                resume_unwind(Box::new("a fault"));
+            }),
+            spawn(move || {
+                let _reads = AtEnd(|| assert!(output().is_err()));
+                resume_unwind(Box::new("a fault"));
+            }),
+        ];
+        pause();
+        tasks.iter().for_each(JoinHandle::cancel);
+        tasks.into_iter().for_each(|task| assert!(has_panicked(task.join())));
+        drop(server);
     });
 }
 

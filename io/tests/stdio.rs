@@ -6,7 +6,7 @@ mod common;
 use std::env;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::ptr::{null, null_mut};
@@ -141,8 +141,13 @@ fn exchanged() {
     };
     assert_eq!(read(), "one\n");
     assert!(timeout(SHORT, read).is_err());
+    let kept = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
     put(plain(b"two\n"), 0);
     assert_eq!(read(), "two\n");
+    put(kept, 0);
+    assert!(timeout(SHORT, read).is_err());
+    typist.write_all(b"again\n").unwrap();
+    assert_eq!(read(), "again\n");
 
     let (_unread, former_output) = std::io::pipe().unwrap();
     put(former_output, 1);

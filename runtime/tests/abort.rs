@@ -287,12 +287,13 @@ fn a_runtime_ends_when_all_who_are_told_have_ended() {
                 let (begun, ended) = (Arc::clone(&begun), Arc::clone(&ended));
                 fibra::spawn(move || {
                     begun.fetch_add(1, Ordering::SeqCst);
-                    match number % 5 {
+                    match number % 6 {
                         0 => until_told(),
                         1 => while task::park_timeout(LONG) {},
                         2 => _ = fibra::race(until_told, || task::park_timeout(LONG)),
                         3 => _ = fibra::join(until_told, until_told),
-                        _ => fibra::scope(|s| drop(s.spawn(until_told))),
+                        4 => fibra::scope(|s| drop(s.spawn(until_told))),
+                        _ => fibra::scope(|s| _ = s.spawn(until_told).join()),
                     }
                     ended.fetch_add(1, Ordering::SeqCst);
                 });

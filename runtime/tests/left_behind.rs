@@ -329,6 +329,24 @@ fn what_is_queued_behind_a_call_is_given_back_where_the_system_has_no_thread_for
 }
 
 #[test]
+fn no_long_call_stays_aside_where_the_system_has_no_thread_for_those_before_it() {
+    let _alone = alone();
+    let _guard = hang_guard();
+    let builder = Runtime::builder().workers(1).max_blocking_threads(2).startable_blocking_threads(1);
+    builder.build().unwrap().run(|| {
+        let ((open, gate), (end, ended)) = (mpsc::channel::<()>(), mpsc::channel::<()>());
+        let first = fibra::spawn_blocking(move || _ = gate.recv());
+        let call = task::spawn_call(move || _ = ended.recv());
+        let long: Vec<_> = (0..5).map(|_| task::spawn_long_call(|| ())).collect();
+        drop(open);
+        first.join().unwrap();
+        long.into_iter().for_each(|call| assert!(call.join().unwrap_err().is_not_started()));
+        drop(end);
+        call.join().unwrap();
+    });
+}
+
+#[test]
 fn a_burst_of_calls_starts_a_thread_for_each() {
     const CALLS: usize = 16;
     let _alone = alone();

@@ -181,6 +181,38 @@ fn a_long_loop_of_many_tasks_ends_when_it_is_cancelled() {
     });
 }
 
+/// Its destructor is not cut short by the cancel of the loop.
+#[test]
+fn the_iterator_of_a_loop_that_is_cancelled_may_wait_in_its_destructor() {
+    struct Waits(u32);
+
+    impl Iterator for Waits {
+        type Item = u32;
+
+        fn next(&mut self) -> Option<u32> {
+            fibra::yield_now();
+            self.0 += 1;
+            Some(self.0)
+        }
+    }
+
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            fibra::yield_now();
+            self.0 = 0;
+        }
+    }
+
+    on_workers(|| {
+        for turns in 0..300 {
+            let long = fibra::spawn(|| parallel_for_each(Waits(0), |_| fibra::yield_now()));
+            (0..turns).for_each(|_| fibra::yield_now());
+            long.task().cancel();
+            assert!(long.join().unwrap_err().is_cancelled());
+        }
+    });
+}
+
 #[test]
 fn a_panic_comes_out_after_all_calls_have_ended() {
     on_workers(|| {

@@ -256,9 +256,7 @@ fn a_scope_does_not_return_whose_child_the_end_of_the_runtime_has_cut_short() {
     static UNWOUND: AtomicBool = AtomicBool::new(false);
     static HELD: AtomicBool = AtomicBool::new(false);
     static BEHIND: AtomicBool = AtomicBool::new(false);
-    let _guard = hang_guard();
-    let runtime = runtime(2);
-    let parent = runtime.handle().spawn_on_worker(1, || {
+    fn parent() {
         fibra::scope(|s| {
             s.spawn(|| {
                 BEGUN.store(true, Ordering::SeqCst);
@@ -267,25 +265,36 @@ fn a_scope_does_not_return_whose_child_the_end_of_the_runtime_has_cut_short() {
             // So that it begins on the other worker.
             wait_for(&BEGUN);
         });
-        BEHIND.store(true, Ordering::SeqCst);
-    });
-    wait_for(&BEGUN);
-    // At home where the child is, it unwinds when that one has ended.
-    drop(runtime.handle().spawn_on_worker(0, || {
-        let _tells = AtEnd(|| UNWOUND.store(true, Ordering::SeqCst));
-        WITNESSED.store(true, Ordering::SeqCst);
-        task::park();
-    }));
-    // And keeps the parent's worker from hearing of the end until then.
-    drop(runtime.handle().spawn_on_worker(1, || {
-        HELD.store(true, Ordering::SeqCst);
-        wait_for(&UNWOUND);
-    }));
-    wait_for(&WITNESSED);
-    wait_for(&HELD);
-    drop(runtime);
-    assert!(parent.join().unwrap_err().is_cancelled());
-    assert!(!BEHIND.load(Ordering::SeqCst), "it went on behind the scope");
+    }
+    let _guard = hang_guard();
+    // And one whose child passes it on.
+    for body in [parent as fn(), || fibra::scope(|s| drop(s.spawn(parent)))] {
+        for flag in [&BEGUN, &WITNESSED, &UNWOUND, &HELD] {
+            flag.store(false, Ordering::SeqCst);
+        }
+        let runtime = runtime(2);
+        let parent = runtime.handle().spawn_on_worker(1, move || {
+            body();
+            BEHIND.store(true, Ordering::SeqCst);
+        });
+        wait_for(&BEGUN);
+        // At home where the child is, it unwinds when that one has ended.
+        drop(runtime.handle().spawn_on_worker(0, || {
+            let _tells = AtEnd(|| UNWOUND.store(true, Ordering::SeqCst));
+            WITNESSED.store(true, Ordering::SeqCst);
+            task::park();
+        }));
+        // And keeps the parent's worker from hearing of the end until then.
+        drop(runtime.handle().spawn_on_worker(1, || {
+            HELD.store(true, Ordering::SeqCst);
+            wait_for(&UNWOUND);
+        }));
+        wait_for(&WITNESSED);
+        wait_for(&HELD);
+        drop(runtime);
+        assert!(parent.join().unwrap_err().is_cancelled());
+        assert!(!BEHIND.load(Ordering::SeqCst), "it went on behind the scope");
+    }
 }
 
 /// Returns in a closure that the end of the runtime waits for, or in a task which it leaves alone, once it has begun.

@@ -12,7 +12,7 @@ use std::thread;
 use fibra_runtime::{scope, wait};
 
 use super::{DuplexStream, copy};
-use crate::beside::{failure_of, spawn_beside};
+use crate::beside::{failure_of, join_beside, spawn_beside};
 use crate::net::{TcpStream, UnixStream};
 
 /// A stream whose two directions can be ended one by one, through a shared reference.
@@ -98,7 +98,7 @@ where
         true => scope(|tasks| {
             let there = spawn_beside(tasks, || there.go());
             let received = back.go();
-            let sent = there.join().map_err(|error| error.try_into_panic().map_err(failure_of));
+            let sent = join_beside(there).map_err(|error| error.try_into_panic().map_err(failure_of));
             Ok((ended(sent)?, received))
         }),
         false => thread::scope(|threads| {

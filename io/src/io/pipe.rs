@@ -14,7 +14,6 @@ use socket2::SockRef;
 use crate::channel::Channel;
 use crate::convert::{Wraps, reads, writes};
 use crate::descriptor::Descriptor;
-use crate::net::mode::Mode;
 use crate::net::timeouts::{Timeout, deadline_methods};
 use crate::op::Attempt;
 use crate::readiness::Direction;
@@ -71,8 +70,9 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// # Differences from std
 ///
 /// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
-/// during each call, and so is a device that cannot be opened once more for it, as the controlling end of a pseudoterminal. A
-/// process that shares it may see `WouldBlock` then. Deadlines are additions.
+/// once it has been used, until it leaves for std; and so is that of a device which cannot be opened once more for a call, as the
+/// controlling end of a pseudoterminal. A process that shares it then sees `WouldBlock`; so does std, if another handle of the
+/// same end goes on here. Deadlines are additions.
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
 /// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
@@ -253,7 +253,7 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
 
     fn into_std(self) -> S {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.io.into_inner(),
+            PipeEnd::Pipe(pipe) => pipe.into_std(),
             PipeEnd::Plain(file, _) => file.into_inner(),
         }
     }
@@ -284,7 +284,6 @@ pub(crate) struct Pipe<S: AsFd> {
 struct Shared {
     /// True once a call was refused for its flag: from then on each is made by the mode.
     by_mode: AtomicBool,
-    mode: Mode,
     limit: Timeout,
 }
 
@@ -335,7 +334,8 @@ impl<S: AsFd> Pipe<S> {
     }
 
     /// The same without the flag. The mode of a terminal is everybody's who has come by it, so there is a descriptor more for the
-    /// call; that of a pipe, and of what cannot be opened again, is lent.
+    /// call. That of a pipe, and of what cannot be opened again, is set before each; whichever leaves for std restores it. It is not
+    /// lent for the call alone: another handle that was made by itself would have it taken away in the midst of its own.
     #[cold]
     fn attempt_by_mode(
         &self,
@@ -348,12 +348,20 @@ impl<S: AsFd> Pipe<S> {
         {
             return transfer(again.as_fd(), Nowait::Mode);
         }
-        let _loan = self.shared.mode.lend(fd)?;
+        SockRef::from(&fd).set_nonblocking(true)?;
         transfer(fd, Nowait::Mode)
     }
 
     fn is_by_mode(&self) -> bool {
         // Relaxed: who misses that it was set finds out by itself.
         Nowait::BEST == Nowait::Mode || self.shared.by_mode.load(Ordering::Relaxed)
+    }
+
+    fn into_std(self) -> S {
+        if self.is_by_mode() {
+            // It fails only on what is no open descriptor, and then there is nothing to put into a mode.
+            let _ = SockRef::from(self.io.inner()).set_nonblocking(self.io.is_nonblocking());
+        }
+        self.io.into_inner()
     }
 }

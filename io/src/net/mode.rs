@@ -1,8 +1,8 @@
-//! The mode of an open socket while the kernel copies into it or out of it, and of a pipe whose system has no better way.
+//! The mode of an open socket while the kernel copies into it or out of it.
 //!
 //! The calls for that have no flag for not waiting, so they go by the mode, which all handles of the socket share. Several of
-//! them may be in such a call at once: the first makes the socket non-blocking, and the last gives back the mode that it found, or
-//! that somebody has asked for meanwhile.
+//! them may copy at once: the first makes the socket non-blocking, and the last gives back the mode that it found, or that
+//! somebody has asked for meanwhile.
 
 #![forbid(unsafe_code)]
 

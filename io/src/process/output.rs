@@ -8,7 +8,7 @@ use std::thread;
 use fibra_runtime::{scope, wait};
 
 use super::{ChildStderr, ChildStdout};
-use crate::beside::{failure_of, spawn_beside};
+use crate::beside::{failure_of, join_beside, spawn_beside};
 
 /// Gives all that comes from either, nothing from one that is not there.
 pub(super) fn read_both(
@@ -30,7 +30,7 @@ fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8
             // Nobody gets what the other stream gives; it may go on for as long as the child does.
             second.cancel();
         }
-        let second = second.join();
+        let second = join_beside(second);
         Ok((first?, second.map_err(failure_of)??))
     })
 }

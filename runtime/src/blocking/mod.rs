@@ -37,7 +37,7 @@ pub(crate) use pool::{Config, Pool};
 
 use crate::current;
 use crate::runtime::Shared;
-use crate::task::{self, JoinError, Task, TaskRef, discard_here};
+use crate::task::{JoinError, Task, TaskRef, discard_here};
 use crate::wait::{self, Asleep, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 impl Shared {
@@ -207,10 +207,10 @@ where
 /// There is no thread any more for a closure or a call of this task: at the end of the runtime it is cancelled, as its worker would
 /// do in a moment. Returns where it cannot be unwound.
 pub fn heed_end() {
-    let me = task::current();
+    let Some(me) = current::task() else { return };
     let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());
     if is_ending && !me.header().is_sheltered() {
-        me.cancel();
+        me.overtake();
         wait::cancellation_point();
     }
 }

@@ -78,7 +78,12 @@ impl State {
             return Stranded::none();
         }
         self.long -= self.jobs.iter().filter(|job| job.is_long()).count();
-        Stranded { jobs: std::mem::take(&mut self.jobs), lacking }
+        let mut jobs = std::mem::take(&mut self.jobs);
+        if self.long == 0 {
+            // Nor does a long call end that would bring one of these.
+            jobs.append(&mut self.aside);
+        }
+        Stranded { jobs, lacking }
     }
 
     /// By a thread whose long call has ended, or did not begin, and which takes a job next: another one may come.
@@ -216,14 +221,18 @@ impl Pool {
         }
     }
 
-    /// Starts a thread for each job that is to run in any case, as far as those there are leave room; or gives all back that waits.
+    /// Wakes or starts a thread for each job that is to run in any case, as far as those there are leave room; or gives all back that waits.
     fn see_to_wanted(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Stranded {
         let wanted = state.jobs.iter().filter(|job| job.unwanted().is_none()).count();
         if wanted == 0 {
             return Stranded::none();
         }
+        let untold = wanted.saturating_sub(state.told + state.coming);
+        let told = untold.min(state.idle.saturating_sub(state.told));
+        state.told += told;
+        (0..told).for_each(|_| self.work.notify_one());
         let room = self.config.max_threads.saturating_sub(state.threads - state.calling);
-        let lacking = wanted.saturating_sub(state.told + state.coming).min(room);
+        let lacking = (untold - told).min(room);
         _ = (0..lacking).try_for_each(|_| self.start_thread(state, shared));
         state.strand(None)
     }

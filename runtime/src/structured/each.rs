@@ -55,6 +55,7 @@ struct Source<I> {
 
 struct State<I> {
     place: Place<I>,
+    stopped: bool,
     waiting: List,
 }
 
@@ -67,7 +68,9 @@ enum Place<I> {
 
 impl<I: Iterator<Item: Send> + Send> Source<I> {
     fn new(iterator: I) -> Self {
-        Source { state: Lock::new(State { place: Place::Here(iterator), waiting: List::new() }) }
+        Source {
+            state: Lock::new(State { place: Place::Here(iterator), stopped: false, waiting: List::new() }),
+        }
     }
 
     /// Does items until there are no more.
@@ -87,7 +90,7 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
                     self.serve(f, pace, helpers + 1);
                 }
             };
-            over = matches!(fork(here, helper, LOOP, || self.end()), ((), Beside::Ran(())));
+            over = matches!(fork(here, helper, LOOP, || self.stop()), ((), Beside::Ran(())));
         }
     }
 
@@ -117,6 +120,9 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
     fn acquire(&self) -> Option<I> {
         loop {
             let mut state = self.state.lock();
+            if state.stopped {
+                return None;
+            }
             match mem::replace(&mut state.place, Place::Away) {
                 Place::Here(iterator) => return Some(iterator),
                 Place::Over => {
@@ -130,6 +136,12 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
                 wait::unwind_cancelled();
             }
         }
+    }
+
+    /// No more items are wanted. The iterator stays where it is: its destructor may wait, and must not be cut short here.
+    fn stop(&self) {
+        self.state.lock().stopped = true;
+        wait::wake_all(&self.state, |state| state.waiting.pop_front());
     }
 
     /// There are no more items.
@@ -196,13 +208,13 @@ impl<I> WaitStrategy for UntilHere<'_, I> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let mut state = self.source.state.lock();
         match state.place {
-            Place::Away => {
+            Place::Away if !state.stopped => {
                 // SAFETY: the node is in no list, lives until the sleep is over, and is touched under this lock alone. The
                 // wake is taken by who unlinks the node, and `before_awake` answers `Served` from then on.
                 unsafe { state.waiting.push_back(&self.node, me.raw()) };
                 Asleep::Stay
             }
-            Place::Here(_) | Place::Over => Asleep::Rouse,
+            Place::Here(_) | Place::Away | Place::Over => Asleep::Rouse,
         }
     }
 

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use super::race::Either;
-use crate::task::{Builder, JoinError, Scope, ScopedJoinHandle};
+use crate::task::{Builder, JoinError, Scope, ScopedJoinHandle, cancel};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// Where the first to end is noted, and its race waits.
@@ -169,7 +169,8 @@ where
         let (Entry { f, .. }, rest) = self;
         let runner = Runner { line, index };
         // Where a race cannot be unwound it ends with a value, so somebody has to run.
-        let first = scope.spawn_as(Builder::helper(), move || {
+        let builder = if cancel::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
+        let first = scope.spawn_as(builder, move || {
             let _runner = runner;
             f()
         });

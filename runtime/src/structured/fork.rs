@@ -112,7 +112,7 @@ fn fail(error: JoinError) -> ! {
         Ok(payload) => resume_unwind(payload),
         Err(_) => {
             if let Some(task) = current::task() {
-                task.header().marks.set_cancelled();
+                cancel::mark_with_others(task);
             }
             wait::unwind_cancelled()
         }

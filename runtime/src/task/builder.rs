@@ -422,12 +422,13 @@ impl Builder {
     }
 
     /// Describes a task whose value its spawner waits for, and cannot do without where it must not be unwound: there it is
-    /// [`sheltered`](Builder::sheltered). For this library alone.
+    /// [`sheltered`](Builder::sheltered). Where nothing can be unwound it ends as others do, and an error is its value. For this
+    /// library alone.
     #[doc(hidden)]
     pub fn helper() -> Self {
-        match may_unwind() {
-            true => Builder::new(),
-            false => Builder::new().sheltered(),
+        match wait::CAN_UNWIND && !may_unwind() {
+            true => Builder::new().sheltered(),
+            false => Builder::new(),
         }
     }
 

@@ -104,8 +104,17 @@ pub fn unwind_cancelled() -> ! {
 #[track_caller]
 pub(crate) fn end_with_others(why: &'static str) -> ! {
     let Some(task) = current::task() else { panic::panic_any(why) };
-    task.header().marks.set_cancelled();
+    mark_with_others(task);
     unwind_cancelled()
+}
+
+/// Marks the running task as cancelled, as others were that it has waited for: by the end of the runtime, if that has begun. It may not
+/// have come to this worker yet.
+pub(crate) fn mark_with_others(task: TaskRef) {
+    match current::runtime().is_some_and(|runtime| runtime.is_ending()) {
+        true => task.header().marks.set_overtaken(),
+        false => task.header().marks.set_cancelled(),
+    }
 }
 
 /// Notes that the current task was told of its cancellation, by an unwinding or, where there is none, by an error.

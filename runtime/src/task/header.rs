@@ -145,11 +145,13 @@ static KIND: Kind = Kind { queue, retain, release };
 impl Header {
     #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
-        let (mut locals, quirks) = (OnceCell::new(), Quirks::none());
+        let (mut locals, quirks, marks) = (OnceCell::new(), Quirks::none(), Marks::new());
         if let Some(traits) = &mut origin.traits {
             locals = traits.heritage.take().map_or(locals, |Heritage(locals)| locals.into());
             quirks.set(Quirk::HOOKED, traits.on_switch.is_set());
-            quirks.set(Quirk::SHELTERED, traits.sheltered);
+            if traits.sheltered {
+                marks.set_sheltered();
+            }
         }
         Header {
             waiter: Waiter::new(&KIND),
@@ -158,7 +160,7 @@ impl Header {
             bounds: Cell::new(ptr::null()),
             nature: origin.nature,
             started: Cell::new(false),
-            marks: Marks::new(),
+            marks,
             timed: Cell::new(false),
             quirks,
             unconstrained: Cell::new(false),
@@ -192,12 +194,12 @@ impl Header {
     /// True if the end of the runtime leaves it alone: somebody who cannot be unwound counts on what it does.
     #[inline]
     pub(crate) fn is_sheltered(&self) -> bool {
-        self.quirks.any(Quirk::SHELTERED)
+        self.marks.is_sheltered()
     }
 
     /// Has the end of the runtime leave it alone, before anybody has seen it.
     pub(super) fn shelter(&self) {
-        self.quirks.set(Quirk::SHELTERED, true);
+        self.marks.set_sheltered();
     }
 
     /// True if it runs in any case; see [`Builder::sheltered`](super::Builder::sheltered).

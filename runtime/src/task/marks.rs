@@ -1,14 +1,15 @@
 //! The marks of a task: what has ended, or may end, the code that it runs.
 //!
 //! ```text
-//!  7         3   2       1         0
-//! ┌───────────┬───────┬───────┬───────────┐
-//! │           │ ASKED │ FIRED │ CANCELLED │
-//! └───────────┴───────┴───────┴───────────┘
+//!  7      4     3          2       1         0
+//! ┌────────┬───────────┬───────┬───────┬───────────┐
+//! │        │ SHELTERED │ ASKED │ FIRED │ CANCELLED │
+//! └────────┴───────────┴───────┴───────┴───────────┘
 //!  CANCELLED  the task was cancelled; it stays         set by anybody
 //!  ASKED      not by the end of the runtime alone      set with CANCELLED; it stays
 //!  FIRED      a token was fired that it runs under     set by who fires, after the flag of the scope in question
 //!                                                      cleared by the task, after such a scope
+//!  SHELTERED  the end of the runtime leaves it alone   set before anybody has seen the task; it stays
 //! ```
 //!
 //! * A mark and the sleep of the task: who marks it looks at the wait word then, and whoever takes the task off its stack sets
@@ -21,6 +22,7 @@ use crate::primitive::{AtomicU8, Ordering};
 const CANCELLED: u8 = 1;
 const FIRED: u8 = 1 << 1;
 const ASKED: u8 = 1 << 2;
+const SHELTERED: u8 = 1 << 3;
 
 /// The marks of one task.
 pub(crate) struct Marks(AtomicU8);
@@ -41,7 +43,20 @@ impl Marks {
     #[inline]
     pub(crate) fn any(&self) -> bool {
         // SeqCst: as above.
-        self.0.load(Ordering::SeqCst) != 0
+        self.0.load(Ordering::SeqCst) & (CANCELLED | FIRED) != 0
+    }
+
+    /// True if the end of the runtime leaves the task alone.
+    #[inline]
+    pub(crate) fn is_sheltered(&self) -> bool {
+        // Relaxed: whoever sees the task sees what was set before.
+        self.0.load(Ordering::Relaxed) & SHELTERED != 0
+    }
+
+    /// The end of the runtime is to leave the task alone, which nobody has seen yet.
+    pub(crate) fn set_sheltered(&self) {
+        // Relaxed: as above.
+        self.0.fetch_or(SHELTERED, Ordering::Relaxed);
     }
 
     /// The task was cancelled. The caller then ends its sleep, if it is in one.

@@ -15,8 +15,6 @@ impl Quirk {
     pub(crate) const FORBIDDEN: Self = Quirk(1 << 2);
     /// Panics of the task were under way when it was suspended, and are not in its thread's count now.
     pub(crate) const OWED: Self = Quirk(1 << 3);
-    /// The end of the runtime leaves the task alone.
-    pub(crate) const SHELTERED: Self = Quirk(1 << 4);
 
     pub(crate) const fn or(self, other: Self) -> Self {
         Quirk(self.0 | other.0)

@@ -61,7 +61,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let family = Family::new(!cancel::may_unwind());
+    let family = Family::new(wait::CAN_UNWIND && !cancel::may_unwind());
     let scope = Scope { family, scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     scope.family.await_children(result.is_err());
@@ -69,10 +69,11 @@ where
         (Err(payload), _) => panic::resume_unwind(payload),
         (Ok(_), Some(Lost::Panicked)) => panic!("a task of the scope panicked"),
         (Ok(_), Some(Lost::NotStarted(error))) => panic!("a task of the scope has not run: {error}"),
-        (Ok(_), Some(Lost::Ended)) => {
+        (Ok(_), Some(Lost::Ended)) if wait::CAN_UNWIND => {
             cancel::end_with_others("the end of the runtime has cancelled a task of the scope")
         }
-        (Ok(value), None) => {
+        // What cannot be unwound goes on.
+        (Ok(value), Some(Lost::Ended) | None) => {
             wait::cancellation_point();
             value
         }
