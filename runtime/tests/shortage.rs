@@ -243,6 +243,14 @@ fn what_a_closure_waits_for_beside_it_has_a_stack_beyond_the_limit() {
 }
 
 #[test]
+fn a_closure_waits_for_the_one_beside_it_where_no_more_tasks_are_allowed() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        Runtime::builder().workers(workers).max_tasks(1).build().unwrap().run(|| chain(3));
+    }
+}
+
+#[test]
 fn so_it_has_while_others_wait_for_stacks_that_cannot_have_one() {
     let _guard = hang_guard();
     let runtime = few_stacks(1, 1).stack_patience(SOON).build().unwrap();

@@ -138,7 +138,7 @@ impl Shared {
     /// A task of that nature has ended, or was refused.
     #[inline]
     pub(crate) fn task_ended(&self, nature: Nature) {
-        if self.config.max_tasks.is_some() && nature != Nature::Servant {
+        if self.config.max_tasks.is_some() && nature.is_counted() {
             // Relaxed: as above.
             self.live.fetch_sub(1, Ordering::Relaxed);
         }

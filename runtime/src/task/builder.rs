@@ -325,12 +325,34 @@ impl Builder {
 
     /// # Safety
     /// What `f` and its value borrow lives until the task is done; `worker` is this thread's, or about to be.
-    pub(crate) unsafe fn spawn_local_erased<F, T>(mut self, worker: &Worker, f: F) -> JoinHandle<T>
+    pub(crate) unsafe fn spawn_local_erased<F, T>(self, worker: &Worker, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
     {
-        let admitted = worker.shared().admit_task();
-        let task = self.make(Some(worker), f, (), Nature::Local, worker.next_id());
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_local_as(Nature::Local, worker, f) }
+    }
+
+    /// The same for a closure that was on offer. It is never refused.
+    ///
+    /// # Safety
+    /// As for `spawn_local_erased`.
+    pub(crate) unsafe fn spawn_offered<F, T>(self, worker: &Worker, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_local_as(Nature::Offered, worker, f) }
+    }
+
+    /// # Safety
+    /// As for `spawn_local_erased`.
+    unsafe fn spawn_local_as<F, T>(mut self, nature: Nature, worker: &Worker, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        let admitted = if nature.is_counted() { worker.shared().admit_task() } else { Ok(()) };
+        let task = self.make(Some(worker), f, (), nature, worker.next_id());
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
         match admitted {
@@ -375,10 +397,7 @@ impl Builder {
         F: FnOnce() -> T,
         K: Kin,
     {
-        let admitted = match nature {
-            Nature::Servant => Ok(()),
-            _ => shared.admit_task(),
-        };
+        let admitted = if nature.is_counted() { shared.admit_task() } else { Ok(()) };
         let task = self.make(worker, f, kin, nature, id);
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };

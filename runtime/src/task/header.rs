@@ -53,6 +53,8 @@ pub(crate) enum Nature {
     Migratable,
     /// As the first, for the library itself: no limit of tasks counts it.
     Servant,
+    /// On the worker that took up what a task had on offer: no limit counts it beside that one, which may wait for it.
+    Offered,
     /// On a thread of the blocking pool.
     Blocking,
     /// There too, and the end of the runtime does not wait for it.
@@ -62,6 +64,18 @@ pub(crate) enum Nature {
 }
 
 impl Nature {
+    /// True if it runs on one worker alone from the beginning.
+    #[inline]
+    pub(crate) fn is_local(self) -> bool {
+        matches!(self, Nature::Local | Nature::Offered)
+    }
+
+    /// True if the limit of tasks counts it.
+    #[inline]
+    pub(crate) fn is_counted(self) -> bool {
+        !matches!(self, Nature::Servant | Nature::Offered)
+    }
+
     /// True of a call of the system that owns all that it uses.
     pub(crate) fn is_call(self) -> bool {
         matches!(self, Nature::Call | Nature::LongCall)

@@ -288,7 +288,7 @@ impl Worker {
     pub(crate) fn spawned(&self, task: TaskRef) {
         self.block.counts.spawn();
         match task.header().nature {
-            Nature::Local => {
+            Nature::Local | Nature::Offered => {
                 task.header().set_home(&self.block);
                 self.local.push(task);
             }

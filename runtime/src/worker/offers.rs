@@ -117,12 +117,11 @@ impl Worker {
 
     /// Makes a task of what `take` takes, on that stack.
     fn accept_on(&self, stack: Stack, of_reserve: bool, take: impl FnOnce() -> Option<Taken>) -> bool {
-        let give_back = |stack| match of_reserve {
-            true => self.reserve.borrow_mut().give(stack),
-            false => self.give_stack(stack),
-        };
         let Some(taken) = take() else {
-            give_back(stack);
+            match of_reserve {
+                true => self.reserve.borrow_mut().give(stack),
+                false => self.give_stack(stack),
+            }
             return false;
         };
         let adopter = taken.adopter();
@@ -132,17 +131,11 @@ impl Worker {
         };
         // SAFETY: who offered it vouches for what it borrows until it is done, and for its use on any thread. The worker is
         // this thread's.
-        let handle = unsafe { builder.spawn_local_erased(self, move || taken.run()) };
-        // A task that was refused is done, and the offer's owner may have gone on. Any other waits in this worker's queue,
-        // and has not run before this returns.
-        if handle.is_finished() {
-            give_back(stack);
-        } else {
-            // SAFETY: so the offer is not done.
-            unsafe { adopter.adopt(handle.task()) };
-            handle.task().header().on_reserve.set(of_reserve);
-            self.bind_in_turn(handle.task().as_ref(), stack);
-        }
+        let handle = unsafe { builder.spawn_offered(self, move || taken.run()) };
+        // SAFETY: the offer is not done: its task waits in this worker's queue, and has not run before this returns.
+        unsafe { adopter.adopt(handle.task()) };
+        handle.task().header().on_reserve.set(of_reserve);
+        self.bind_in_turn(handle.task().as_ref(), stack);
         true
     }
 

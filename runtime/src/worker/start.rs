@@ -8,7 +8,7 @@ use super::Worker;
 use crate::coroutine::Body;
 use crate::current;
 use crate::stack::{self, Stack};
-use crate::task::{JoinError, Nature, Task, TaskRef};
+use crate::task::{JoinError, Task, TaskRef};
 
 /// How many more tasks than another worker this one may have before it sends an un-started task there.
 const MARGIN_DETACHED: usize = 1;
@@ -107,7 +107,7 @@ impl Worker {
     fn place_elsewhere(&self, task: TaskRef) -> bool {
         let header = task.header();
         let workers = self.shared.blocks.len();
-        if workers == 1 || header.nature == Nature::Local || header.join.is_awaited() {
+        if workers == 1 || header.nature.is_local() || header.join.is_awaited() {
             return false;
         }
         // It is placed once: whoever takes it then runs it.
