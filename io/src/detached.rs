@@ -9,7 +9,7 @@
 //! themselves.
 //!
 //! A task that unwinds from a cancellation is not cancelled again, so it must not come here for what may never end: whoever
-//! calls looks first, as [`check_may_wait`](crate::op::check_may_wait) does.
+//! calls looks first, as [`check_may_wait`] does.
 
 #![forbid(unsafe_code)]
 
