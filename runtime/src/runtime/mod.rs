@@ -120,12 +120,12 @@ impl Shared {
         }
     }
 
-    /// Makes room for one more live task.
+    /// Makes room for one more live task of that nature.
     ///
     /// # Errors
     /// An error that names the limit, if it is reached.
-    pub(crate) fn admit_task(&self) -> io::Result<()> {
-        let Some(limit) = self.config.max_tasks else { return Ok(()) };
+    pub(crate) fn admit_task(&self, nature: Nature) -> io::Result<()> {
+        let Some(limit) = self.config.max_tasks.filter(|_| nature.is_counted()) else { return Ok(()) };
         let more = |live| Some(live + 1).filter(|live| *live <= limit);
         // Relaxed: a count and nothing behind it.
         if self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {

@@ -351,7 +351,7 @@ impl Builder {
     where
         F: FnOnce() -> T,
     {
-        let admitted = if nature.is_counted() { worker.shared().admit_task() } else { Ok(()) };
+        let admitted = worker.shared().admit_task(nature);
         let task = self.make(Some(worker), f, (), nature, worker.next_id());
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
@@ -397,7 +397,7 @@ impl Builder {
         F: FnOnce() -> T,
         K: Kin,
     {
-        let admitted = if nature.is_counted() { shared.admit_task() } else { Ok(()) };
+        let admitted = shared.admit_task(nature);
         let task = self.make(worker, f, kin, nature, id);
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
