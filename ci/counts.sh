@@ -40,8 +40,7 @@ rows=$(measure)
 if [[ ${1:-} == --write ]]; then
     {
         echo "# Instructions of the key paths as callgrind counts them: ci/counts.sh compares with this file and can write it."
-        echo "# User code alone, one worker, release profile. They repeat to 0.1 %, those of echo to 2 %: how many requests"
-        echo "# one look at the kernel finds is a matter of time."
+        echo "# User code alone, one worker, release profile. They repeat to 0.1 %, those of echo to 1 %."
         echo "# $compiler"
         echo "$rows"
     } >$file

@@ -1,15 +1,19 @@
 //! The paths whose instructions `ci/counts.sh` counts: `counts PATH N` goes N times along one of them, and no more than that.
 //!
 //! All run on one worker. The echo server has its client in a process of its own, which valgrind does not follow, so that what
-//! is counted is the server's. `counts` alone prints the names of the paths with what each time is.
+//! is counted is the server's. It begins each round when all requests of the round have been sent: how many of them one look at
+//! the kernel finds is otherwise a matter of what else the machine does. `counts` alone prints the names of the paths with what
+//! each time is.
 
 use std::env;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::num::NonZero;
-use std::process::{Command, ExitCode};
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use fibra::net::{TcpListener, TcpStream};
@@ -155,14 +159,16 @@ fn echoes(times: u64) {
     let serve = || -> io::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let mut client = Command::new(env::current_exe()?);
-        client.args([CLIENT, &listener.local_addr()?.to_string(), &times.to_string()]);
+        client.args([CLIENT, &listener.local_addr()?.to_string(), &times.to_string()]).stdout(Stdio::piped());
         let mut client = client.spawn()?;
+        let rounds =
+            Rounds { sent: Mutex::new(client.stdout.take().expect("a pipe")), answered: AtomicU64::new(0) };
         fibra::scope(|scope| {
             for _ in 0..CLIENTS {
                 let (stream, _) = listener.accept()?;
-                scope.spawn(move || echo(stream).expect("the client ends in order"));
+                scope.spawn(|| echo(stream, &rounds).expect("the client ends in order"));
             }
-            Ok::<_, io::Error>(())
+            rounds.next()
         })?;
         assert!(fibra::unblock(|| client.wait())?.success(), "the client has its replies");
         Ok(())
@@ -170,8 +176,29 @@ fn echoes(times: u64) {
     serve().expect("loopback works");
 }
 
+/// The rounds of the clients, each of a request on every connection.
+struct Rounds {
+    /// A byte for each round that has been sent.
+    sent: Mutex<ChildStdout>,
+    answered: AtomicU64,
+}
+
+impl Rounds {
+    /// Keeps the worker until the next round has been sent, or there is none.
+    fn next(&self) -> io::Result<()> {
+        self.sent.lock().read(&mut [0]).map(drop)
+    }
+
+    fn answered_one(&self) -> io::Result<()> {
+        match (self.answered.fetch_add(1, Relaxed) + 1) % CLIENTS {
+            0 => self.next(),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Sends back what comes, until the client has closed its side: what the example `echo_server` does.
-fn echo(mut stream: TcpStream) -> io::Result<()> {
+fn echo(mut stream: TcpStream, rounds: &Rounds) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = [0; 4096];
     loop {
@@ -179,16 +206,19 @@ fn echo(mut stream: TcpStream) -> io::Result<()> {
             0 => return Ok(()),
             n => stream.write_all(&buffer[..n])?,
         }
+        rounds.answered_one()?;
     }
 }
 
-/// The clients, one thread for all: asks on each connection, then takes all the replies.
+/// The clients, one thread for all: asks on each connection, tells it, then takes all the replies.
 fn ask(address: SocketAddr, times: u64) -> io::Result<()> {
     let connect = |_| std::net::TcpStream::connect(address);
     let mut streams = (0..CLIENTS).map(connect).collect::<io::Result<Vec<_>>>()?;
     let (request, mut reply) = ([7; REQUEST], [0; REQUEST]);
+    let mut told = io::stdout();
     for _ in 0..times / CLIENTS {
         streams.iter_mut().try_for_each(|stream| stream.write_all(&request))?;
+        told.write_all(b"\n")?;
         streams.iter_mut().try_for_each(|stream| stream.read_exact(&mut reply))?;
     }
     Ok(())
