@@ -348,6 +348,27 @@ fn where_nothing_can_be_unwound_the_children_do_their_work_at_the_end_of_the_run
 }
 
 #[test]
+fn a_scope_in_a_destructor_on_the_pool_has_its_children_at_the_end_of_the_runtime() {
+    static DONE: AtomicUsize = AtomicUsize::new(0);
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        DONE.store(0, Ordering::SeqCst);
+        let runtime = runtime(workers);
+        let handle = runtime.handle();
+        let closure = handle.spawn_blocking(move || {
+            let _scope = AtEnd(|| {
+                fibra::scope(|s| (0..3).for_each(|_| drop(s.spawn(|| DONE.fetch_add(1, Ordering::SeqCst)))));
+            });
+            // The end begins.
+            drop(runtime);
+            std::panic::resume_unwind(Box::new("on purpose"));
+        });
+        assert!(closure.join().expect_err("it panicked").is_panic());
+        assert_eq!(DONE.load(Ordering::SeqCst), 3);
+    }
+}
+
+#[test]
 fn off_a_task_a_scope_says_that_the_end_of_the_runtime_has_cut_its_children_short() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     let _guard = hang_guard();

@@ -44,17 +44,10 @@ impl Shared {
     /// Queues a blocking task, or ends it with the reason why there is no thread for it.
     ///
     /// # Safety
-    /// The task is new, and the caller gives the runtime's count. One that is sheltered is spawned by a task of this runtime.
+    /// The task is new, and the caller gives the runtime's count.
     pub(crate) unsafe fn spawn_on_pool(self: &Arc<Self>, task: TaskRef) {
         let handle = Task::counted(task);
-        let admitted = match task.header().is_sheltered() {
-            true => {
-                self.admit_sheltered();
-                Ok(())
-            }
-            false => self.admit_outside(),
-        };
-        let error = match admitted {
+        let error = match self.admit_from_outside(task) {
             Err(_) => JoinError::cancelled(&handle),
             Ok(()) => match self.blocking.submit(self, Job::Task(task)) {
                 Ok(()) => return,

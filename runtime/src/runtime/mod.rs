@@ -74,7 +74,7 @@ impl Shared {
     /// # Errors
     /// The task, un-run and uncounted.
     pub(crate) fn inject(&self, task: TaskRef) -> Result<(), TaskRef> {
-        self.admit_outside().map_err(|Ended| task)?;
+        self.admit_from_outside(task).map_err(|Ended| task)?;
         self.injector.push(task);
         if let Some(index) = self.idle.after_global() {
             self.blocks[index].unpark();
@@ -87,12 +87,27 @@ impl Shared {
     /// # Errors
     /// The task, un-run and uncounted.
     pub(crate) fn inject_at(&self, index: usize, task: TaskRef) -> Result<(), TaskRef> {
-        self.admit_outside().map_err(|Ended| task)?;
+        self.admit_from_outside(task).map_err(|Ended| task)?;
         let block = &self.blocks[index];
         task.header().set_home(block);
         block.inbox.push(task);
         block.unpark_if_parked();
         Ok(())
+    }
+
+    /// Counts a new task that does not come from a worker's own queues. One that is sheltered is to run in any case: who spawns
+    /// it is a task of this runtime or a closure on its pool, waits for it, and is waited for by the end.
+    ///
+    /// # Errors
+    /// As for [`admit_outside`](Shared::admit_outside).
+    pub(crate) fn admit_from_outside(&self, task: TaskRef) -> Result<(), Ended> {
+        match task.header().is_sheltered() {
+            true => {
+                self.outside.spawn_outside();
+                Ok(())
+            }
+            false => self.admit_outside(),
+        }
     }
 
     /// Counts one more task or closure from outside the workers.
@@ -105,11 +120,6 @@ impl Shared {
         }
         self.outside_ended();
         Err(Ended)
-    }
-
-    /// Counts a task that is to run in any case: the runtime does not end before the task that spawns it.
-    pub(crate) fn admit_sheltered(&self) {
-        self.outside.spawn_outside();
     }
 
     /// Counts the end of one from outside, or of one that ends off the workers.
