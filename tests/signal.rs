@@ -493,7 +493,7 @@ fn a_listener_that_cannot_be_made_can_be_made_later() {
         // SAFETY: the structure is valid and outlives the call.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &none) }, 0);
         let refused = Signal::new(SIGTERM).map(drop).expect_err("no descriptors are left");
-        assert_eq!(refused.raw_os_error(), Some(libc::EMFILE));
+        assert!(refused.to_string().contains("RLIMIT_NOFILE"), "{refused}");
         // SAFETY: as above.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
         let signal = Signal::new(SIGTERM).unwrap();

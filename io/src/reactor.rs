@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
+use fibra_runtime::limit::Refusal;
 use fibra_runtime::wait;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
@@ -79,7 +80,13 @@ pub(crate) struct Reactor {
 }
 
 impl Reactor {
-    pub(crate) fn new() -> io::Result<Reactor> {
+    /// # Errors
+    /// When there are no descriptors for it; the error names the limit.
+    pub(crate) fn new() -> Result<Reactor, Refusal> {
+        Self::open().map_err(|error| Refusal::of_descriptor("a reactor", error))
+    }
+
+    fn open() -> io::Result<Reactor> {
         let poll = Poll::new()?;
         let unparker = Arc::new(Unparker(mio::Waker::new(poll.registry(), UNPARK)?));
         let handle = Arc::new(Handle::new(poll.registry().try_clone()?, Arc::clone(&unparker)));

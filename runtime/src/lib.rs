@@ -7,6 +7,8 @@ mod current;
 pub mod driver;
 mod fences;
 mod idle;
+#[doc(hidden)]
+pub mod limit;
 mod panics;
 mod primitive;
 mod queue;

@@ -27,7 +27,6 @@
 
 use std::any::Any;
 use std::fmt;
-use std::io;
 use std::panic::{self, Location, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::thread;
@@ -35,6 +34,7 @@ use std::thread;
 use crate::coroutine::Credits;
 use crate::current;
 use crate::driver;
+use crate::limit::Refusal;
 use crate::report::{Bomb, say};
 use crate::task::Task;
 use crate::task::cancel::CAN_UNWIND;
@@ -115,12 +115,13 @@ fn raise_elsewhere() -> Credits {
         credits
     };
     let builder = thread::Builder::new().name("fibra-credit".to_owned());
-    let helper = had(driver::unpinned(|| builder.spawn(raise)));
+    let helper = driver::unpinned(|| builder.spawn(raise));
+    let helper = had(helper.map_err(|error| Refusal::of_thread("a thread for that", error)));
     helper.join().expect("raising a credit does not panic outwards")
 }
 
 /// What credits need, or the end of the process: a panic that stayed in the count would be everybody's.
-fn had<T>(result: io::Result<T>) -> T {
+fn had<T>(result: Result<T, impl fmt::Display>) -> T {
     result.unwrap_or_else(|error| {
         say(format_args!("a task cannot be suspended while it unwinds ({error}), aborting"));
         std::process::abort()

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::driver;
+use crate::limit::Refusal;
 use crate::report::say;
 use crate::runtime::{Shared, guarded};
 use crate::task::Task;
@@ -107,7 +108,10 @@ pub(crate) fn start(shared: &Arc<Shared>, name: &str) -> io::Result<Option<threa
     let Some(limit) = shared.config.watch.limit else { return Ok(None) };
     let shared = Arc::clone(shared);
     let builder = thread::Builder::new().name(format!("{name}-watch"));
-    driver::unpinned(|| builder.spawn(move || watch(&shared, limit))).map(Some)
+    match driver::unpinned(|| builder.spawn(move || watch(&shared, limit))) {
+        Ok(thread) => Ok(Some(thread)),
+        Err(error) => Err(Refusal::of_thread("the watch of the workers", error).into()),
+    }
 }
 
 fn watch(shared: &Shared, limit: Duration) {

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use fibra_runtime::driver::unpinned;
+use fibra_runtime::limit::Refusal;
 use fibra_sync::AutoResetEvent;
 use signal_hook::consts::{FORBIDDEN, SIGBUS};
 use signal_hook::iterator::{Handle, Signals};
@@ -80,10 +81,13 @@ impl Registry {
         if let Some(handle) = &self.handle {
             return Ok(handle.clone());
         }
-        let mut signals = Signals::new::<_, i32>([])?;
+        let signals = Signals::new::<_, i32>([]);
+        let mut signals =
+            signals.map_err(|error| Refusal::of_descriptor("the reception of signals", error))?;
         let handle = signals.handle();
         let tell = move || signals.forever().for_each(deliver);
-        unpinned(|| thread::Builder::new().name("fibra-signals".to_owned()).spawn(tell))?;
+        let started = unpinned(|| thread::Builder::new().name("fibra-signals".to_owned()).spawn(tell));
+        started.map_err(|error| Refusal::of_thread("the reception of signals", error))?;
         Ok(self.handle.insert(handle).clone())
     }
 }

@@ -17,6 +17,7 @@ use std::thread;
 
 use ::tokio::runtime::{self, Handle};
 use fibra_runtime::driver::unpinned;
+use fibra_runtime::limit::Refusal;
 use fibra_runtime::task::forbid_suspend;
 
 thread_local! {
@@ -79,13 +80,15 @@ pub fn handle() -> io::Result<&'static Handle> {
     if let Some(handle) = HANDLE.get() {
         return Ok(handle);
     }
-    let tokio = runtime::Builder::new_current_thread().enable_all().build()?;
+    let tokio = runtime::Builder::new_current_thread().enable_all().build();
+    let tokio = tokio.map_err(|error| Refusal::of_descriptor("tokio's reactor", error))?;
     let handle = tokio.handle().clone();
     let serve = move || {
         IS_TOKIO.set(true);
         tokio.block_on(pending::<()>())
     };
-    unpinned(|| thread::Builder::new().name("fibra-tokio".to_owned()).spawn(serve))?;
+    let started = unpinned(|| thread::Builder::new().name("fibra-tokio".to_owned()).spawn(serve));
+    started.map_err(|error| Refusal::of_thread("tokio's reactor", error))?;
     Ok(HANDLE.get_or_init(|| handle))
 }
 

@@ -9,6 +9,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use fibra_runtime::limit::Refusal;
 use fibra_runtime::{scope, wait};
 
 use super::{DuplexStream, copy};
@@ -102,7 +103,8 @@ where
             Ok((ended(sent)?, received))
         }),
         false => thread::scope(|threads| {
-            let there = thread::Builder::new().spawn_scoped(threads, || there.go())?;
+            let there = thread::Builder::new().spawn_scoped(threads, || there.go());
+            let there = there.map_err(|error| Refusal::of_thread("a copy beside another one", error))?;
             let received = back.go();
             Ok((ended(there.join().map_err(Ok))?, received))
         }),

@@ -5,6 +5,7 @@
 use std::io::{self, Read};
 use std::thread;
 
+use fibra_runtime::limit::Refusal;
 use fibra_runtime::{scope, wait};
 
 use super::{ChildStderr, ChildStdout};
@@ -37,7 +38,8 @@ fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8
 
 /// A thread cannot be called back, so after an error the second one is left behind, until its stream ends.
 fn read_in_threads(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8>, Vec<u8>)> {
-    let second = thread::Builder::new().spawn(move || read_all(stderr))?;
+    let second = thread::Builder::new().spawn(move || read_all(stderr));
+    let second = second.map_err(|error| Refusal::of_thread("a second reader", error))?;
     let first = read_all(stdout)?;
     let second = second.join().unwrap_or_else(|_| Err(io::Error::other("the reader of a pipe panicked")));
     Ok((first, second?))

@@ -54,7 +54,7 @@ impl Shared {
                 Err(lacking) => {
                     self.outside_ended();
                     match lacking {
-                        Some(error) => JoinError::not_started(&handle, error),
+                        Some(refusal) => JoinError::not_started(&handle, refusal.into()),
                         None => JoinError::cancelled(&handle),
                     }
                 }

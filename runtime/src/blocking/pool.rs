@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::thread;
+use crate::limit::Refusal;
 use crate::runtime::Shared;
 use crate::task::{JoinError, Nature, Task, TaskRef, discard_here};
 
@@ -73,7 +74,7 @@ impl State {
     }
 
     /// Takes out what is queued if all threads are in calls, which may never end.
-    fn strand(&mut self, lacking: Option<io::Error>) -> Stranded {
+    fn strand(&mut self, lacking: Option<Refusal>) -> Stranded {
         if self.threads > self.calling {
             return Stranded::none();
         }
@@ -127,7 +128,7 @@ unsafe impl Send for Job {}
 pub(super) struct Stranded {
     jobs: VecDeque<Job>,
     /// Why no thread could be started; `None` at the end of the runtime.
-    lacking: Option<io::Error>,
+    lacking: Option<Refusal>,
 }
 
 impl Stranded {
@@ -147,7 +148,7 @@ impl Stranded {
         // Last: their destructors may wait for the tasks above.
         for task in unrun {
             match &self.lacking {
-                Some(error) => end_refused(shared, task, again(error)),
+                Some(refusal) => end_refused(shared, task, refusal.clone()),
                 None => end_unrun(shared, task),
             }
         }
@@ -282,7 +283,7 @@ impl Pool {
     /// # Errors
     /// When none can be started, and there is none but those in calls, which may never end; and a task at the end of the runtime,
     /// for no reason beside. The job is not queued then.
-    pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), Option<io::Error>> {
+    pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), Option<Refusal>> {
         let mut state = self.lock();
         // Those that were queued before are being ended, and who does that may be through with them.
         if state.is_ending && job.unwanted().is_some() {
@@ -340,7 +341,7 @@ impl Pool {
         Stranded::none()
     }
 
-    fn start_thread(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> io::Result<()> {
+    fn start_thread(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Result<(), Refusal> {
         self.start(state, shared, thread::work)?;
         state.threads += 1;
         state.coming += 1;
@@ -353,9 +354,9 @@ impl Pool {
         state: &mut State,
         shared: &Arc<Shared>,
         life: thread::Life,
-    ) -> io::Result<()> {
+    ) -> Result<(), Refusal> {
         if state.started >= self.config.startable {
-            return Err(io::ErrorKind::WouldBlock.into());
+            return Err(thread::refusal(io::ErrorKind::WouldBlock.into()));
         }
         thread::start(self, shared, &self.thread_name, life)?;
         state.started += 1;
@@ -394,21 +395,14 @@ impl Pool {
     }
 }
 
-fn again(error: &io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => error.kind().into(),
-    }
-}
-
 /// Ends a task that was taken from the queue and is not to run.
 pub(super) fn end_unrun(shared: &Shared, task: TaskRef) {
     end_with(shared, task, JoinError::cancelled);
 }
 
 /// Ends one for which there is no thread.
-fn end_refused(shared: &Shared, task: TaskRef, lacking: io::Error) {
-    end_with(shared, task, |task| JoinError::not_started(task, lacking));
+fn end_refused(shared: &Shared, task: TaskRef, lacking: Refusal) {
+    end_with(shared, task, |task| JoinError::not_started(task, lacking.into()));
 }
 
 fn end_with(shared: &Shared, task: TaskRef, outcome: impl FnOnce(&Task) -> JoinError) {

@@ -8,6 +8,7 @@ use std::thread;
 use super::pool::{Job, Pool, end_unrun};
 use crate::current;
 use crate::driver;
+use crate::limit::Refusal;
 use crate::runtime::Shared;
 use crate::task::raw::drop_quietly;
 use crate::task::{Nature, Task, TaskRef};
@@ -16,10 +17,16 @@ use crate::task::{Nature, Task, TaskRef};
 ///
 /// # Errors
 /// When the system has no thread.
-pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> io::Result<()> {
+pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> Result<(), Refusal> {
     let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
     let builder = thread::Builder::new().name(name.to_owned());
-    driver::unpinned(|| builder.spawn(move || live(&pool, shared, life))).map(drop)
+    let started = driver::unpinned(|| builder.spawn(move || live(&pool, shared, life)));
+    started.map(drop).map_err(refusal)
+}
+
+/// Why a thread of the pool does not start.
+pub(super) fn refusal(cause: io::Error) -> Refusal {
+    Refusal::of_thread("a thread of the blocking pool", cause)
 }
 
 /// What a thread does, with the runtime that it holds, until it lets go of that.

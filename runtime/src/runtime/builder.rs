@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::ending::Ending;
 use super::{Runtime, Shared};
 use crate::driver::{self, Factory};
+use crate::limit::Refusal;
 use crate::panics::{TaskPanic, TaskPanicHook};
 use crate::stack::{Guards, Stacks};
 use crate::watch::{self, Stall};
@@ -274,7 +275,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits no address space.
+    /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits no address space. The error names
+    /// the limit that was reached, and has the system's own, with its code, as its [`source`](std::error::Error::source).
     pub fn build(self) -> io::Result<R> {
         let (shared, seeds) = self.prepare()?;
         let mut starting = Starting::begin(&shared, seeds);
@@ -408,7 +410,7 @@ impl Starting {
             let builder = thread::Builder::new().name(seed.thread_name());
             match driver::unpinned(|| builder.spawn(move || run_seed(seed, &started))) {
                 Ok(thread) => threads.push(thread),
-                Err(error) => begun = Err(error),
+                Err(error) => begun = Err(Refusal::of_thread("a worker", error).into()),
             }
         }
         let workers = threads.len();

@@ -11,13 +11,16 @@ pub(crate) fn is_child() -> bool {
 
 /// Runs the test `name` of this binary once more, alone in a process of its own.
 pub(crate) fn rerun(name: &str) -> Output {
+    child(name).output().expect("the test binary runs again")
+}
+
+/// What runs that test.
+pub(crate) fn child(name: &str) -> Command {
     let exe = std::env::current_exe().expect("the path of the test binary");
-    Command::new(exe)
-        .args([name, "--exact", "--nocapture", "--test-threads=1"])
-        .env(VARIABLE, "1")
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .expect("the test binary runs again")
+    let mut child = Command::new(exe);
+    child.args([name, "--exact", "--nocapture", "--test-threads=1"]);
+    child.env(VARIABLE, "1").env("RUST_BACKTRACE", "0");
+    child
 }
 
 /// What the child wrote to standard error.
