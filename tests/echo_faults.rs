@@ -13,8 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::client::{ask, ends, exchange, exchange_paced, payload, reset, write_until_stuck};
-use common::server::{NOISE, Server};
-use common::{MOST, room_for, until};
+use common::server::Server;
+use common::{MOST, NOISE, room_for, until};
 
 /// Does `harm` to a server with one worker, then to one with two. It must serve afterwards, and have closed everything.
 fn harmed(harm: impl Fn(&Server)) {

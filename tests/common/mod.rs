@@ -31,6 +31,9 @@ pub(crate) const MOST: usize = 64 << 20;
 /// How long servers wait for who is slow, in milliseconds, where nobody is.
 pub(crate) const PATIENCE: &str = "60000";
 
+/// How much resident memory may vary for reasons that are nobody's fault, in KiB.
+pub(crate) const NOISE: usize = 4 << 10;
+
 /// After so long without a byte taken, a peer is said to take no more.
 pub(crate) const STUCK: Duration = Duration::from_millis(200);
 
@@ -53,6 +56,13 @@ pub(crate) fn until<T>(mut reached: impl FnMut() -> Result<T, String>) -> T {
 /// How many descriptors a process has open, by its number or as `self`.
 pub(crate) fn descriptors(process: impl Display) -> usize {
     fs::read_dir(format!("/proc/{process}/fd")).expect("the process runs").count()
+}
+
+/// How much of the memory of a process is resident, in KiB; by its number or as `self`.
+pub(crate) fn resident(process: impl Display) -> usize {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its resident memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
 }
 
 /// Raises the limit of open descriptors as far as it goes. Tells how many of `wanted` there is room for beside so many others,

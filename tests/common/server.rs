@@ -10,10 +10,7 @@ use std::time::Duration;
 
 use super::client::{ask, connect, leave};
 use super::example;
-use super::{descriptors, until};
-
-/// How much a server's resident memory may vary for reasons that are nobody's fault, in KiB.
-pub(crate) const NOISE: usize = 4 << 10;
+use super::{NOISE, descriptors, resident, until};
 
 /// A running server; ended when dropped.
 pub(crate) struct Server {
@@ -161,9 +158,7 @@ impl Server {
 
     /// How much of its memory is resident, in KiB.
     pub(crate) fn resident(&self) -> usize {
-        let status = fs::read_to_string(self.proc("status")).expect("the server runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its resident memory");
-        line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
+        resident(self.process.id())
     }
 
     /// Waits until no more of its memory is resident than was `before`, in KiB, but for noise and for what it `keeps`.
