@@ -6,9 +6,11 @@ mod common;
 mod recorded;
 #[path = "common/rest.rs"]
 mod rest;
+#[path = "common/rounds.rs"]
+mod rounds;
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,8 +22,10 @@ use fibra_runtime::wait::{
 use fibra_runtime::{self as fibra, task};
 use recorded::{Recorded, after, in_a_task_and_on_a_thread, stay};
 use rest::until_others_sleep;
+use rounds::rounds;
 
 const LONG: Duration = Duration::from_secs(3600);
+const BRIEF: Duration = Duration::from_micros(50);
 
 fn rouse(_me: WakeHandle<'_>) -> Asleep {
     Asleep::Rouse
@@ -211,8 +215,7 @@ fn rule_3_a_sleeper_is_queued_once_however_many_wakers_meet() {
     let _guard = hang_guard();
     const WAKERS: usize = 3;
     runtime(2).run(|| {
-        let (runs, slot) = (AtomicUsize::new(0), Mutex::new(None::<RetainedWake>));
-        let stop = AtomicBool::new(false);
+        let (slot, stop) = (Mutex::new(None::<RetainedWake>), AtomicBool::new(false));
         thread::scope(|scope| {
             for _ in 0..WAKERS {
                 scope.spawn(|| {
@@ -222,17 +225,21 @@ fn rule_3_a_sleeper_is_queued_once_however_many_wakers_meet() {
                     }
                 });
             }
-            for round in 0..5000 {
+            for _ in rounds(5000) {
                 let how = Recorded::new(|me: WakeHandle<'_>| {
                     *slot.lock().unwrap() = Some(me.retain());
                     Asleep::Stay
                 });
                 assert_eq!(wait::sleep(&how, None), Waking::Notified);
-                assert_eq!(runs.fetch_add(1, Ordering::Relaxed), round);
+                *slot.lock().unwrap() = None;
+                // Were it in a queue once more, this would end at once.
+                let (how, begin) = (Recorded::new(stay), Instant::now());
+                assert_eq!(wait::sleep(&how, after(BRIEF)), Waking::TimedOut);
+                assert!(begin.elapsed() >= BRIEF);
+                assert_eq!(how.calls(), ["published", "withdrawn after TimedOut"]);
             }
             stop.store(true, Ordering::Relaxed);
         });
-        assert_eq!(runs.into_inner(), 5000);
     });
 }
 
