@@ -2,20 +2,22 @@
 # Runs the tests of every crate many times, in debug and release, beside busy loops, on one processor and on all.
 # Usage: ci/stress.sh [count, 100 unless given] [filter on the tests' names]; a quick look: ci/stress.sh 1 park
 cd "$(dirname "$0")/.." || exit 1
-count=${1:-100} filter=${2:-} limit=600 busy=() failures=0 log=$(mktemp)
-cleanup() { ((${#busy[@]})) && kill "${busy[@]}" 2>/dev/null; rm -f "$log"; }
+count=${1:-100} filter=${2:-} limit=600 busy=() failures=0 log=$(mktemp) list=$(mktemp)
+cleanup() { ((${#busy[@]})) && kill "${busy[@]}" 2>/dev/null; rm -f "$log" "$list"; }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# The test binaries of one profile, one path a line, and the examples that some of them start.
+# The test binaries of one profile, one path a line, and the examples that some of them start. Fails where they do not build.
 binaries() {
-    cargo test --no-run "$@" 2>&1 | sed -n 's/.*Executable .*(\(.*\))$/\1/p'
+    cargo test --no-run "$@" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
+    sed -n 's/.*Executable .*(\(.*\))$/\1/p' "$log"
 }
 
-# Those binaries among its input that have a test for the filter to let through.
+# Those binaries among its input that have a test for the filter to let through. Fails where one does not say which it has.
 chosen() {
     while read -r test; do
-        "$test" ${filter:+"$filter"} --list </dev/null 2>/dev/null | grep -q ': test$' && echo "$test"
+        names=$("$test" ${filter:+"$filter"} --list </dev/null) || { echo "$test lists no tests" >&2; return 1; }
+        ! grep -q ': test$' <<<"$names" || echo "$test"
     done
 }
 
@@ -31,14 +33,15 @@ attempt() {
 
 # Those of one profile, also the tests that need features.
 all() {
-    binaries -p fibra --features compat-examples,store-examples,tls-examples,websocket-examples "$@"
-    binaries -p fibra-runtime -p fibra-sync "$@"
-    binaries -p fibra-io --features compat-tests "$@"
-    binaries -p fibra-bench "$@"
+    binaries -p fibra --features compat-examples,store-examples,tls-examples,websocket-examples "$@" &&
+        binaries -p fibra-runtime -p fibra-sync "$@" &&
+        binaries -p fibra-io --features compat-tests "$@" &&
+        binaries -p fibra-bench "$@"
 }
 
-# One loop for each processor, for a round; they end by themselves should the trap be missed.
+# One loop for each processor, in place of those before; they end by themselves should the trap be missed.
 be_busy() {
+    be_idle
     for _ in $(seq "$(nproc)"); do
         timeout 2h bash -c 'while :; do :; done' &
         busy+=($!)
@@ -46,16 +49,19 @@ be_busy() {
 }
 
 be_idle() {
+    ((${#busy[@]})) || return 0
     kill "${busy[@]}" 2>/dev/null
     wait "${busy[@]}" 2>/dev/null
     busy=()
 }
 
-mapfile -t tests < <({ all; all --release; } | chosen)
+all >"$list" && all --release >>"$list" || { echo "the tests do not build"; exit 1; }
+chosen <"$list" >"$log" || exit 1
+mapfile -t tests <"$log"
 ((${#tests[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
 for round in $(seq "$count"); do
-    be_busy
     for test in "${tests[@]}"; do
+        be_busy
         attempt "round $round" "$test" ${filter:+"$filter"} --test-threads=$((1 + round % 4))
         attempt "round $round, one processor" taskset -c 0 "$test" ${filter:+"$filter"} --test-threads=$((1 + round % 2))
     done
