@@ -128,6 +128,34 @@ fn million_wakes_and_joins_all() {
     }
 }
 
+/// The number before or after some words of a text.
+fn number_in(text: &str, before: &str, after: &str) -> usize {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before:?}: {text}"));
+    let (number, _) = rest.split_once(after).unwrap_or_else(|| panic!("no {after:?}: {text}"));
+    number.parse().unwrap_or_else(|_| panic!("{number:?} is no number: {text}"))
+}
+
+#[test]
+fn a_sleeping_task_of_million_takes_a_page_and_little_more() {
+    let text = prints("million", &["20000"]);
+    // Frames that are not optimized may need a second page.
+    let most = if cfg!(debug_assertions) { 4700 + 4096 } else { 4700 };
+    let each = number_in(&text, "MiB, ", " bytes per task");
+    assert!((4096..most).contains(&each), "{text}");
+}
+
+#[test]
+fn the_stacks_of_million_are_a_handful_of_mappings() {
+    // Since 6.13 a guard needs no mapping of its own.
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's release");
+    let mut parts = release.split(['.', '-']).map_while(|part| part.trim().parse::<u32>().ok());
+    if (parts.next(), parts.next()) < (Some(6), Some(13)) {
+        return println!("SKIPPED: Linux {} has no guards in the page table", release.trim());
+    }
+    let text = prints("million", &["20000"]);
+    assert!(number_in(&text, "mappings: ", "\n") < 200, "{text}");
+}
+
 #[test]
 fn rw_cache_lets_the_writer_go_before_later_readers_and_these_enter_together() {
     for workers in ["1", "2"] {
