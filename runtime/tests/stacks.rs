@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,10 +15,16 @@ use fibra_runtime::{self as fibra, Builder, Guards, Runtime, task};
 /// Longer than any machine is busy.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// What a stack of some size cannot give to its task: guard, colour, first frames, room for what the deepest frame calls.
-const fn overhead(stack_size: usize) -> usize {
-    let guard = if stack_size <= 32 * 1024 { 4 * 1024 } else { 16 * 1024 };
-    guard + 8 * 1024
+/// What there has to be on a stack beside what a test uses: its colour, first frames, and what the deepest frame calls, which is
+/// nothing more than a yield.
+const LITTLE_ROOM: usize = 3 * 1024;
+
+/// The same where that may be any wait.
+const ROOM: usize = 8 * 1024;
+
+/// The part of a stack that is no guard.
+const fn usable(stack_size: usize) -> usize {
+    stack_size - if stack_size <= 32 * 1024 { 4 * 1024 } else { 16 * 1024 }
 }
 
 fn address_here() -> usize {
@@ -40,7 +47,7 @@ fn recurse(top: usize, depth: usize, at_the_bottom: &mut dyn FnMut()) -> usize {
 }
 
 fn use_nearly_all_of(stack_size: usize, at_the_bottom: &mut dyn FnMut()) -> usize {
-    recurse(address_here(), stack_size - overhead(stack_size), at_the_bottom)
+    recurse(address_here(), usable(stack_size) - ROOM, at_the_bottom)
 }
 
 #[test]
@@ -50,25 +57,27 @@ fn two_hundred_thousand_tasks_share_eight_stacks_at_full_depth() {
     let _guard = hang_guard();
     let builder = Runtime::builder().workers(2).max_stacks(8).stack_size(SIZE);
     let runtime = builder.stack_patience(LONG).build().unwrap();
-    let ran = Arc::new(AtomicUsize::new(0));
+    let mut tops = BTreeSet::new();
     for batch in 0..TASKS / 1000 {
         let tasks: Vec<_> = (0..1000)
             .map(|number| {
-                let ran = Arc::clone(&ran);
                 runtime.spawn(move || {
                     let yields = (batch + number) % 16 == 0;
-                    use_nearly_all_of(SIZE, &mut || {
+                    recurse(address_here(), usable(SIZE) - LITTLE_ROOM, &mut || {
                         if yields {
                             fibra::yield_now()
                         }
                     });
-                    ran.fetch_add(1, Ordering::Relaxed);
+                    address_here()
                 })
             })
             .collect();
-        tasks.into_iter().for_each(|task| task.join().unwrap());
+        tops.extend(tasks.into_iter().map(|task| task.join().unwrap()));
     }
-    assert_eq!(ran.load(Ordering::Relaxed), TASKS);
+    // Addresses of one stack lie together, those of two nearly a stack apart at the least.
+    let tops: Vec<usize> = tops.into_iter().collect();
+    let stacks = 1 + tops.windows(2).filter(|pair| pair[1] - pair[0] > SIZE / 2).count();
+    assert!((2..=8).contains(&stacks), "{stacks} stacks: {tops:x?}");
 }
 
 #[test]
