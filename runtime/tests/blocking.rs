@@ -48,14 +48,20 @@ fn unblock_runs_on_a_thread_of_the_pool_while_others_run() {
 #[test]
 fn a_panic_of_an_unblocked_closure_goes_on_in_the_task() {
     let _guard = hang_guard();
-    runtime(1).run(|| {
-        let local = [1, 2, 3];
-        let thrown = panic::catch_unwind(AssertUnwindSafe(|| {
-            fibra::unblock(|| panic::resume_unwind(Box::new(local[2])));
-        }));
-        assert_eq!(*thrown.unwrap_err().downcast::<i32>().unwrap(), 3);
-        assert_eq!(fibra::unblock(|| 5), 5, "the thread of the pool is as good as before");
-    });
+    for workers in [1, 2] {
+        runtime(workers).run(|| {
+            let mut local = vec![1, 2, 3];
+            let thrown = panic::catch_unwind(AssertUnwindSafe(|| {
+                fibra::unblock(|| {
+                    local.push(4);
+                    panic::resume_unwind(Box::new(local[2]))
+                });
+            }));
+            assert_eq!(*thrown.unwrap_err().downcast::<i32>().unwrap(), 3);
+            assert_eq!(local, [1, 2, 3, 4], "what was lent is back, with what was done to it");
+            assert_eq!(fibra::unblock(|| 5), 5, "the thread of the pool is as good as before");
+        });
+    }
 }
 
 #[test]
