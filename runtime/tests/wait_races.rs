@@ -1,4 +1,5 @@
-//! Rules 4, 5 and 6 of the wait core: causes that come at one moment, and what a waker may touch.
+//! Rules 4, 5 and 6 of the wait core: causes that come at one moment, and what a waker may touch. Rule 6 for the primitives is in
+//! the facade's `tests/wakers.rs`.
 
 mod common;
 #[path = "common/recorded.rs"]
@@ -10,15 +11,17 @@ mod rounds;
 #[path = "common/tokens.rs"]
 mod tokens;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime as fibra;
-use fibra_runtime::wait::list::{List, Node};
-use fibra_runtime::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use fibra_runtime::wait::{self, Asleep, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use fibra_runtime::{self as fibra, JoinHandle, Task, task};
 use recorded::{Recorded, after, in_a_task_and_on_a_thread, stay};
 use rest::until_others_sleep;
 use rounds::rounds;
@@ -155,56 +158,50 @@ fn rule_5_a_node_may_die_as_soon_as_its_sleep_is_over() {
     });
 }
 
-struct Linked<'a> {
-    list: &'a Lock<List>,
-    node: Node,
+/// Takes the value of the task whose end wakes it, and wakes another task.
+struct Takes {
+    handle: Mutex<Option<JoinHandle<usize>>>,
+    value: Mutex<Option<usize>>,
+    other: Task,
 }
 
-impl WaitStrategy for Linked<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: in no list yet, alive until the sleep is over, always under this lock.
-        unsafe { self.list.lock().push_back(&self.node, me.raw()) };
-        Asleep::Stay
+impl Takes {
+    fn poll(self: &Arc<Self>) {
+        let mut handle = self.handle.lock().unwrap();
+        let waker = Waker::from(Arc::clone(self));
+        let ended = handle.as_mut().map(|handle| Pin::new(handle).poll(&mut Context::from_waker(&waker)));
+        if let Some(Poll::Ready(value)) = ended {
+            *handle = None;
+            *self.value.lock().unwrap() = Some(value.unwrap());
+            self.other.unpark();
+        }
     }
+}
 
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // SAFETY: in this list or in none.
-        let linked = unsafe { self.list.lock().remove(&self.node) };
-        if linked || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
+impl Wake for Takes {
+    fn wake(self: Arc<Self>) {
+        self.poll();
     }
 }
 
 #[test]
-fn rule_6_wakes_are_taken_under_the_lock_and_given_after_it() {
+fn rule_6_a_waker_may_join_the_task_whose_end_wakes_it_and_unpark_another() {
     let _guard = hang_guard();
-    runtime(2).run(|| {
-        let list = Arc::new(Lock::new(List::new()));
-        let (ready, order) = (Arc::new(AtomicU32::new(0)), Arc::new(Mutex::new(Vec::new())));
-        let sleepers: Vec<_> = (0..50)
-            .map(|number| {
-                let (list, ready, order) = (Arc::clone(&list), Arc::clone(&ready), Arc::clone(&order));
-                fibra::spawn_local(move || {
-                    ready.fetch_add(1, Ordering::SeqCst);
-                    assert_eq!(
-                        wait::sleep(&Linked { list: &list, node: Node::new() }, None),
-                        Waking::Notified
-                    );
-                    order.lock().unwrap().push(number);
-                })
-            })
-            .collect();
-        while ready.load(Ordering::SeqCst) < 50 {
-            fibra::yield_now();
-        }
-        let mut locked = list.lock();
-        let mut wakes = Vec::new();
-        while let Some(wake) = locked.pop_front() {
-            wakes.push(wake);
-        }
-        drop(locked);
-        assert_eq!(wakes.len(), 50);
-        wakes.into_iter().for_each(RawWake::wake);
-        sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
-        assert_eq!(*order.lock().unwrap(), (0..50).collect::<Vec<_>>(), "first in, first out");
-    });
+    for workers in [1, 2] {
+        runtime(workers).run(|| {
+            for round in rounds(500) {
+                let ends = fibra::spawn(move || {
+                    task::park();
+                    round
+                });
+                let (ending, other) = (ends.task().clone(), fibra::spawn(task::park));
+                let handle = Mutex::new(Some(ends));
+                let takes = Arc::new(Takes { handle, value: Mutex::new(None), other: other.task().clone() });
+                takes.poll();
+                ending.unpark();
+                other.join().unwrap();
+                assert_eq!(*takes.value.lock().unwrap(), Some(round));
+            }
+        });
+    }
 }
