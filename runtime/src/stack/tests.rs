@@ -189,11 +189,11 @@ fn running_out_of_mappings_is_an_error_that_names_the_sysctl() {
         let held = take_many(&mut pool, 1000);
         return give_all(&mut pool, held);
     }
-    if sys::max_mappings().is_some_and(|most| most <= 100_000) {
-        let output =
-            child(module_path!(), "running_out_of_mappings_is_an_error_that_names_the_sysctl", "run");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    if sys::max_mappings().is_none_or(|most| most > 100_000) {
+        return println!("SKIPPED: vm.max_map_count is too high to be reached here, or is not known");
     }
+    let output = child(module_path!(), "running_out_of_mappings_is_an_error_that_names_the_sysctl", "run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
