@@ -2,14 +2,16 @@
 
 mod common;
 
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use common::{hang_guard, runtime};
+use fibra_runtime::driver::{self, Driver, Parts, Ready, Unpark};
 use fibra_runtime::{self as fibra, Handle, Runtime, task};
 
 fn text_of(payload: &(dyn std::any::Any + Send)) -> String {
@@ -373,24 +375,79 @@ fn the_watch_over_pinned_workers_may_use_all_processors() {
     assert_eq!(build(tell).build().unwrap().run(move || told.recv().unwrap()), all);
 }
 
+/// What a driver does, and how often it was asked to look without waiting.
+#[derive(Default)]
+struct Looks {
+    count: AtomicUsize,
+    bell: Mutex<Bell>,
+    rung: Condvar,
+}
+
+#[derive(Default)]
+struct Bell {
+    is_rung: bool,
+    is_waited_for: bool,
+}
+
+struct Looking(Arc<Looks>);
+
+impl Unpark for Looks {
+    fn unpark(&self) {
+        self.bell.lock().unwrap().is_rung = true;
+        self.rung.notify_one();
+    }
+}
+
+impl Driver for Looking {
+    fn park(&mut self, timeout: Option<Duration>, _ready: &mut Ready) -> io::Result<()> {
+        let Looking(looks) = self;
+        if timeout == Some(Duration::ZERO) {
+            looks.count.fetch_add(1, Ordering::SeqCst);
+            return Ok(());
+        }
+        let mut bell = looks.bell.lock().unwrap();
+        bell.is_waited_for = true;
+        let timeout = timeout.unwrap_or(Duration::from_secs(3600));
+        *looks.rung.wait_timeout_while(bell, timeout, |bell| !bell.is_rung).unwrap().0 = Bell::default();
+        Ok(())
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        Arc::clone(&self.0) as Arc<dyn Unpark>
+    }
+}
+
+/// How often a task is woken while its worker waits.
+const WAKES: usize = 300;
+
+/// How often that worker looked at its driver meanwhile, without waiting.
+fn looks_of_a_worker(polling: bool) -> usize {
+    let looks = Arc::new(Looks::default());
+    let driver = Arc::clone(&looks);
+    let make = move || {
+        let driver = Box::new(Looking(Arc::clone(&driver)));
+        Ok(Parts { driver, handle: Arc::new(()), id: driver::Id::fresh() })
+    };
+    let runtime = Runtime::builder().workers(1).polling(polling).driver(make).build().unwrap();
+    let sleeper = runtime.spawn(|| (0..WAKES).for_each(|_| task::park()));
+    while !sleeper.is_finished() {
+        let is_waited_for = looks.bell.lock().unwrap().is_waited_for;
+        match is_waited_for {
+            true => sleeper.task().unpark(),
+            false => thread::yield_now(),
+        }
+    }
+    runtime.shutdown();
+    looks.count.load(Ordering::SeqCst)
+}
+
 #[test]
 fn polling_may_be_forbidden() {
     let _guard = hang_guard();
-    let runtime = Runtime::builder().workers(2).polling(false).build().unwrap();
-    runtime.run(|| {
-        let me = task::current();
-        let other = fibra::spawn(move || {
-            for _ in 0..200 {
-                task::park();
-                me.unpark();
-            }
-        });
-        for _ in 0..200 {
-            other.task().unpark();
-            task::park();
-        }
-        other.join().unwrap();
-    });
+    let (forbidden, allowed) = (looks_of_a_worker(false), looks_of_a_worker(true));
+    println!("{forbidden} looks where polling is forbidden, {allowed} where it is allowed");
+    // At one turn of the worker in many, and not before it waits.
+    assert!(forbidden < WAKES / 10, "{forbidden}");
 }
 
 #[test]
