@@ -4,7 +4,9 @@ mod common;
 #[path = "common/ledger.rs"]
 mod ledger;
 
+use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -112,6 +114,49 @@ fn a_task_placed_on_another_worker_ends() {
             }));
         }
         fibra::yield_now();
+    });
+}
+
+#[test]
+fn a_task_in_the_inbox_of_a_stuck_worker_ends() {
+    every_end_meets(|ledger| {
+        let (entry, begun) = (ledger.entry_at_home(), Rc::new(Cell::new(false)));
+        let begin = Rc::clone(&begun);
+        let sleeper = fibra::spawn_local(move || {
+            let _entry = entry;
+            begin.set(true);
+            task::park();
+            fibra::sleep(LONG);
+        });
+        while !begun.get() {
+            fibra::yield_now();
+        }
+        // This worker is stuck until the wake is there, and where this task begins the end it has not looked yet.
+        let task = sleeper.task().clone();
+        thread::spawn(move || task.unpark()).join().unwrap();
+    });
+}
+
+#[test]
+fn a_task_in_the_inbox_of_a_worker_that_is_stuck_beyond_the_beginning_of_the_end_ends() {
+    every_end_meets(|ledger| {
+        let handle = fibra::Handle::current();
+        let (last, woken) = (handle.workers() - 1, Arc::new(AtomicBool::new(false)));
+        let (entry, woke) = (ledger.entry_of_a_task(), Arc::clone(&woken));
+        let sleeper = handle.spawn_on_worker(last, move || {
+            let _entry = entry;
+            task::park();
+            fibra::sleep(LONG);
+        });
+        let task = sleeper.task().clone();
+        drop(handle.spawn_on_worker(last, move || {
+            thread::spawn(move || task.unpark()).join().unwrap();
+            woke.store(true, Ordering::SeqCst);
+            thread::sleep(Duration::from_millis(5));
+        }));
+        while !woken.load(Ordering::SeqCst) {
+            fibra::yield_now();
+        }
     });
 }
 
@@ -227,7 +272,7 @@ fn blocking_tasks_that_run_end_and_those_in_line_are_dropped() {
 fn the_captures_of_a_local_task_that_never_ran_are_dropped_at_home() {
     every_end_meets(|ledger| {
         for _ in 0..10 {
-            let entry = std::rc::Rc::new(ledger.entry_at_home());
+            let entry = Rc::new(ledger.entry_at_home());
             drop(fibra::spawn_local(move || drop(entry)));
         }
     });
