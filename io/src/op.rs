@@ -15,8 +15,9 @@
 //! # Cancellation
 //!
 //! A wait is a cancellation point, a call that need not wait is none. An operation that would have to wait in a task
-//! that unwinds from a cancellation fails with `TimedOut` instead, and so does one that waits in a task that unwinds from a panic
-//! when that is cancelled: a buffered writer that is flushed by its destructor cannot hold the shutdown for ever.
+//! that unwinds from a cancellation, or in destructors that end a cancelled task, fails with `TimedOut` instead, and so does one
+//! that waits in a task that unwinds from a panic when that is cancelled: a buffered writer that is flushed by its destructor
+//! cannot hold the shutdown for ever.
 
 #![forbid(unsafe_code)]
 

@@ -85,8 +85,8 @@ impl<T: AsFd> Pollable<T> {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if `T` has another descriptor by now than when it was made awaitable; `TimedOut` if the task
-    /// unwinds from a cancellation and would have to wait; and when there is no memory for a wait.
+    /// `InvalidInput` if `T` has another descriptor by now than when it was made awaitable; `TimedOut` where it would have to wait in
+    /// a task that unwinds from a cancellation, or in destructors that end a cancelled task; and when there is no memory for a wait.
     pub fn wait_readable(&self) -> io::Result<()> {
         self.wait(Direction::Read, None).map(drop)
     }

@@ -234,7 +234,8 @@ impl File {
     ///
     /// # Errors
     ///
-    /// What `flock(2)` says; and `TimedOut` if the task unwinds from a cancellation and would have to wait.
+    /// What `flock(2)` says; and `TimedOut` where it would have to wait in a task that unwinds from a cancellation, or in destructors
+    /// that end a cancelled task.
     pub fn lock(&self) -> io::Result<()> {
         lock(self.std(), EXCLUSIVE)
     }

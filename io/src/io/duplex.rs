@@ -60,8 +60,8 @@ pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
 ///
 /// # Cancellation
 ///
-/// Every wait is a cancellation point. In a task that unwinds from a cancellation, an operation that would have to wait
-/// fails with `TimedOut` instead.
+/// Every wait is a cancellation point. In a task that unwinds from a cancellation, and in destructors that end a cancelled task, an
+/// operation that would have to wait fails with `TimedOut` instead.
 pub struct DuplexStream {
     incoming: Arc<Pipe>,
     outgoing: Arc<Pipe>,

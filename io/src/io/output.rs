@@ -77,7 +77,7 @@ pub fn stderr() -> Stderr {
 /// # Cancellation
 ///
 /// Every wait is a cancellation point, also that for the lock. A task that unwinds from a cancellation waits for no reader, nor
-/// for who has the lock: its writes fail with `TimedOut`.
+/// for who has the lock: its writes fail with `TimedOut`. So do those in destructors that end a cancelled task.
 pub struct StandardStream<S>(PhantomData<fn(S) -> S>);
 
 /// Is held by one task or thread, which may hold it several times: made by [`StandardStream::lock`].

@@ -100,7 +100,7 @@ pub fn stdin() -> Stdin {
 /// Waiting for input is a cancellation point, whoever gives it, and so is waiting for the lock. No byte is lost: an operation
 /// that is cut short has taken nothing, and the next one finds all of it. (Not so for [`read_to_end`](Read::read_to_end) and
 /// the like *through adapters*, which keep what they have read for themselves.) A task that unwinds from a cancellation waits
-/// for no input, nor for who has the lock: its reads fail with `TimedOut`.
+/// for no input, nor for who has the lock: its reads fail with `TimedOut`. So do those in destructors that end a cancelled task.
 ///
 /// # Differences from std
 ///

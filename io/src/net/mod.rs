@@ -15,9 +15,9 @@
 //!
 //! # Cancellation
 //!
-//! Every wait is a cancellation point. In a task that unwinds from a cancellation, an operation that would have to
-//! wait fails with [`TimedOut`](std::io::ErrorKind::TimedOut) instead. In one that unwinds from a panic it waits until the task is
-//! cancelled, and then fails so.
+//! Every wait is a cancellation point. In a task that unwinds from a cancellation, and in destructors that end a cancelled task, an
+//! operation that would have to wait fails with [`TimedOut`](std::io::ErrorKind::TimedOut) instead. In a task that unwinds from a
+//! panic it waits until the task is cancelled, and then fails so.
 
 pub(crate) mod acceptor;
 pub(crate) mod datagram;

@@ -91,7 +91,8 @@ impl Child {
     ///
     /// # Errors
     ///
-    /// As [`try_wait`](Child::try_wait); and `TimedOut` if the task unwinds from a cancellation and would have to wait.
+    /// As [`try_wait`](Child::try_wait); and `TimedOut` where it would have to wait in a task that unwinds from a cancellation, or in
+    /// destructors that end a cancelled task.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
         let status = self.leash.wait(None)?;
