@@ -10,10 +10,11 @@ mod pairs;
 
 use crate::campaign::{self, Campaign};
 use crate::options::{Options, time};
+use crate::report::units;
 use crate::servers::Server;
 use crate::wire::Protocol;
 use clap::Parser;
-use pairs::{Pairs, median, quantile};
+use pairs::{Load, Pairs, median, quantile};
 use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,7 +22,14 @@ use std::time::Duration;
 /// How long each server is loaded before its figures count.
 const WARMUP: Duration = Duration::from_millis(200);
 
-/// Measures what fibra means to reach on the network, and says whether it does. Takes some three minutes.
+/// As many connections as the descriptors of a usual machine leave room for.
+const MOST: u32 = 8000;
+
+/// Requests a second, on so many connections, that are sent when they are due.
+const RATES: [u32; 3] = [10_000, 30_000, 60_000];
+const RATED: u32 = 64;
+
+/// Measures what fibra means to reach on the network, and says whether it does. Takes some eight minutes.
 #[derive(Parser)]
 #[command(name = "figures", version, max_term_width = 100)]
 struct Plan {
@@ -55,17 +63,16 @@ fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
     campaign.options.duration = plan.duration;
     campaign.options.connections = alone::IDLE;
     campaign::check_open_files(alone::IDLE)?;
-    let one = pairs::compare(&mut campaign, servers, 1, plan.pairs)?;
-    let some = pairs::compare(&mut campaign, servers, 64, plan.pairs)?;
-    let many = pairs::compare(&mut campaign, servers, 1000, plan.pairs)?;
     println!("fibra against an event loop by hand, medians of {} pairs, and their middle halves", plan.pairs);
-    compared(&one, &some, &many);
+    compared(&mut campaign, servers, plan.pairs)?;
     println!("fibra alone");
     line("server with 1000 idle connections, % of a core", alone::idle(&campaign)?, 1.0);
     line("sleep(50 µs), median lateness, µs", alone::lateness()?, 150.0);
     for name in [pairs::FIBRA, pairs::BY_HAND] {
         match alone::calls_per_request(&mut campaign, name) {
-            Ok(calls) if name == pairs::FIBRA => line("system calls per request, 64 connections", calls, 2.0),
+            Ok(calls) if name == pairs::FIBRA => {
+                line("system calls per request, 64 connections", calls, 1.95)
+            }
             Ok(calls) => beside("of the loop by hand, system calls", calls),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
             Err(why) => println!("  system calls per request of {name}: skipped, {why}"),
@@ -74,13 +81,29 @@ fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
     Ok(())
 }
 
-fn compared(one: &Pairs, some: &Pairs, many: &Pairs) {
-    spread("server's CPU per request, 64 connections", &some.cpu, 1.05);
-    spread("server's CPU per request, 1000 connections", &many.cpu, 1.05);
-    spread("median latency, 1 connection", &one.latency, 0.6);
+/// Prints what comes of each load as soon as it is known.
+fn compared(campaign: &mut Campaign, servers: &[Server], pairs: u32) -> io::Result<()> {
+    let mut ask = |connections, rate| pairs::compare(campaign, servers, Load { connections, rate }, pairs);
+    let one = ask(1, None)?;
+    spread("median latency, 1 connection", &one.latency, 0.5);
     spread("server's CPU per request, 1 connection", &one.cpu, 1.0);
-    spread("p99 / p50 of fibra itself, 1000 connections", &many.tail, 1.3);
-    beside("of the loop by hand, p99 / p50", median(&many.tail_by_hand));
+    spread("server's CPU per request, 64 connections", &ask(64, None)?.cpu, 1.04);
+    thousand(&ask(1000, None)?);
+    match campaign::check_open_files(MOST) {
+        Ok(()) => spread("server's CPU per request, 8000 connections", &ask(MOST, None)?.cpu, 1.06),
+        Err(why) => println!("  server's CPU per request, 8000 connections: skipped, {why}"),
+    }
+    for rate in RATES {
+        let found = ask(RATED, Some(rate.into()))?;
+        spread(&format!("server's CPU at {} requests a second", units::count(rate.into())), &found.cpu, 1.25);
+    }
+    Ok(())
+}
+
+fn thousand(found: &Pairs) {
+    spread("server's CPU per request, 1000 connections", &found.cpu, 1.04);
+    spread("p99 / p50 of fibra itself, 1000 connections", &found.tail, 1.2);
+    beside("of the loop by hand, p99 / p50", median(&found.tail_by_hand));
 }
 
 /// Prints what the figure above is to be seen beside.

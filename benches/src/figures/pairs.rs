@@ -19,17 +19,24 @@ pub(super) struct Pairs {
     pub(super) tail_by_hand: Vec<f64>,
 }
 
-/// Loads both with so many connections, `count` times each, in turns: now one goes first, now the other.
+/// What both are asked: on so many connections, each as fast as replies come or all together so often in a second.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) connections: u32,
+    pub(super) rate: Option<f64>,
+}
+
+/// Loads both, `count` times each, in turns: now one goes first, now the other.
 pub(super) fn compare(
     campaign: &mut Campaign,
     servers: &[Server],
-    connections: u32,
+    asked: Load,
     count: u32,
 ) -> io::Result<Pairs> {
-    campaign.options.connections = connections;
+    campaign.options.connections = asked.connections;
     let mut pairs = Pairs::default();
     for number in 0..count {
-        let ask = |name| load(campaign, servers, name);
+        let ask = |name| load(campaign, servers, name, asked.rate);
         let (fibra, by_hand) = if number % 2 == 0 {
             let by_hand = ask(BY_HAND)?;
             (ask(FIBRA)?, by_hand)
@@ -44,10 +51,10 @@ pub(super) fn compare(
     Ok(pairs)
 }
 
-fn load(campaign: &Campaign, servers: &[Server], name: &str) -> io::Result<Row> {
+fn load(campaign: &Campaign, servers: &[Server], name: &str, rate: Option<f64>) -> io::Result<Row> {
     let server = servers.iter().find(|server| server.name == name);
     let server = server.ok_or_else(|| io::Error::other(format!("there is no {name}")))?;
-    let row = campaign.load(&Target::Ours(server), None);
+    let row = campaign.load(&Target::Ours(server), rate);
     campaign.interrupt.check()?;
     match row.errors.first() {
         Some(error) => Err(io::Error::other(format!("{name}: {error}"))),

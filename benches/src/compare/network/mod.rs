@@ -18,7 +18,7 @@ use super::entrant::{Contest, Entrant, always};
 use crate::rival::{echo, http};
 use crate::servers::Server;
 use crate::wire::Protocol;
-use question::{EVENT_LOOP, Question};
+use question::{EVENT_LOOP, MANY, Question};
 use served::Served;
 
 const ENTRANTS: [Entrant<Question>; 8] = [
@@ -28,12 +28,17 @@ const ENTRANTS: [Entrant<Question>; 8] = [
     Entrant::theirs("tokio current", |_| Served::start("tokio-current", "hyper"), always),
     Entrant::theirs("tokio multi", |_| Served::start("tokio-multi", ""), by_echo),
     Entrant::theirs("smol", |_| Served::start("smol", ""), by_echo),
-    Entrant::theirs("std threads", |_| Served::start("echo_threads", ""), by_echo),
+    Entrant::theirs("std threads", |_| Served::start("echo_threads", ""), by_few),
     Entrant::floor(EVENT_LOOP, |_| Served::start("echo_callbacks", ""), by_echo),
 ];
 
 fn by_echo(question: Question, _: usize) -> bool {
     question.protocol == Protocol::Tcp
+}
+
+/// A thread for each connection is asked of the system some thousand times at the most.
+fn by_few(question: Question, workers: usize) -> bool {
+    by_echo(question, workers) && question.connections < MANY
 }
 
 /// All questions with so many workers.

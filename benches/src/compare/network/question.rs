@@ -18,10 +18,14 @@ pub(super) struct Question {
     pub(super) connections: u32,
 }
 
-const ALL: [Question; 4] = [
+/// More connections than a thread each is started for.
+pub(super) const MANY: u32 = 8000;
+
+const ALL: [Question; 5] = [
     Question { protocol: Protocol::Tcp, connections: 1 },
     Question { protocol: Protocol::Tcp, connections: 64 },
     Question { protocol: Protocol::Tcp, connections: 1000 },
+    Question { protocol: Protocol::Tcp, connections: MANY },
     Question { protocol: Protocol::Http, connections: 64 },
 ];
 
@@ -49,11 +53,29 @@ impl question::Question for Question {
     }
 
     fn targets(self, _: usize) -> Vec<Target> {
-        let most = |most, of| Target { measure: Measure::Cpu, who: "fibra", most, of };
-        match (self.protocol, self.connections) {
-            (Protocol::Http, _) => vec![most(0.98, Bound::Best)],
-            (_, 1) => Vec::new(),
-            _ => vec![most(1.0, Bound::Named("tokio current")), most(1.04, Bound::Named(EVENT_LOOP))],
+        let most = |measure, most, of| Target { measure, who: "fibra", most, of };
+        if self.protocol == Protocol::Http {
+            return vec![most(Measure::Cpu, 0.98, Bound::Best)];
+        }
+        let by_hand = Bound::Named(EVENT_LOOP);
+        let mut targets = vec![
+            most(Measure::Cpu, 1.0, Bound::Named("tokio current")),
+            most(Measure::Cpu, self.most_to_by_hand(), by_hand),
+        ];
+        if self.connections == 1 {
+            targets.push(most(Measure::Latency, 0.5, by_hand));
+        }
+        targets
+    }
+}
+
+impl Question {
+    /// How much processor time an echo may take in proportion to the event loop's.
+    fn most_to_by_hand(self) -> f64 {
+        match self.connections {
+            1 => 1.0,
+            MANY => 1.06,
+            _ => 1.04,
         }
     }
 }
