@@ -51,10 +51,12 @@ impl question::Question for Question {
     }
 
     fn targets(self, _: usize) -> Vec<Target> {
-        let even = |who, most| Target { measure: Measure::Time, who, most, of: Bound::Named("even shares") };
-        match self {
-            Question::Born | Question::Stuck => vec![even("fibra", 1.2)],
-            Question::Started => vec![even("fibra migr.", 1.3)],
-        }
+        let (who, most) = match self {
+            Question::Born | Question::Stuck => ("fibra", 1.2),
+            // Started tasks stay at home unless they may migrate.
+            Question::Started => ("fibra migr.", 1.3),
+        };
+        let target = |most, of| Target { measure: Measure::Time, who, most, of };
+        vec![target(most, Bound::Named("even shares")), target(1.0, Bound::Best)]
     }
 }

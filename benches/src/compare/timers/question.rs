@@ -38,7 +38,9 @@ impl question::Question for Question {
                 of(Measure::Lateness, LATENESS, Bound::Itself),
             ],
             (1, _) => Vec::new(),
-            _ => vec![of(Measure::Cpu, 1.0, Bound::Best)],
+            _ => [Measure::Time, Measure::Cpu, Measure::Lateness, Measure::LatenessTail]
+                .map(|measure| of(measure, 1.0, Bound::Best))
+                .to_vec(),
         }
     }
 }
