@@ -14,7 +14,7 @@ use std::{env, fs};
 const SERVERS: [&str; 5] = ["echo_threads", "echo_callbacks", "echo_server", "udp_echo", "http_server"];
 
 /// The crates whose versions the comparisons tell.
-const RIVALS: [&str; 11] = [
+const RIVALS: [&str; 13] = [
     "may",
     "tokio",
     "smol",
@@ -26,6 +26,8 @@ const RIVALS: [&str; 11] = [
     "event-listener",
     "hyper",
     "may_minihttp",
+    "corosensei",
+    "generator",
 ];
 
 /// What is added to each copy.

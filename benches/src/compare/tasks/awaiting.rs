@@ -18,6 +18,7 @@ impl<T: Awaiting, E: EnterAsync> Rival<Question> for Awaits<T, E> {
 
 async fn answer<T: Awaiting>(question: Question, operations: u64) -> Duration {
     match question {
+        Question::Switch => take_turns::<T>(1, operations).await,
         Question::Yield(tasks) => take_turns::<T>(tasks.into(), operations).await,
         Question::SpawnOne => spawn_one_by_one::<T>(operations).await,
         Question::SpawnMany(tasks) => spawn_many::<T>(tasks.into(), operations).await,

@@ -14,6 +14,7 @@ use super::share;
 impl<T: Blocking, E: Enter> Rival<Question> for Blocks<T, E> {
     fn answer(&self, question: Question, operations: u64) -> Answer {
         let elapsed = self.door.ask(move || match question {
+            Question::Switch => take_turns::<T>(1, operations),
             Question::Yield(tasks) => take_turns::<T>(tasks.into(), operations),
             Question::SpawnOne => spawn_one_by_one::<T>(operations),
             Question::SpawnMany(tasks) => spawn_many::<T>(tasks.into(), operations),

@@ -1,15 +1,17 @@
-//! What tasks cost: turns, spawns, parks.
+//! What tasks cost: switches, turns, spawns, parks.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `question.rs` | what is asked, and what fibra means to reach |
 //! | `blocking.rs` | the questions for tasks that block, one generic function each |
 //! | `awaiting.rs` | the same for tasks that wait by `await` |
+//! | `bare.rs` | coroutines that nobody schedules, which are asked to switch alone |
 //! | `parking_lot.rs` | threads that wait by that crate, which are asked to park alone |
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
 
 mod awaiting;
+mod bare;
 mod blocking;
 mod parking_lot;
 mod question;
@@ -20,7 +22,7 @@ use super::entrant::{Contest, Entrant, always, on_one_worker};
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
-const ENTRANTS: [Entrant<Question>; 8] = [
+const ENTRANTS: [Entrant<Question>; 10] = [
     Entrant::ours("fibra", fibra::start_at_home, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
@@ -29,6 +31,8 @@ const ENTRANTS: [Entrant<Question>; 8] = [
     Entrant::theirs("smol", smol::start, always),
     Entrant::theirs("std threads", threads::start, by_few),
     Entrant::theirs("parking_lot", parking_lot::start, to_park),
+    Entrant::floor("corosensei", bare::start_corosensei, to_switch),
+    Entrant::floor("generator", bare::start_generator, to_switch),
 ];
 
 fn as_may_can(question: Question, workers: usize) -> bool {
@@ -39,6 +43,11 @@ fn as_may_can(question: Question, workers: usize) -> bool {
 /// Threads are not asked to take turns, nor for thousands of them.
 fn by_few(question: Question, _: usize) -> bool {
     matches!(question, Question::SpawnOne | Question::Chain | Question::Park)
+}
+
+/// Coroutines without a scheduler have nobody to take turns with.
+fn to_switch(question: Question, _: usize) -> bool {
+    question == Question::Switch
 }
 
 /// What parking_lot offers is made to wait by; its threads are those of std.

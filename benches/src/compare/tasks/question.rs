@@ -10,6 +10,8 @@ const TURNS: u64 = 100;
 /// One kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
+    /// To a task and back: a yield of one that nobody else wants to run beside.
+    Switch,
     /// A yield, where so many tasks yield in turn.
     Yield(u32),
     /// A task spawned and joined before the next one.
@@ -22,7 +24,8 @@ pub(super) enum Question {
     Park,
 }
 
-const ALL: [Question; 9] = [
+const ALL: [Question; 10] = [
+    Question::Switch,
     Question::Yield(2),
     Question::Yield(1_000),
     Question::Yield(10_000),
@@ -39,7 +42,7 @@ impl Question {
     pub(super) fn tasks(self) -> u64 {
         match self {
             Question::Yield(tasks) | Question::SpawnMany(tasks) => tasks.into(),
-            Question::SpawnOne | Question::Chain | Question::Park => 2,
+            Question::Switch | Question::SpawnOne | Question::Chain | Question::Park => 2,
         }
     }
 }
@@ -55,6 +58,7 @@ impl question::Question for Question {
 
     fn name(self) -> String {
         match self {
+            Question::Switch => "switch, there and back".to_owned(),
             Question::Yield(tasks) => format!("yield, {tasks} tasks"),
             Question::SpawnOne => "spawn and join one".to_owned(),
             Question::SpawnMany(tasks) => format!("spawn {tasks}, join all"),
@@ -83,7 +87,9 @@ impl question::Question for Question {
             Question::SpawnOne => Target::time(0.5, Bound::Best),
             Question::SpawnMany(100_000) => Target::time(0.8, Bound::Best),
             Question::Park => Target::time(0.6, Bound::Named("tokio")),
-            Question::Yield(_) | Question::SpawnMany(_) | Question::Chain => return Vec::new(),
+            Question::Switch | Question::Yield(_) | Question::SpawnMany(_) | Question::Chain => {
+                return Vec::new();
+            }
         };
         vec![target]
     }
