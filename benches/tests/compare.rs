@@ -163,6 +163,7 @@ fn the_list_names_every_subject_and_measures_nothing() {
         "locks",
         "hand-over",
         "hand-over, apart",
+        "crowds",
         "free",
         "timers",
         "skewed load",

@@ -28,6 +28,8 @@ mod record;
 mod structured;
 mod table;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod worlds;
 

@@ -22,10 +22,10 @@ pub(super) fn start(_workers: usize) -> Box<dyn Rival<Question>> {
     Box::new(CacheLines)
 }
 
-/// A stream passes nothing back.
+/// A stream passes nothing back, and a mutex goes to and fro as often as it likes.
 pub(super) fn enters(question: Question, _workers: usize) -> bool {
-    let is_stream = matches!(question, Question::Bounded(_) | Question::Unbounded(_));
-    question.place() == Place::Apart && !is_stream
+    let is_other = matches!(question, Question::Bounded(_) | Question::Unbounded(_) | Question::MutexApart);
+    question.place() == Place::Apart && !is_other
 }
 
 impl Rival<Question> for CacheLines {

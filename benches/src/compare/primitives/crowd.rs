@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use super::library::Pair;
 use crate::compare::question::Answer;
 use crate::compare::worlds::Blocking;
 
@@ -93,6 +94,30 @@ fn lock<T: Blocking, L: Lock>(
     })
 }
 
+/// Two tasks lock, count and unlock until both together have done so `operations` times.
+pub(super) fn lock_as_a_pair<P: Pair, L: Lock>(operations: u64) -> Answer {
+    let (lock, shares) = (Arc::new(L::new()), Arc::new([const { AtomicU64::new(0) }; 2]));
+    let side = |number: usize| {
+        let (lock, shares) = (Arc::clone(&lock), Arc::clone(&shares));
+        move || {
+            let begin = Instant::now();
+            let mut share = 0;
+            while lock.with(|count| {
+                *count += 1;
+                *count <= operations
+            }) {
+                share += 1;
+            }
+            shares[number].store(share, Relaxed);
+            begin.elapsed()
+        }
+    };
+    let (first, second) = (side(0), side(1));
+    // SAFETY: what lives over a suspension are counts and `Arc`s, which are `Send`.
+    let elapsed = unsafe { P::run(first, move || _ = second()) };
+    shared(elapsed, &*shares, operations)
+}
+
 /// So many tasks lock for reading, and every so often for writing, yield and unlock until all of them together have done so
 /// `operations` times.
 pub(super) fn share_over_yields<T: Blocking, L: ReadLock>(tasks: u64, operations: u64) -> Answer {
@@ -166,6 +191,16 @@ fn serve<T: Blocking>(
     operations: u64,
     served: impl Fn() -> bool + Clone + Send + 'static,
 ) -> Answer {
+    lead::<T>(tasks, operations, served, || ())
+}
+
+/// The same, and meanwhile this task does its own part.
+pub(super) fn lead<T: Blocking>(
+    tasks: u64,
+    operations: u64,
+    served: impl Fn() -> bool + Clone + Send + 'static,
+    part: impl FnOnce(),
+) -> Answer {
     let all = Arc::new(Barrier::new(tasks as usize + 1));
     let shares: Arc<[AtomicU64]> = (0..tasks).map(|_| AtomicU64::new(0)).collect();
     let task = |number: usize| {
@@ -184,6 +219,7 @@ fn serve<T: Blocking>(
     // Before: threads may be done with much until this one goes on.
     let begin = Instant::now();
     T::begin_together(&all);
+    part();
     handles.into_iter().for_each(T::join);
     shared(begin.elapsed(), &shares, operations)
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::hint::black_box;
+use std::sync::Arc;
 
 use fibra::sync::channel::{Receiver, Sender, bounded, unbounded};
 use fibra::sync::{
@@ -13,10 +14,14 @@ use super::alone::{self, Deed, deeds};
 use super::channels::channel_kinds;
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
+use super::meeting::{self, Gate, Gathering, Party, Rounds, barrier};
 use super::pairs::{self, Channel, Choice, Event, Oneshot, Turns};
 use super::parking_lot::guards;
-use super::question::{ACQUIRERS, CONTENDERS, LOCKERS, PERMITS, Question, READERS, SLOTS};
+use super::question::{
+    ACQUIRERS, CONTENDERS, CROWD, Call, LOCKERS, Meeting, PERMITS, Question, READERS, SLOTS,
+};
 use super::spread::{self, Spread};
+use super::waking::{self, Board, Then};
 use crate::compare::worlds::Blocking;
 
 /// What it has.
@@ -69,8 +74,51 @@ impl Library for Fibra {
             Question::BarrierFree => |n| alone::repeat::<Barrier>(n).into(),
             Question::WaitGroupFree => |n| alone::repeat::<WaitGroup>(n).into(),
             Question::CountdownFree => |n| alone::repeat::<Countdown>(n).into(),
+            Question::MutexApart => crowd::lock_as_a_pair::<P, Mutex<u64>>,
+            Question::Meet(Meeting::Barrier) => |n| meeting::meet::<T, Arc<Barrier>>(CROWD, n).into(),
+            Question::Meet(Meeting::WaitGroup) => |n| meeting::meet::<T, Rounds<WaitGroup>>(CROWD, n).into(),
+            Question::Meet(Meeting::Countdown) => {
+                |n| meeting::meet::<T, Rounds<CountdownEvent>>(CROWD, n).into()
+            }
+            Question::Meet(Meeting::ManualEvent) => {
+                |n| meeting::meet::<T, Rounds<Gate<ManualResetEvent>>>(CROWD, n).into()
+            }
+            Question::Wake(Call::Event) => |n| waking::set::<T, AutoResetEvent>(CROWD, n),
+            Question::Wake(Call::NotifyOne) => {
+                |n| waking::notify_one::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
+            Question::Wake(Call::NotifyAll) => {
+                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
             _ => return None,
         })
+    }
+}
+
+/// Its read-write lock where a writer that waits goes before readers that come later.
+pub(super) struct WriterFirst(RwLock<u64>);
+
+impl Library for WriterFirst {
+    fn way<T: Blocking, P: Pair>(question: Question) -> Option<Way> {
+        Some(match question {
+            Question::ReadWrite => |n| crowd::share_over_yields::<T, WriterFirst>(READERS, n),
+            Question::ReadWriteTiny => |n| crowd::share_briefly::<T, WriterFirst>(CONTENDERS, n),
+            _ => return None,
+        })
+    }
+}
+
+impl ReadLock for WriterFirst {
+    fn new() -> Self {
+        WriterFirst(RwLock::writer_first(0))
+    }
+
+    fn read<R>(&self, f: impl FnOnce(&u64) -> R) -> R {
+        ReadLock::read(&self.0, f)
+    }
+
+    fn write<R>(&self, f: impl FnOnce(&mut u64) -> R) -> R {
+        ReadLock::write(&self.0, f)
     }
 }
 
@@ -96,6 +144,46 @@ deeds! {
         black_box(&event).signal();
         event.wait();
     };
+}
+
+barrier!(Barrier);
+
+impl Gathering for WaitGroup {
+    fn of(tasks: usize) -> Self {
+        let group = WaitGroup::new();
+        group.add(tasks);
+        group
+    }
+
+    fn meet(&self) {
+        self.done();
+        self.wait();
+    }
+}
+
+impl Gathering for CountdownEvent {
+    fn of(tasks: usize) -> Self {
+        CountdownEvent::new(tasks)
+    }
+
+    fn meet(&self) {
+        self.signal();
+        self.wait();
+    }
+}
+
+impl Event for ManualResetEvent {
+    fn new() -> Self {
+        ManualResetEvent::new(false)
+    }
+
+    fn set(&self) {
+        ManualResetEvent::set(self);
+    }
+
+    fn wait(&self) {
+        ManualResetEvent::wait(self);
+    }
 }
 
 impl Permits for Semaphore {

@@ -1,8 +1,9 @@
 //! may. It has no channels with bounds, and its select over channels can lose what a losing arm was offered: it is not asked
 //! for either.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
+use std::sync::{Arc, OnceLock};
+use std::vec;
 
 use may::coroutine::{self, Coroutine};
 use may::sync::{Barrier, Condvar, Mutex, RwLock, Semphore, SyncFlag, WaitGroup, mpsc, spsc};
@@ -10,9 +11,11 @@ use may::sync::{Barrier, Condvar, Mutex, RwLock, Semphore, SyncFlag, WaitGroup, 
 use super::alone::{self, Deed, deeds};
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::library::{Library, Pair, Way};
+use super::meeting::{self, Gate, Party, Rounds, barrier};
 use super::pairs::{self, Channel, Event, Oneshot, Turns};
-use super::question::{ACQUIRERS, CONTENDERS, PERMITS, Question, READERS};
+use super::question::{ACQUIRERS, CONTENDERS, CROWD, Call, Meeting, PERMITS, Question, READERS};
 use super::standard::poisonable_guards;
+use super::waking::{self, Board, Then};
 use crate::compare::worlds::Blocking;
 
 /// What it has.
@@ -45,6 +48,19 @@ impl Library for Coroutines {
             Question::OneshotFree => |n| pairs::reply_freely::<Spsc>(n).into(),
             Question::BarrierFree => |n| alone::repeat::<Barrier>(n).into(),
             Question::WaitGroupFree => |n| alone::repeat::<Group>(n).into(),
+            Question::Meet(Meeting::Barrier) => |n| meeting::meet::<T, Arc<Barrier>>(CROWD, n).into(),
+            Question::Meet(Meeting::WaitGroup) => {
+                |n| meeting::meet::<T, vec::IntoIter<WaitGroup>>(CROWD, n).into()
+            }
+            Question::Meet(Meeting::ManualEvent) => {
+                |n| meeting::meet::<T, Rounds<Gate<SyncFlag>>>(CROWD, n).into()
+            }
+            Question::Wake(Call::NotifyOne) => {
+                |n| waking::notify_one::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
+            Question::Wake(Call::NotifyAll) => {
+                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
             _ => return None,
         })
     }
@@ -65,6 +81,33 @@ deeds! {
         drop(group.clone());
         group.wait();
     };
+}
+
+/// Who waits gives its group up, so each task has one of its own for each round.
+impl Party for vec::IntoIter<WaitGroup> {
+    fn of_all(tasks: usize, rounds: usize) -> Vec<Self> {
+        let groups: Vec<_> = (0..rounds).map(|_| WaitGroup::new()).collect();
+        (0..tasks).map(|_| groups.clone().into_iter()).collect()
+    }
+
+    fn meet(&mut self) {
+        self.next().expect("there is one for each round").wait();
+    }
+}
+
+/// It fires once.
+impl Event for SyncFlag {
+    fn new() -> Self {
+        SyncFlag::new()
+    }
+
+    fn set(&self) {
+        self.fire();
+    }
+
+    fn wait(&self) {
+        SyncFlag::wait(self);
+    }
 }
 
 impl Permits for Semphore {

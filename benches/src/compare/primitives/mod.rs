@@ -6,6 +6,8 @@
 //! | `crowd.rs` | the questions about what many tasks want, one generic function each |
 //! | `pairs.rs` | the questions about what passes between two tasks, or from some to one |
 //! | `spread.rs` | the questions about what one task sends and many receive |
+//! | `meeting.rs` | the question about many tasks that meet |
+//! | `waking.rs` | the questions about many tasks that wait for one |
 //! | `alone.rs` | the question about what a task does with a primitive of its own |
 //! | `library.rs` | what a library offers to be asked about, and where pairs of tasks run |
 //! | `started.rs` | where operations that block run: tasks, coroutines, threads |
@@ -23,12 +25,14 @@ mod crowd;
 mod fibra;
 mod library;
 mod may;
+mod meeting;
 mod pairs;
 mod parking_lot;
 mod question;
 mod spread;
 mod standard;
 mod started;
+mod waking;
 
 use super::entrant::{Contest, Entrant};
 
@@ -39,9 +43,10 @@ use question::Question;
 use standard::Standard;
 use started::Among;
 
-const ENTRANTS: [Entrant<Question>; 13] = [
+const ENTRANTS: [Entrant<Question>; 14] = [
     Entrant::ours("fibra", started::start_at_home, started::at_home_enters),
     Entrant::ours("fibra migr.", started::start_migratable, started::migratable_enters),
+    Entrant::ours("fibra writer first", started::start_writer_first, started::writer_first_enters),
     Entrant::theirs("may", started::start_may, started::may_enters),
     Entrant::theirs("tokio current", awaiting::start_tokio_current, awaiting::tokio_current_enters),
     Entrant::theirs("tokio multi", awaiting::start_tokio_multi, awaiting::tokio_multi_enters),

@@ -8,7 +8,8 @@ use super::alone::{self, Deed, deeds};
 use super::crowd::{self, Lock, ReadLock};
 use super::library::{Library, Pair, Way};
 use super::pairs::{self, Turns};
-use super::question::{CONTENDERS, Question};
+use super::question::{CONTENDERS, CROWD, Call, Question};
+use super::waking::{self, Board, Then};
 use crate::compare::worlds::Blocking;
 
 pub(super) struct ParkingLot;
@@ -29,6 +30,13 @@ impl Library for ParkingLot {
             Question::UpgradableFree => |n| alone::repeat::<RwLock<u64>>(n).into(),
             Question::NotifyFree => |n| alone::repeat::<Condvar>(n).into(),
             Question::OnceFree => |n| alone::repeat::<Once>(n).into(),
+            Question::MutexApart => crowd::lock_as_a_pair::<P, Mutex<u64>>,
+            Question::Wake(Call::NotifyOne) => {
+                |n| waking::notify_one::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
+            Question::Wake(Call::NotifyAll) => {
+                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
             _ => return None,
         })
     }
@@ -89,6 +97,27 @@ macro_rules! guards {
                 }
                 *turn = !mine;
                 passed.notify_one();
+            }
+        }
+
+        impl Board for (Mutex<u64>, [Condvar; 2]) {
+            fn new() -> Self {
+                (Mutex::new(0), [Condvar::new(), Condvar::new()])
+            }
+
+            fn pass(&self, at: usize, mut look: impl FnMut(&mut u64) -> Then) {
+                let (number, conditions) = self;
+                let mut number = number.lock();
+                let mut then = look(&mut number);
+                while then == Then::Wait {
+                    conditions[at].wait(&mut number);
+                    then = look(&mut number);
+                }
+                match then {
+                    Then::NotifyOne => _ = conditions[1 - at].notify_one(),
+                    Then::NotifyAll => _ = conditions[1 - at].notify_all(),
+                    Then::Wait | Then::Go => {}
+                }
             }
         }
 

@@ -24,6 +24,9 @@ pub(super) const ACQUIRERS: u64 = 1_000;
 /// How many tasks want what is held for a moment, other than a mutex.
 pub(super) const CONTENDERS: u64 = 8;
 
+/// How many tasks meet, or wait for what one does.
+pub(super) const CROWD: u64 = 64;
+
 /// How many tasks receive what one sends.
 pub(super) const RECEIVERS: u64 = 8;
 
@@ -46,6 +49,30 @@ pub(super) enum Place {
     Apart,
 }
 
+/// What many tasks meet at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Meeting {
+    /// One barrier.
+    Barrier,
+    /// A wait group for each round.
+    WaitGroup,
+    /// An event that counts down, for each round.
+    Countdown,
+    /// An event that stays set, for each round: the last to come sets it.
+    ManualEvent,
+}
+
+/// What many tasks wait at, and one wakes them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Call {
+    /// An auto-reset event.
+    Event,
+    /// A condition variable, of whose waiters one is notified.
+    NotifyOne,
+    /// A condition variable, of whose waiters all are notified.
+    NotifyAll,
+}
+
 /// One kind of operation. Ping-pongs count there and back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
@@ -63,6 +90,8 @@ pub(super) enum Question {
     MutexOverYield(u16),
     /// Lock, count, unlock, where so many tasks want the mutex.
     MutexTiny(u16),
+    /// The same of two tasks that are apart.
+    MutexApart,
     /// Lock and unlock for reading, where nobody writes.
     ReadFree,
     /// Over two channels of one slot.
@@ -99,6 +128,10 @@ pub(super) enum Question {
     Broadcast,
     /// A value that one of eight receivers sees, who all see each that one task sets.
     Watch,
+    /// Come to a meeting of many tasks and wait for the others, round after round.
+    Meet(Meeting),
+    /// Wake one of many tasks that wait, and hear of it.
+    Wake(Call),
     /// Lock and unlock of a reentrant mutex that nobody else wants.
     ReentrantFree,
     /// Lock and unlock for reading, with the right to write later, where nobody else does.
@@ -144,14 +177,16 @@ const ONE_WORKER: [Question; 12] = [
 ];
 
 /// What is not of pairs, with more workers.
-const MORE_WORKERS: [Question; 9] = [
+const MORE_WORKERS: [Question; 11] = [
     MutexTiny(2),
+    MutexApart,
     MutexTiny(8),
     MutexTiny(64),
     ReentrantTiny,
     ReadWriteTiny,
     SemaphoreTiny,
     MutexOverYield(64),
+    ReentrantOverYield,
     ReadWrite,
     Semaphore,
 ];
@@ -188,6 +223,17 @@ const TOGETHER: [Question; 11] = [
     Watch,
 ];
 
+/// Of many tasks that wait for each other, or for one, with however many.
+const CROWDS: [Question; 7] = [
+    Meet(Meeting::Barrier),
+    Meet(Meeting::WaitGroup),
+    Meet(Meeting::Countdown),
+    Meet(Meeting::ManualEvent),
+    Wake(Call::Event),
+    Wake(Call::NotifyOne),
+    Wake(Call::NotifyAll),
+];
+
 /// Of tasks apart, with more workers.
 const APART: [Question; 7] = [
     PingPong(Place::Apart),
@@ -205,6 +251,7 @@ impl Question {
         match self {
             PingPong(place) | Rendezvous(place) | Event(place) | Condition(place) | Call(place)
             | Bounded(place) | Unbounded(place) => place,
+            MutexApart => Place::Apart,
             _ => Place::Together,
         }
     }
@@ -218,15 +265,17 @@ impl Question {
 impl question::Question for Question {
     fn all(workers: usize) -> Vec<Self> {
         match workers {
-            1 => [&ONE_WORKER[..], &TOGETHER, &FREE].concat(),
-            _ => [&MORE_WORKERS[..], &TOGETHER, &APART].concat(),
+            1 => [&ONE_WORKER[..], &TOGETHER, &CROWDS, &FREE].concat(),
+            _ => [&MORE_WORKERS[..], &TOGETHER, &CROWDS, &APART].concat(),
         }
     }
 
     fn subject(self) -> &'static str {
         match self {
             MutexFree | ReadFree | WriteFree | SemaphoreFree | MutexOverYield(_) | ReentrantOverYield
-            | ReadWrite | Semaphore | MutexTiny(_) | ReentrantTiny | ReadWriteTiny | SemaphoreTiny => "locks",
+            | ReadWrite | Semaphore | MutexTiny(_) | MutexApart | ReentrantTiny | ReadWriteTiny
+            | SemaphoreTiny => "locks",
+            Meet(_) | Wake(_) => "crowds",
             _ if FREE.contains(&self) => "free",
             _ if self.place() == Place::Apart => "hand-over, apart",
             _ => "hand-over",
@@ -238,6 +287,7 @@ impl question::Question for Question {
             MutexFree => "mutex, free".to_owned(),
             MutexOverYield(tasks) => format!("mutex over a yield, {tasks} tasks"),
             MutexTiny(tasks) => format!("mutex, tiny section, {tasks} tasks"),
+            MutexApart => "mutex, tiny section, 2 tasks apart".to_owned(),
             ReadFree => "read lock, free".to_owned(),
             WriteFree => "write lock, free".to_owned(),
             SemaphoreFree => "semaphore, free".to_owned(),
@@ -260,6 +310,13 @@ impl question::Question for Question {
             SemaphoreTiny => format!("semaphore, tiny section, {PERMITS} of {CONTENDERS} tasks"),
             Broadcast => format!("broadcast to {RECEIVERS} receivers"),
             Watch => format!("watch of {RECEIVERS} receivers"),
+            Meet(Meeting::Barrier) => format!("barrier, {CROWD} tasks"),
+            Meet(Meeting::WaitGroup) => format!("wait group, {CROWD} tasks"),
+            Meet(Meeting::Countdown) => format!("countdown, {CROWD} tasks"),
+            Meet(Meeting::ManualEvent) => format!("manual-reset event, {CROWD} tasks"),
+            Wake(Call::Event) => format!("auto-reset event, one of {CROWD} tasks"),
+            Wake(Call::NotifyOne) => format!("condition variable, one of {CROWD} tasks"),
+            Wake(Call::NotifyAll) => format!("condition variable, all {CROWD} tasks"),
             ReentrantFree => "reentrant mutex".to_owned(),
             UpgradableFree => "upgradable read lock".to_owned(),
             NotifyFree => "condition variable, notify nobody".to_owned(),
@@ -282,6 +339,8 @@ impl question::Question for Question {
             MutexOverYield(tasks) => {
                 Size::Filling { at_least: CROWDED, operations: SHARE * u64::from(tasks) }
             }
+            MutexApart => Size::Filling { at_least: BRIEF, operations: 2 * SHARE },
+            Meet(_) | Wake(_) => Size::Filling { at_least: CROWDED, operations: SHARE * CROWD },
             ReentrantTiny | ReadWriteTiny | SemaphoreTiny => {
                 Size::Filling { at_least: BRIEF, operations: SHARE * CONTENDERS }
             }
@@ -320,7 +379,11 @@ impl Question {
     fn targets_with_more(self) -> Vec<Target> {
         let best = Target::time(1.0, Bound::Best);
         match self {
-            MutexTiny(_) => vec![Target::time(1.5, Bound::Named("parking_lot")), Target::shares(2.0)],
+            // Two tasks that are spawned together stay on one worker, where nothing is contended.
+            MutexTiny(2) => Vec::new(),
+            MutexTiny(_) | MutexApart => {
+                vec![Target::time(1.5, Bound::Named("parking_lot")), Target::shares(2.0)]
+            }
             PingPong(Place::Apart)
             | Rendezvous(Place::Apart)
             | Event(Place::Apart)

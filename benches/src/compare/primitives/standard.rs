@@ -2,13 +2,15 @@
 
 use std::hint::black_box;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::sync::{Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
+use std::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
 
 use super::alone::{self, Deed, deeds};
 use super::crowd::{self, Lock, ReadLock};
 use super::library::{Library, Pair, Way};
+use super::meeting::{self, Party, barrier};
 use super::pairs::{self, Channel, Oneshot, Turns};
-use super::question::{CONTENDERS, Question, SLOTS};
+use super::question::{CONTENDERS, CROWD, Call, Meeting, Question, SLOTS};
+use super::waking::{self, Board, Then};
 use crate::compare::worlds::Blocking;
 
 pub(super) struct Standard;
@@ -40,6 +42,14 @@ impl Library for Standard {
             Question::CellFree => |n| alone::repeat::<OnceLock<u64>>(n).into(),
             Question::OneshotFree => |n| pairs::reply_freely::<Bounded<1>>(n).into(),
             Question::BarrierFree => |n| alone::repeat::<Barrier>(n).into(),
+            Question::MutexApart => crowd::lock_as_a_pair::<P, Mutex<u64>>,
+            Question::Meet(Meeting::Barrier) => |n| meeting::meet::<T, Arc<Barrier>>(CROWD, n).into(),
+            Question::Wake(Call::NotifyOne) => {
+                |n| waking::notify_one::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
+            Question::Wake(Call::NotifyAll) => {
+                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+            }
             _ => return None,
         })
     }
@@ -89,10 +99,33 @@ macro_rules! poisonable_guards {
             }
         }
 
+        impl Board for (Mutex<u64>, [Condvar; 2]) {
+            fn new() -> Self {
+                Default::default()
+            }
+
+            fn pass(&self, at: usize, mut look: impl FnMut(&mut u64) -> Then) {
+                let (number, conditions) = self;
+                let mut number = number.lock().expect("nobody panics with it");
+                let mut then = look(&mut number);
+                while then == Then::Wait {
+                    number = conditions[at].wait(number).expect("nobody panics with it");
+                    then = look(&mut number);
+                }
+                match then {
+                    Then::NotifyOne => conditions[1 - at].notify_one(),
+                    Then::NotifyAll => conditions[1 - at].notify_all(),
+                    Then::Wait | Then::Go => {}
+                }
+            }
+        }
+
         deeds! {
             Condvar = Condvar::new(), |condition| condition.notify_one();
             Barrier = Barrier::new(1), |barrier| barrier.wait();
         }
+
+        barrier!(Barrier);
     };
 }
 

@@ -1,12 +1,13 @@
 //! Libraries whose operations block, started: fibra's tasks, may's, and threads.
 
+use std::cell::OnceCell;
 use std::marker::PhantomData;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use fibra::Runtime;
 
-use super::fibra::Fibra;
+use super::fibra::{Fibra, WriterFirst};
 use super::library::{Anywhere, Library, Pair, Way, way};
 use super::may::Coroutines;
 use super::question::{Place, Question};
@@ -42,21 +43,51 @@ impl<E: Enter> Rival<Question> for Started<E> {
     }
 }
 
+/// fibra, whose runtime is made for the first question: its workers are pinned where two tasks are to be apart, as whoever
+/// else is asked that is.
+struct Ours {
+    workers: usize,
+    way: fn(Question) -> Option<Way>,
+    runtime: OnceCell<Runtime>,
+}
+
+impl Ours {
+    fn boxed(workers: usize, way: fn(Question) -> Option<Way>) -> Box<dyn Rival<Question>> {
+        Box::new(Ours { workers, way, runtime: OnceCell::new() })
+    }
+
+    fn start(&self, place: Place) -> Runtime {
+        let runtime = Runtime::builder().workers(self.workers).pin_workers(place == Place::Apart).build();
+        runtime.expect("threads for the workers")
+    }
+}
+
+impl Rival<Question> for Ours {
+    fn answer(&self, question: Question, operations: u64) -> Answer {
+        let runtime = self.runtime.get_or_init(|| self.start(question.place()));
+        let way = (self.way)(question).expect("it has entered for no other");
+        runtime.run(move || way(operations))
+    }
+}
+
 pub(super) fn start_at_home(workers: usize) -> Box<dyn Rival<Question>> {
-    Box::new(Started { door: pinned(workers), way: at_home })
+    Ours::boxed(workers, at_home)
 }
 
 pub(super) fn start_migratable(workers: usize) -> Box<dyn Rival<Question>> {
-    Box::new(Started { door: pinned(workers), way: migratable })
+    Ours::boxed(workers, migratable)
 }
 
-fn pinned(workers: usize) -> Runtime {
-    let runtime = Runtime::builder().workers(workers).pin_workers(workers > 1).build();
-    runtime.expect("threads for the workers")
+pub(super) fn start_writer_first(workers: usize) -> Box<dyn Rival<Question>> {
+    Ours::boxed(workers, writer_first)
 }
 
 pub(super) fn at_home_enters(question: Question, _workers: usize) -> bool {
     at_home(question).is_some()
+}
+
+pub(super) fn writer_first_enters(question: Question, _workers: usize) -> bool {
+    writer_first(question).is_some()
 }
 
 /// Two tasks that go where they please cannot be kept apart.
@@ -70,6 +101,10 @@ fn at_home(question: Question) -> Option<Way> {
 
 fn migratable(question: Question) -> Option<Way> {
     Fibra::way::<Migratable, Anywhere<Migratable>>(question)
+}
+
+fn writer_first(question: Question) -> Option<Way> {
+    WriterFirst::way::<AtHome, Beside>(question)
 }
 
 pub(super) fn start_may(workers: usize) -> Box<dyn Rival<Question>> {

@@ -4,13 +4,13 @@ use std::future::ready;
 use std::hint::black_box;
 use std::ops::DerefMut;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::super::crowd::{READS, shared};
-use super::{Asked, task};
+use super::{Asked, pair, task};
 use crate::compare::question::Answer;
-use crate::compare::worlds::Awaiting;
+use crate::compare::worlds::{Awaiting, Signal};
 
 /// A mutex around a count.
 pub(super) trait Lock: Send + Sync + 'static {
@@ -44,6 +44,12 @@ pub(super) trait Permits: Send + Sync + 'static {
 
     fn new(permits: usize) -> Self;
     fn acquire(&self) -> impl Future<Output = Self::Permit<'_>> + Send;
+}
+
+/// What so many tasks meet at.
+pub(super) trait Meeting: Send + Sync + 'static {
+    fn of(tasks: usize) -> Self;
+    fn meet(&self) -> impl Future<Output = ()> + Send;
 }
 
 pub(super) fn lock_freely<L: Lock>(operations: u64) -> Asked {
@@ -195,11 +201,89 @@ fn acquire<T: Awaiting, P: Permits, F: Future<Output = ()> + Send>(
     task(serve::<T, _>(tasks, operations, asking))
 }
 
+/// Two tasks lock, count and unlock until both together have done so `operations` times.
+pub(super) fn lock_as_a_pair<L: Lock>(operations: u64) -> Asked {
+    let lock = Arc::new(L::new());
+    let side = || {
+        let lock = Arc::clone(&lock);
+        async move {
+            let begin = Instant::now();
+            loop {
+                let mut count = lock.lock().await;
+                *count += 1;
+                if *count > operations {
+                    return begin.elapsed();
+                }
+            }
+        }
+    };
+    let (first, second) = (side(), side());
+    pair(first, async move { _ = second.await })
+}
+
+/// So many tasks meet until all of them together have come `operations` times.
+pub(super) fn meet<T: Awaiting, M: Meeting>(tasks: u64, operations: u64) -> Asked {
+    let (rounds, meeting) = (operations.div_ceil(tasks), Arc::new(M::of(tasks as usize)));
+    task(async move {
+        let party = || {
+            let meeting = Arc::clone(&meeting);
+            async move {
+                for _ in 0..rounds {
+                    meeting.meet().await;
+                }
+            }
+        };
+        let handles: Vec<_> = (0..tasks).map(|_| T::spawn(party())).collect();
+        join_all::<T>(handles).await
+    })
+}
+
+/// A signal is set until it has been waited for `operations` times; who was woken sets another one.
+pub(super) fn signal<T: Awaiting>(tasks: u64, operations: u64) -> Asked {
+    let signals = Arc::new((T::Signal::default(), T::Signal::default(), AtomicBool::new(false)));
+    let crowd = Arc::clone(&signals);
+    let asking = move || {
+        let crowd = Arc::clone(&crowd);
+        async move {
+            let (asked, answered, is_over) = &*crowd;
+            for share in 0.. {
+                asked.wait().await;
+                // Relaxed: who has waited sees what was before.
+                if is_over.load(Relaxed) {
+                    asked.set();
+                    return share;
+                }
+                answered.set();
+            }
+            unreachable!("one of these is the last")
+        }
+    };
+    task(lead::<T, _>(tasks, operations, asking, async move {
+        let (asked, answered, is_over) = &*signals;
+        for _ in 0..operations {
+            asked.set();
+            answered.wait().await;
+        }
+        is_over.store(true, Relaxed);
+        asked.set();
+    }))
+}
+
 /// Starts so many tasks, and has each ask to be served until it ends with its share.
 async fn serve<T: Awaiting, F: Future<Output = u64> + Send + 'static>(
     tasks: u64,
     operations: u64,
     asking: impl Fn() -> F + Send,
+) -> Answer {
+    lead::<T, F>(tasks, operations, asking, ready(())).await
+}
+
+/// The same, and meanwhile this task does its own part.
+async fn lead<T: Awaiting, F: Future<Output = u64> + Send + 'static>(
+    tasks: u64,
+    operations: u64,
+    asking: impl Fn() -> F + Send,
+    part: impl Future<Output = ()> + Send,
 ) -> Answer {
     let shares: Arc<[AtomicU64]> = (0..tasks).map(|_| AtomicU64::new(0)).collect();
     let task = |number: usize| {
@@ -207,8 +291,10 @@ async fn serve<T: Awaiting, F: Future<Output = u64> + Send + 'static>(
         async move { shares[number].store(asking.await, Relaxed) }
     };
     let handles: Vec<_> = (0..tasks as usize).map(|number| T::spawn(task(number))).collect();
-    let elapsed = join_all::<T>(handles).await;
-    shared(elapsed, &shares, operations)
+    let begin = Instant::now();
+    part.await;
+    join_all::<T>(handles).await;
+    shared(begin.elapsed(), &shares, operations)
 }
 
 async fn join_all<T: Awaiting>(handles: Vec<T::Handle<()>>) -> Duration {

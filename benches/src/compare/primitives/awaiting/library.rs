@@ -4,7 +4,9 @@ use super::Way;
 use super::alone::{self, Deed};
 use super::crowd::{self, Lock, Permits, ReadLock};
 use super::pairs::{self, Channel, Choice, Oneshot, Request};
-use crate::compare::primitives::question::{ACQUIRERS, CONTENDERS, PERMITS, Question, READERS};
+use crate::compare::primitives::question::{
+    ACQUIRERS, CONTENDERS, CROWD, Call, Meeting, PERMITS, Question, READERS,
+};
 use crate::compare::worlds::Awaiting;
 
 /// One that has nearly all that is asked about. None has a channel without slots.
@@ -20,7 +22,7 @@ pub(super) trait Library: Awaiting {
     type Once: Oneshot;
 
     type OnceCell: Deed;
-    type Barrier: Deed;
+    type Barrier: Deed + crowd::Meeting;
 
     /// How it answers where not all have the thing.
     fn own_way(question: Question) -> Option<Way>;
@@ -56,6 +58,9 @@ pub(super) fn way<L: Library>(question: Question) -> Option<Way> {
         Question::OneshotFree => pairs::reply_freely::<L::Once>,
         Question::SelectFree => pairs::choose_freely::<L::Slots>,
         Question::BarrierFree => alone::repeat::<L::Barrier>,
+        Question::MutexApart => crowd::lock_as_a_pair::<L::Mutex>,
+        Question::Meet(Meeting::Barrier) => |n| crowd::meet::<L, L::Barrier>(CROWD, n),
+        Question::Wake(Call::Event) => |n| crowd::signal::<L>(CROWD, n),
         _ => return L::own_way(question),
     })
 }
@@ -99,6 +104,16 @@ macro_rules! locks {
 
             async fn run(&self) {
                 black_box(self.get_or_init(async || 0).await);
+            }
+        }
+
+        impl Meeting for Barrier {
+            fn of(tasks: usize) -> Self {
+                Barrier::new(tasks)
+            }
+
+            async fn meet(&self) {
+                self.wait().await;
             }
         }
 

@@ -11,7 +11,7 @@ use smol::lock::{
 use super::super::question::{Question, SLOTS};
 use super::Way;
 use super::alone::{self, Deed};
-use super::crowd::{Lock, Permits, ReadLock};
+use super::crowd::{Lock, Meeting, Permits, ReadLock};
 use super::library::{Library, locks};
 use super::pairs::{Channel, Choice, Oneshot};
 use crate::compare::worlds::smol::Smol;

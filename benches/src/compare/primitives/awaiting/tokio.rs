@@ -10,7 +10,7 @@ use tokio::sync::{
 use super::super::question::{Question, SLOTS};
 use super::Way;
 use super::alone::{self, Deed};
-use super::crowd::{Lock, Permits, ReadLock};
+use super::crowd::{Lock, Meeting, Permits, ReadLock};
 use super::library::{Library, locks};
 use super::pairs::{self, Channel, Choice, Oneshot};
 use super::spread::{self, Spread};
