@@ -1,6 +1,6 @@
 //! The idle and steal protocol on more workers than a test has processors: a simulation in virtual time.
 //!
-//! Queues, counters, park states and what a thief saw are the library's own files. What a worker does with them stands in
+//! Queues, counters, park states, what a thief saw and how often one looks are the library's own files. What a worker does with them stands in
 //! `scaling/worker.rs` and `scaling/rest.rs` once more, function by function, with the cost of each step in between
 //! (`scaling/costs.rs`). So the protocol is the real one and the time is made up: what is promised here are relations and
 //! bounds, no speed. SCALING.md quotes the table:
@@ -42,6 +42,8 @@ mod rest;
 mod tally;
 #[path = "scaling/task.rs"]
 mod task;
+#[path = "../src/worker/tuning.rs"]
+mod tuning;
 #[path = "scaling/worker.rs"]
 mod worker;
 

@@ -34,6 +34,13 @@ fn pair() -> (TcpStream, TcpStream) {
     (client, listener.accept().unwrap().0)
 }
 
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn the_note_on_scaling_tells_how_large_a_source_is() {
+    let said = format!("source in the reactor: {} bytes,", size_of::<Source>());
+    assert!(include_str!("../../../SCALING.md").contains(&said), "it does not say: {said}");
+}
+
 /// A source of which the reactor hears, and of which it is known that nothing can be read.
 fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Source>, Hearing) {
     let source = Arc::new(Source::new());

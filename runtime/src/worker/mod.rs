@@ -15,6 +15,7 @@
 //! | `registry.rs` | who is at home |
 //! | `biased.rs` | the lock around it, which costs the worker itself next to nothing; modelled |
 //! | `budget.rs` | the operation budget |
+//! | `tuning.rs` | how often it looks, and when it sends tasks elsewhere |
 
 mod biased;
 pub(crate) mod block;
@@ -29,6 +30,9 @@ mod registry;
 mod rest;
 mod run;
 pub(crate) mod start;
+#[cfg(test)]
+mod tests;
+mod tuning;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -181,7 +185,7 @@ impl Worker {
             picks: Cell::new(0),
             rests: Cell::new(0),
             events: Cell::new(0),
-            next_turn: Cell::new(run::TURN),
+            next_turn: Cell::new(tuning::TURN),
             heeded: Cell::new(0),
             next_heed: Cell::new(Instant::now()),
             next_awaited: Cell::new(Instant::now()),

@@ -5,13 +5,10 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use super::polling::{self, Reading};
 use super::start::FEED;
+use super::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::idle::Sight;
 use crate::stack::Trim;
 use crate::sys;
-
-/// How long a watching worker parks at first, and at the most.
-const WATCH_FIRST: Duration = Duration::from_micros(50);
-const WATCH_MOST: Duration = Duration::from_micros(250);
 
 /// Unused stacks are looked at so often while there are warm ones.
 const TRIM: Duration = Duration::from_millis(500);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::block::Block;
 use super::budget::OPERATIONS;
+use super::tuning::TURN;
 use super::{Round, Side, Worker};
 use crate::coroutine::Stop;
 use crate::panics;
@@ -13,10 +14,6 @@ use crate::report::Bomb;
 use crate::task::TaskRef;
 use crate::task::bounds::Look;
 use crate::wait::word::{Fallen, Woke};
-
-/// After so many picks the worker looks at everything that is not a local queue: other threads' spawns, the driver,
-/// the timers. So none of them starves beside tasks that are always ready.
-pub(super) const TURN: u32 = 128;
 
 impl Worker {
     /// Runs tasks until the runtime has ended.

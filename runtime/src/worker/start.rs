@@ -5,15 +5,11 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::Worker;
+use super::tuning::{MARGIN_DETACHED, MARGIN_HELD};
 use crate::coroutine::Body;
 use crate::current;
 use crate::stack::{self, Stack};
 use crate::task::{JoinError, Task, TaskRef};
-
-/// How many more tasks than another worker this one may have before it sends an un-started task there.
-const MARGIN_DETACHED: usize = 1;
-/// The same for a task whose handle somebody keeps, or whose scope waits: it may well be joined in a moment.
-const MARGIN_HELD: usize = 4;
 
 /// While a task waits for a stack to come back its worker, or the task itself, tries again so often.
 pub(crate) const FEED: Duration = Duration::from_millis(2);

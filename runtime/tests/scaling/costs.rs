@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::tuning;
+
 /// To pick the next task, to switch to it and back.
 pub(crate) const PICK: u64 = 20;
 /// To make a task and queue it, fence included.
@@ -28,14 +30,9 @@ pub(crate) const RISE: u64 = 5_000;
 /// How late the system ends a timeout at the most: the slack of timers, if nobody has changed it.
 pub(crate) const SLACK: u64 = 50_000;
 
-/// How long a watching worker parks at first, and at the most; as in `worker/rest.rs`.
-pub(crate) const WATCH_FIRST: u64 = 50_000;
-pub(crate) const WATCH_MOST: u64 = 250_000;
-/// Picks between two looks at everything; as in `worker/run.rs`.
-pub(crate) const TURN: u32 = 128;
-/// How many more tasks than another worker one may have before it sends one there; as in `worker/start.rs`.
-pub(crate) const MARGIN_DETACHED: usize = 1;
-pub(crate) const MARGIN_HELD: usize = 4;
+/// The library's own, in this model's time.
+pub(crate) const WATCH_FIRST: u64 = tuning::WATCH_FIRST.as_nanos() as u64;
+pub(crate) const WATCH_MOST: u64 = tuning::WATCH_MOST.as_nanos() as u64;
 
 pub(crate) const MICRO: u64 = 1_000;
 pub(crate) const MILLI: u64 = 1_000_000;

@@ -10,11 +10,12 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::block::Block;
-use crate::costs::{MARGIN_DETACHED, MARGIN_HELD, MOVE, PICK, SPAWN, TURN, duration};
+use crate::costs::{MOVE, PICK, SPAWN, duration};
 use crate::looks::{Eye, Looks};
 use crate::model::Model;
 use crate::queue::{Local, Shared, Stealable};
 use crate::task::{Job, TaskRef};
+use crate::tuning::{MARGIN_DETACHED, MARGIN_HELD, TURN};
 
 /// What a worker's driver will find ready, and when.
 pub(crate) type Events = BinaryHeap<Reverse<(u64, usize)>>;
@@ -166,10 +167,10 @@ impl Worker {
     }
 
     fn help(&self) {
-        if self.model.workers() > 1 {
+        if self.model.workers() > 1 && self.stealable.is_empty() {
             let stuck = self.eye.borrow_mut().look(self.instant(), &self.model.blocks, self.index);
-            if let Some(index) = stuck {
-                self.steal_from(&self.model.blocks[index]);
+            if stuck.is_some_and(|index| self.steal_from(&self.model.blocks[index])) {
+                self.model.tell_thieves(self.index);
             }
         }
     }
