@@ -9,6 +9,7 @@ mod write;
 pub(crate) use read::merge;
 pub(crate) use write::render;
 
+use crate::process::Usage;
 use crate::wire::Faults;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -41,6 +42,9 @@ struct Rest {
     /// The whole of the interval, of which the log has milliseconds.
     elapsed: Duration,
     own_cpu: Duration,
+    /// Of the server's process, where the generator has started it.
+    #[serde(default)]
+    server: Option<Usage>,
     unsent: u64,
     unanswered: u64,
     faults: Faults,

@@ -2,6 +2,7 @@
 
 use super::{HEAD, Origin, ROW, Rest};
 use crate::generator::new_histogram;
+use crate::process::Usage;
 use crate::report::{Report, Row, Source};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -25,13 +26,15 @@ const FAR: Duration = Duration::from_secs(253_402_300_800);
 
 /// Makes one report of several logs.
 pub(crate) fn merge(files: &[PathBuf]) -> io::Result<Report> {
-    let (mut origins, mut rows) = (Vec::new(), Vec::new());
+    let (mut origins, mut rows, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for file in files {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
         let (origin, found) = read(file).map_err(named)?;
         origins.push(origin);
+        parts.extend(found.iter().map(Part::of));
         found.into_iter().for_each(|row| add(row, &mut rows));
     }
+    rows.iter_mut().for_each(|row| row.server = usage(row, &parts));
     for number in 0..rows.len() {
         // The place among the servers, by the order in which they came.
         let first = rows.iter().position(|row: &Row| row.name == rows[number].name).unwrap_or(number);
@@ -119,7 +122,7 @@ fn to_row(
         replies: rest.replies,
         elapsed: rest.elapsed,
         latencies,
-        server: None,
+        server: rest.server,
         own_cpu: rest.own_cpu,
         unsent: rest.unsent,
         unanswered: rest.unanswered,
@@ -167,7 +170,7 @@ fn add(row: Row, rows: &mut Vec<Row>) {
 }
 
 fn add_times(sum: &mut Row, row: &Row) {
-    if overlap(sum, row) < OVERLAP * sum.elapsed.min(row.elapsed).as_secs_f64() {
+    if overlap(span(sum), span(row)) < OVERLAP * sum.elapsed.min(row.elapsed).as_secs_f64() {
         add_note(sum, "the logs are not of the same time, so that the rates do not add up".into());
     }
     let end = (sum.begun + sum.elapsed).max(row.begun + row.elapsed);
@@ -196,6 +199,7 @@ fn absorb(sum: &mut Row, row: Row) {
     // Both histograms have the bounds of ours.
     sum.latencies += row.latencies;
     sum.own_cpu = sum.own_cpu.saturating_add(row.own_cpu);
+    sum.server = None;
     sum.unsent = sum.unsent.saturating_add(row.unsent);
     sum.unanswered = sum.unanswered.saturating_add(row.unanswered);
     sum.faults.add(&row.faults);
@@ -210,9 +214,50 @@ fn add_note(row: &mut Row, note: String) {
     }
 }
 
+/// When it was measured, and for how long.
+type Span = (Duration, Duration);
+
+fn span(row: &Row) -> Span {
+    (row.begun, row.elapsed)
+}
+
 /// For how many seconds both were measured.
-fn overlap(one: &Row, other: &Row) -> f64 {
-    let begin = one.begun.max(other.begun);
-    let end = (one.begun + one.elapsed).min(other.begun + other.elapsed);
-    end.saturating_sub(begin).as_secs_f64()
+fn overlap(one: Span, other: Span) -> f64 {
+    let end = (one.0 + one.1).min(other.0 + other.1);
+    end.saturating_sub(one.0.max(other.0)).as_secs_f64()
+}
+
+/// What one log has of a row.
+struct Part {
+    name: String,
+    scenario: String,
+    span: Span,
+    replies: u64,
+    server: Option<Usage>,
+}
+
+impl Part {
+    fn of(row: &Row) -> Part {
+        let (name, scenario) = (row.name.clone(), row.scenario.clone());
+        Part { name, scenario, span: span(row), replies: row.replies, server: row.server }
+    }
+
+    /// How many of its replies came meanwhile, if they came evenly.
+    fn replies_during(&self, span: Span) -> f64 {
+        match self.span.1.is_zero() {
+            true => 0.0,
+            false => self.replies as f64 * overlap(self.span, span) / self.span.1.as_secs_f64(),
+        }
+    }
+}
+
+/// What the server has used, if just one of the logs says so: that of whoever has started it. It did so for the replies that all
+/// generators had in that one's interval, and is told for as many as the row has. Of several that say so each had its own server.
+fn usage(row: &Row, parts: &[Part]) -> Option<Usage> {
+    let parts = || parts.iter().filter(|part| part.name == row.name && part.scenario == row.scenario);
+    let mut known = parts().filter_map(|part| Some((part.span, part.server?)));
+    let ((span, usage), None) = (known.next()?, known.next()) else { return None };
+    let replies: f64 = parts().map(|part| part.replies_during(span)).sum();
+    let cpu = usage.cpu.as_secs_f64() * row.replies as f64 / replies;
+    Some(Usage { cpu: Duration::try_from_secs_f64(cpu).ok()?, ..usage })
 }

@@ -47,6 +47,7 @@ fn rest(row: &Row, tag: &str) -> Rest {
         replies: row.replies,
         elapsed: row.elapsed,
         own_cpu: row.own_cpu,
+        server: row.server,
         unsent: row.unsent,
         unanswered: row.unanswered,
         faults: row.faults.clone(),

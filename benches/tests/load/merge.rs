@@ -85,6 +85,41 @@ fn two_logs_are_the_sum_of_both_with_the_percentiles_of_both() {
 }
 
 #[test]
+fn what_the_server_used_is_told_if_one_log_knows() {
+    let folder = Folder::new("merge-usage");
+    let [one, other] = ["one.hlog", "other.hlog"].map(|name| folder.path.join(name));
+    let known = |log: &Path| {
+        let log = log.to_str().expect("letters");
+        assert_eq!(status(&run(command(&folder, &["--server", "echo_server", "--log", log]))), 0);
+        folder.figures()
+    };
+    let (first, _) = (known(&one), known(&other));
+    // As if another generator had loaded the same server meanwhile, which it has not started.
+    let text = fs::read_to_string(&one).expect("the log was written");
+    let (head, rest) = text.split_once("\"server\":{").expect("the usage");
+    let (_, rest) = rest.split_once("},\"unsent\"").expect("what follows it");
+    let unknowing = folder.path.join("unknowing.hlog");
+    fs::write(&unknowing, format!("{head}\"server\":null,\"unsent\"{rest}")).expect("it can be written");
+
+    let cpu = "/servers/0/server_cpu_per_request_ns";
+    for (logs, is_known) in [
+        (vec![&*one], true),
+        (vec![&*one, &unknowing], true),
+        (vec![&*unknowing], false),
+        (vec![&*one, &other], false),
+    ] {
+        assert_eq!(status(&merge(&folder, &logs)), 0, "{logs:?}");
+        let merged = folder.figures();
+        assert_eq!(merged["servers"][0]["resident_bytes"].is_u64(), is_known, "{logs:?}: {merged}");
+        if is_known {
+            // Twice the replies in the same time, by the same processor time.
+            let expected = number(&first, cpu) / logs.len() as u64;
+            assert!(number(&merged, cpu).abs_diff(expected) <= 1, "{logs:?}: {merged}");
+        }
+    }
+}
+
+#[test]
 fn rows_of_other_servers_and_other_loads_stay_apart() {
     let folder = Folder::new("apart");
     let address = serve(|stream| echo(stream, |_| {}));
