@@ -94,12 +94,38 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The first two that are allowed; the generator's may be somebody's choice.
+    /// The first that is allowed, and one beside it; the generator's may be somebody's choice.
     pub(crate) fn choose(generator: Option<usize>) -> Self {
-        let places = match sys::allowed_cpus()[..] {
-            [server, generator, ..] => Self { server: Some(server), generator: Some(generator) },
-            _ => Self::default(),
-        };
+        let places = Self::among(&sys::allowed_cpus(), sys::sharing_a_core);
         Self { generator: generator.or(places.generator), ..places }
+    }
+
+    /// Of these the first, and the next that is on another core: threads of one take from each other what they use.
+    fn among(allowed: &[usize], sharing: impl Fn(usize) -> Vec<usize>) -> Self {
+        let [server, others @ ..] = allowed else { return Self::default() };
+        let siblings = sharing(*server);
+        let elsewhere = others.iter().find(|cpu| !siblings.contains(cpu));
+        match elsewhere.or(others.first()) {
+            Some(&generator) => Self { server: Some(*server), generator: Some(generator) },
+            None => Self::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_and_generator_are_on_two_cores_where_there_are_two() {
+        let places = |allowed: &[usize], siblings: &[usize]| {
+            let places = Places::among(allowed, |_| siblings.to_vec());
+            (places.server, places.generator)
+        };
+        assert_eq!(places(&[0, 1, 2, 3], &[0, 1]), (Some(0), Some(2)));
+        assert_eq!(places(&[0, 1, 2, 3], &[0, 2]), (Some(0), Some(1)));
+        assert_eq!(places(&[4, 5], &[4, 5]), (Some(4), Some(5)));
+        assert_eq!(places(&[0, 1], &[]), (Some(0), Some(1)));
+        assert_eq!((places(&[3], &[3]), places(&[], &[])), ((None, None), (None, None)));
     }
 }

@@ -85,10 +85,22 @@ fn check(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// The numbers of a list of the kernel's, such as `0-2,8`. What is none is left out.
+#[cfg(any(target_os = "linux", test))]
+fn listed(list: &str) -> Vec<usize> {
+    let numbers = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    list.trim().split(',').filter_map(numbers).flatten().collect()
+}
+
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{allowed_cpus, cpu_time_of, die_with_parent, pin_to, sharpen_timers};
+pub(crate) use linux::{allowed_cpus, cpu_time_of, die_with_parent, pin_to, sharing_a_core, sharpen_timers};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use portable::{allowed_cpus, cpu_time_of, die_with_parent, pin_to, sharpen_timers};
+pub(crate) use portable::{
+    allowed_cpus, cpu_time_of, die_with_parent, pin_to, sharing_a_core, sharpen_timers,
+};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -107,6 +119,12 @@ mod linux {
         let most = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
         // SAFETY: every index is below CPU_SETSIZE, the number of bits of a set.
         (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+    }
+
+    /// The processors that are threads of the same core as this one, itself among them. None where the system does not tell.
+    pub(crate) fn sharing_a_core(cpu: usize) -> Vec<usize> {
+        let list = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        std::fs::read_to_string(list).map_or_else(|_| Vec::new(), |list| super::listed(&list))
     }
 
     /// Keeps the calling thread, and those that it starts from now on, on one processor.
@@ -162,6 +180,11 @@ mod portable {
         Vec::new()
     }
 
+    /// Unknown here.
+    pub(crate) fn sharing_a_core(_: usize) -> Vec<usize> {
+        Vec::new()
+    }
+
     /// Not offered here.
     pub(crate) fn pin_to(_: usize) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
@@ -194,6 +217,12 @@ mod tests {
         let inside = own_cpu_time().expect("our own clock");
         assert!(outside >= Duration::from_millis(5), "{outside:?}");
         assert!(inside >= outside, "{inside:?} is read after {outside:?}");
+    }
+
+    #[test]
+    fn lists_of_processors_have_ranges() {
+        assert_eq!(listed("0-2,8\n"), [0, 1, 2, 8]);
+        assert_eq!((listed("3"), listed("\n")), (vec![3], vec![]));
     }
 
     #[test]

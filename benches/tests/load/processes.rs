@@ -15,6 +15,38 @@ fn unread() -> Stdio {
 }
 
 #[test]
+fn server_and_generator_have_the_processors_that_they_are_to_have() {
+    let folder = Folder::new("pinned");
+    let options = ["--server", "echo_server", "--no-cross-check", "--duration", "20s"];
+    let load = command(&folder, &options).spawn().expect("load can be started");
+    let allowed = |role| {
+        let status = fs::read_to_string(format!("/proc/{}/status", child_in_role(load.id(), role)));
+        let status = status.expect("it runs until it is ended");
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        list.expect("the kernel tells").trim().to_owned()
+    };
+    // A role is taken up a moment after the process is seen.
+    let pinned = |role| {
+        let deadline = Instant::now() + HANG;
+        loop {
+            match allowed(role).parse::<u64>() {
+                Ok(cpu) => return cpu,
+                Err(_) => assert!(Instant::now() < deadline, "{role} is on {}", allowed(role)),
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let is_pinned = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    let seen = is_pinned.then(|| (pinned("echo_server"), pinned("generator")));
+    signal("INT", load.id());
+    assert_eq!(status(&run_out(load)), 130);
+    let figures = folder.figures();
+    let told = |role| figures["pinned"][role].as_u64();
+    assert_eq!((told("server"), told("generator")), seen.unzip(), "{figures}");
+    assert!(seen.is_none_or(|(server, generator)| server != generator), "{figures}");
+}
+
+#[test]
 fn a_reader_that_goes_away_costs_no_figures() {
     let folder = Folder::new("unread");
     let address = serve(|stream| echo(stream, |_| {})).to_string();
