@@ -36,6 +36,12 @@ impl Interrupt {
         self.0.load(Relaxed)
     }
 
+    /// As if a signal had come.
+    #[cfg(test)]
+    pub(crate) fn raise(&self) {
+        self.0.store(true, Relaxed);
+    }
+
     /// # Errors
     /// [`io::ErrorKind::Interrupted`] once somebody wants the end.
     pub(crate) fn check(&self) -> io::Result<()> {

@@ -91,7 +91,7 @@ impl Target<'_> {
     ) -> io::Result<Running> {
         match self {
             Self::Ours(server) => Running::start(server.name, cpu, interrupt),
-            Self::Outside(address) => Running::outside(&address.place, protocol),
+            Self::Outside(address) => Running::outside(&address.place, protocol, interrupt),
             Self::Command(command) => Running::command(&command.line, protocol, cpu, interrupt),
             #[cfg(feature = "rivals")]
             Self::Played(name) => Running::start(name, cpu, interrupt),
@@ -157,10 +157,16 @@ impl Running {
         }
     }
 
-    /// Takes a server that runs already, elsewhere or here.
-    fn outside(host: &str, protocol: Protocol) -> io::Result<Self> {
-        let addresses: Vec<_> = host.to_socket_addrs()?.collect();
-        let address = choose(&addresses, protocol).ok_or(io::ErrorKind::AddrNotAvailable)?;
+    /// Takes a server that runs already, elsewhere or here. It is looked for in a thread, which nobody can interrupt.
+    fn outside(host: &str, protocol: Protocol, interrupt: &Interrupt) -> io::Result<Self> {
+        let (tell, told) = mpsc::channel();
+        let name = host.to_owned();
+        let look = move || {
+            // Nobody listens if it came too late.
+            let _ = tell.send(find(&name, protocol));
+        };
+        thread::Builder::new().name("lookup".into()).spawn(look)?;
+        let address = hear(&told, Instant::now() + PATIENCE, interrupt)?;
         Ok(Self { address, host: host.into(), child: None })
     }
 
@@ -173,6 +179,27 @@ impl Running {
     pub(crate) fn obituary(&mut self) -> Option<String> {
         self.child.as_mut().and_then(Child::obituary)
     }
+}
+
+/// Waits until a thread says what it has found.
+fn hear<T>(told: &Receiver<io::Result<T>>, deadline: Instant, interrupt: &Interrupt) -> io::Result<T> {
+    loop {
+        match told.recv_timeout(KNOCK) {
+            Ok(found) => return found,
+            Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Err(RecvTimeoutError::Timeout) => interrupt.check()?,
+        }
+        if Instant::now() >= deadline {
+            let seconds = PATIENCE.as_secs();
+            return Err(io::Error::other(format!("its address was not found within {seconds} seconds")));
+        }
+    }
+}
+
+/// Where the server of that name is.
+fn find(host: &str, protocol: Protocol) -> io::Result<SocketAddr> {
+    let addresses: Vec<_> = host.to_socket_addrs()?.collect();
+    choose(&addresses, protocol).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
 /// Looks whether a server that does not listen yet is still worth waiting for.
@@ -263,6 +290,18 @@ mod tests {
         assert_eq!(chosen(&[one, open]), Some(open));
         assert_eq!(chosen(&[one, other]), Some(one));
         assert_eq!((chosen(&[one]), chosen(&[])), (Some(one), None));
+    }
+
+    #[test]
+    fn a_lookup_that_does_not_end_is_given_up_by_an_interrupt_and_in_time() {
+        let (_busy, told) = mpsc::channel::<io::Result<()>>();
+        let (now, interrupt) = (Instant::now(), Interrupt::default());
+        let late = hear(&told, now, &interrupt).expect_err("nothing was found");
+        assert!(late.to_string().contains("was not found within"), "{late}");
+        interrupt.raise();
+        let ended =
+            hear(&told, now + Duration::from_secs(3600), &interrupt).expect_err("somebody wants the end");
+        assert_eq!(ended.kind(), io::ErrorKind::Interrupted);
     }
 
     #[test]
