@@ -103,6 +103,17 @@ fn a_target_of_two_workers_knows_the_figure_with_one() {
     assert_eq!(rows.iter().map(|row| row["workers"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(2)]);
     let targets = rows[1]["targets"].as_array().expect("targets");
     assert!(targets.iter().any(|target| target["in_proportion_to"] == "one worker"), "{targets:?}");
+    assert_eq!(rows[1]["not_judged"], 0);
+}
+
+#[test]
+fn a_target_that_lacks_the_figure_with_one_worker_is_not_judged_and_said_to_be_so() {
+    let (output, page, figures) = ask("half", &["^hand-over: ping-pong, event$"], "2");
+    assert_eq!(figures["rows"][0]["not_judged"], 1);
+    let table = text(&output.stdout);
+    let line = "? ping-pong, event: fibra to one worker, meant at most 1.3: not judged";
+    assert!(table.lines().any(|found| found.starts_with(line)), "{table}");
+    assert!(page.contains("not judged"));
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(super) struct Row {
     pub(super) figures: Vec<Figure>,
     pub(super) standing: Option<Ratio>,
     pub(super) verdicts: Vec<Verdict>,
+    /// Targets in proportion to what was found with one worker, where nothing was.
+    pub(super) unjudged: Vec<Target>,
 }
 
 /// What one entrant showed.
@@ -83,10 +85,17 @@ pub(super) fn rows(contest: &Contest, found: &Found, one_worker: &mut OneWorker)
             figures: figures(contest, &found.series, measure),
             standing: None,
             verdicts: Vec::new(),
+            unjudged: Vec::new(),
         };
         row.standing = row.standing();
-        let targets = contest.targets.iter().filter(|target| target.measure == measure);
-        row.verdicts = targets.filter_map(|target| row.verdict(target, one_worker)).collect();
+        for target in contest.targets.iter().filter(|target| target.measure == measure) {
+            match row.verdict(target, one_worker) {
+                Some(verdict) => row.verdicts.push(verdict),
+                None if target.of == Bound::OneWorker => row.unjudged.push(*target),
+                // One of the two has not entered.
+                None => {}
+            }
+        }
         if contest.workers == 1 {
             one_worker.learn(&row);
         }

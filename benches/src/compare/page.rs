@@ -73,6 +73,10 @@ fn cards(findings: &Findings, page: &mut String) {
             if workers == 1 { "" } else { "s" },
             verdicts.len()
         );
+        let unjudged: usize = rows().map(|row| row.unjudged.len()).sum();
+        if unjudged > 0 {
+            fact("not judged", &format!("{unjudged} targets, in proportion to one worker"), page);
+        }
         fact("not behind the best rival", &format!("{ahead} of {} rows", standings.len()), page);
         fact("to the best rival, in the geometric mean", &mean(&standings).map_or("–".into(), ratio), page);
         page.push_str("</dl>\n</article>\n");

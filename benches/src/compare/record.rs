@@ -34,6 +34,7 @@ fn row(row: &Row) -> Value {
         "best_rival": row.standing.as_ref().map(|standing| &standing.of),
         "ratio_to_best_rival": row.standing.as_ref().map(|standing| standing.ratio),
         "targets": row.verdicts.iter().map(verdict).collect::<Vec<_>>(),
+        "not_judged": row.unjudged.len(),
     })
 }
 

@@ -110,12 +110,16 @@ fn marks(verdicts: &[Verdict]) -> String {
 fn judge(rows: &[Row], text: &mut String) {
     let all = || rows.iter().flat_map(|row| row.verdicts.iter().map(move |verdict| (row, verdict)));
     let (met, count) = (all().filter(|(_, verdict)| verdict.is_met()).count(), all().count());
-    if count == 0 {
-        return;
+    if count > 0 {
+        let _ = writeln!(text, "✓ {met} of {count} targets met");
     }
-    let _ = writeln!(text, "✓ {met} of {count} targets met");
     for (row, verdict) in all().filter(|(_, verdict)| !verdict.is_met()) {
         let _ = writeln!(text, "✗ {}: {}", row.label(), sentence(row.measure, verdict));
+    }
+    for (row, target) in rows.iter().flat_map(|row| row.unjudged.iter().map(move |target| (row, target))) {
+        let (who, most) = (target.who, target.most);
+        let why = "not judged, since nothing was asked with one worker";
+        let _ = writeln!(text, "? {}: {who} to one worker, meant at most {most}: {why}", row.label());
     }
 }
 
