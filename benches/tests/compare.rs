@@ -117,6 +117,15 @@ fn a_target_that_lacks_the_figure_with_one_worker_is_not_judged_and_said_to_be_s
 }
 
 #[test]
+fn every_question_about_a_crowd_comes_to_an_end() {
+    let (_, _, figures) = ask("crowds", &["--among=fibra", "^crowds: "], "2");
+    let rows = figures["rows"].as_array().expect("rows");
+    let times = rows.iter().filter(|row| row["measure"] == "Time");
+    assert_eq!(times.clone().count(), 7, "{rows:?}");
+    assert!(times.map(|row| &row["entrants"][0]["median"]).all(|time| time.as_f64() > Some(0.0)), "{rows:?}");
+}
+
+#[test]
 fn each_answer_about_memory_has_a_process_of_its_own() {
     let (_, _, figures) = ask("memory", &["^memory: 2000 "], "1");
     let row = &figures["rows"][0];

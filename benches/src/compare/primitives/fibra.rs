@@ -88,7 +88,7 @@ impl Library for Fibra {
                 |n| waking::notify_one::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
             }
             Question::Wake(Call::NotifyAll) => {
-                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n).into()
             }
             _ => return None,
         })

@@ -35,7 +35,7 @@ impl Library for ParkingLot {
                 |n| waking::notify_one::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
             }
             Question::Wake(Call::NotifyAll) => {
-                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n)
+                |n| waking::notify_all::<T, (Mutex<u64>, [Condvar; 2])>(CROWD, n).into()
             }
             _ => return None,
         })

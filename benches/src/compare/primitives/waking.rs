@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use super::crowd::lead;
 use super::pairs::Event;
@@ -95,8 +96,8 @@ pub(super) fn notify_one<T: Blocking, B: Board>(tasks: u64, operations: u64) -> 
 }
 
 /// All are notified of each round, and the last of them notifies the one who begins the next; what one of them has seen is an
-/// operation.
-pub(super) fn notify_all<T: Blocking, B: Board>(tasks: u64, operations: u64) -> Answer {
+/// operation. All get the same.
+pub(super) fn notify_all<T: Blocking, B: Board>(tasks: u64, operations: u64) -> Duration {
     // The number of the round stands above that of those who have not seen it.
     const ROUND: u64 = 1 << 32;
     let rounds = operations.div_ceil(tasks);
@@ -117,7 +118,7 @@ pub(super) fn notify_all<T: Blocking, B: Board>(tasks: u64, operations: u64) -> 
         });
         true
     };
-    lead::<T>(tasks, operations, served, || {
+    let answer = lead::<T>(tasks, operations, served, || {
         for round in 1..=rounds {
             board.pass(LEADER, |state| {
                 if *state % ROUND != 0 {
@@ -127,5 +128,6 @@ pub(super) fn notify_all<T: Blocking, B: Board>(tasks: u64, operations: u64) -> 
                 Then::NotifyAll
             });
         }
-    })
+    });
+    answer.elapsed
 }
