@@ -11,7 +11,7 @@ use crate::options::files;
 /// Asks fibra and those whom its users would take instead the same questions, and says where fibra stands.
 ///
 /// Prints a table for each subject, with the ratio of fibra to the best rival, and writes a page with charts. All of it takes
-/// about a quarter of an hour. The machine should be quiet.
+/// some twenty minutes. The machine should be quiet.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "compare", version, max_term_width = 100)]
 pub(super) struct Options {
