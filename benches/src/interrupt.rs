@@ -22,11 +22,16 @@ pub(crate) struct Interrupt(Arc<AtomicBool>);
 impl Interrupt {
     /// Begins to listen for the signals. At the second one the process ends at once; the kernel ends its children.
     pub(crate) fn listen() -> io::Result<Self> {
-        let seen = Arc::new(AtomicBool::new(false));
+        let (seen, early) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         for signal in [SIGINT, SIGTERM] {
+            // Who comes between the next two would be seen by neither.
+            flag::register(signal, Arc::clone(&early))?;
             // In this order: the shutdown must find the flag as the signal before has left it.
             flag::register_conditional_shutdown(signal, i32::from(STATUS), Arc::clone(&seen))?;
             flag::register(signal, Arc::clone(&seen))?;
+        }
+        if early.load(Relaxed) {
+            seen.store(true, Relaxed);
         }
         Ok(Self(seen))
     }

@@ -36,6 +36,10 @@ fn server_and_generator_have_the_processors_that_they_are_to_have() {
             thread::sleep(Duration::from_millis(10));
         }
     };
+    // It listens for signals before it starts them.
+    for role in ["echo_server", "generator"] {
+        child_in_role(load.id(), role);
+    }
     let is_pinned = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
     let seen = is_pinned.then(|| (pinned("echo_server"), pinned("generator")));
     signal("INT", load.id());
