@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod blocking;
+mod cache;
 mod compile_fail;
 mod coroutine;
 mod current;

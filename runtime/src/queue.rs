@@ -60,6 +60,54 @@ impl Local {
     pub(crate) fn is_empty(&self) -> bool {
         self.head.get().is_none()
     }
+
+    /// Where the queue ends now.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { last: self.head.get().and(self.tail.get()), len: self.len.get() }
+    }
+
+    /// Moves to the end of `other` what was pushed since that mark. Nothing was popped since.
+    pub(crate) fn move_since(&self, mark: Mark, other: &Local) {
+        let moved = match mark.last {
+            Some(last) => last.next(),
+            None => self.head.get(),
+        };
+        let Some(first) = moved else { return };
+        other.append(first, self.tail.get(), self.len.get() - mark.len);
+        match mark.last {
+            Some(last) => last.set_next(None),
+            None => self.head.set(None),
+        }
+        self.tail.set(mark.last);
+        self.len.set(mark.len);
+    }
+
+    /// Moves all of `other` to the front of this one.
+    pub(crate) fn prepend(&self, other: &Local) {
+        let Some(first) = other.head.take() else { return };
+        let rest = self.head.replace(Some(first));
+        let (tail, len) = (self.tail.replace(other.tail.get()), self.len.replace(other.len.replace(0)));
+        if let Some(rest) = rest {
+            other.tail.get().expect("there is a first").set_next(Some(rest));
+            self.tail.set(tail);
+        }
+        self.len.set(self.len.get() + len);
+    }
+
+    fn append(&self, first: TaskRef, last: Option<TaskRef>, len: usize) {
+        match (self.head.get(), self.tail.replace(last)) {
+            (Some(_), Some(tail)) => tail.set_next(Some(first)),
+            _ => self.head.set(Some(first)),
+        }
+        self.len.set(self.len.get() + len);
+    }
+}
+
+/// The end of a [`Local`] at some moment.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    last: Option<TaskRef>,
+    len: usize,
 }
 
 /// Un-started and migratable tasks of one worker.

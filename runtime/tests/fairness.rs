@@ -371,6 +371,71 @@ fn spawns_from_outside_wake_a_worker_that_is_parked() {
     }
 }
 
+fn be_busy(micros: u64) {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_micros(micros) {}
+}
+
+/// Lets a crowd start at once, each of which takes ten microseconds, and counts those that have.
+fn start_a_crowd(started: &Arc<AtomicUsize>) {
+    let start = |_| {
+        let started = Arc::clone(started);
+        fibra::spawn(move || {
+            started.fetch_add(1, Ordering::SeqCst);
+            be_busy(10);
+        })
+    };
+    let crowd: Vec<_> = (0..CROWD).map(start).collect();
+    crowd.into_iter().for_each(|task| task.join().unwrap());
+}
+
+const CROWD: usize = 2000;
+
+#[test]
+fn who_is_woken_by_a_timer_does_not_wait_for_a_crowd_to_start() {
+    let _guard = hang_guard();
+    for beside_a_spinner in [false, true] {
+        runtime(1).run(|| {
+            let started = Arc::new(AtomicUsize::new(0));
+            let spinner = beside_a_spinner.then(|| turns_beside().0);
+            let sleepers = [1, 1, 2].map(|millis| {
+                let started = Arc::clone(&started);
+                fibra::spawn_local(move || {
+                    fibra::sleep(Duration::from_millis(millis));
+                    started.load(Ordering::SeqCst)
+                })
+            });
+            fibra::yield_now();
+            start_a_crowd(&started);
+            for sleeper in sleepers {
+                let before = sleeper.join().unwrap();
+                assert!(before < CROWD / 2, "{before} started before");
+            }
+            spinner.iter().for_each(|spinner| spinner.task().cancel());
+        });
+    }
+}
+
+#[test]
+fn a_crowd_starts_beside_timers_that_are_always_due() {
+    const SLEEPERS: usize = 400;
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let sleep = |_| {
+            fibra::spawn_local(|| {
+                loop {
+                    fibra::sleep(Duration::from_nanos(1));
+                    be_busy(2);
+                }
+            })
+        };
+        let sleepers: Vec<_> = (0..SLEEPERS).map(sleep).collect();
+        fibra::yield_now();
+        start_a_crowd(&Arc::default());
+        sleepers.iter().for_each(|sleeper| sleeper.task().cancel());
+    });
+}
+
 /// Keeps all workers but the first from suspending until the check is through, and the first one busy with yields, so that
 /// none of them idles. A task is spawned on the first, or on one that is stuck from the next moment on.
 fn beside_stuck_workers(on_the_first: bool) {

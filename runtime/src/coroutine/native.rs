@@ -13,7 +13,6 @@
 //! are declared as lost, so that the compiler saves just those that hold something. The control words of the floating
 //! point units are not switched: as in any function call they are the thread's.
 
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;
 use std::marker::PhantomPinned;
@@ -21,6 +20,7 @@ use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
 use super::{Body, Resumed, Stop};
+use crate::cache;
 use crate::stack::Stack;
 use crate::task::TaskRef;
 
@@ -170,9 +170,7 @@ impl Coroutine {
     /// them, and a thousand that yield took 20 ns each instead of 15.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        let top = std::ptr::with_exposed_provenance::<i8>(self.ends.task.get());
-        // SAFETY: every x86-64 has SSE, and a prefetch may be of any address: it reads nothing that the program sees.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(top) };
+        cache::prefetch(self.ends.task.get());
     }
 
     /// Takes the stack of a finished coroutine.

@@ -59,6 +59,10 @@ impl Shelf {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Stack> {
         let stack = self.warm.pop()?;
+        // In a crowd of starts it is the next one's, and has been out of the cache for long.
+        if let Some(next) = self.warm.last() {
+            next.prefetch();
+        }
         self.still = self.still.min(self.warm.len());
         Some(stack)
     }

@@ -83,6 +83,19 @@ impl Round {
     fn is_over(self) -> bool {
         self.left | self.behind == 0
     }
+
+    /// The same with more who have started in their turn, be it this one or the next.
+    fn with_more_started(self, count: usize) -> Self {
+        match self.side {
+            Side::Started => Round { left: self.left + count, ..self },
+            Side::Unstarted => Round { behind: self.behind + count, ..self },
+        }
+    }
+
+    /// True in a turn of the un-started.
+    fn is_of_unstarted(self) -> bool {
+        self.side == Side::Unstarted && self.left > 0
+    }
 }
 
 /// What only the worker's own thread touches.
@@ -90,6 +103,8 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     block: Arc<Block>,
     local: queue::Local,
+    /// Those that the driver and the timers have woken in this turn of the un-started. Empty in all other turns.
+    woken: queue::Local,
     stealable: queue::Stealable,
     wheel: Wheel,
     stacks: RefCell<stack::Pool>,
@@ -167,6 +182,7 @@ impl Worker {
         reserve.give(warm);
         Ok(Worker {
             local: queue::Local::new(),
+            woken: queue::Local::new(),
             stealable,
             wheel: Wheel::new(Instant::now()),
             stacks: RefCell::new(stacks),

@@ -38,7 +38,10 @@ impl Worker {
     /// True if there is something in this worker's own queues.
     pub(super) fn has_work(&self) -> bool {
         let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty() || self.has_offers();
-        !self.local.is_empty() || !self.block.inbox.is_empty() || (!self.is_starving() && startable())
+        !self.local.is_empty()
+            || !self.woken.is_empty()
+            || !self.block.inbox.is_empty()
+            || (!self.is_starving() && startable())
     }
 
     /// Looks for work that any worker may run. True if some came.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::block::Block;
 use super::budget::OPERATIONS;
-use super::tuning::TURN;
+use super::tuning::{STARTS, TURN};
 use super::{Round, Side, Worker};
 use crate::coroutine::Stop;
 use crate::panics;
@@ -59,13 +59,19 @@ impl Worker {
     /// Started and un-started tasks take turns. A turn of the un-started has all that wait when it begins; the turn of the
     /// started ones that follows has those that were ready by then, so that who starts in the former and yields stays behind
     /// what it has spawned. So a task that yields lets all of them run that were ready or spawned before, and neither kind
-    /// starves the other.
+    /// starves the other. The turn of a crowd takes long, so whom the driver or a timer wakes in a turn of the un-started runs in
+    /// between.
     fn next_in_round(&self) -> Option<TaskRef> {
         // While nothing waits to start there is nobody to take turns with.
         if self.round.get().is_over() && self.stealable.is_empty() {
             return self.local.pop();
         }
         cold_path();
+        if !self.woken.is_empty()
+            && let Some(task) = self.next_woken()
+        {
+            return Some(task);
+        }
         self.next_by_turns()
     }
 
@@ -86,6 +92,26 @@ impl Worker {
             self.round.set(self.round_after(round));
         }
         None
+    }
+
+    /// One of those that were woken in this turn of the un-started, who have one pick in so many for themselves, and the last one.
+    /// Then the woken are the first of those behind the turn.
+    #[cold]
+    fn next_woken(&self) -> Option<TaskRef> {
+        let round = self.round.get();
+        if round.side == Side::Started || round.left == 1 {
+            self.round.set(round.with_more_started(self.woken.len()));
+            self.local.prepend(&self.woken);
+            return None;
+        }
+        if self.picks.get().is_multiple_of(STARTS) {
+            return None;
+        }
+        let task = self.woken.pop();
+        if let Some(next) = self.woken.peek() {
+            next.header().coroutine.prefetch();
+        }
+        task
     }
 
     fn round_after(&self, round: Round) -> Round {
@@ -109,6 +135,10 @@ impl Worker {
     /// What others put here or where anybody may take it.
     #[inline(never)]
     fn next_from_others(&self) -> Option<TaskRef> {
+        // Thieves may have ended the turn of the un-started.
+        if let Some(task) = self.woken.pop() {
+            return Some(task);
+        }
         if self.is_starving() {
             return None;
         }
@@ -153,8 +183,7 @@ impl Worker {
         self.take_from_shared();
         self.take_placed();
         self.help();
-        self.poll_driver(Some(Duration::ZERO));
-        self.expire_due();
+        self.heed_events();
         if self.is_starving() {
             self.feed_starved();
             self.relieve_offer();
@@ -163,6 +192,16 @@ impl Worker {
         }
         self.stacks.borrow_mut().answer_hunger();
         self.heed_shutdown();
+    }
+
+    /// Makes ready whom the driver and the timers wake.
+    fn heed_events(&self) {
+        let mark = self.local.mark();
+        self.poll_driver(Some(Duration::ZERO));
+        self.expire_due();
+        if self.round.get().is_of_unstarted() {
+            self.local.move_since(mark, &self.woken);
+        }
     }
 
     /// Takes from a worker that does not come to what waits there, if nothing waits to be started here: it may be stuck in a task,

@@ -53,6 +53,7 @@ impl Worker {
         self.shared.is_ending() && !task.header().is_sheltered()
     }
 
+    #[inline(always)]
     fn take_stack(&self, task: TaskRef) -> io::Result<Stack> {
         let mut stacks = self.stacks.borrow_mut();
         match task.header().stack_size() {

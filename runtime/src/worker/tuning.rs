@@ -6,6 +6,9 @@ use std::time::Duration;
 /// the timers. So none of them starves beside tasks that are always ready.
 pub(crate) const TURN: u32 = 128;
 
+/// While others wait that the driver or a timer has woken, one pick in so many starts a task.
+pub(crate) const STARTS: u32 = 8;
+
 /// How long a watching worker parks at first, and at the most.
 pub(crate) const WATCH_FIRST: Duration = Duration::from_micros(50);
 pub(crate) const WATCH_MOST: Duration = Duration::from_micros(250);

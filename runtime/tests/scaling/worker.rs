@@ -15,7 +15,7 @@ use crate::looks::{Eye, Looks};
 use crate::model::Model;
 use crate::queue::{Local, Shared, Stealable};
 use crate::task::{Job, TaskRef};
-use crate::tuning::{MARGIN_DETACHED, MARGIN_HELD, TURN};
+use crate::tuning::{MARGIN_DETACHED, MARGIN_HELD, STARTS, TURN};
 
 /// What a worker's driver will find ready, and when.
 pub(crate) type Events = BinaryHeap<Reverse<(u64, usize)>>;
@@ -24,6 +24,7 @@ pub(crate) struct Worker {
     pub(crate) model: Rc<Model>,
     pub(crate) index: usize,
     pub(crate) local: Local,
+    pub(crate) woken: Local,
     pub(crate) stealable: Stealable,
     /// Events of this worker, by the place of their task in `known`.
     pub(crate) events: RefCell<Events>,
@@ -51,6 +52,7 @@ impl Worker {
         Worker {
             index,
             local: Local::new(),
+            woken: Local::new(),
             stealable,
             events: RefCell::new(times.collect()),
             known: RefCell::new(events.into_iter().map(|(_, task)| task).collect()),
@@ -84,12 +86,15 @@ impl Worker {
             self.take(|injector, into| injector.steal_batch(into));
             self.take_placed();
             self.help();
-            self.poll_driver();
+            self.heed_events();
         }
         self.next_in_round().or_else(|| self.next_from_others())
     }
 
     fn next_in_round(&self) -> Option<TaskRef> {
+        if let Some(task) = self.next_woken() {
+            return Some(task);
+        }
         for _ in 0..4 {
             if self.unstarted.get() > 0 {
                 self.unstarted.set(self.unstarted.get() - 1);
@@ -112,7 +117,26 @@ impl Worker {
         None
     }
 
+    fn next_woken(&self) -> Option<TaskRef> {
+        if self.unstarted.get() <= 1 {
+            self.started.set(self.started.get() + self.woken.len());
+            self.local.prepend(&self.woken);
+        }
+        if self.picks.get().is_multiple_of(STARTS) { None } else { self.woken.pop() }
+    }
+
+    fn heed_events(&self) {
+        let mark = self.local.mark();
+        self.poll_driver();
+        if self.unstarted.get() > 0 {
+            self.local.move_since(mark, &self.woken);
+        }
+    }
+
     fn next_from_others(&self) -> Option<TaskRef> {
+        if let Some(task) = self.woken.pop() {
+            return Some(task);
+        }
         if !self.block().placed.is_empty() {
             self.model.write_block(self.index, self.index);
             if let Some(task) = self.block().placed.pop() {
