@@ -1,7 +1,7 @@
 //! To and from std's types and bare descriptors, and std's traits: the same for every type that owns a descriptor.
 //!
-//! Whatever leaves is deregistered first, and behaves as if std had made it; whatever comes keeps the mode and the timeouts
-//! that it has. A type of ours is a newtype of something that [`Wraps`] its counterpart in std.
+//! Whatever leaves is deregistered first, and behaves as if std had made it; whatever comes keeps the timeouts that it has and,
+//! unless it is a listener, the mode. A type of ours is a newtype of something that [`Wraps`] its counterpart in std.
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};

@@ -156,14 +156,16 @@ fn is_exhaustion(error: &io::Error) -> bool {
 }
 
 impl<L: AsFd> Wraps<L> for Acceptor<L> {
-    /// The mode that std would obey is read from it. It becomes non-blocking at the first accept.
+    /// It waits. The mode says nothing of what the user wishes: where another of ours has the open file, it is non-blocking because
+    /// of that. It becomes so at the first accept here, too.
     fn adopt(inner: L) -> Acceptor<L> {
-        let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
-        let acceptor = Acceptor::new(inner, nonblocking, true, Arc::default());
+        let acceptor = Acceptor::new(inner, false, true, Arc::default());
         acceptor.expose();
         acceptor
     }
 
+    /// The mode that it was found in is no better known to be anybody's wish than when it came; so the wish alone counts. Others
+    /// of ours that have the open file set its mode themselves, before each accept.
     fn into_std(self) -> L {
         // It fails only on what is no open descriptor, and then there is nothing to put into a mode.
         let _ = SockRef::from(self.std()).set_nonblocking(self.io.is_nonblocking());

@@ -33,6 +33,9 @@ pub(super) const BACKLOG: u32 = 4096;
 ///   takes over when it is made. The descriptor itself is always non-blocking, because `accept(2)` has no flag for it;
 ///   std types made from it are put into the mode that was wished for. A clone that std holds beside one of ours shares
 ///   that mode, and an `accept` of ours sets it: it will see `WouldBlock`.
+/// * One that is made from std's type or from a descriptor waits, whatever mode that is in, and is blocking when it becomes std's
+///   again. It may be non-blocking only because another one of ours has it, here or in another process, and cannot be told from
+///   one that its user has made so. For one that is not to wait, call `set_nonblocking(true)` once it is ours.
 /// * An `accept` that finds no descriptor left waits for some milliseconds before it says so.
 /// * Deadlines are additions.
 /// * [`into_incoming`](TcpListener::into_incoming) is not stable in std yet.

@@ -24,7 +24,8 @@ use crate::net::options::listener_methods;
 ///
 /// * [`set_nonblocking`](UnixListener::set_nonblocking) is the wish of this value alone; a clone has its own, which it
 ///   takes over when it is made. The descriptor itself is non-blocking, as that of a
-///   [`TcpListener`](crate::net::TcpListener) is, with what follows from it.
+///   [`TcpListener`](crate::net::TcpListener) is, with what follows from it: one that is made from std's type or from a descriptor
+///   waits, whatever mode that is in.
 /// * An `accept` that finds no descriptor left waits for some milliseconds before it says so.
 /// * Deadlines are additions.
 ///
