@@ -119,8 +119,18 @@ impl<S: AsFd> Channel<S> {
     }
 
     fn known_as(known: Option<Mutex<Option<Identity>>>, inner: S) -> Channel<S> {
-        let is_endless = file::is_endless(inner.as_fd()).into();
-        Channel { io: Descriptor::new(inner, false), is_endless, shared: Arc::default(), known }
+        let io = Descriptor::new(inner, false);
+        let channel = Channel { io, is_endless: AtomicBool::default(), shared: Arc::default(), known };
+        channel.look();
+        channel
+    }
+
+    /// Asks what is open, and how it has to be waited for.
+    fn look(&self) {
+        let nature = file::nature(self.fd());
+        // Relaxed: whoever misses it has begun before.
+        self.is_endless.store(nature.is_endless(), Ordering::Relaxed);
+        self.io.recheck_writes(nature.keeps_shutdown_from_writers());
     }
 
     /// Forgets what was known of another file. A wait for that one ends.
@@ -131,8 +141,8 @@ impl<S: AsFd> Channel<S> {
         let present = file::identity(self.fd());
         if *known != present {
             *known = present;
-            // Relaxed, both: whoever misses it has begun before.
-            self.is_endless.store(file::is_endless(self.fd()), Ordering::Relaxed);
+            self.look();
+            // Relaxed: see `look`.
             self.shared.refuses.store(false, Ordering::Relaxed);
             self.io.source().renew(self.fd().as_raw_fd());
         }
@@ -163,7 +173,7 @@ impl<S: AsFd> Channel<S> {
 
     /// True if a call may never end.
     pub(crate) fn is_endless(&self) -> bool {
-        // Relaxed: see `look_anew`.
+        // Relaxed: see `look`.
         self.is_endless.load(Ordering::Relaxed)
     }
 
@@ -297,6 +307,10 @@ impl<S: AsFd> Channel<S> {
             if !self.shared.note(&outcome) {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
+        }
+        if self.io.rechecks_writes() {
+            // To ask would tell nothing, and there is a call with a flag of its own.
+            return sys::send_vectored(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
         }
         if !self.asks(Direction::Write)? {
             return Err(io::ErrorKind::WouldBlock.into());

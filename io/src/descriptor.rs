@@ -22,7 +22,7 @@ pub(crate) struct Descriptor<S: AsFd> {
     /// The user's wish: fail instead of waiting. Our own, not the open file's mode, which clones share.
     nonblocking: AtomicBool,
     /// See [`recheck_writes`](Descriptor::recheck_writes).
-    rechecks_writes: bool,
+    rechecks_writes: AtomicBool,
     /// See [`short_reads_drain`](Descriptor::short_reads_drain).
     short_reads_drain: bool,
     inner: S,
@@ -32,26 +32,28 @@ impl<S: AsFd> Descriptor<S> {
     pub(crate) fn new(inner: S, nonblocking: bool) -> Descriptor<S> {
         let link = Link { source: Arc::new(Source::new()), fd: inner.as_fd().as_raw_fd() };
         let nonblocking = AtomicBool::new(nonblocking);
-        Descriptor { link, nonblocking, rechecks_writes: false, short_reads_drain: false, inner }
+        let rechecks_writes = AtomicBool::new(false);
+        Descriptor { link, nonblocking, rechecks_writes, short_reads_drain: false, inner }
     }
 
     /// Another descriptor of the same open file, of which all holds that does of this one. The wish is its own from now on.
     pub(crate) fn with_clone(&self, clone: S) -> Descriptor<S> {
         Descriptor {
-            rechecks_writes: self.rechecks_writes,
+            rechecks_writes: self.rechecks_writes().into(),
             short_reads_drain: self.short_reads_drain,
             ..Descriptor::new(clone, self.is_nonblocking())
         }
     }
 
     /// Lets a wait to write look again by itself now and then: for what the kernel does not tell.
-    pub(crate) fn recheck_writes(mut self, recheck: bool) -> Descriptor<S> {
-        self.rechecks_writes = recheck;
-        self
+    pub(crate) fn recheck_writes(&self, recheck: bool) {
+        // Relaxed: whoever misses it has begun before.
+        self.rechecks_writes.store(recheck, Ordering::Relaxed);
     }
 
     pub(crate) fn rechecks_writes(&self) -> bool {
-        self.rechecks_writes
+        // Relaxed: see `recheck_writes`.
+        self.rechecks_writes.load(Ordering::Relaxed)
     }
 
     /// Tells whether a read that fills a part of its buffer has emptied the descriptor, unless the readiness word says otherwise.

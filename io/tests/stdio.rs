@@ -6,6 +6,7 @@ mod common;
 use std::env;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,7 +14,7 @@ use std::ptr::{null, null_mut};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use common::sides::{Side, beside, guarded};
+use common::sides::{Side, beside, guarded, pause};
 use common::{nap, runtime, until};
 use fibra_io::io::{IsTerminal, stderr, stdin, stdout};
 use fibra_io::process;
@@ -103,6 +104,7 @@ fn the_actor() {
         "farewell" => farewell,
         "hook" => hook,
         "exchanged" => exchanged,
+        "unheard" => unheard,
         _ => unreachable!("no such role"),
     };
     writeln!(stdout(), "\n{BEGIN}").unwrap();
@@ -166,6 +168,21 @@ fn exchanged() {
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
     assert_eq!(text, "four");
+}
+
+/// Writes to whom nobody reads any more: to a socket that took the place of something else.
+fn unheard() {
+    type WriteAll = fn(&[u8]) -> std::io::Result<()>;
+    let writers: [WriteAll; 2] = [|text| stdout().write_all(text), |text| stderr().write_all(text)];
+    for (number, write) in (1..).zip(writers) {
+        write(b"still a pipe\n").unwrap();
+        let (output, reader) = UnixStream::pair().unwrap();
+        put(output, number);
+        let writer = spawn(move || write(&vec![b'x'; 4 << 20]).unwrap_err().kind());
+        pause();
+        reader.shutdown(Shutdown::Read).unwrap();
+        assert_eq!(writer.join().unwrap(), ErrorKind::BrokenPipe);
+    }
 }
 
 /// Makes it the stream of that number.
@@ -501,6 +518,16 @@ fn a_stream_that_becomes_another_is_found_so() {
     guarded(|| {
         for workers in 1..3 {
             let (actor, _output) = Actor::start("exchanged", workers, Stdio::null());
+            actor.ends();
+        }
+    });
+}
+
+#[test]
+fn who_writes_to_a_socket_hears_that_nobody_reads_any_more() {
+    guarded(|| {
+        for workers in 1..3 {
+            let (actor, _output) = Actor::start("unheard", workers, Stdio::null());
             actor.ends();
         }
     });

@@ -18,7 +18,7 @@ use crate::net::timeouts::{Timeout, deadline_methods};
 use crate::op::Attempt;
 use crate::readiness::Direction;
 use crate::sys;
-use crate::sys::file::{Nature, is_endless, nature};
+use crate::sys::file::{Nature, nature};
 use crate::sys::pipe::{self as call, Nowait};
 use crate::sys::reopen::open_nowait;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
@@ -244,11 +244,14 @@ impl<S: AsFd> PipeEnd<S> {
 impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     /// The mode that std would obey is read from it.
     fn adopt(inner: S) -> PipeEnd<S> {
-        if !is_endless(inner.as_fd()) {
+        let nature = nature(inner.as_fd());
+        if !nature.is_endless() {
             return PipeEnd::Plain(Channel::new(inner), Arc::default());
         }
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
-        PipeEnd::Pipe(Pipe { io: Descriptor::new(inner, nonblocking), shared: Arc::default() })
+        let io = Descriptor::new(inner, nonblocking);
+        io.recheck_writes(nature.keeps_shutdown_from_writers());
+        PipeEnd::Pipe(Pipe { io, shared: Arc::default() })
     }
 
     fn into_std(self) -> S {

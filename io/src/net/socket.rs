@@ -76,7 +76,7 @@ impl Kind for std::os::unix::net::UnixDatagram {
 impl<S: Kind> Socket<S> {
     /// Takes a socket that is new, so that it has no timeouts and is not to be non-blocking.
     pub(crate) fn fresh(inner: S) -> Socket<S> {
-        Socket::new(inner, S::SHORT_READ_DRAINS, OnceLock::new())
+        Socket::new(inner, S::SHORT_READ_DRAINS, S::WRITERS_HEAR_OF_SHUTDOWN, OnceLock::new())
     }
 
     /// Takes a socket that was made for the user, with the timeouts that it has: somebody had the descriptor before, or that of the
@@ -91,14 +91,17 @@ impl<S: Kind> Socket<S> {
                 Arc::new(Shared { timeouts, mode: Mode::default() }).into()
             }
         };
-        let drains = S::SHORT_READ_DRAINS && is_tcp(&option);
-        Socket::new(inner, drains, shared)
+        // A type of std's is no proof: a descriptor that becomes one may keep messages apart, of which a read gives one at a time,
+        // and may be of the Unix family, where protocols have no numbers.
+        let protocol = option.protocol().unwrap_or(None);
+        let drains = S::SHORT_READ_DRAINS && matches!(protocol, Some(Protocol::TCP | Protocol::MPTCP));
+        let hears = S::WRITERS_HEAR_OF_SHUTDOWN && protocol.is_some();
+        Socket::new(inner, drains, hears, shared)
     }
 
-    fn new(inner: S, short_reads_drain: bool, shared: OnceLock<Arc<Shared>>) -> Socket<S> {
-        let io = Descriptor::new(inner, false)
-            .recheck_writes(!S::WRITERS_HEAR_OF_SHUTDOWN)
-            .short_reads_drain(short_reads_drain);
+    fn new(inner: S, short_reads_drain: bool, hears: bool, shared: OnceLock<Arc<Shared>>) -> Socket<S> {
+        let io = Descriptor::new(inner, false).short_reads_drain(short_reads_drain);
+        io.recheck_writes(!hears);
         Socket { io, shared }
     }
 
@@ -254,12 +257,6 @@ impl<S: Kind> Socket<S> {
             len => self.dispatch(|| sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len))),
         }
     }
-}
-
-/// True if it speaks TCP. A type of std's is no proof: a descriptor that becomes one may keep messages apart, of which a read
-/// gives one at a time.
-fn is_tcp(socket: &SockRef<'_>) -> bool {
-    socket.protocol().is_ok_and(|protocol| matches!(protocol, Some(Protocol::TCP | Protocol::MPTCP)))
 }
 
 /// A timeout as the kernel's option takes it, which has zero for none.

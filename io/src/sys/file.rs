@@ -5,7 +5,7 @@
 //! * transfers at the file's own position, which may block the thread ([`read`], [`write`](fn@write));
 //! * the same without waiting for the disk or for the other end, or the answer that this cannot be had ([`read_nowait`],
 //!   [`write_nowait`], [`is_refusal`]);
-//! * what a descriptor stands for ([`nature`]), and so whether calls on it may never end ([`is_endless`]);
+//! * what a descriptor stands for ([`nature`]), and so whether calls on it may never end ([`Nature::is_endless`]);
 //! * copying within the kernel ([`copy_range`], [`send_file`], [`splice`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -160,11 +160,6 @@ pub(crate) fn identity(fd: BorrowedFd<'_>) -> Option<Identity> {
     status(fd).map(|status| (status.st_dev, status.st_ino))
 }
 
-/// True if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk.
-pub(crate) fn is_endless(fd: BorrowedFd<'_>) -> bool {
-    nature(fd) != Nature::Disk
-}
-
 /// What is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nature {
@@ -178,6 +173,17 @@ pub(crate) enum Nature {
 }
 
 impl Nature {
+    /// True if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk.
+    pub(crate) fn is_endless(self) -> bool {
+        self != Nature::Disk
+    }
+
+    /// True if a wait to write is not told of all that ends it: it may be a socket of the Unix family, of which neither `poll` nor
+    /// `epoll` says that it was shut down while it was full, though Linux wakes who is in a blocking `write`.
+    pub(crate) fn keeps_shutdown_from_writers(self) -> bool {
+        self == Nature::Socket
+    }
+
     /// That of a type which stands for one only.
     pub(crate) fn only(self, one: Nature) -> Nature {
         match self == one {
