@@ -65,9 +65,10 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
     // When the first byte of a request came that is not complete.
     let mut begun = None;
     loop {
-        let before = output.len();
+        let (before, in_body) = (output.len(), input.skip > 0);
         let next = input.answer(&mut output);
-        if output.len() > before {
+        // A request is answered once its head is there, and complete when the last of its body has come.
+        if output.len() > before || (in_body && input.skip == 0) {
             begun = None;
         }
         if !output.is_empty() {

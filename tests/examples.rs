@@ -376,6 +376,33 @@ fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
 }
 
 #[test]
+fn http_server_counts_the_time_of_each_request_from_its_own_begin() {
+    const PATIENCE: u64 = 1500;
+    const MOST_OF_IT: Duration = Duration::from_millis(PATIENCE * 3 / 5);
+    let server = Server::with_patience("http_server", PATIENCE);
+    // Their heads are answered before their bodies come.
+    let posted = || {
+        let mut stream = server.connect();
+        stream.write_all(b"POST /json HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\n").expect("sent");
+        assert_eq!(http::answer(&mut stream).0, 405);
+        stream.write_all(b"abc").expect("sent");
+        stream
+    };
+    let (mut silent, mut slow) = (posted(), posted());
+    silent.write_all(b"def").expect("sent");
+    let (begin, rest) = PLAINTEXT.split_at(10);
+    std::thread::sleep(MOST_OF_IT);
+    slow.write_all(&[b"def", begin].concat()).expect("sent");
+    std::thread::sleep(MOST_OF_IT);
+    slow.write_all(rest).expect("sent");
+    http::plaintext(&mut slow);
+    silent.write_all(begin).expect("sent");
+    std::thread::sleep(Duration::from_millis(20));
+    silent.write_all(rest).expect("sent");
+    http::plaintext(&mut silent);
+}
+
+#[test]
 #[cfg(feature = "compat-examples")]
 fn hyper_server_answers() {
     let server = Server::start("hyper_server");
