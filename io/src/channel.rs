@@ -361,6 +361,14 @@ fn read_piece(fd: BorrowedFd<'_>, mut bufs: &mut [IoSliceMut<'_>]) -> io::Result
     }
 }
 
+/// What comes of a call on a standard stream: on one that is not open, as in std, it has done all that there is to do.
+pub(crate) fn unless_closed(outcome: io::Result<usize>, all: usize) -> io::Result<usize> {
+    match outcome {
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(all),
+        outcome => outcome,
+    }
+}
+
 /// Lets go on who has the terminal.
 fn stand_back() -> io::Result<()> {
     op::check_may_wait()?;

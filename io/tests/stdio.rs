@@ -5,9 +5,9 @@ mod common;
 
 use std::env;
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, Write};
+use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Seek, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::ptr::{null, null_mut};
@@ -105,6 +105,7 @@ fn the_actor() {
         "hook" => hook,
         "exchanged" => exchanged,
         "unheard" => unheard,
+        "closed" => closed,
         _ => unreachable!("no such role"),
     };
     writeln!(stdout(), "\n{BEGIN}").unwrap();
@@ -183,6 +184,35 @@ fn unheard() {
         reader.shutdown(Shutdown::Read).unwrap();
         assert_eq!(writer.join().unwrap(), ErrorKind::BrokenPipe);
     }
+}
+
+/// Has no streams any more, as std sees it as well, and then some again.
+fn closed() {
+    let kept = [0, 1, 2].map(|number| {
+        // SAFETY: the stream is open, and belongs to everybody.
+        let stream = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::close(number) }, 0);
+        stream
+    });
+    let mut text = String::new();
+    let outcomes = [
+        std::io::stdin().read_to_string(&mut text).unwrap(),
+        std::io::stderr().write_vectored(&[IoSlice::new(b"two "), IoSlice::new(b"pieces")]).unwrap(),
+    ];
+    std::io::stdout().write_all(b"all\n").unwrap();
+    assert_eq!(stdin().read_to_string(&mut text).unwrap(), outcomes[0]);
+    assert_eq!(
+        stderr().write_vectored(&[IoSlice::new(b"two "), IoSlice::new(b"pieces")]).unwrap(),
+        outcomes[1]
+    );
+    stdout().write_all(b"all\n").unwrap();
+    for (number, stream) in (0..).zip(kept) {
+        put(stream, number);
+    }
+    writeln!(stdout(), "open again").unwrap();
+    stdin().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "something");
 }
 
 /// Makes it the stream of that number.
@@ -528,6 +558,18 @@ fn who_writes_to_a_socket_hears_that_nobody_reads_any_more() {
     guarded(|| {
         for workers in 1..3 {
             let (actor, _output) = Actor::start("unheard", workers, Stdio::null());
+            actor.ends();
+        }
+    });
+}
+
+#[test]
+fn a_stream_that_is_closed_is_an_empty_one_and_takes_everything() {
+    guarded(|| {
+        for workers in 0..3 {
+            let (mut actor, mut output) = Actor::start("closed", workers, Stdio::piped());
+            actor.input().write_all(b"something").unwrap();
+            assert_eq!(line(&mut output), "open again");
             actor.ends();
         }
     });

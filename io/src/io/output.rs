@@ -15,8 +15,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use fibra_runtime::wait;
 
 use crate::bell::Bell;
-use crate::channel::Channel;
+use crate::channel::{Channel, unless_closed};
 use crate::readiness::Direction;
+use crate::sys;
 
 /// The standard output of the process, for tasks; see [`StandardStream`].
 pub type Stdout = StandardStream<io::Stdout>;
@@ -207,11 +208,11 @@ fn text(args: fmt::Arguments<'_>) -> io::Result<Cow<'static, str>> {
 
 impl<S: Standard> Write for StandardLock<'_, S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.output.channel.write(&[IoSlice::new(buf)])
+        self.write_vectored(&[IoSlice::new(buf)])
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.output.channel.write(bufs)
+        unless_closed(self.output.channel.write(bufs), sys::total(bufs.iter().map(|buf| buf.len())))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -13,7 +13,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::bell::Bell;
-use crate::channel::Channel;
+use crate::channel::{Channel, unless_closed};
 use crate::readiness::Direction;
 
 /// Bytes that one read asks for.
@@ -212,7 +212,7 @@ impl StdinLock<'_> {
         self.buffer.forget_used();
         let mut piece = [0; PIECE];
         loop {
-            match self.input.channel.read(&mut [IoSliceMut::new(&mut piece)]) {
+            match unless_closed(self.input.channel.read(&mut [IoSliceMut::new(&mut piece)]), 0) {
                 Ok(n) => {
                     self.buffer.bytes.extend_from_slice(&piece[..n]);
                     return Ok(n > 0);
