@@ -78,6 +78,7 @@ fn start() -> io::Result<PipeWriter> {
 /// The life of the thread.
 fn reap(mut ring: PipeReader) {
     let mut orphans: Vec<Orphan> = Vec::new();
+    let mut is_told_of_an_end = false;
     loop {
         {
             let mut reaper = lock();
@@ -87,22 +88,26 @@ fn reap(mut ring: PipeReader) {
             }
             orphans.append(&mut reaper.arrived);
         }
+        let before = orphans.len();
         orphans.retain_mut(Orphan::is_running);
-        if !orphans.is_empty() {
-            rest(&mut ring, &orphans);
-        }
+        let in_vain = is_told_of_an_end && orphans.len() == before;
+        is_told_of_an_end = !orphans.is_empty() && rest(&mut ring, &orphans, in_vain);
     }
 }
 
-/// Sleeps until one of them may have ended, or another one comes.
-fn rest(ring: &mut PipeReader, orphans: &[Orphan]) {
+/// Sleeps until one of them may have ended, or another one comes: false.
+///
+/// In vain is what the system tells of a child that somebody traces: it has ended, but cannot be waited for before its tracer has
+/// done so, which may be long in coming. Then this is a pause, after which they are listened to again.
+fn rest(ring: &mut PipeReader, orphans: &[Orphan], in_vain: bool) -> bool {
     let is_blind = orphans.iter().any(|orphan| orphan.pidfd.is_none());
-    let pidfds = orphans.iter().filter_map(|orphan| orphan.pidfd.as_ref());
+    let heard = if in_vain { &[] } else { orphans };
+    let pidfds = heard.iter().filter_map(|orphan| orphan.pidfd.as_ref());
     let fds: Vec<BorrowedFd<'_>> = pidfds.map(AsFd::as_fd).chain([ring.as_fd()]).collect();
-    let rested = wait_any(&fds, Direction::Read, is_blind.then_some(PAUSE));
+    let rested = wait_any(&fds, Direction::Read, (is_blind || in_vain).then_some(PAUSE));
     if rested.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
         thread::sleep(PAUSE);
     }
     // Nothing to read means that nobody came.
-    drop(ring.read(&mut [0; 64]));
+    ring.read(&mut [0; 64]).is_err() && !in_vain
 }
