@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, beside_runtimes, everywhere, in_tasks, pause};
+use common::{Side, beside, beside_runtimes, everywhere, in_tasks, in_time_and_late, pause};
 use fibra_runtime as fibra;
 use fibra_sync::CountdownEvent;
 use future::{block_on, poll};
@@ -172,22 +172,30 @@ fn futures_wait_too() {
 }
 
 #[test]
-fn the_last_signal_and_a_deadline_at_once() {
+fn of_two_signals_at_once_one_is_the_last_and_wakes() {
     everywhere(|| {
-        for round in 0..800_u64 {
+        for _ in 0..300 {
             let event = Arc::new(CountdownEvent::new(2));
-            let theirs = Arc::clone(&event);
-            let waiter = beside(move || {
-                while !theirs.wait_timeout(Duration::from_micros(round * 7 % 30)) {}
-                assert!(theirs.is_set());
-            });
-            let theirs = Arc::clone(&event);
+            let [theirs, waited] = [(); 2].map(|()| Arc::clone(&event));
+            let waiter = beside(move || waited.wait());
             let other = beside(move || theirs.signal());
             let last = event.signal();
             assert!(last != other.join(), "one of the two was the last");
             waiter.join();
         }
     });
+}
+
+#[test]
+fn the_last_signal_and_a_deadline_at_once() {
+    let wait = |event: &CountdownEvent, time: Option<Duration>| match time {
+        Some(time) => event.wait_timeout(time),
+        None => {
+            event.wait();
+            true
+        }
+    };
+    in_time_and_late(|| CountdownEvent::new(2), wait, |event| assert!(!event.signal() && event.signal()));
 }
 
 #[test]

@@ -6,11 +6,13 @@ mod future;
 
 use std::panic::{RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, pause};
+use common::{
+    Side, beside, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, in_time_and_late, pause,
+};
 use fibra_runtime as fibra;
 use fibra_sync::{Mutex, OwnedWorker, WaitGroup, Worker};
 use future::{block_on, poll};
@@ -206,29 +208,19 @@ fn futures_wait_too() {
 
 #[test]
 fn done_and_timed_out_at_once() {
-    everywhere(|| {
-        let (group, released) = (Arc::new(WaitGroup::new()), Arc::new(AtomicUsize::new(0)));
-        let waiters: Vec<_> = (0..3_u64)
-            .map(|seed| {
-                let (group, released) = (Arc::clone(&group), Arc::clone(&released));
-                beside(move || {
-                    for round in 0..1500 {
-                        let ended = group.wait_timeout(Duration::from_micros((round * 7 + seed * 13) % 30));
-                        released.fetch_add(usize::from(ended), SeqCst);
-                        give_way();
-                    }
-                })
-            })
-            .collect();
-        for _ in 0..1500 {
-            let busy = [group.worker(), group.worker()];
-            give_way();
-            drop(busy);
+    let busy = || {
+        let group = WaitGroup::new();
+        group.add(2);
+        group
+    };
+    let wait = |group: &WaitGroup, time: Option<Duration>| match time {
+        Some(time) => group.wait_timeout(time),
+        None => {
+            group.wait();
+            true
         }
-        waiters.into_iter().for_each(Side::join);
-        assert_eq!(group.count(), 0);
-        group.wait();
-    });
+    };
+    in_time_and_late(busy, wait, |group| (0..2).for_each(|_| group.done()));
 }
 
 #[test]

@@ -10,8 +10,10 @@
 #[path = "../../../runtime/tests/common/beside.rs"]
 mod sides;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use fibra_runtime::{Runtime, wait};
 
@@ -90,4 +92,37 @@ pub(crate) fn meet(came: &AtomicUsize, nth: usize) {
     if !spun {
         until(met);
     }
+}
+
+/// Lets one side wait for each of many things for a short time, and the other one notify of it when about that time is over.
+/// Who was not notified by then waits on without a limit. There are rounds of both kinds.
+pub(crate) fn in_time_and_late<T: Send + Sync + 'static>(
+    make: fn() -> T,
+    wait: fn(&T, Option<Duration>) -> bool,
+    notify: fn(&T),
+) {
+    const ROUNDS: usize = 1000;
+    everywhere(|| {
+        let things: Arc<Vec<T>> = Arc::new((0..ROUNDS).map(|_| make()).collect());
+        let came = Arc::new(AtomicUsize::new(0));
+        let (theirs, comes) = (Arc::clone(&things), Arc::clone(&came));
+        let waiter = beside(move || {
+            let in_time = theirs.iter().enumerate().filter(|&(round, thing)| {
+                meet(&comes, round);
+                let in_time = wait(thing, Some(Duration::from_micros(round as u64 * 7 % 30)));
+                assert!(in_time || wait(thing, None));
+                in_time
+            });
+            in_time.count()
+        });
+        for (round, thing) in things.iter().enumerate() {
+            meet(&came, round);
+            // A thread is woken some fifty microseconds after its deadline.
+            let moment = Instant::now() + Duration::from_micros(round as u64 * 11 % 120);
+            until(|| Instant::now() >= moment);
+            notify(thing);
+        }
+        let in_time = waiter.join();
+        assert!((1..ROUNDS).contains(&in_time), "{in_time} of {ROUNDS} in time");
+    });
 }

@@ -22,7 +22,7 @@ pub(crate) struct Row<T, H = ()> {
     pub(crate) serves_all: bool,
     /// Neither a cancel nor the deadline of a scope ends the wait.
     pub(crate) is_shielded: bool,
-    /// It depends on the moment who wins: the notifier or the canceller.
+    /// It depends on the moment who wins: the notifier, or what ends the wait.
     pub(crate) both_win: bool,
     /// There is a form with a deadline.
     pub(crate) is_timed: bool,
@@ -85,7 +85,7 @@ impl<T, H> Row<T, H> {
 
     /// It serves all who wait, one after the other, and no cancel ends that.
     pub(crate) fn of_a_lock(self) -> Self {
-        Row { is_shielded: true, both_win: false, ..self.serving_all() }
+        Row { is_shielded: true, ..self.serving_all() }
     }
 
     pub(crate) fn alone(self) -> Self {
