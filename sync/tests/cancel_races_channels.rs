@@ -334,6 +334,38 @@ fn a_change_of_a_watched_value() {
 }
 
 #[test]
+fn the_wanted_one_of_watched_values() {
+    let row = Row::new(
+        || {
+            let (sender, receiver) = watch::channel(Message::default());
+            (sender, Lent::new((receiver, 0)))
+        },
+        |(_, watcher), until| {
+            watcher.with(|(receiver, seen)| {
+                let wanted = |value: &Message| **value > *seen;
+                let value = match until {
+                    None => receiver.wait_for(wanted).ok().map(|value| **value),
+                    Some(until) => receiver.wait_for_deadline(wanted, until).ok().map(|value| **value),
+                };
+                value.inspect(|value| *seen = *value).is_some()
+            })
+        },
+        |(sender, _), ()| {
+            sender.send_modify(|_| ());
+            sender.send_modify(|value| **value += 1);
+        },
+        |(_, watcher), left| {
+            watcher.with(|(receiver, seen)| {
+                let value = **receiver.borrow_and_update();
+                assert_eq!(value - *seen, left, "values that were wanted and not seen");
+                *seen = value;
+            });
+        },
+    );
+    play(row.alone());
+}
+
+#[test]
 fn the_end_of_the_last_receiver_of_a_watched_value() {
     let row = Row::new(
         || {
@@ -480,6 +512,40 @@ fn a_message_for_an_operation_of_a_dynamic_select() {
         },
         ..row
     });
+}
+
+#[test]
+fn what_makes_an_operation_of_a_dynamic_select_ready() {
+    let row = selected_receives(|| Turns::of([make(Some(3)), make(None)]));
+    let receives = Row {
+        wait: |channels: &Channels, until| {
+            let receivers = channels.things.each_ref().map(|(_, receiver)| receiver);
+            let mut select = Select::new();
+            receivers.iter().for_each(|receiver| _ = select.recv(receiver));
+            let ready = match until {
+                None => Ok(select.ready()),
+                Some(until) => select.ready_deadline(until),
+            };
+            ready.is_ok_and(|ready| receivers[ready].try_recv().is_ok())
+        },
+        ..row
+    };
+    play(receives.alone());
+    let row = selected_sends(|| Turns::of([full(1), full(2)]));
+    let sends = Row {
+        wait: |channels: &Channels, until| {
+            let senders = channels.things.each_ref().map(|(sender, _)| sender);
+            let mut select = Select::new();
+            senders.iter().for_each(|sender| _ = select.send(sender));
+            let ready = match until {
+                None => Ok(select.ready()),
+                Some(until) => select.ready_timeout(until.saturating_duration_since(Instant::now())),
+            };
+            ready.is_ok_and(|ready| senders[ready].try_send(Box::new(1)).is_ok())
+        },
+        ..row
+    };
+    play(sends.alone());
 }
 
 struct Several {
