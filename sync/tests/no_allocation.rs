@@ -1,5 +1,5 @@
 //! A wait for an event, a lock, a count or a beginning allocates nothing: counted as `common/allocations.rs` tells. What
-//! carries values, and a select, is in `no_allocation_channels.rs`.
+//! carries values, and a select, is in `no_allocation_channels.rs`. A future has a cell for each of its sleeps, and no more.
 
 #[path = "common/allocations.rs"]
 mod allocations;
@@ -12,47 +12,96 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use allocations::{Row, both, in_every_place, many, row, shared, turns};
+use allocations::{Bell, Row, both, in_every_place, many, polled, row, shared, turns, with_bell};
 use channels::{ms, us};
 use common::give_way;
 use fibra_sync::{
-    AutoResetEvent, Barrier, Condvar, CountdownEvent, LazyLock, ManualResetEvent, Mutex, Once, OnceCell,
-    ReentrantMutex, RwLock, RwLockUpgradableReadGuard, Semaphore, WaitGroup,
+    AutoResetEvent, Barrier, Condvar, CountdownEvent, LazyLock, ManualResetEvent, Mutex, MutexGuard, Once,
+    OnceCell, ReentrantMutex, RwLock, RwLockUpgradableReadGuard, Semaphore, WaitGroup,
 };
 
 #[test]
 fn events() {
     in_every_place(|| {
-        let [ping, pong] = [(); 2].map(|()| Arc::new(ManualResetEvent::new(false)));
-        let (there, back) = (Arc::clone(&ping), Arc::clone(&pong));
-        let never = ManualResetEvent::new(false);
+        let manual = || [(); 2].map(|()| ManualResetEvent::new(false));
+        let auto = || [(); 2].map(|()| AutoResetEvent::new(false));
         vec![
-            row(
+            shared(
                 "manual-reset event",
-                move || {
+                manual(),
+                |[ping, pong]| {
                     ping.set();
                     pong.wait();
                     pong.reset();
                 },
-                move || {
-                    there.wait();
-                    there.reset();
-                    back.set();
+                |[ping, pong]| {
+                    ping.wait();
+                    ping.reset();
+                    pong.set();
                 },
             ),
-            row("manual-reset event, timed out", move || assert!(!never.wait_timeout(us(20))), || {}),
+            shared(
+                "manual-reset event, in time",
+                manual(),
+                |[ping, pong]| {
+                    ping.set();
+                    assert!(pong.wait_timeout(ms(60_000)));
+                    pong.reset();
+                },
+                |[ping, pong]| {
+                    assert!(ping.wait_timeout(ms(60_000)));
+                    ping.reset();
+                    pong.set();
+                },
+            ),
+            both("manual-reset event, timed out", ManualResetEvent::new(false), |event| {
+                assert!(!event.wait_timeout(us(20)));
+            }),
+            shared(
+                "auto-reset event",
+                auto(),
+                |[ping, pong]| {
+                    ping.set();
+                    pong.wait();
+                },
+                |[ping, pong]| {
+                    ping.wait();
+                    pong.set();
+                },
+            ),
+            shared(
+                "auto-reset event, in time",
+                auto(),
+                |[ping, pong]| {
+                    ping.set();
+                    assert!(pong.wait_timeout(ms(60_000)));
+                },
+                |[ping, pong]| {
+                    assert!(ping.wait_timeout(ms(60_000)));
+                    pong.set();
+                },
+            ),
+            both("auto-reset event, timed out", AutoResetEvent::new(false), |event| {
+                assert!(!event.wait_timeout(us(20)));
+            }),
         ]
     });
 }
 
+type Turn = (Mutex<usize>, Condvar);
+
 /// Waits until it is `mine`, and makes it the other one's.
-fn take_turns((turn, changed): &(Mutex<usize>, Condvar), mine: usize) {
+fn take_turns((turn, changed): &Turn, mine: usize, wait: fn(&Condvar, &mut MutexGuard<'_, usize>)) {
     let mut turn = turn.lock();
     while *turn != mine {
-        changed.wait(&mut turn);
+        wait(changed, &mut turn);
     }
     *turn = 1 - mine;
     changed.notify_one();
+}
+
+fn wait_in_time(changed: &Condvar, turn: &mut MutexGuard<'_, usize>) {
+    assert!(!changed.wait_for(turn, ms(60_000)).timed_out());
 }
 
 #[test]
@@ -67,8 +116,26 @@ fn locks() {
                 let _guard = mutex.try_lock_for(us(50));
                 give_way();
             }),
-            shared("condvar", Default::default(), |pair| take_turns(pair, 0), |pair| take_turns(pair, 1)),
-            both("condvar, timed out", <(Mutex<usize>, Condvar)>::default(), |(mutex, changed)| {
+            both("mutex, in time", Mutex::new(0), |mutex| {
+                let _guard = mutex.try_lock_for(ms(60_000)).unwrap();
+                give_way();
+            }),
+            both("mutex, timed out", locked(Mutex::new(0), |mutex| mem::forget(mutex.lock())), |mutex| {
+                assert!(mutex.try_lock_for(us(20)).is_none());
+            }),
+            shared(
+                "condvar",
+                Turn::default(),
+                |pair| take_turns(pair, 0, Condvar::wait),
+                |pair| take_turns(pair, 1, Condvar::wait),
+            ),
+            shared(
+                "condvar, in time",
+                Turn::default(),
+                |pair| take_turns(pair, 0, wait_in_time),
+                |pair| take_turns(pair, 1, wait_in_time),
+            ),
+            both("condvar, timed out", Turn::default(), |(mutex, changed)| {
                 assert!(changed.wait_for(&mut mutex.lock(), us(20)).timed_out());
             }),
         ]
@@ -113,6 +180,18 @@ fn read_write_locks() {
             shared(
                 "read-write lock",
                 RwLock::new(0),
+                |lock| {
+                    let _guard = lock.read();
+                    give_way();
+                },
+                |lock| {
+                    let _guard = lock.write();
+                    give_way();
+                },
+            ),
+            shared(
+                "read-write lock, writer first",
+                RwLock::writer_first(0),
                 |lock| {
                     let _guard = lock.read();
                     give_way();
@@ -227,21 +306,6 @@ fn counts() {
             both("semaphore, owned, timed out", Arc::new(Semaphore::new(0)), |semaphore| {
                 assert!(Arc::clone(semaphore).acquire_owned_timeout(us(20)).is_none());
             }),
-            shared(
-                "auto-reset event",
-                [(); 2].map(|()| AutoResetEvent::new(false)),
-                |[ping, pong]| {
-                    ping.set();
-                    pong.wait();
-                },
-                |[ping, pong]| {
-                    ping.wait();
-                    pong.set();
-                },
-            ),
-            both("auto-reset event, timed out", AutoResetEvent::new(false), |event| {
-                assert!(!event.wait_timeout(us(20)));
-            }),
             turns(
                 "countdown event",
                 || twice(CountdownEvent::new(1)),
@@ -263,9 +327,102 @@ fn counts() {
                 drop(worker);
                 group.wait();
             }),
+            both("wait group, in time", WaitGroup::new(), |group| {
+                let worker = group.worker();
+                give_way();
+                drop(worker);
+                assert!(group.wait_timeout(ms(60_000)));
+            }),
+            both("wait group, timed out", busy(), |group| assert!(!group.wait_timeout(us(20)))),
             both("barrier", Barrier::new(2), |barrier| _ = barrier.wait()),
+            both("barrier, in time", Barrier::new(2), |barrier| {
+                barrier.wait_timeout(ms(60_000)).unwrap();
+            }),
+            both("barrier, timed out", Barrier::new(3), |barrier| {
+                assert!(barrier.wait_timeout(us(20)).is_none());
+            }),
         ]
     });
+}
+
+/// A wait group with a worker that is never done.
+fn busy() -> WaitGroup {
+    let group = WaitGroup::new();
+    group.add(1);
+    group
+}
+
+#[test]
+fn futures_but_for_their_cells() {
+    in_every_place(|| {
+        vec![
+            polled(
+                "manual-reset event, polled",
+                [(); 2].map(|()| ManualResetEvent::new(false)),
+                |[ping, pong], bell| {
+                    ping.set();
+                    bell.drive(pong.wait_async());
+                    pong.reset();
+                },
+                |[ping, pong], bell| {
+                    bell.drive(ping.wait_async());
+                    ping.reset();
+                    pong.set();
+                },
+            ),
+            polled(
+                "auto-reset event, polled",
+                [(); 2].map(|()| AutoResetEvent::new(false)),
+                |[ping, pong], bell| {
+                    ping.set();
+                    bell.drive(pong.wait_async());
+                },
+                |[ping, pong], bell| {
+                    bell.drive(ping.wait_async());
+                    pong.set();
+                },
+            ),
+            polled_by_both("semaphore, polled", Semaphore::new(1), |semaphore, bell| {
+                let _permit = bell.drive(semaphore.acquire_async());
+                give_way();
+            }),
+            polled_by_both("semaphore, many polled", Semaphore::new(3), |semaphore, bell| {
+                let _permits = bell.drive(semaphore.acquire_many_async(2));
+                give_way();
+            }),
+            polled_by_both("semaphore, owned, polled", Arc::new(Semaphore::new(1)), |semaphore, bell| {
+                let _permit = bell.drive(Arc::clone(semaphore).acquire_owned_async());
+                give_way();
+            }),
+            polled_by_both(
+                "semaphore, many owned, polled",
+                Arc::new(Semaphore::new(3)),
+                |semaphore, bell| {
+                    let _permits = bell.drive(Arc::clone(semaphore).acquire_many_owned_async(2));
+                    give_way();
+                },
+            ),
+            turns(
+                "countdown event, polled",
+                || with_bell(twice(CountdownEvent::new(1))),
+                |event| assert!(event.signal()),
+                |(event, bell)| bell.drive(event.wait_async()),
+            ),
+            polled_by_both("wait group, polled", WaitGroup::new(), |group, bell| {
+                let worker = group.worker();
+                give_way();
+                drop(worker);
+                bell.drive(group.wait_async());
+            }),
+            polled_by_both("barrier, polled", Barrier::new(2), |barrier, bell| {
+                bell.drive(barrier.wait_async());
+            }),
+        ]
+    });
+}
+
+fn polled_by_both<T: Send + Sync + 'static>(name: &'static str, thing: T, side: fn(&T, &Bell)) -> Row {
+    polled(name, thing, side, side)
 }
 
 /// Both sides come to a thing, in two steps of this number, and one of them waits for the other.
@@ -307,6 +464,12 @@ fn beginnings() {
                 || twice(OnceCell::new()),
                 |cell| cell.set(1).unwrap(),
                 |cell| assert_eq!(cell.wait(), &1),
+            ),
+            turns(
+                "once cell, waited for in time",
+                || twice(OnceCell::new()),
+                |cell| cell.set(1).unwrap(),
+                |cell| assert_eq!(cell.wait_timeout(ms(60_000)), Some(&1)),
             ),
             both("once, timed out", Once::new(), |once| assert!(!once.wait_timeout(us(20)))),
             both("once cell, timed out", OnceCell::<i32>::new(), |cell| {

@@ -8,12 +8,16 @@ mod common;
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
-use allocations::{COUNTED, Row, WARM_UP, both, in_every_place, lent, many, row, shared, taken, turns};
+use allocations::{
+    Bell, COUNTED, Row, WARM_UP, both, in_every_place, lent, many, polled, row, shared, taken, turns,
+    with_bell,
+};
 use channels::{make, ms, us};
 use common::{give_way, runtime};
 use fibra_runtime::{CancelToken, JoinHandle, Runtime, Task, task};
-use fibra_sync::channel::{Receiver, Select, Sender, bounded, never, tick};
+use fibra_sync::channel::{Receiver, Select, Sender, after, bounded, never, tick};
 use fibra_sync::{
     AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, WaitGroup, broadcast, oneshot, select, watch,
 };
@@ -56,6 +60,18 @@ fn oneshots() {
                 drop,
                 |mut sender| assert!(sender.closed_timeout(ms(60_000))),
             ),
+            turns(
+                "oneshot, polled",
+                || with_bell(oneshot::channel()),
+                |sender| sender.send(1).unwrap(),
+                |(receiver, bell)| assert_eq!(bell.drive(receiver), Ok(1)),
+            ),
+            turns(
+                "oneshot, closed, polled",
+                || with_bell(swapped(oneshot::channel::<usize>())),
+                drop,
+                |(mut sender, bell)| bell.drive(sender.closed_async()),
+            ),
             row(
                 "oneshot, timed out",
                 lent(early, |receiver| _ = receiver.recv_timeout(us(20)).unwrap_err()),
@@ -71,7 +87,7 @@ fn oneshots() {
 }
 
 /// Receives what is sent elsewhere when asked for: a send puts its value into an allocation of its own, a wait does not.
-fn heard(name: &'static str, hear: fn(&mut broadcast::Receiver<usize>)) -> Row {
+fn heard(name: &'static str, hear: fn(&mut broadcast::Receiver<usize>, &Bell)) -> Row {
     let (sender, listener) = broadcast::channel(4);
     let asked = Arc::new(AutoResetEvent::new(false));
     let asks = Arc::clone(&asked);
@@ -81,9 +97,9 @@ fn heard(name: &'static str, hear: fn(&mut broadcast::Receiver<usize>)) -> Row {
             sender.send(1).unwrap();
         }
     });
-    let listen = lent(listener, move |listener| {
+    let listen = lent((listener, Bell::default()), move |(listener, bell)| {
         asks.set();
-        hear(listener);
+        hear(listener, bell);
     });
     row(name, listen, || {})
 }
@@ -94,8 +110,9 @@ fn broadcasts() {
         let (said, listener) = broadcast::channel::<()>(4);
         let (open, kept) = broadcast::channel::<()>(4);
         vec![
-            heard("broadcast", |listener| assert_eq!(listener.recv(), Ok(1))),
-            heard("broadcast, in time", |listener| assert_eq!(listener.recv_timeout(ms(60_000)), Ok(1))),
+            heard("broadcast", |listener, _| assert_eq!(listener.recv(), Ok(1))),
+            heard("broadcast, in time", |listener, _| assert_eq!(listener.recv_timeout(ms(60_000)), Ok(1))),
+            heard("broadcast, polled", |listener, bell| assert_eq!(bell.drive(listener.recv_async()), Ok(1))),
             turns(
                 "broadcast, at its end",
                 || broadcast::channel::<()>(1),
@@ -107,6 +124,18 @@ fn broadcasts() {
                 || swapped(broadcast::channel::<()>(1)),
                 drop,
                 |sender| sender.closed(),
+            ),
+            turns(
+                "broadcast, closed in time",
+                || swapped(broadcast::channel::<()>(1)),
+                drop,
+                |sender| assert!(sender.closed_timeout(ms(60_000))),
+            ),
+            turns(
+                "broadcast, closed, polled",
+                || with_bell(swapped(broadcast::channel::<()>(1))),
+                drop,
+                |(sender, bell)| bell.drive(sender.closed_async()),
             ),
             row(
                 "broadcast, timed out",
@@ -123,18 +152,18 @@ fn broadcasts() {
 }
 
 /// Tells what comes next, and waits for the other one's answer.
-fn watched(name: &'static str, wait: fn(&mut watch::Receiver<usize>, usize)) -> Row {
+fn watched(name: &'static str, wait: fn(&mut watch::Receiver<usize>, usize, &Bell)) -> Row {
     let ((told, watcher), (answer, answers)) = (watch::channel(0), watch::channel(0));
     row(
         name,
-        lent((answers, 0), move |(answers, last)| {
+        lent((answers, 0, Bell::default()), move |(answers, last, bell)| {
             *last += 1;
             told.send(*last).unwrap();
-            wait(answers, *last);
+            wait(answers, *last, bell);
         }),
-        lent((watcher, 0), move |(watcher, last)| {
+        lent((watcher, 0, Bell::default()), move |(watcher, last, bell)| {
             *last += 1;
-            wait(watcher, *last);
+            wait(watcher, *last, bell);
             answer.send(*last).unwrap();
         }),
     )
@@ -145,15 +174,31 @@ fn watches() {
     in_every_place(|| {
         let ((quiet, watcher), (open, kept)) = (watch::channel(0), watch::channel(0));
         vec![
-            watched("watch", |watcher, _| watcher.changed().unwrap()),
-            watched("watch, in time", |watcher, _| watcher.changed_timeout(ms(60_000)).unwrap()),
-            watched("watch, for a value", |watcher, wanted| {
+            watched("watch", |watcher, _, _| watcher.changed().unwrap()),
+            watched("watch, in time", |watcher, _, _| watcher.changed_timeout(ms(60_000)).unwrap()),
+            watched("watch, polled", |watcher, _, bell| bell.drive(watcher.changed_async()).unwrap()),
+            watched("watch, for a value", |watcher, wanted, _| {
                 drop(watcher.wait_for(|seen| *seen == wanted).unwrap());
             }),
-            watched("watch, for a value in time", |watcher, wanted| {
+            watched("watch, for a value in time", |watcher, wanted, _| {
                 drop(watcher.wait_for_timeout(|seen| *seen == wanted, ms(60_000)).unwrap());
             }),
+            watched("watch, for a value, polled", |watcher, wanted, bell| {
+                drop(bell.drive(watcher.wait_for_async(|seen| *seen == wanted)).unwrap());
+            }),
             turns("watch, closed", || swapped(watch::channel(0)), drop, |sender| sender.closed()),
+            turns(
+                "watch, closed in time",
+                || swapped(watch::channel(0)),
+                drop,
+                |sender| assert!(sender.closed_timeout(ms(60_000))),
+            ),
+            turns(
+                "watch, closed, polled",
+                || with_bell(swapped(watch::channel(0))),
+                drop,
+                |(sender, bell)| bell.drive(sender.closed_async()),
+            ),
             row(
                 "watch, timed out",
                 lent(watcher, |watcher| {
@@ -171,27 +216,56 @@ fn watches() {
     });
 }
 
+/// How the sides of a channel send and receive.
+type Ways = (fn(&Sender<usize>, usize, &Bell), fn(&Receiver<usize>, &Bell) -> usize);
+
+const UNTIMED: Ways =
+    (|sender, number, _| sender.send(number).unwrap(), |receiver, _| receiver.recv().unwrap());
+const IN_TIME: Ways = (
+    |sender, number, _| sender.send_timeout(number, ms(60_000)).unwrap(),
+    |receiver, _| receiver.recv_timeout(ms(60_000)).unwrap(),
+);
+const POLLED: Ways = (
+    |sender, number, bell| bell.drive(sender.send_async(number)).unwrap(),
+    |receiver, bell| bell.drive(receiver.recv_async()).unwrap(),
+);
+
 /// Sends and waits for the answer; receives and answers.
-fn talk(name: &'static str, capacity: Option<usize>, several: usize) -> Row {
-    let ((ask, asked), (answer, answers)) = (make(capacity), make(capacity));
+fn talk(name: String, capacity: Option<usize>, several: usize, (send, receive): Ways) -> Row {
+    let (asks, answers) = (make(capacity), make(capacity));
     if capacity.is_none() {
         // The memory that it keeps. What it takes for more is for messages, not for a wait.
-        for (sender, receiver) in [(&ask, &asked), (&answer, &answers)] {
+        for (sender, receiver) in [&asks, &answers] {
             (0..50).for_each(|number| sender.send(number).unwrap());
             assert_eq!(receiver.try_iter().count(), 50);
         }
     }
-    row(
+    polled(
         name,
-        move || {
-            (0..several).for_each(|number| ask.send(number).unwrap());
-            assert_eq!(answers.recv(), Ok(several));
+        (asks, answers),
+        move |((ask, _), (_, answers)), bell| {
+            (0..several).for_each(|number| send(ask, number, bell));
+            assert_eq!(receive(answers, bell), several);
         },
-        move || {
-            (0..several).for_each(|number| assert_eq!(asked.recv(), Ok(number)));
-            answer.send(several).unwrap();
+        move |((_, asked), (answer, _)), bell| {
+            (0..several).for_each(|number| assert_eq!(receive(asked, bell), number));
+            send(answer, several, bell);
         },
     )
+}
+
+/// [`talk`] by channels of every kind.
+fn talks(way: &str, ways: Ways) -> impl Iterator<Item = Row> {
+    let kinds = [
+        ("rendezvous", Some(0), 1),
+        ("rendezvous, several", Some(0), 5),
+        ("one slot", Some(1), 1),
+        ("one slot, several", Some(1), 5),
+        ("unbounded", None, 1),
+    ];
+    kinds
+        .into_iter()
+        .map(move |(kind, capacity, several)| talk(format!("{kind}, {way}"), capacity, several, ways))
 }
 
 /// One side's waits end by time; the handles of the other side are kept.
@@ -204,19 +278,25 @@ fn alone(name: &'static str, capacity: usize, wait: fn(&Sender<()>, &Receiver<()
 #[test]
 fn channels() {
     in_every_place(|| {
-        vec![
-            talk("rendezvous", Some(0), 1),
-            talk("rendezvous, several", Some(0), 5),
-            talk("one slot", Some(1), 1),
-            talk("one slot, several", Some(1), 5),
-            talk("unbounded", None, 1),
+        let timed_out = [
             alone("send, timed out", 0, |sender, _| _ = sender.send_timeout((), us(20)).unwrap_err()),
             alone("send to a full one, timed out", 1, |sender, _| {
                 _ = sender.send_timeout((), us(20)).unwrap_err();
             }),
             alone("recv, timed out", 0, |_, receiver| _ = receiver.recv_timeout(us(20)).unwrap_err()),
-        ]
+        ];
+        talks("untimed", UNTIMED).chain(talks("in time", IN_TIME)).chain(timed_out).collect()
     });
+}
+
+#[test]
+fn futures_of_channels_but_for_their_cells() {
+    in_every_place(|| talks("polled", POLLED).collect());
+}
+
+/// One for each round, the first to be due at the end.
+fn in_turn() -> Vec<Receiver<Instant>> {
+    (1..=WARM_UP + COUNTED).rev().map(|number| after(us(200 + 20 * number as u64))).collect()
 }
 
 #[test]
@@ -224,6 +304,12 @@ fn timers() {
     in_every_place(|| {
         let (ticks, never) = (tick(us(20)), never::<()>());
         vec![
+            // Made in the first round, so that none is due long before.
+            row(
+                "after",
+                lent(None, |afters| _ = afters.get_or_insert_with(in_turn).pop().unwrap().recv().unwrap()),
+                || {},
+            ),
             row("tick", move || _ = ticks.recv().unwrap(), || {}),
             row("never", move || _ = never.recv_timeout(us(20)).unwrap_err(), || {}),
         ]
