@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use fibra_runtime::task::Builder;
+use fibra_runtime::{spawn_local, yield_now};
 use fibra_sync::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex};
 
 /// Never called: what may cross threads.
@@ -59,6 +60,31 @@ fn the_value_is_dropped_once_with_the_mutex_also_with_a_locked_one() {
     std::mem::forget(locked.lock());
     drop(locked);
     assert_eq!(Arc::strong_count(&value), 1);
+}
+
+#[test]
+fn a_loop_over_a_free_one_starves_nobody() {
+    const LONG: Duration = Duration::from_secs(60);
+    let ways: [fn(&Mutex<()>); 4] = [
+        |mutex| drop(mutex.lock()),
+        |mutex| drop(mutex.try_lock_for(LONG).unwrap()),
+        |mutex| drop(mutex.try_lock_for(Duration::MAX).unwrap()),
+        |mutex| drop(mutex.try_lock_until(Instant::now() + LONG).unwrap()),
+    ];
+    in_tasks(|| {
+        for lock in ways {
+            let (mutex, over) = (Mutex::new(()), Rc::new(Cell::new(false)));
+            let ends = Rc::clone(&over);
+            let greedy = spawn_local(move || {
+                while !ends.get() {
+                    lock(&mutex);
+                }
+            });
+            yield_now();
+            over.set(true);
+            greedy.join().unwrap();
+        }
+    });
 }
 
 #[test]

@@ -178,7 +178,7 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        let me = wait::owner().get();
+        let me = wait::charged_owner().get();
         if self.line.take_free(me) {
             return Some(GuardNoSend::new());
         }
@@ -192,7 +192,7 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
     }
 
     fn try_lock_until(&self, deadline: Instant) -> Option<GuardNoSend> {
-        let me = wait::owner().get();
+        let me = wait::charged_owner().get();
         let taken = self.line.take_free(me) || self.acquire(me, Some(deadline));
         taken.then(GuardNoSend::new)
     }
