@@ -304,6 +304,21 @@
 //! }
 //! ```
 //!
+//! # What a panic may leave half changed is not unwind safe
+//!
+//! ```compile_fail,E0277
+//! fn safe(_: impl std::panic::UnwindSafe) {}
+//! safe(&fibra_sync::Mutex::new(0));
+//! ```
+//! ```compile_fail,E0277
+//! fn safe(_: impl std::panic::UnwindSafe) {}
+//! safe(&fibra_sync::ReentrantMutex::new(0));
+//! ```
+//! ```compile_fail,E0277
+//! fn safe(_: impl std::panic::UnwindSafe) {}
+//! safe(&fibra_sync::RwLock::new(0));
+//! ```
+//!
 //! # What is used up is gone
 //!
 //! ```compile_fail,E0382

@@ -42,7 +42,9 @@ pub use raw::RawMutex;
 /// `try_lock` there, or a std mutex that no task holds over a wait or a panic.
 ///
 /// # Differences from std
-/// No poisoning: a task that panics with the lock held unlocks it, and the next one finds the value as it was left.
+/// No poisoning: a task that panics with the lock held unlocks it, and the next one finds the value as it was left. So, as
+/// parking_lot's, a mutex is not `RefUnwindSafe`, nor is a reference to one `UnwindSafe`: what goes through `catch_unwind` with it
+/// says by `AssertUnwindSafe` that it can do with such a value.
 ///
 /// A guard may be held while the task sleeps or yields, and may be dropped by another task of the same thread (it is
 /// not `Send`, but reaches one through an `Rc`): whoever drops it unlocks.

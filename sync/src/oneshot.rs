@@ -17,6 +17,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -67,6 +68,12 @@ unsafe impl<T: Send> Sync for Sender<T> {}
 unsafe impl<T: Send> Send for Receiver<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Receiver<T> {}
+
+// The value is there as a whole, or it is not.
+impl<T> UnwindSafe for Sender<T> {}
+impl<T> RefUnwindSafe for Sender<T> {}
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Sender<T> {
     /// Sends the value. Never waits.

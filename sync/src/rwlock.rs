@@ -67,7 +67,8 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 /// it is dropped: the task that has it now would wait for itself unseen.
 ///
 /// # Differences from std
-/// There is no poisoning: a panic of a writer unlocks, and the value stays as it was left.
+/// There is no poisoning: a panic of a writer unlocks, and the value stays as it was left. So a lock is not `RefUnwindSafe`, as
+/// [`Mutex`](crate::Mutex#differences-from-std) tells.
 ///
 /// A guard of any kind may be held while the task sleeps or yields, and may be used and dropped by another task of the same
 /// thread, which it reaches through an `Rc`: whoever drops it unlocks. It is not to be sent:

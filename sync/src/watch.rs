@@ -17,6 +17,7 @@
 use std::fmt;
 use std::mem;
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,10 @@ pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
+// A change that panics leaves the value as it was left, which its docs say, and the channel whole.
+impl<T> UnwindSafe for Sender<T> {}
+impl<T> RefUnwindSafe for Sender<T> {}
+
 /// The side of a [`channel`] that is told of changes. A clone has seen what its original has seen.
 ///
 /// # Fairness
@@ -59,6 +64,10 @@ pub struct Receiver<T> {
     /// The version that it saw last.
     seen: u64,
 }
+
+// As of the sender.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
 
 struct Shared<T> {
     value: RwLock<T>,

@@ -4,7 +4,7 @@ mod common;
 #[path = "common/future.rs"]
 mod future;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,6 +12,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use fibra_sync::Mutex;
 use fibra_sync::broadcast::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use fibra_sync::broadcast::{Receiver, Sender, WeakSender, channel};
 use future::{Woken, block_on, poll};
@@ -564,11 +565,11 @@ fn a_future_that_is_dropped_loses_no_message() {
 
 #[test]
 fn it_is_sent_and_shared_between_threads() {
-    fn shared<T: Send + Sync>() {}
+    fn shared<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     fn sent<T: Send>(_: T) {}
-    shared::<Sender<String>>();
-    shared::<Receiver<String>>();
-    shared::<WeakSender<String>>();
+    shared::<Sender<Mutex<String>>>();
+    shared::<Receiver<Mutex<String>>>();
+    shared::<WeakSender<Mutex<String>>>();
     sent(channel::<String>(1).1.recv_async());
     sent(channel::<String>(1).0.closed_async());
 }

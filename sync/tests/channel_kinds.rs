@@ -6,6 +6,7 @@ mod common;
 
 use std::any::Any;
 use std::cell::Cell;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -410,7 +411,7 @@ fn ten_thousand_tasks_wait_to_send_to_one_channel() {
 /// Never called: compiles only if handles and errors are what they are to be.
 #[expect(dead_code, reason = "its compilation is the test")]
 fn handles_go_where_their_values_may_go() {
-    fn all<T: Send + Sync + Clone + std::fmt::Debug + std::panic::UnwindSafe>() {}
+    fn all<T: Send + Sync + Clone + std::fmt::Debug + UnwindSafe + RefUnwindSafe>() {}
     all::<Sender<Cell<i32>>>();
     all::<Receiver<Cell<i32>>>();
 }

@@ -5,6 +5,7 @@ mod common;
 mod future;
 
 use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -633,7 +634,7 @@ fn what_was_sent_is_not_dropped_by_its_sender() {
 
 #[test]
 fn it_is_sent_and_shared_between_threads() {
-    fn shared<T: Send + Sync + Unpin>() {}
+    fn shared<T: Send + Sync + Unpin + UnwindSafe + RefUnwindSafe>() {}
     shared::<Sender<std::cell::Cell<u32>>>();
     shared::<Receiver<std::cell::Cell<u32>>>();
     assert_eq!(size_of::<Option<Receiver<u64>>>(), size_of::<Receiver<u64>>());

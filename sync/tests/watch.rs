@@ -4,7 +4,7 @@ mod common;
 #[path = "common/future.rs"]
 mod future;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +12,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use fibra_sync::Mutex;
 use fibra_sync::watch::error::{RecvError, RecvTimeoutError, SendError};
 use fibra_sync::watch::{Receiver, Sender, channel};
 use future::{Woken, block_on, poll};
@@ -474,10 +475,10 @@ fn a_future_is_told_of_changes() {
 
 #[test]
 fn it_is_sent_and_shared_between_threads() {
-    fn shared<T: Send + Sync>() {}
+    fn shared<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     fn sent<T: Send>(_: T) {}
-    shared::<Sender<String>>();
-    shared::<Receiver<String>>();
+    shared::<Sender<Mutex<String>>>();
+    shared::<Receiver<Mutex<String>>>();
     sent(channel(1).1.changed_async());
     sent(channel(1).1.wait_for_async(|value| *value > 1));
     sent(channel(1).0.closed_async());
