@@ -5,6 +5,9 @@ use std::fmt;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::time;
 
 use crate::once::{End, Name, Once};
 
@@ -54,7 +57,8 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     }
 
     /// The value; makes it if this is its first use. While another caller makes it, this waits for the outcome, untimed as in
-    /// std. Who must not wait asks [`get`](LazyLock::get).
+    /// std; [`wait_timeout`](LazyLock::wait_timeout) waits with a limit, and makes nothing. Who must not wait asks
+    /// [`get`](LazyLock::get).
     ///
     /// # Cancellation
     /// As the acquisition of a lock, this is no cancellation point, and the initializer runs shielded.
@@ -110,6 +114,42 @@ impl<T, F> LazyLock<T, F> {
             true => Some(unsafe { this.value_unchecked() }),
             false => None,
         }
+    }
+
+    /// Waits until the value has been made by somebody else, but no longer than `timeout`. `None` if it has not. Makes nothing.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// If the initializer does or did, and if the caller runs in it.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// # use std::time::Duration;
+    /// static ANSWER: sync::LazyLock<u32> = sync::LazyLock::new(|| 6 * 7);
+    /// assert_eq!(sync::LazyLock::wait_timeout(&ANSWER, Duration::from_millis(1)), None);
+    /// assert_eq!(*ANSWER, 42);
+    /// assert_eq!(sync::LazyLock::wait_timeout(&ANSWER, Duration::from_millis(1)), Some(&42));
+    /// ```
+    #[track_caller]
+    pub fn wait_timeout(this: &LazyLock<T, F>, timeout: Duration) -> Option<&T> {
+        this.once.await_success(NAME, time::deadline(timeout));
+        LazyLock::get(this)
+    }
+
+    /// As [`wait_timeout`](LazyLock::wait_timeout), but not beyond `deadline`.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Panics
+    /// As for [`wait_timeout`](LazyLock::wait_timeout).
+    #[track_caller]
+    pub fn wait_deadline(this: &LazyLock<T, F>, deadline: Instant) -> Option<&T> {
+        this.once.await_success(NAME, Some(deadline));
+        LazyLock::get(this)
     }
 
     /// The value, to be changed, if it has been made.

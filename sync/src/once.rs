@@ -192,6 +192,12 @@ impl Once {
         }
     }
 
+    /// As `wait`, until `deadline`.
+    #[track_caller]
+    pub(crate) fn await_success(&self, name: Name, deadline: Option<Instant>) {
+        self.wait_to(name, Role::Listener, deadline);
+    }
+
     /// As `wait_force`, until `deadline`.
     #[track_caller]
     pub(crate) fn await_completion(&self, name: Name, deadline: Option<Instant>) {

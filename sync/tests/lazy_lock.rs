@@ -6,7 +6,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{beside, everywhere, in_tasks, pause};
 use fibra_sync::LazyLock;
@@ -148,6 +148,43 @@ fn a_recursive_initialization_panics() {
     let outcome = catch_unwind(|| *LAZY);
     let message = outcome.unwrap_err().downcast::<String>().unwrap();
     assert!(message.contains("LazyLock that it is itself initializing"), "{message}");
+}
+
+#[test]
+fn a_wait_with_a_timeout_ends_with_the_value_or_without_and_makes_none() {
+    everywhere(|| {
+        let lazy = Arc::new(LazyLock::new(|| {
+            pause();
+            5
+        }));
+        let begin = Instant::now();
+        assert_eq!(LazyLock::wait_timeout(&lazy, Duration::from_millis(2)), None);
+        assert!(begin.elapsed() >= Duration::from_millis(2));
+        assert_eq!(LazyLock::wait_deadline(&lazy, begin), None);
+        let other = Arc::clone(&lazy);
+        let waiter = beside(move || LazyLock::wait_timeout(&other, Duration::MAX).copied());
+        pause();
+        assert_eq!(**lazy, 5);
+        assert_eq!(waiter.join(), Some(5));
+        assert_eq!(LazyLock::wait_deadline(&lazy, begin), Some(&5));
+    });
+}
+
+#[test]
+fn a_wait_with_a_timeout_hears_of_an_initializer_that_panics() {
+    everywhere(|| {
+        let lazy: Arc<LazyLock<String>> = Arc::new(LazyLock::new(|| {
+            pause();
+            panic!("kaboom")
+        }));
+        let other = Arc::clone(&lazy);
+        let wait = move || LazyLock::wait_timeout(&other, Duration::MAX).is_some();
+        let waiter = beside(move || catch_unwind(AssertUnwindSafe(wait)).unwrap_err());
+        pause();
+        assert!(catch_unwind(AssertUnwindSafe(|| lazy.len())).is_err());
+        let heard = message(waiter.join());
+        assert!(heard.contains("LazyLock has been poisoned"), "{heard}");
+    });
 }
 
 #[test]
