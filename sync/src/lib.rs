@@ -28,6 +28,9 @@ pub mod watch;
 // The wait core, by a path that the models can give another meaning.
 use fibra_runtime::wait;
 
+/// What the locks, the conditions and their guards are made of, for code that is generic over locks, or names its traits.
+pub use lock_api;
+
 pub use auto_reset_event::AutoResetEvent;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, RawCondvar, WaitTimeoutResult};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use fibra_runtime::task::Builder;
 use fibra_runtime::{spawn_local, yield_now};
-use fibra_sync::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex};
+use fibra_sync::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex, lock_api};
 
 /// Never called: what may cross threads.
 fn _assert_bounds() {

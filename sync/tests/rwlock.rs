@@ -15,7 +15,7 @@ use common::{beside, everywhere, guarded, pause, runtime, until};
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
-    RwLockWriteGuard,
+    RwLockWriteGuard, lock_api,
 };
 use rwlocks::{assert_free, both, door_is_closed, let_run, step_by_step};
 
