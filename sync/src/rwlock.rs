@@ -11,6 +11,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::time;
+use lock_api::GuardNoSend;
+
 pub use lock::RawRwLock;
 
 type Untyped<T> = lock_api::RwLock<RawRwLock, T>;
@@ -44,7 +47,7 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 /// What is not listed here comes from `lock_api::RwLock`, which this derefs to, and from the guards.
 ///
 /// # Fairness
-/// Nobody starves. Two policies are to be had:
+/// Nobody starves, but for writers beside readers who never stop to [go past](RwLock::read_recursive) them. Two policies are to be had:
 ///
 /// * **Phase-fair** ([`new`](RwLock::new)): a writer that waits closes the door to later readers. When it leaves, all
 ///   readers that wait at that moment go in together, then the next writer. So a reader waits for one writer at the most, and
@@ -58,7 +61,8 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 ///
 /// # Deadlocks
 /// * Reading twice in one task hangs if a writer comes to wait in between: the second read waits for the writer, the writer
-///   for the first.
+///   for the first. A second read by [`read_recursive`](RwLock::read_recursive) does not; but to `bump` a guard does where there
+///   is another one.
 /// * So does writing, or upgrading another guard, while the task holds a plain read guard.
 /// * A panic hook that waits blocks its thread: see [`Mutex`](crate::Mutex#deadlocks).
 ///
@@ -138,7 +142,7 @@ impl<T: ?Sized> RwLock<T> {
     /// 2^59 readers.
     ///
     /// # Deadlocks
-    /// If the task reads already, and a writer has come to wait since.
+    /// If the task reads already, and a writer has come to wait since: see [`read_recursive`](RwLock::read_recursive).
     #[inline]
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
@@ -170,6 +174,64 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
         self.0.try_read_until(deadline)
+    }
+
+    /// Locks for reading, beside other readers, past a writer that waits: so who reads already may read again.
+    ///
+    /// Waits while a writer holds the lock. Each reader that goes past a writer keeps it waiting for longer; if such readers
+    /// follow each other without end, so does its wait. Who does not read already is to call [`read`](RwLock::read).
+    ///
+    /// # Cancellation
+    /// None: the wait goes on when the task is cancelled.
+    ///
+    /// # Panics
+    /// As for [`read`](RwLock::read).
+    ///
+    /// # Examples
+    /// ```
+    /// let lock = fibra_sync::RwLock::new(1);
+    /// let (outer, inner) = (lock.read(), lock.read_recursive());
+    /// assert_eq!(*outer, *inner);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn read_recursive(&self) -> RwLockReadGuard<'_, T> {
+        self.read_recursive_to(|| None).expect("without a deadline it is never late")
+    }
+
+    /// As [`read_recursive`](RwLock::read_recursive), if that needs no wait: if no writer holds the lock.
+    #[inline]
+    pub fn try_read_recursive(&self) -> Option<RwLockReadGuard<'_, T>> {
+        // SAFETY: nothing is unlocked.
+        let reads = unsafe { self.0.raw() }.try_read_recursive();
+        // SAFETY: it is locked for reading, for this guard.
+        reads.then(|| unsafe { self.0.make_read_guard_unchecked(GuardNoSend::new()) })
+    }
+
+    /// As [`read_recursive`](RwLock::read_recursive), but waits no longer than `timeout`.
+    #[inline]
+    #[track_caller]
+    pub fn try_read_recursive_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
+        self.read_recursive_to(|| time::deadline(timeout))
+    }
+
+    /// As [`read_recursive`](RwLock::read_recursive), but waits no longer than until `deadline`.
+    #[inline]
+    #[track_caller]
+    pub fn try_read_recursive_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
+        self.read_recursive_to(|| Some(deadline))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn read_recursive_to(
+        &self,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> Option<RwLockReadGuard<'_, T>> {
+        // SAFETY: nothing is unlocked.
+        let guard = unsafe { self.0.raw() }.read_recursive_to(deadline)?;
+        // SAFETY: it is locked for reading, for this guard.
+        Some(unsafe { self.0.make_read_guard_unchecked(guard) })
     }
 
     /// Locks for writing, alone.

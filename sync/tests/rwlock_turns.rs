@@ -7,9 +7,9 @@ mod rwlocks;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use common::{beside, everywhere, in_tasks, until};
+use common::{beside, everywhere, in_tasks, pause, until};
 use fibra_runtime as fibra;
 use fibra_sync::{
     ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
@@ -55,6 +55,72 @@ fn a_writer_that_waits_closes_the_door_to_later_readers() {
             drop(reading);
             writer.join();
             assert_eq!(late.join(), 1, "the late reader comes after the writer");
+            assert_free(&lock);
+        }
+    });
+}
+
+#[test]
+fn who_reads_may_read_again_past_a_writer_that_waits() {
+    type Again = fn(&RwLock<i32>) -> RwLockReadGuard<'_, i32>;
+    let ways: [Again; 4] = [
+        |lock| lock.read_recursive(),
+        |lock| lock.try_read_recursive().unwrap(),
+        |lock| lock.try_read_recursive_for(Duration::ZERO).unwrap(),
+        |lock| lock.try_read_recursive_until(Instant::now()).unwrap(),
+    ];
+    everywhere(|| {
+        for (lock, again) in ways.into_iter().flat_map(|again| both(0).map(|lock| (lock, again))) {
+            let reading = lock.read();
+            let shared = Arc::clone(&lock);
+            let writer = beside(move || *shared.write() += 1);
+            until(|| door_is_closed(&lock));
+            let inner = again(&lock);
+            drop(reading);
+            assert!(door_is_closed(&lock), "the writer waits for the other guard, too");
+            let innermost = again(&lock);
+            assert_eq!((*inner, *innermost), (0, 0));
+            drop(inner);
+            drop(innermost);
+            writer.join();
+            assert_eq!(*lock.read(), 1);
+            assert_free(&lock);
+        }
+    });
+}
+
+#[test]
+fn a_recursive_read_waits_for_a_writer_that_is_inside() {
+    everywhere(|| {
+        for lock in both(0) {
+            let mut writing = lock.write();
+            let shared = Arc::clone(&lock);
+            assert!(beside(move || shared.try_read_recursive().is_none()).join());
+            let shared = Arc::clone(&lock);
+            assert!(beside(move || shared.try_read_recursive_for(SHORT).is_none()).join());
+            let readers = [(); 3].map(|()| {
+                let shared = Arc::clone(&lock);
+                beside(move || *shared.read_recursive())
+            });
+            pause();
+            *writing = 1;
+            drop(writing);
+            readers.into_iter().for_each(|reader| assert_eq!(reader.join(), 1));
+            assert_free(&lock);
+        }
+    });
+}
+
+#[test]
+fn who_reads_upgradably_or_writes_reads_again_or_panics() {
+    everywhere(|| {
+        for lock in both(0) {
+            let upgradable = lock.upgradable_read();
+            assert_eq!(*lock.read_recursive(), *upgradable);
+            drop(upgradable);
+            let writing = lock.write();
+            assert!(catch_unwind(AssertUnwindSafe(|| *lock.read_recursive())).is_err());
+            drop(writing);
             assert_free(&lock);
         }
     });

@@ -132,6 +132,21 @@ impl RawRwLock {
         (self.state.try_read() || self.read_slow(deadline())).then(GuardNoSend::new)
     }
 
+    /// Reads past those who wait. Who reads already finds no writer inside; who does not may wait as any reader.
+    #[inline]
+    #[track_caller]
+    pub(super) fn read_recursive_to(
+        &self,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> Option<GuardNoSend> {
+        (self.try_read_recursive() || self.read_slow(deadline())).then(GuardNoSend::new)
+    }
+
+    #[inline]
+    pub(super) fn try_read_recursive(&self) -> bool {
+        self.state.try_read_recursive()
+    }
+
     #[inline]
     #[track_caller]
     fn write_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Option<GuardNoSend> {

@@ -23,7 +23,7 @@
 //!
 //! | move | made by | how |
 //! | --- | --- | --- |
-//! | in, nobody in the way | who comes | compare-exchange |
+//! | in, nobody in the way | who comes | compare-exchange; for a recursive reader only WRITTEN is in the way |
 //! | out, a reader | the reader | subtraction; the last one out of a CLOSED lock settles |
 //! | out, any other | the holder | compare-exchange; under the queues' lock if AWAITED |
 //! | CLOSED and AWAITED set | who begins to wait | under the queues' lock, on a word that still is in its way |
@@ -35,6 +35,8 @@
 //!   by the same step that lets the next one in, and the last reader leaves the word CLOSED.
 //! * To begin to wait and to go out are read-modify-writes of one word. So either the one who waits sees that the other
 //!   is out, or the other sees the flag.
+//! * A recursive reader goes past the door. To whoever closed it, it is one reader more: also one that comes between the last
+//!   one's leave and its settling is out of a CLOSED lock last, and settles again.
 //! * **Readers are admitted in one step**, however many they are: the step ends their *round*, and a reader holds the lock
 //!   if the round it came in is over. They are woken after it, a batch at a time. One whose time runs out
 //!   meanwhile finds its round over, and has the lock.
@@ -180,6 +182,12 @@ impl State {
     #[inline]
     pub(crate) fn try_read(&self) -> bool {
         self.read_unless(WRITTEN | CLOSED | FULL)
+    }
+
+    /// Lets a reader in beside others, past the door: it may be inside already, where what closes the door waits for it.
+    #[inline]
+    pub(crate) fn try_read_recursive(&self) -> bool {
+        self.read_unless(WRITTEN | FULL)
     }
 
     #[inline]

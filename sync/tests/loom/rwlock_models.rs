@@ -197,6 +197,28 @@ fn the_last_reader_lets_the_writer_in_by(policy: Policy) {
     });
 }
 
+/// Hunts: a reader that goes past a writer as the last one leaves, and leaves it waiting, or is inside with it.
+#[test]
+fn a_recursive_reader_leaves_the_lock_to_the_writer_it_went_past() {
+    check_bounded(2, || {
+        let locked = Locked::new(Policy::PhaseFair);
+        assert!(locked.state.try_read());
+        let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
+        let recursive = beside(&locked, |locked| {
+            if locked.state.try_read_recursive() {
+                assert!(!locked.state.look().written);
+                locked.leave_read();
+            }
+        });
+        assert!(locked.state.try_read_recursive(), "a reader is inside");
+        locked.leave_read();
+        locked.leave_read();
+        writer.join().unwrap();
+        recursive.join().unwrap();
+        locked.assert_free(1);
+    });
+}
+
 /// Hunts: a reader that is counted and not woken, or woken and not counted, when its time runs out as it is admitted; a round
 /// that ends for a reader that came after it.
 #[test]
