@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::turn;
 use crate::wait::list::Node;
-use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Asleep, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 mod raw;
 
@@ -204,6 +206,16 @@ impl Once {
         self.wait_to(name, Role::Finisher, deadline);
     }
 
+    /// As `wait_force`, as a future.
+    pub(crate) async fn await_completion_async(&self, name: Name) {
+        if self.is_completed() {
+            return turn::charge().await;
+        }
+        while !self.has_ended(name, Role::Finisher) {
+            pin!(Polled::new(UntilEnd { raw: &self.raw, node: Node::with(Role::Finisher) })).await;
+        }
+    }
+
     fn run(&self, state: &OnceState, f: impl FnOnce(&OnceState) -> End) {
         let mut run = Run { raw: &self.raw, end: End::Poisoned };
         run.end = fibra_runtime::task::shield(|| f(state));
@@ -212,18 +224,24 @@ impl Once {
     #[track_caller]
     fn wait_to(&self, name: Name, role: Role, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        loop {
-            match self.raw.phase() {
-                Phase::Complete => return true,
-                Phase::Poisoned if role == Role::Listener => poisoned(name),
-                Phase::Running { owner } if owner == wait::owner().get() => recursive(name),
-                Phase::Incomplete | Phase::Poisoned | Phase::Running { .. } => {}
-            }
+        while !self.has_ended(name, role) {
             match wait::sleep(&UntilEnd { raw: &self.raw, node: Node::with(role) }, deadline) {
                 Waking::Notified => {}
                 Waking::TimedOut => return self.is_completed(),
                 Waking::Cancelled => wait::unwind_cancelled(),
             }
+        }
+        true
+    }
+
+    /// True if it is completed. Panics if the caller cannot wait for that.
+    #[track_caller]
+    fn has_ended(&self, name: Name, role: Role) -> bool {
+        match self.raw.phase() {
+            Phase::Complete => true,
+            Phase::Poisoned if role == Role::Listener => poisoned(name),
+            Phase::Running { owner } if owner == wait::owner().get() => recursive(name),
+            Phase::Incomplete | Phase::Poisoned | Phase::Running { .. } => false,
         }
     }
 }
@@ -285,6 +303,9 @@ struct UntilEnd<'a> {
     raw: &'a RawOnce,
     node: Node<Role>,
 }
+
+// SAFETY: the node's data does not change, and the rest of it is only touched under the lock of its list.
+unsafe impl Send for UntilEnd<'_> {}
 
 impl WaitStrategy for UntilEnd<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {

@@ -108,6 +108,19 @@ impl<T> OnceCell<T> {
         self.get()
     }
 
+    /// Waits until the cell is full, as a future, for `async` code.
+    ///
+    /// # Cancellation
+    /// May be dropped at any time.
+    ///
+    /// # Panics
+    /// If it is polled by an initializer of this cell.
+    pub async fn wait_async(&self) -> &T {
+        self.once.await_completion_async(NAME).await;
+        // SAFETY: the wait ends when it is completed.
+        unsafe { self.value_unchecked() }
+    }
+
     /// Fills the cell with `value`. While another call fills it, this waits for the outcome.
     ///
     /// # Cancellation

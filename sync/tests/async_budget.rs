@@ -9,8 +9,8 @@ use common::{guarded, runtime};
 use fibra_runtime::{spawn, task};
 use fibra_sync::channel::{bounded, unbounded};
 use fibra_sync::{
-    AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, Semaphore, WaitGroup, broadcast, oneshot,
-    watch,
+    AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, OnceCell, Semaphore, WaitGroup, broadcast,
+    oneshot, watch,
 };
 
 /// More than a task may do in one turn.
@@ -82,6 +82,12 @@ fn counts_that_are_zero() {
     let (countdown, group) = (CountdownEvent::new(0), WaitGroup::new());
     lets_others_run(async || countdown.wait_async().await);
     lets_others_run(async || group.wait_async().await);
+}
+
+#[test]
+fn a_cell_that_is_full() {
+    let cell = OnceCell::from(1);
+    lets_others_run(async || assert_eq!(cell.wait_async().await, &1));
 }
 
 #[test]

@@ -408,6 +408,12 @@ fn futures_but_for_their_cells() {
                 |event| assert!(event.signal()),
                 |(event, bell)| bell.drive(event.wait_async()),
             ),
+            turns(
+                "once cell, polled",
+                || with_bell(twice(OnceCell::new())),
+                |cell| cell.set(1).unwrap(),
+                |(cell, bell)| assert_eq!(bell.drive(cell.wait_async()), &1),
+            ),
             polled_by_both("wait group, polled", WaitGroup::new(), |group, bell| {
                 let worker = group.worker();
                 give_way();

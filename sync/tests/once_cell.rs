@@ -1,14 +1,19 @@
 //! The promises of `OnceCell`.
 
 mod common;
+#[path = "common/future.rs"]
+mod future;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use common::{Side, beside, everywhere, few_or_many, give_way, in_tasks, pause, until};
+use fibra_runtime::task;
 use fibra_sync::OnceCell;
+use future::{block_on, poll};
 
 #[test]
 fn it_is_filled_once() {
@@ -195,6 +200,54 @@ fn a_recursive_initialization_panics() {
 }
 
 #[test]
+fn futures_wait_too() {
+    everywhere(|| {
+        let cell = OnceCell::new();
+        let woken = [Arc::default(), Arc::default()];
+        let mut first = Box::pin(cell.wait_async());
+        let mut second = Box::pin(cell.wait_async());
+        assert!(poll(first.as_mut(), &woken[0]).is_pending());
+        assert!(poll(second.as_mut(), &woken[1]).is_pending());
+        assert!(cell.get_or_try_init(|| Err(())).is_err());
+        assert!(poll(second.as_mut(), &woken[1]).is_pending(), "it is still empty");
+        drop(first);
+        cell.set(3).unwrap();
+        assert_eq!((woken[0].times(), woken[1].times()), (0, 1));
+        assert_eq!(poll(second.as_mut(), &woken[1]), Poll::Ready(&3));
+        assert_eq!(block_on(cell.wait_async()), &3);
+    });
+}
+
+#[test]
+fn a_future_is_woken_by_who_fills_it_elsewhere() {
+    everywhere(|| {
+        for round in 0..50_u32 {
+            let cell = Arc::new(OnceCell::new());
+            let waiters = [(); 3].map(|()| {
+                let cell = Arc::clone(&cell);
+                beside(move || task::block_on(async { *cell.wait_async().await }))
+            });
+            (0..round % 5).for_each(|_| give_way());
+            cell.set(round).unwrap();
+            waiters.into_iter().for_each(|waiter| assert_eq!(waiter.join(), round));
+        }
+    });
+}
+
+#[test]
+fn a_future_that_its_own_initializer_polls_panics() {
+    everywhere(|| {
+        let cell = OnceCell::<u32>::new();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            cell.get_or_init(|| *block_on(cell.wait_async()));
+        }));
+        let message = outcome.unwrap_err().downcast::<String>().unwrap();
+        assert!(message.contains("OnceCell"), "{message}");
+        assert_eq!(cell.get_or_init(|| 2), &2);
+    });
+}
+
+#[test]
 fn clones_conversions_and_comparisons() {
     let empty = OnceCell::<String>::default();
     assert_eq!(empty.clone().get(), None);
@@ -216,7 +269,9 @@ fn it_may_outlive_what_its_value_borrows() {
 #[test]
 fn it_is_shared_by_threads() {
     fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>(_: T) {}
     shared::<OnceCell<String>>();
+    sent(OnceCell::<String>::new().wait_async());
     static CELL: OnceCell<String> = OnceCell::new();
     assert_eq!(CELL.get(), None);
 }

@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, RawWaker, RawWakerVTable, Wake, Waker};
 
 use common::{beside, everywhere, guarded};
-use fibra_sync::{Barrier, CountdownEvent, ManualResetEvent, Semaphore, broadcast, channel, oneshot, watch};
+use fibra_sync::{
+    Barrier, CountdownEvent, ManualResetEvent, OnceCell, Semaphore, broadcast, channel, oneshot, watch,
+};
 
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -58,6 +60,14 @@ fn a_waker_may_drop_futures_that_are_woken_with_it() {
             Box::pin(async move { event.wait_async().await }) as Boxed
         };
         the_first_drops_the_others(wait, || assert!(event.signal()));
+    });
+    everywhere(|| {
+        let cell = Arc::new(OnceCell::new());
+        let wait = || {
+            let cell = Arc::clone(&cell);
+            Box::pin(async move { _ = cell.wait_async().await }) as Boxed
+        };
+        the_first_drops_the_others(wait, || cell.set(1).unwrap());
     });
     everywhere(|| {
         let (sender, receiver) = broadcast::channel::<u32>(4);
