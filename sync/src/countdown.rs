@@ -107,7 +107,8 @@ impl Countdown {
             if seen == 0 && zero == Zero::Final {
                 return Added::Over;
             }
-            let Some(more) = seen.checked_add(steps) else { return Added::TooMany };
+            let more = seen.checked_add(steps).filter(|more| usize::try_from(*more).is_ok());
+            let Some(more) = more else { return Added::TooMany };
             match self.count.compare_exchange_weak(seen, more, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Added::Counted,
                 Err(now) => seen = now,
