@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{guarded, runtime};
-use fibra_runtime::{spawn, task};
+use fibra_runtime::{spawn_local, task};
 use fibra_sync::channel::{bounded, unbounded};
 use fibra_sync::{
     AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, OnceCell, Semaphore, WaitGroup, broadcast,
@@ -16,25 +17,26 @@ use fibra_sync::{
 /// More than a task may do in one turn.
 const MANY: usize = 10_000;
 
-/// Goes through a door again and again, in a task of one worker, until the task beside it has run.
+/// Goes through a door again and again, in a task, until the task beside it has run.
 fn lets_others_run(mut door: impl AsyncFnMut() + Send) {
-    guarded(|| {
-        runtime(1).run(move || {
-            let others_ran = Arc::new(AtomicBool::new(false));
-            let tells = Arc::clone(&others_ran);
-            let other = spawn(move || tells.store(true, Ordering::SeqCst));
-            task::block_on(async {
-                for times in 0.. {
-                    if others_ran.load(Ordering::SeqCst) {
-                        break;
-                    }
-                    assert!(times < MANY, "nobody else runs");
-                    door().await;
+    let mut in_a_task = || {
+        let others_ran = Rc::new(Cell::new(false));
+        let tells = Rc::clone(&others_ran);
+        let other = spawn_local(move || tells.set(true));
+        task::block_on(async {
+            for times in 0.. {
+                if others_ran.get() {
+                    break;
                 }
-            });
-            other.join().unwrap();
+                assert!(times < MANY / 3, "nobody else runs");
+                door().await;
+            }
         });
-    });
+        other.join().unwrap();
+    };
+    for workers in [1, 2] {
+        guarded(|| runtime(workers).run(&mut in_a_task));
+    }
 }
 
 #[test]

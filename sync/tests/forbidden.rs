@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use common::{guarded, runtime};
-use fibra_runtime::{spawn, task, yield_now};
+use fibra_runtime::{spawn_local, task, yield_now};
 use fibra_sync::{
     Barrier, Mutex, MutexGuard, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockUpgradableReadGuard,
     RwLockWriteGuard, channel, select,
@@ -25,7 +24,7 @@ fn bumps<G>(
 ) {
     let inside = Arc::new(AtomicBool::new(false));
     let tells = Arc::clone(&inside);
-    let waiter = spawn(move || {
+    let waiter = spawn_local(move || {
         wait(&|| {
             tells.store(true, SeqCst);
             fibra_runtime::sleep(Duration::from_millis(3));
@@ -52,53 +51,47 @@ fn bumps<G>(
 
 #[test]
 fn a_bump_that_may_not_wait_keeps_the_mutex() {
-    guarded(|| {
-        runtime(1).run(|| {
-            let mutex = Arc::new(Mutex::new(()));
-            let other = Arc::clone(&mutex);
-            let wait = move |inside: &dyn Fn()| {
-                let _guard = other.lock();
-                inside();
-            };
-            bumps(mutex.lock(), MutexGuard::bump, wait, || mutex.try_lock().is_some());
-        });
+    common::in_tasks(|| {
+        let mutex = Arc::new(Mutex::new(()));
+        let other = Arc::clone(&mutex);
+        let wait = move |inside: &dyn Fn()| {
+            let _guard = other.lock();
+            inside();
+        };
+        bumps(mutex.lock(), MutexGuard::bump, wait, || mutex.try_lock().is_some());
     });
 }
 
 #[test]
 fn a_bump_that_may_not_wait_keeps_the_reentrant_mutex() {
-    guarded(|| {
-        runtime(1).run(|| {
-            let mutex = Arc::new(ReentrantMutex::new(()));
-            let other = Arc::clone(&mutex);
-            let wait = move |inside: &dyn Fn()| {
-                let _guard = other.lock();
-                inside();
-            };
-            bumps(mutex.lock(), ReentrantMutexGuard::bump, wait, || mutex.try_lock().is_some());
-        });
+    common::in_tasks(|| {
+        let mutex = Arc::new(ReentrantMutex::new(()));
+        let other = Arc::clone(&mutex);
+        let wait = move |inside: &dyn Fn()| {
+            let _guard = other.lock();
+            inside();
+        };
+        bumps(mutex.lock(), ReentrantMutexGuard::bump, wait, || mutex.try_lock().is_some());
     });
 }
 
 #[test]
 fn a_bump_that_may_not_wait_keeps_the_hold_of_a_read_write_lock() {
-    guarded(|| {
-        runtime(1).run(|| {
-            for kind in 0..3 {
-                let lock = Arc::new(RwLock::new(()));
-                let other = Arc::clone(&lock);
-                let wait = move |inside: &dyn Fn()| {
-                    let _guard = other.write();
-                    inside();
-                };
-                let is_free = || lock.try_write().is_some();
-                match kind {
-                    0 => bumps(lock.write(), RwLockWriteGuard::bump, wait, is_free),
-                    1 => bumps(lock.read(), fibra_sync::RwLockReadGuard::bump, wait, is_free),
-                    _ => bumps(lock.upgradable_read(), RwLockUpgradableReadGuard::bump, wait, is_free),
-                }
+    common::in_tasks(|| {
+        for kind in 0..3 {
+            let lock = Arc::new(RwLock::new(()));
+            let other = Arc::clone(&lock);
+            let wait = move |inside: &dyn Fn()| {
+                let _guard = other.write();
+                inside();
+            };
+            let is_free = || lock.try_write().is_some();
+            match kind {
+                0 => bumps(lock.write(), RwLockWriteGuard::bump, wait, is_free),
+                1 => bumps(lock.read(), fibra_sync::RwLockReadGuard::bump, wait, is_free),
+                _ => bumps(lock.upgradable_read(), RwLockUpgradableReadGuard::bump, wait, is_free),
             }
-        });
+        }
     });
 }
 
@@ -130,7 +123,7 @@ fn a_receive_that_need_not_wait_is_no_suspension() {
         let (sender, ended) = channel::unbounded::<i32>();
         drop(sender);
         let (offering, meeting) = channel::bounded(0);
-        let waiting = fibra_runtime::spawn_local(move || offering.send(7));
+        let waiting = spawn_local(move || offering.send(7));
         // The other one goes to sleep with its message.
         common::give_way();
         let here = task::forbid_suspend();
@@ -197,9 +190,9 @@ fn a_try_that_may_not_wait_finds_the_message_behind_the_arm_of_a_select() {
     common::in_tasks(|| {
         let (sender, receiver) = channel::bounded(0);
         let (first, second) = (sender.clone(), sender.clone());
-        let selecting = fibra_runtime::spawn_local(move || select! { send(first, 1) -> sent => sent });
+        let selecting = spawn_local(move || select! { send(first, 1) -> sent => sent });
         common::give_way();
-        let sending = [sender, second].map(|sender| fibra_runtime::spawn_local(move || sender.send(7)));
+        let sending = [sender, second].map(|sender| spawn_local(move || sender.send(7)));
         common::give_way();
         let here = task::forbid_suspend();
         let mut select = channel::Select::new();
@@ -231,7 +224,7 @@ fn who_comes_last_to_a_barrier_does_not_suspend() {
             }));
             assert!(first.is_err(), "it would have to wait, and has not come");
             let party = Arc::clone(&barrier);
-            let other = fibra_runtime::spawn_local(move || party.wait().is_leader());
+            let other = spawn_local(move || party.wait().is_leader());
             // It comes, and sleeps.
             common::give_way();
             let here = task::forbid_suspend();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use common::{guarded, runtime};
+use common::in_tasks;
 use fibra_runtime::{spawn, task, timeout, yield_now};
 use fibra_sync::{AutoResetEvent, Condvar, ManualResetEvent, Mutex, Semaphore};
 
@@ -27,92 +27,83 @@ fn is_ended(mut step: impl FnMut()) {
 #[test]
 fn a_deadline_ends_code_that_is_always_notified_before_its_timer() {
     for beside in 0..3 {
-        guarded(|| {
-            runtime(1).run(|| {
-                let (there, back) =
-                    (Arc::new(AutoResetEvent::new(false)), Arc::new(AutoResetEvent::new(false)));
-                let over = Arc::new(AtomicBool::new(false));
-                let idlers: Vec<_> = (0..beside)
-                    .map(|_| {
-                        let over = Arc::clone(&over);
-                        spawn(move || {
-                            while !over.load(SeqCst) {
-                                yield_now()
-                            }
-                        })
+        in_tasks(|| {
+            let (there, back) = (Arc::new(AutoResetEvent::new(false)), Arc::new(AutoResetEvent::new(false)));
+            let over = Arc::new(AtomicBool::new(false));
+            let idlers: Vec<_> = (0..beside)
+                .map(|_| {
+                    let over = Arc::clone(&over);
+                    spawn(move || {
+                        while !over.load(SeqCst) {
+                            yield_now()
+                        }
                     })
-                    .collect();
-                let (a, b, ends) = (Arc::clone(&there), Arc::clone(&back), Arc::clone(&over));
-                let other = spawn(move || {
-                    while !ends.load(SeqCst) {
-                        a.wait();
-                        b.set();
-                    }
-                });
-                is_ended(|| {
-                    there.set();
-                    back.wait();
-                });
-                over.store(true, SeqCst);
-                there.set();
-                other.join().unwrap();
-                idlers.into_iter().for_each(|idler| idler.join().unwrap());
+                })
+                .collect();
+            let (a, b, ends) = (Arc::clone(&there), Arc::clone(&back), Arc::clone(&over));
+            let other = spawn(move || {
+                while !ends.load(SeqCst) {
+                    a.wait();
+                    b.set();
+                }
             });
+            is_ended(|| {
+                there.set();
+                back.wait();
+            });
+            over.store(true, SeqCst);
+            there.set();
+            other.join().unwrap();
+            idlers.into_iter().for_each(|idler| idler.join().unwrap());
         });
     }
 }
 
 #[test]
 fn a_deadline_ends_code_that_is_unparked_before_its_timer() {
-    guarded(|| {
-        runtime(1).run(|| {
-            let me = task::current();
-            let over = Arc::new(AtomicBool::new(false));
-            let ends = Arc::clone(&over);
-            let other = spawn(move || {
-                while !ends.load(SeqCst) {
-                    me.unpark();
-                    yield_now();
-                }
-            });
-            is_ended(task::park);
-            over.store(true, SeqCst);
-            other.join().unwrap();
+    in_tasks(|| {
+        let me = task::current();
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        let other = spawn(move || {
+            while !ends.load(SeqCst) {
+                me.unpark();
+                yield_now();
+            }
         });
+        is_ended(task::park);
+        over.store(true, SeqCst);
+        other.join().unwrap();
     });
 }
 
 #[test]
 fn a_deadline_ends_code_that_never_has_to_wait() {
-    guarded(|| {
-        runtime(1).run(|| {
-            let (mutex, condition) = (Mutex::new(()), Condvar::new());
-            let (open, permits) = (ManualResetEvent::new(true), Semaphore::new(1));
-            is_ended(|| open.wait());
-            is_ended(|| drop(permits.acquire()));
-            // The lock ends the turn, which is renewed then: the wait never does.
-            is_ended(|| {
-                open.wait();
-                drop(mutex.lock());
-            });
-            is_ended(|| _ = condition.wait_for(&mut mutex.lock(), Duration::ZERO));
+    in_tasks(|| {
+        let (mutex, condition) = (Mutex::new(()), Condvar::new());
+        let (open, permits) = (ManualResetEvent::new(true), Semaphore::new(1));
+        is_ended(|| open.wait());
+        is_ended(|| drop(permits.acquire()));
+        // The lock ends the turn, which is renewed then: the wait never does.
+        is_ended(|| {
+            open.wait();
+            drop(mutex.lock());
         });
+        is_ended(|| _ = condition.wait_for(&mut mutex.lock(), Duration::ZERO));
     });
 }
 
 #[test]
 fn a_deadline_that_has_passed_takes_nothing_with_it() {
-    guarded(|| {
-        runtime(1).run(|| {
-            let permits = Arc::new(Semaphore::new(0));
-            for round in 0..2000 {
-                let giver = Arc::clone(&permits);
-                let giver = spawn(move || giver.add_permits(1));
-                let taken = timeout(Duration::from_micros(round % 3), || permits.acquire().forget()).is_ok();
-                giver.join().unwrap();
-                assert_eq!(permits.available_permits(), usize::from(!taken));
-                assert_eq!(permits.forget_permits(1), usize::from(!taken));
-            }
-        });
+    in_tasks(|| {
+        let permits = Arc::new(Semaphore::new(0));
+        for round in 0..2000 {
+            let giver = Arc::clone(&permits);
+            let giver = spawn(move || giver.add_permits(1));
+            let taken = timeout(Duration::from_micros(round % 3), || permits.acquire().forget()).is_ok();
+            giver.join().unwrap();
+            assert_eq!(permits.available_permits(), usize::from(!taken));
+            assert_eq!(permits.forget_permits(1), usize::from(!taken));
+        }
     });
 }
