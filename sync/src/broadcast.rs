@@ -8,6 +8,9 @@
 //! keeps its message alive and nobody waiting, and a value is dropped by the last who needed it, under no lock. The last
 //! receiver of a message gets the message itself instead of a clone. To wait allocates nothing.
 //!
+//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive against what else is waited for, as at
+//! [`oneshot`](crate::oneshot).
+//!
 //! ```
 //! # use fibra_runtime as fibra;
 //! # use fibra_sync as sync;

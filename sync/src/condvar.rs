@@ -38,6 +38,8 @@ pub use lock_api::WaitTimeoutResult;
 /// The waits are cancellation points. The mutex is locked again before the task unwinds. A task that was notified and
 /// cancelled at once has been notified: it returns, and unwinds at its next cancellation point.
 ///
+/// There is no `async` form, since there is none of the [`Mutex`](crate::Mutex#differences-from-std) that it unlocks.
+///
 /// # Errors
 /// `timed_out` of the timed forms' result is true only for one that no notification went to: none is ever lost to a
 /// deadline.

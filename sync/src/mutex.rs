@@ -46,6 +46,9 @@ pub use raw::RawMutex;
 /// parking_lot's, a mutex is not `RefUnwindSafe`, nor is a reference to one `UnwindSafe`: what goes through `catch_unwind` with it
 /// says by `AssertUnwindSafe` that it can do with such a value.
 ///
+/// There is no `async` form: the owner is a task or a thread, and a future is neither. See [`Semaphore`](crate::Semaphore), whose
+/// permits may be held over an await.
+///
 /// A guard may be held while the task sleeps or yields, and may be dropped by another task of the same thread (it is
 /// not `Send`, but reaches one through an `Rc`): whoever drops it unlocks.
 ///

@@ -32,7 +32,8 @@ use raw::{Begun, Phase, RawOnce, Role};
 ///
 /// # Differences from std
 /// Waiting leaves the thread to other tasks. A task that comes back to an initialization of its own panics, where std may
-/// wait for ever. There is [`wait_timeout`](Once::wait_timeout).
+/// wait for ever. There is [`wait_timeout`](Once::wait_timeout). There is no `async` form, since the owner of a run is a task or a
+/// thread; [`OnceCell::wait_async`](crate::OnceCell::wait_async) waits for a value.
 ///
 /// # Examples
 /// ```

@@ -13,6 +13,20 @@
 //! # });
 //! # Ok::<(), std::io::Error>(())
 //! ```
+//!
+//! It has no case in a [`select!`](crate::select). Beside other things it is received by a [`race`](fn@fibra_runtime::race):
+//! ```
+//! # use fibra_runtime as fibra;
+//! # use fibra_sync as sync;
+//! # fibra::Runtime::builder().workers(1).build()?.run(|| {
+//! let ((sender, receiver), stop) = (sync::oneshot::channel(), sync::ManualResetEvent::new(false));
+//! fibra::spawn(move || sender.send(6 * 7));
+//! let mut answer = None;
+//! fibra::race(|| answer = receiver.recv().ok(), || stop.wait());
+//! assert_eq!(answer, Some(42));
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::fmt;
 use std::future::{Future, poll_fn};

@@ -74,6 +74,8 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 /// There is no poisoning: a panic of a writer unlocks, and the value stays as it was left. So a lock is not `RefUnwindSafe`, as
 /// [`Mutex`](crate::Mutex#differences-from-std) tells.
 ///
+/// There is no `async` form: see [`Mutex`](crate::Mutex#differences-from-std).
+///
 /// A guard of any kind may be held while the task sleeps or yields, and may be used and dropped by another task of the same
 /// thread, which it reaches through an `Rc`: whoever drops it unlocks. It is not to be sent:
 ///

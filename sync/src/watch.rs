@@ -2,6 +2,9 @@
 //!
 //! The names and the meaning are those of tokio's, without `async`. To wait allocates nothing.
 //!
+//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive against what else is waited for, as at
+//! [`oneshot`](crate::oneshot).
+//!
 //! ```
 //! # use fibra_runtime as fibra;
 //! # use fibra_sync as sync;

@@ -34,6 +34,10 @@
 /// What a case was offered that is not chosen goes to the next who waits there: nothing is lost. The send case of a select
 /// never meets a receive case of the same select.
 ///
+/// A [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a [`watch`](crate::watch) have no case, nor has whatever
+/// else waits, as a socket. [`race`](fn@fibra_runtime::race) a receive of theirs against a select, and put what was received into a
+/// variable of the caller's: it stays there also when the select wins.
+///
 /// # Deadlines
 /// A `recv` case that was chosen by the send case of another select waits for its message, also past a `default(timeout)`.
 ///

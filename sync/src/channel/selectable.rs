@@ -19,7 +19,8 @@ use crate::{AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, Semapho
 /// | [`Semaphore`] | when a permit is free and nobody waits longer | has the permit |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
 ///
-/// It cannot be implemented for others.
+/// It cannot be implemented for others. Those of a [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a
+/// [`watch`](crate::watch) are raced against a select, as [`select!`](crate::select) tells.
 pub trait Selectable: sealed::Sealed {
     /// What is had of it: the permit of a semaphore, nothing of an event.
     type Outcome<'a>
