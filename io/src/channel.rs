@@ -309,8 +309,11 @@ impl<S: AsFd> Channel<S> {
             }
         }
         if self.io.rechecks_writes() {
-            // To ask would tell nothing, and there is a call with a flag of its own.
-            return sys::send_vectored(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
+            // To ask would tell nothing, and there is a call with a flag of its own. Somebody may have put another file there since.
+            let outcome = sys::send_vectored(self.fd(), bufs);
+            if !outcome.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENOTSOCK)) {
+                return outcome.map(|n| Attempt::Done(Look::Moved(n)));
+            }
         }
         if !self.asks(Direction::Write)? {
             return Err(io::ErrorKind::WouldBlock.into());

@@ -72,7 +72,8 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
 /// once it has been used, until it leaves for std; and so is that of a device which cannot be opened once more for a call, as the
 /// controlling end of a pseudoterminal. A process that shares it then sees `WouldBlock`; so does std, if another handle of the
-/// same end goes on here. Deadlines are additions.
+/// same end goes on here; and a handle that is made of its descriptor meanwhile takes that mode for one that was wished for, and does
+/// not wait: `try_clone` is the way to a second one. Deadlines are additions.
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
 /// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
