@@ -1,5 +1,5 @@
-//! A hundred thousand connections leave nothing behind: no descriptor, no task, no stack, no memory. Alone in its binary, because what is
-//! counted is the process's.
+//! A hundred thousand connections leave nothing behind: no descriptor, no task, no stack, no memory. Alone in its binary, because
+//! what is counted is the process's.
 #![cfg(target_os = "linux")]
 
 mod common;

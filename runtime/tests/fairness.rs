@@ -417,6 +417,46 @@ fn who_is_woken_by_a_timer_does_not_wait_for_a_crowd_to_start() {
 }
 
 #[test]
+fn who_is_woken_while_thieves_take_the_rest_of_a_crowd_runs_beside_a_spinner() {
+    const ROUNDS: usize = 500;
+    const CROWD: usize = 8;
+    let _guard = hang_guard();
+    runtime(2).run(|| {
+        for round in 0..ROUNDS {
+            let woken = Rc::new(Cell::new(0));
+            for _ in 0..2 {
+                let woken = Rc::clone(&woken);
+                drop(fibra::spawn_local(move || {
+                    fibra::sleep(Duration::from_micros(700));
+                    woken.set(woken.get() + 1);
+                }));
+            }
+            // At another pick each time, and where the worker looks at timers in the midst of the crowd.
+            (0..90 + round % 38).for_each(|_| drop(fibra::spawn_local(|| ())));
+            fibra::yield_now();
+            let ran = Arc::new(AtomicUsize::new(0));
+            let others = Arc::clone(&ran);
+            drop(fibra::spawn(move || {
+                be_busy(1000);
+                let begun = Instant::now();
+                // On this worker it waits for the thief, on the other one nobody takes the rest.
+                while others.load(Ordering::SeqCst) < CROWD && begun.elapsed() < Duration::from_millis(2) {}
+            }));
+            for _ in 0..CROWD {
+                let ran = Arc::clone(&ran);
+                drop(fibra::spawn(move || ran.fetch_add(1, Ordering::SeqCst)));
+            }
+            let mut yields = 0;
+            while woken.get() < 2 {
+                yields += 1;
+                assert!(yields < 1_000_000, "round {round}");
+                fibra::yield_now();
+            }
+        }
+    });
+}
+
+#[test]
 fn a_crowd_starts_beside_timers_that_are_always_due() {
     const SLEEPERS: usize = 400;
     let _guard = hang_guard();

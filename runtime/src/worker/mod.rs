@@ -84,14 +84,6 @@ impl Round {
         self.left | self.behind == 0
     }
 
-    /// The same with more who have started in their turn, be it this one or the next.
-    fn with_more_started(self, count: usize) -> Self {
-        match self.side {
-            Side::Started => Round { left: self.left + count, ..self },
-            Side::Unstarted => Round { behind: self.behind + count, ..self },
-        }
-    }
-
     /// True in a turn of the un-started.
     fn is_of_unstarted(self) -> bool {
         self.side == Side::Unstarted && self.left > 0

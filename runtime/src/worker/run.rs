@@ -60,7 +60,7 @@ impl Worker {
     /// started ones that follows has those that were ready by then, so that who starts in the former and yields stays behind
     /// what it has spawned. So a task that yields lets all of them run that were ready or spawned before, and neither kind
     /// starves the other. The turn of a crowd takes long, so whom the driver or a timer wakes in a turn of the un-started runs in
-    /// between.
+    /// between; but for migratable tasks, which are queued with these.
     fn next_in_round(&self) -> Option<TaskRef> {
         // While nothing waits to start there is nobody to take turns with.
         if self.round.get().is_over() && self.stealable.is_empty() {
@@ -89,7 +89,7 @@ impl Worker {
                     return task;
                 }
             }
-            self.round.set(self.round_after(round));
+            self.round.set(self.round_after(self.with_woken(round)));
         }
         None
     }
@@ -99,9 +99,8 @@ impl Worker {
     #[cold]
     fn next_woken(&self) -> Option<TaskRef> {
         let round = self.round.get();
-        if round.side == Side::Started || round.left == 1 {
-            self.round.set(round.with_more_started(self.woken.len()));
-            self.local.prepend(&self.woken);
+        if round.left == 1 {
+            self.round.set(self.with_woken(round));
             return None;
         }
         if self.picks.get().is_multiple_of(STARTS) {
@@ -112,6 +111,18 @@ impl Worker {
             next.header().coroutine.prefetch();
         }
         task
+    }
+
+    /// The woken are the first of those behind the un-started, whose turn ends, be it since thieves have taken the rest.
+    #[inline]
+    fn with_woken(&self, round: Round) -> Round {
+        if self.woken.is_empty() {
+            return round;
+        }
+        cold_path();
+        let woken = self.woken.len();
+        self.local.prepend(&self.woken);
+        Round { behind: round.behind + woken, ..round }
     }
 
     fn round_after(&self, round: Round) -> Round {
@@ -135,10 +146,7 @@ impl Worker {
     /// What others put here or where anybody may take it.
     #[inline(never)]
     fn next_from_others(&self) -> Option<TaskRef> {
-        // Thieves may have ended the turn of the un-started.
-        if let Some(task) = self.woken.pop() {
-            return Some(task);
-        }
+        debug_assert!(self.woken.is_empty(), "no turn is left to them");
         if self.is_starving() {
             return None;
         }

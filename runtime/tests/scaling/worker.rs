@@ -92,16 +92,17 @@ impl Worker {
     }
 
     fn next_in_round(&self) -> Option<TaskRef> {
-        if let Some(task) = self.next_woken() {
-            return Some(task);
-        }
         for _ in 0..4 {
             if self.unstarted.get() > 0 {
+                if let Some(task) = self.next_woken() {
+                    return Some(task);
+                }
                 self.unstarted.set(self.unstarted.get() - 1);
                 if let Some(task) = self.pop_stealable() {
                     return Some(task);
                 }
                 self.unstarted.set(0);
+                self.let_woken_follow();
             } else if self.started.get() > 0 {
                 self.started.set(self.started.get() - 1);
                 if let Some(task) = self.local.pop() {
@@ -118,11 +119,15 @@ impl Worker {
     }
 
     fn next_woken(&self) -> Option<TaskRef> {
-        if self.unstarted.get() <= 1 {
-            self.started.set(self.started.get() + self.woken.len());
-            self.local.prepend(&self.woken);
+        if self.unstarted.get() == 1 {
+            self.let_woken_follow();
         }
         if self.picks.get().is_multiple_of(STARTS) { None } else { self.woken.pop() }
+    }
+
+    fn let_woken_follow(&self) {
+        self.started.set(self.started.get() + self.woken.len());
+        self.local.prepend(&self.woken);
     }
 
     fn heed_events(&self) {
@@ -134,9 +139,6 @@ impl Worker {
     }
 
     fn next_from_others(&self) -> Option<TaskRef> {
-        if let Some(task) = self.woken.pop() {
-            return Some(task);
-        }
         if !self.block().placed.is_empty() {
             self.model.write_block(self.index, self.index);
             if let Some(task) = self.block().placed.pop() {
