@@ -13,6 +13,8 @@
 
 #[path = "../src/worker/biased.rs"]
 mod biased;
+#[path = "../src/cache.rs"]
+mod cache;
 #[path = "loom/current.rs"]
 mod current;
 #[path = "loom/gate.rs"]
