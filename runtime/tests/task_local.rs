@@ -238,6 +238,27 @@ fn a_runtime_s_first_task_inherits_from_the_thread() {
     assert_eq!((COUNT.get(), REQUEST.get()), (5, 5));
 }
 
+#[test]
+fn a_task_that_a_thread_makes_has_one_clone() {
+    static CLONES: AtomicUsize = AtomicUsize::new(0);
+    fn count() {
+        CLONES.fetch_add(1, Ordering::SeqCst);
+    }
+    let clones_for = |make: &dyn Fn()| {
+        make();
+        CLONES.swap(0, Ordering::SeqCst)
+    };
+    let _guard = hang_guard();
+    TRACKED.set(Some(Tracked::new(&Arc::default(), count, nothing)));
+    let runtime = runtime(1);
+    let handle = runtime.handle();
+    assert_eq!(clones_for(&|| runtime.run(nothing)), 1);
+    assert_eq!(clones_for(&|| handle.run(nothing)), 1);
+    assert_eq!(clones_for(&|| runtime.spawn(nothing).join().unwrap()), 1);
+    assert_eq!(clones_for(&|| runtime.spawn_blocking(nothing).join().unwrap()), 1);
+    assert_eq!(clones_for(&|| fibra::Runtime::builder().workers(1).run(nothing).unwrap()), 1);
+}
+
 /// Counts its clones and its drops, and may do something in both.
 struct Tracked {
     alive: Arc<AtomicUsize>,

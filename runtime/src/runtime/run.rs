@@ -68,8 +68,10 @@ where
             let _end = end;
             f()
         };
+        let mut first = Builder::new().named_main();
+        first.inherit();
         // SAFETY: the worker runs until every task of the runtime has ended, so what `f` borrows outlives it.
-        main = Some(unsafe { Builder::new().named_main().spawn_local_erased(worker, body) });
+        main = Some(unsafe { first.spawn_local_erased(worker, body) });
         worker.run();
     });
     if grown.is_err() {

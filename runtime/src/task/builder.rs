@@ -427,7 +427,7 @@ impl Builder {
 
     /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may suspend and panic.
     #[cold]
-    fn inherit(&mut self) {
+    pub(crate) fn inherit(&mut self) {
         if let Some(heritage) = current::heritage() {
             self.traits().heritage = Some(Heritage(heritage));
         }
@@ -452,8 +452,7 @@ impl Builder {
     }
 
     /// The task that a thread makes for a closure which it waits for.
-    pub(crate) fn named_main(mut self) -> Self {
-        self.inherit();
+    pub(crate) fn named_main(self) -> Self {
         self.name("main")
     }
 
