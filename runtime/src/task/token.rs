@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::mem;
 use std::ptr;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -103,16 +104,27 @@ impl CancelToken {
         child
     }
 
-    /// True once the token, or one above it, was cancelled.
+    /// True once the token was cancelled, or one above it: at the latest when a [`cancel`](CancelToken::cancel) of that one has
+    /// returned. While a `cancel` is under way on another thread it may have reached some of those below and not yet others.
     pub fn is_cancelled(&self) -> bool {
         self.0.stop.is_cancelled()
     }
 
     /// Cancels the token and those below it: ends their scopes and wakes all who wait for them.
+    ///
+    /// When it returns all of them are cancelled, also if another call was the first and is still under way.
     pub fn cancel(&self) {
-        let mut rest = self.0.fire();
-        while let Some(token) = rest.pop() {
-            rest.append(&mut token.fire());
+        let mut below = self.0.fire();
+        let mut fired = 0;
+        while fired < below.len() {
+            let mut children = below[fired].fire();
+            below.append(&mut children);
+            fired += 1;
+        }
+        if !below.is_empty() {
+            // Not before: until all are cancelled, whoever else cancels one of them has to go the same way.
+            self.0.forget_children();
+            below.iter().for_each(|token| token.forget_children());
         }
     }
 
@@ -214,24 +226,30 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cancels this one token, and hands out its children.
+    /// Cancels this one token, unless that was done, and hands out the children that may not be cancelled yet.
     fn fire(&self) -> Vec<Arc<Inner>> {
         let (tasks, children) = {
             let state = self.lock();
+            let children = state.children.iter().filter_map(|(_, child)| child.upgrade()).collect();
             if !self.stop.cancel() {
-                return Vec::new();
+                return children;
             }
             let fired = state.scopes.iter().map(|(_, scope)| {
                 // SAFETY: the scope takes its entry out, under this lock, before its bound goes.
                 unsafe { (*scope.bound).fire() };
                 scope.task.clone()
             });
-            let tasks: Vec<Task> = fired.collect();
-            (tasks, state.children.iter().filter_map(|(_, child)| child.upgrade()).collect())
+            (fired.collect::<Vec<Task>>(), children)
         };
         tasks.iter().for_each(|task| task.as_ref().fire());
         wait::wake_all(self.stop.waiters(), List::pop_front);
         children
+    }
+
+    /// All below this one are cancelled, and a token that is cancelled gets no more children: the next cancel is soon over.
+    fn forget_children(&self) {
+        let children = mem::take(&mut self.lock().children);
+        drop(children);
     }
 }
 

@@ -18,11 +18,20 @@ impl<const TOKENS: usize> Stage<TOKENS> {
     fn new() -> Self {
         let stage = Stage { task: Task::new(), tokens: std::array::from_fn(|_| CancelToken::new()) };
         // Each of loom's objects is made by its first use.
-        for token in &stage.tokens {
-            assert!(!token.is_cancelled());
-            current::run_as(stage.task.as_ref(), || token.scope(|| ()).unwrap());
-        }
+        stage.tokens.iter().for_each(|token| stage.touch(token));
         stage
+    }
+
+    fn touch(&self, token: &CancelToken) {
+        assert!(!token.is_cancelled());
+        current::run_as(self.task.as_ref(), || token.scope(|| ()).unwrap());
+    }
+
+    /// Makes a token below that one.
+    fn child(&self, parent: &CancelToken) -> CancelToken {
+        let child = parent.child_token();
+        self.touch(&child);
+        child
     }
 
     fn header(&self) -> &Header {
@@ -88,4 +97,21 @@ fn a_child_is_cancelled_with_its_parent() {
         canceller.join().unwrap();
         assert!(child.is_cancelled());
     });
+}
+
+/// Hunts: a cancel that returns because another one was first, and leaves to that one the tokens below; of the same token, or of
+/// one in between.
+#[test]
+fn all_below_are_cancelled_when_any_cancel_returns() {
+    for own in [0, 1] {
+        check_bounded(3, move || {
+            let stage = Stage::<1>::new();
+            let middle = stage.child(&stage.tokens[0]);
+            let leaf = stage.child(&middle);
+            let canceller = stage.spawn_cancel(0);
+            [&stage.tokens[0], &middle][own].cancel();
+            assert!(leaf.is_cancelled());
+            canceller.join().unwrap();
+        });
+    }
 }
