@@ -1,10 +1,13 @@
 //! Promises of `parallel_for` and `parallel_for_each`.
 
 mod common;
+#[path = "common/rest.rs"]
+mod rest;
 #[path = "common/workers.rs"]
 mod workers;
 
 use std::collections::HashSet;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -12,7 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, parallel_for, parallel_for_each};
+use fibra_runtime::{self as fibra, CancelToken, parallel_for, parallel_for_each, task};
+use rest::until_others_sleep;
 use workers::on_workers;
 
 fn counters(count: usize) -> Vec<AtomicU8> {
@@ -243,6 +247,49 @@ fn a_panic_of_the_iterator_comes_out() {
         let items = (0..1000).map(|n| if n == 500 { resume_unwind(Box::new("iterator")) } else { n });
         let result = catch_unwind(AssertUnwindSafe(|| parallel_for_each(items, |_| fibra::yield_now())));
         assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "iterator");
+    });
+}
+
+/// Three tasks: one pulls, and the other two wait for their turn. The last of them, whom nobody helps, is cancelled there.
+#[test]
+fn a_helper_that_is_cancelled_while_it_waits_for_its_turn_ends_the_loop() {
+    on_workers(|| {
+        let [three_are_in, third, rest] = [(); 3].map(|()| CancelToken::new());
+        let (pulls, done, helper) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
+        let items = iter::from_fn(|| {
+            let n = pulls.fetch_add(1, Ordering::SeqCst);
+            match n {
+                2 => {
+                    three_are_in.cancel();
+                    third.cancelled();
+                }
+                3 => rest.cancelled(),
+                _ => {}
+            }
+            (n < 1000).then_some(n)
+        });
+        let work = |n| {
+            match n {
+                0 | 1 => three_are_in.cancelled(),
+                2 => *helper.lock().unwrap() = Some(task::current()),
+                _ => {}
+            }
+            done.fetch_add(1, Ordering::SeqCst);
+        };
+        fibra::scope(|scope| {
+            let long = scope.spawn(|| parallel_for_each(items, work));
+            three_are_in.cancelled();
+            until_others_sleep();
+            third.cancel();
+            until_others_sleep();
+            let helper = helper.lock().unwrap().take().expect("the third item is done");
+            helper.cancel();
+            until_others_sleep();
+            assert!(helper.is_finished());
+            rest.cancel();
+            assert!(long.join().unwrap_err().is_cancelled());
+        });
+        assert_eq!(done.into_inner(), 3, "no further item");
     });
 }
 

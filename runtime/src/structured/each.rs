@@ -5,6 +5,7 @@ use std::mem::{self, ManuallyDrop};
 
 use super::fork::{Beside, LOOP, fork};
 use super::pace::Pace;
+use crate::task;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -76,6 +77,7 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
     /// Does items until there are no more.
     fn serve(&self, f: &(impl Fn(I::Item) + Sync), pace: &mut Pace, helpers: usize) {
         let mut items = Vec::new();
+        let end = End(self);
         let mut over = false;
         while !over && self.pull(pace.grain(), &mut items) {
             // One who waits for items already is help enough.
@@ -92,9 +94,11 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
             };
             over = matches!(fork(here, helper, LOOP, || self.stop()), ((), Beside::Ran(())));
         }
+        mem::forget(end);
     }
 
     fn process(&self, items: &mut Vec<I::Item>, f: &impl Fn(I::Item), pace: &mut Pace) {
+        // At once: who serves may have to wait for a helper before it unwinds.
         let end = End(self);
         let count = items.len();
         pace.begin();
@@ -103,7 +107,8 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
         mem::forget(end);
     }
 
-    /// Pulls one item at the least, and up to `most` of those that the iterator is sure of. False if there are no more.
+    /// Pulls one item at the least, and up to `most` of those that the iterator is sure of. False if there are no more, or if
+    /// the loop was ended meanwhile.
     fn pull(&self, most: usize, items: &mut Vec<I::Item>) -> bool {
         let Some(iterator) = self.acquire().map(ManuallyDrop::new) else { return false };
         let mut hold = Hold { source: self, iterator };
@@ -112,8 +117,7 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
         items.push(first);
         let sure = cmp::min(most - 1, hold.iterator.size_hint().0);
         items.extend(hold.iterator.by_ref().take(sure));
-        hold.release();
-        true
+        hold.release()
     }
 
     /// Waits until nobody else pulls. `None` if there are no more items.
@@ -159,25 +163,25 @@ struct Hold<'a, I: Iterator<Item: Send> + Send> {
 }
 
 impl<I: Iterator<Item: Send> + Send> Hold<'_, I> {
-    /// Puts it in its place again, unless it is over by now.
-    fn release(self) {
+    /// Puts it in its place again, unless it is over by now. True if its items are still wanted.
+    fn release(self) -> bool {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: taken once; `this` is neither used for it again nor dropped.
         let iterator = unsafe { ManuallyDrop::take(&mut this.iterator) };
-        let (unwanted, next) = {
-            let mut state = this.source.state.lock();
-            match state.place {
-                Place::Over => (Some(iterator), None),
-                Place::Here(_) | Place::Away => {
-                    state.place = Place::Here(iterator);
-                    (None, state.waiting.pop_front())
-                }
-            }
-        };
-        drop(unwanted);
+        let mut state = this.source.state.lock();
+        if matches!(state.place, Place::Over) {
+            drop(state);
+            // As where the loop ends: no cancellation cuts its destructor short.
+            task::shield(|| drop(iterator));
+            return false;
+        }
+        state.place = Place::Here(iterator);
+        let (wanted, next) = (!state.stopped, state.waiting.pop_front());
+        drop(state);
         if let Some(next) = next {
             next.wake();
         }
+        wanted
     }
 }
 
@@ -190,7 +194,7 @@ impl<I: Iterator<Item: Send> + Send> Drop for Hold<'_, I> {
     }
 }
 
-/// Ends the source when it is dropped: by a panic of a call.
+/// Ends the source when it is dropped: by a panic of a call or of a clone that a helper would inherit, or a cancellation.
 struct End<'a, I: Iterator<Item: Send> + Send>(&'a Source<I>);
 
 impl<I: Iterator<Item: Send> + Send> Drop for End<'_, I> {
