@@ -6,6 +6,7 @@ mod rest;
 #[path = "common/workers.rs"]
 mod workers;
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -290,6 +291,49 @@ fn a_helper_that_is_cancelled_while_it_waits_for_its_turn_ends_the_loop() {
             assert!(long.join().unwrap_err().is_cancelled());
         });
         assert_eq!(done.into_inner(), 3, "no further item");
+    });
+}
+
+static CLONE_UNWINDS: AtomicBool = AtomicBool::new(false);
+
+struct Heirloom;
+
+impl Clone for Heirloom {
+    fn clone(&self) -> Self {
+        if CLONE_UNWINDS.swap(false, Ordering::SeqCst) {
+            resume_unwind(Box::new("clone"));
+        }
+        Heirloom
+    }
+}
+
+fibra::task_local! {
+    #[inherit]
+    static HEIRLOOM: RefCell<Heirloom> = RefCell::new(Heirloom);
+}
+
+/// What each has to do has no end.
+#[test]
+fn a_clone_for_a_helper_that_panics_ends_the_loop() {
+    on_workers(|| {
+        HEIRLOOM.with(|_| ());
+        let tasks = Mutex::new(HashSet::new());
+        let work = |_| {
+            {
+                let mut tasks = tasks.lock().unwrap();
+                if tasks.insert(task::current().id()) && tasks.len() == 3 {
+                    CLONE_UNWINDS.store(true, Ordering::SeqCst);
+                }
+            }
+            fibra::sleep(Duration::from_micros(100));
+        };
+        let loops: [&dyn Fn(); 2] =
+            [&|| parallel_for(0..usize::MAX, work), &|| parallel_for_each(0..usize::MAX, work)];
+        for endless in loops {
+            let result = catch_unwind(AssertUnwindSafe(endless));
+            assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "clone");
+            tasks.lock().unwrap().clear();
+        }
     });
 }
 

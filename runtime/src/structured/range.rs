@@ -1,5 +1,6 @@
 //! Parallel loops over ranges.
 
+use std::mem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,6 +63,7 @@ struct Work<N, F> {
 impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
     /// Does `range`, the upper half of what is left always on offer.
     fn spread(&self, mut range: Range<usize>, pace: &mut Pace) {
+        let stop = Stop(self);
         while range.len() > pace.grain() {
             let middle = range.start + range.len() / 2;
             let (lower, upper) = (range.start..middle, middle..range.end);
@@ -69,10 +71,11 @@ impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
             let helper = move || self.spread(upper, &mut Pace::new());
             match fork(|probe| self.advance(lower, probe, pace), helper, LOOP, || self.stop()) {
                 ((), Beside::Kept(_)) => {}
-                ((), Beside::Ran(())) => return,
+                ((), Beside::Ran(())) => range.start = range.end,
             }
         }
         self.advance_to_end(range, pace);
+        mem::forget(stop);
     }
 
     /// Does `range`; once the other half is taken, it offers some of what is left of this one.
@@ -110,11 +113,11 @@ impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
         let (first, f) = (self.begin.nth(piece.start), &self.f);
         (0..count).for_each(|place| f(first.nth(place)));
         pace.tick(count);
-        std::mem::forget(stop);
+        mem::forget(stop);
     }
 }
 
-/// Stops the loop when it is dropped: by a panic, or a cancellation.
+/// Stops the loop when it is dropped: by a panic of a call or of a clone that a helper would inherit, or a cancellation.
 struct Stop<'a, N: Number, F: Fn(N) + Sync>(&'a Work<N, F>);
 
 impl<N: Number, F: Fn(N) + Sync> Drop for Stop<'_, N, F> {
