@@ -51,6 +51,12 @@
 /// Of several that are ready any one is chosen, each with the same chance; by [`select_biased!`](crate::select_biased), the
 /// first one. Among those who wait at one channel a select has its place as any other.
 ///
+/// A `send` case that is chosen has room reserved for it; at a rendezvous, and where selects have reserved all the room, it has
+/// the receiver that waits longest instead. That one then takes no other message until `message` is made. What is sent to the
+/// channel meanwhile, or comes back to it from a future that was dropped, goes to other receivers or stays in the channel, and
+/// this message may be received first, though it is sent last. So `message` must not wait until something else is received from
+/// the same channel: where no other receiver is there, all would wait for ever.
+///
 /// # Examples
 /// ```
 /// use fibra_sync::{channel, select};

@@ -24,6 +24,9 @@ use crate::wait;
 /// put into the hands of the one who waits longest, and nobody who comes later takes it first. Where others are at work on the
 /// channel on another processor, one that finds nothing may leave it alone for some microseconds before it gets in line.
 ///
+/// A receiver that was chosen by the `send` case of a [`select!`](crate::select) takes the message that is made there, and no
+/// other before it: also not one that is sent meanwhile, which otherwise would come first.
+///
 /// # Examples
 /// ```
 /// # use fibra_runtime as fibra;
