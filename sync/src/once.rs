@@ -1,8 +1,10 @@
 //! Initialization that happens once.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -213,7 +215,13 @@ impl Once {
             return turn::charge().await;
         }
         while !self.has_ended(name, Role::Finisher) {
-            pin!(Polled::new(UntilEnd { raw: &self.raw, node: Node::with(Role::Finisher) })).await;
+            let mut sleep = pin!(Polled::new(UntilEnd { raw: &self.raw, node: Node::with(Role::Finisher) }));
+            // Asked at each poll: the one that comes during the sleep may be that of the initializer itself.
+            poll_fn(|context| match self.has_ended(name, Role::Finisher) {
+                true => Poll::Ready(()),
+                false => sleep.as_mut().poll(context).map(drop),
+            })
+            .await;
         }
     }
 

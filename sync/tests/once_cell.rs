@@ -248,6 +248,30 @@ fn a_future_that_its_own_initializer_polls_panics() {
 }
 
 #[test]
+fn a_future_that_waits_when_its_own_initializer_polls_it_panics_and_waits_no_more() {
+    everywhere(|| {
+        let cell = OnceCell::<u32>::new();
+        let woken = [Arc::default(), Arc::default()];
+        let mut early = Box::pin(cell.wait_async());
+        let mut other = Box::pin(cell.wait_async());
+        assert!(poll(early.as_mut(), &woken[0]).is_pending());
+        assert!(poll(other.as_mut(), &woken[1]).is_pending());
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            cell.get_or_init(|| match poll(early.as_mut(), &woken[0]) {
+                Poll::Ready(value) => *value,
+                Poll::Pending => 1,
+            });
+        }));
+        let message = outcome.expect_err("a wait for itself").downcast::<String>().unwrap();
+        assert!(message.contains("OnceCell"), "{message}");
+        assert!(poll(other.as_mut(), &woken[1]).is_pending(), "it is still empty");
+        assert_eq!(cell.get_or_init(|| 2), &2);
+        assert_eq!((woken[0].times(), woken[1].times()), (0, 1));
+        assert_eq!(poll(other.as_mut(), &woken[1]), Poll::Ready(&2));
+    });
+}
+
+#[test]
 fn clones_conversions_and_comparisons() {
     let empty = OnceCell::<String>::default();
     assert_eq!(empty.clone().get(), None);
