@@ -178,11 +178,17 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        let me = wait::charged_owner().get();
+        // Who gives way for its operations does so within its time; who need not reads no clock for a free lock.
+        let ahead = wait::charge_poll().then(|| {
+            let deadline = time::deadline(timeout);
+            wait::charge();
+            deadline
+        });
+        let me = wait::owner().get();
         if self.line.take_free(me) {
             return Some(GuardNoSend::new());
         }
-        match time::deadline(timeout) {
+        match ahead.unwrap_or_else(|| time::deadline(timeout)) {
             Some(deadline) => self.acquire(me, Some(deadline)).then(GuardNoSend::new),
             None => {
                 self.lock_slow(me);
