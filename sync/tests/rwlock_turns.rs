@@ -116,8 +116,12 @@ fn who_reads_upgradably_or_writes_reads_again_or_panics() {
     everywhere(|| {
         for lock in both(0) {
             let upgradable = lock.upgradable_read();
-            assert_eq!(*lock.read_recursive(), *upgradable);
+            let shared = Arc::clone(&lock);
+            let writer = beside(move || *shared.write() += 1);
+            until(|| door_is_closed(&lock));
+            assert_eq!((*lock.read_recursive(), *upgradable), (0, 0));
             drop(upgradable);
+            writer.join();
             let writing = lock.write();
             assert!(catch_unwind(AssertUnwindSafe(|| *lock.read_recursive())).is_err());
             drop(writing);
