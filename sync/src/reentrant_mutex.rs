@@ -37,10 +37,10 @@ unsafe impl lock_api::GetThreadId for ThreadAndTaskId {
 /// caller counts as its thread and not as its task, which may hold the lock: see [`Mutex`](crate::Mutex#deadlocks).
 ///
 /// # Differences from std
-/// No poisoning, and so not `RefUnwindSafe`, as [`Mutex`](crate::Mutex#differences-from-std). It belongs to a task and not to the thread that runs it, so a guard may be held over a wait. It may be
-/// dropped by another task of the same thread, too (it is not `Send`, but reaches one through an `Rc`), which gives up one
-/// lock of the owner. That stays the one who locked: the other task does not get in again by the guard that it has, but
-/// waits.
+/// No poisoning, and so not `RefUnwindSafe`, as [`Mutex`](crate::Mutex#differences-from-std). It belongs to a task and not to
+/// the thread that runs it, so a guard may be held over a wait. It may be dropped by another task of the same thread, too (it
+/// is not `Send`, but reaches one through an `Rc`), which gives up one lock of the owner. That stays the one who locked: the
+/// other task does not get in again by the guard that it has, but waits.
 ///
 /// # Examples
 /// ```

@@ -47,7 +47,8 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 /// What is not listed here comes from `lock_api::RwLock`, which this derefs to, and from the guards.
 ///
 /// # Fairness
-/// Nobody starves, but for writers beside readers who never stop to [go past](RwLock::read_recursive) them. Two policies are to be had:
+/// Nobody starves, but for writers (and upgrades) past whom readers [go](RwLock::read_recursive) without end, and all who
+/// wait behind those. Two policies are to be had:
 ///
 /// * **Phase-fair** ([`new`](RwLock::new)): a writer that waits closes the door to later readers. When it leaves, all
 ///   readers that wait at that moment go in together, then the next writer. So a reader waits for one writer at the most, and
@@ -61,8 +62,8 @@ pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuar
 ///
 /// # Deadlocks
 /// * Reading twice in one task hangs if a writer comes to wait in between: the second read waits for the writer, the writer
-///   for the first. A second read by [`read_recursive`](RwLock::read_recursive) does not; but to `bump` a guard does where there
-///   is another one.
+///   for the first. A second read by [`read_recursive`](RwLock::read_recursive) does not. But where there is another guard,
+///   `bump`, `unlocked` and `unlocked_fair` of a read guard do: they lock again behind the writer.
 /// * So does writing, or upgrading another guard, while the task holds a plain read guard.
 /// * A panic hook that waits blocks its thread: see [`Mutex`](crate::Mutex#deadlocks).
 ///
@@ -180,8 +181,9 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Locks for reading, beside other readers, past a writer that waits: so who reads already may read again.
     ///
-    /// Waits while a writer holds the lock. Each reader that goes past a writer keeps it waiting for longer; if such readers
-    /// follow each other without end, so does its wait. Who does not read already is to call [`read`](RwLock::read).
+    /// Waits while a writer holds the lock; who has come to wait goes in as by [`read`](RwLock::read), past nobody. Each reader
+    /// that goes past a writer keeps it waiting for longer, and those behind it; if such readers follow each other without
+    /// end, so does the wait. Who does not read already is to call [`read`](RwLock::read).
     ///
     /// # Cancellation
     /// None: the wait goes on when the task is cancelled.

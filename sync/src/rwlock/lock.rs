@@ -132,7 +132,8 @@ impl RawRwLock {
         (self.state.try_read() || self.read_slow(deadline())).then(GuardNoSend::new)
     }
 
-    /// Reads past those who wait. Who reads already finds no writer inside; who does not may wait as any reader.
+    /// Reads past those who wait. Who reads already finds no writer inside; who does not may come to wait, and is a plain
+    /// reader from then on, past nobody.
     #[inline]
     #[track_caller]
     pub(super) fn read_recursive_to(
@@ -312,8 +313,8 @@ fn withdrawal(fate: Fate) -> Withdrawal {
 }
 
 // SAFETY: the word lets in readers or one writer; who goes in acquires what who went out before released (see `State`).
-// No operation unwinds after it has changed the state, and one that has taken a guard gives up what that stood for. A lock that is held may be moved or dropped: it points nowhere, and
-// nobody waits in it then.
+// No operation unwinds after it has changed the state, and one that has taken a guard gives up what that stood for. A lock
+// that is held may be moved or dropped: it points nowhere, and nobody waits in it then.
 unsafe impl lock_api::RawRwLock for RawRwLock {
     const INIT: Self = Self::with(Policy::PhaseFair);
 
