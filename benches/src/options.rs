@@ -138,7 +138,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, help_heading = "Load")]
     pub timeout: Duration,
 
-    /// The processor of the generator [default: the second of those that are allowed, if any]
+    /// The processor of the generator [default: the first that is allowed on another core than the server's; else the second]
     #[arg(long, value_name = "CPU", help_heading = "Load")]
     pub core: Option<usize>,
 

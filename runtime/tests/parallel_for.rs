@@ -285,12 +285,50 @@ fn a_helper_that_is_cancelled_while_it_waits_for_its_turn_ends_the_loop() {
             until_others_sleep();
             let helper = helper.lock().unwrap().take().expect("the third item is done");
             helper.cancel();
-            until_others_sleep();
-            assert!(helper.is_finished());
+            while !helper.is_finished() {
+                fibra::sleep(Duration::from_micros(100));
+            }
             rest.cancel();
             assert!(long.join().unwrap_err().is_cancelled());
         });
         assert_eq!(done.into_inner(), 3, "no further item");
+    });
+}
+
+/// Counts its end, which waits.
+struct Dropped<'a>(&'a AtomicUsize);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        fibra::yield_now();
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn an_item_that_comes_when_the_loop_was_cancelled_is_dropped_whole() {
+    on_workers(|| {
+        let [pulls, dropped] = [(); 2].map(|()| AtomicUsize::new(0));
+        let [is_pulling, goes_on, never] = [(); 3].map(|()| CancelToken::new());
+        let items = iter::from_fn(|| {
+            // The helper, which is cancelled with the loop.
+            if pulls.fetch_add(1, Ordering::SeqCst) == 1 {
+                is_pulling.cancel();
+                task::shield(|| goes_on.cancelled());
+            }
+            Some(Dropped(&dropped))
+        });
+        fibra::scope(|scope| {
+            let long = scope.spawn(|| {
+                parallel_for_each(items, |_item| never.cancelled());
+            });
+            is_pulling.cancelled();
+            long.cancel();
+            until_others_sleep();
+            goes_on.cancel();
+            assert!(long.join().unwrap_err().is_cancelled());
+        });
+        assert_eq!((pulls.into_inner(), dropped.into_inner()), (2, 2));
     });
 }
 

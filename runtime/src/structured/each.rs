@@ -117,7 +117,12 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
         items.push(first);
         let sure = cmp::min(most - 1, hold.iterator.size_hint().0);
         items.extend(hold.iterator.by_ref().take(sure));
-        hold.release()
+        let wanted = hold.release();
+        if !wanted {
+            // As for the iterator there: who pulled may have been cancelled.
+            task::shield(|| items.clear());
+        }
+        wanted
     }
 
     /// Waits until nobody else pulls. `None` if there are no more items.
@@ -171,7 +176,7 @@ impl<I: Iterator<Item: Send> + Send> Hold<'_, I> {
         let mut state = this.source.state.lock();
         if matches!(state.place, Place::Over) {
             drop(state);
-            // As where the loop ends: no cancellation cuts its destructor short.
+            // No cancellation cuts its destructor short.
             task::shield(|| drop(iterator));
             return false;
         }
