@@ -543,24 +543,24 @@ fn a_panic_hook_writes_to_the_stream_that_its_task_has() {
     });
 }
 
-#[test]
-fn a_stream_that_becomes_another_is_found_so() {
+/// Of an actor that looks for itself.
+fn ends_in_tasks(role: &str) {
     guarded(|| {
         for workers in 1..3 {
-            let (actor, _output) = Actor::start("exchanged", workers, Stdio::null());
+            let (actor, _output) = Actor::start(role, workers, Stdio::null());
             actor.ends();
         }
     });
 }
 
 #[test]
+fn a_stream_that_becomes_another_is_found_so() {
+    ends_in_tasks("exchanged");
+}
+
+#[test]
 fn who_writes_to_a_socket_hears_that_nobody_reads_any_more() {
-    guarded(|| {
-        for workers in 1..3 {
-            let (actor, _output) = Actor::start("unheard", workers, Stdio::null());
-            actor.ends();
-        }
-    });
+    ends_in_tasks("unheard");
 }
 
 #[test]

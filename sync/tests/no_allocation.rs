@@ -173,34 +173,22 @@ fn reentrant_locks() {
     });
 }
 
+fn reads(lock: &RwLock<i32>) {
+    let _guard = lock.read();
+    give_way();
+}
+
+fn writes(lock: &RwLock<i32>) {
+    let _guard = lock.write();
+    give_way();
+}
+
 #[test]
 fn read_write_locks() {
     in_every_place(|| {
         vec![
-            shared(
-                "read-write lock",
-                RwLock::new(0),
-                |lock| {
-                    let _guard = lock.read();
-                    give_way();
-                },
-                |lock| {
-                    let _guard = lock.write();
-                    give_way();
-                },
-            ),
-            shared(
-                "read-write lock, writer first",
-                RwLock::writer_first(0),
-                |lock| {
-                    let _guard = lock.read();
-                    give_way();
-                },
-                |lock| {
-                    let _guard = lock.write();
-                    give_way();
-                },
-            ),
+            shared("read-write lock", RwLock::new(0), reads, writes),
+            shared("read-write lock, writer first", RwLock::writer_first(0), reads, writes),
             shared(
                 "read-write lock, in time",
                 RwLock::new(0),
@@ -247,10 +235,7 @@ fn upgrades_of_read_write_locks() {
                     let _writing = RwLockUpgradableReadGuard::upgrade(reading);
                     give_way();
                 },
-                |lock| {
-                    let _guard = lock.read();
-                    give_way();
-                },
+                reads,
             ),
             shared(
                 "upgrade, in time",
