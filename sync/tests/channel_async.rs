@@ -328,10 +328,11 @@ fn a_future_may_go_away_while_a_select_makes_its_message() {
             let (sender, receiver) = bounded(capacity);
             let mut doomed = Some(Box::pin(receiver.recv_async()));
             assert!(doomed.as_mut().is_some_and(|future| poll(future.as_mut()).is_pending()));
-            // All slots are reserved by permits that wait, so that the future is all there is to send to.
+            // By permits that wait all slots are reserved, or at a rendezvous the future.
+            let permits = capacity.max(1);
             let (go, going) = bounded::<i32>(0);
             let chosen = Arc::new(AtomicUsize::new(0));
-            let holding: Vec<_> = (0..=capacity)
+            let holding: Vec<_> = (0..permits)
                 .map(|_| {
                     let (sender, going, chosen) = (sender.clone(), going.clone(), Arc::clone(&chosen));
                     let message = move || {
@@ -341,14 +342,14 @@ fn a_future_may_go_away_while_a_select_makes_its_message() {
                     other.runs(move || select! { send(sender, message()) -> sent => sent })
                 })
                 .collect();
-            until(|| chosen.load(Ordering::SeqCst) > capacity);
+            until(|| chosen.load(Ordering::SeqCst) == permits);
             drop(doomed.take());
             assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
-            (0..=capacity as i32).for_each(|number| go.send(number).unwrap());
+            (0..permits as i32).for_each(|number| go.send(number).unwrap());
             assert!(join_all(holding).into_iter().all(|sent| sent == Ok(())));
             let mut received: Vec<_> = receiver.try_iter().collect();
             received.sort_unstable();
-            assert!(received.into_iter().eq(0..=capacity as i32), "capacity {capacity}");
+            assert!(received.into_iter().eq(0..permits as i32), "capacity {capacity}");
             // The channel is as it was.
             assert_eq!((receiver.len(), sender.try_send(1).is_ok()), (0, capacity > 0));
         }

@@ -3,16 +3,21 @@
 #[path = "common/channels.rs"]
 mod channels;
 mod common;
+#[path = "common/future.rs"]
+mod future;
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use channels::{KEEPING, KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, ms, us};
 use common::{Side, give_way, in_tasks, pause, until};
 use fibra_runtime as fibra;
 use fibra_sync::channel::{Receiver, Select, SendError, Sender, TryRecvError, bounded, never, unbounded};
 use fibra_sync::select;
+use future::poll;
 
 #[test]
 fn a_crowd_that_would_send_or_receive_meets_in_pairs() {
@@ -469,8 +474,8 @@ fn reserves(other: Other, sender: &Sender<i32>) -> (Side<()>, Sender<()>) {
     (holder, go)
 }
 
-/// One slot of a channel is reserved, behind it are a select that came to send and a sender, and then come two
-/// receivers: both are served while the slot is held.
+/// One slot of a channel is reserved, behind it are a select that came to send and a sender, and then come two receivers: the
+/// sender serves one while the slot is held, whose message is for the other, and the select waits for room.
 fn receivers_beside_a_reserved_slot(other: Other) {
     let (sender, receiver) = bounded(1);
     let (holder, go) = reserves(other, &sender);
@@ -483,23 +488,70 @@ fn receivers_beside_a_reserved_slot(other: Other) {
     pause();
     let plain = other.runs(move || sender.send(3).unwrap());
     pause();
-    let receivers = other.crowd(2, |_| {
-        let receiver = receiver.clone();
-        move || receiver.recv().unwrap()
-    });
-    let mut received = join_all(receivers);
-    received.sort_unstable();
-    assert_eq!(received, [2, 3]);
-    chooser.join();
+    assert_eq!(receiver.recv(), Ok(3));
     plain.join();
+    let receiving = {
+        let receiver = receiver.clone();
+        other.runs(move || receiver.recv())
+    };
+    pause();
     go.send(()).unwrap();
+    assert_eq!(receiving.join(), Ok(1));
     holder.join();
-    assert_eq!((receiver.recv(), receiver.try_recv()), (Ok(1), Err(TryRecvError::Disconnected)));
+    chooser.join();
+    assert_eq!((receiver.recv(), receiver.try_recv()), (Ok(2), Err(TryRecvError::Disconnected)));
 }
 
 #[test]
-fn who_waits_to_receive_is_served_by_who_waits_to_send_while_all_room_is_reserved() {
+fn who_waits_to_receive_is_served_by_a_sender_behind_a_select_while_all_room_is_reserved() {
     anywhere(receivers_beside_a_reserved_slot);
+}
+
+/// Has a select make its message, which is 2, of what comes of another.
+fn makes_of_another(other: Other, sender: Sender<i32>) -> (Side<()>, Sender<()>) {
+    let (seen, sees) = bounded::<()>(1);
+    let second =
+        other.runs(move || select! { send(sender, { sees.recv().unwrap(); 2 }) -> sent => sent.unwrap() });
+    pause();
+    (second, seen)
+}
+
+#[test]
+fn a_select_takes_no_receiver_away_from_a_message_that_others_send_meanwhile() {
+    anywhere(|other| {
+        let (sender, receiver) = bounded(1);
+        let (holder, go) = reserves(other, &sender);
+        let (first, firsts) = bounded(1);
+        let receiving = other.runs(move || {
+            first.send(receiver.recv()).unwrap();
+            receiver.recv()
+        });
+        pause();
+        let (second, seen) = makes_of_another(other, sender);
+        go.send(()).unwrap();
+        holder.join();
+        assert_eq!(firsts.recv(), Ok(Ok(1)));
+        seen.send(()).unwrap();
+        second.join();
+        assert_eq!(receiving.join(), Ok(2));
+    });
+}
+
+#[test]
+fn a_select_takes_no_future_away_from_a_message_that_others_send_meanwhile() {
+    anywhere(|other| {
+        let (sender, receiver) = bounded(1);
+        let (holder, go) = reserves(other, &sender);
+        let mut receiving = pin!(receiver.recv_async());
+        assert!(poll(receiving.as_mut(), &Arc::default()).is_pending());
+        let (second, seen) = makes_of_another(other, sender);
+        go.send(()).unwrap();
+        holder.join();
+        assert_eq!(poll(receiving, &Arc::default()), Poll::Ready(Ok(1)));
+        seen.send(()).unwrap();
+        second.join();
+        assert_eq!(receiver.recv(), Ok(2));
+    });
 }
 
 #[test]

@@ -21,10 +21,10 @@
 /// | `default(timeout) => body` | what is done if nothing is ready within that time |
 ///
 /// Cases are separated by commas, which may be left out after a body in braces. `message` is evaluated when its case was
-/// chosen, and only then; meanwhile room is reserved for it or a receiver holds still (beyond its own deadline: a message
-/// that takes long to make is best made before). If it panics, others go on. An operation is ready if it need not wait, also when
-/// it is to fail since the channel is disconnected. There are 32 operations at the most; [`channel::Select`](crate::channel::Select)
-/// has no bound.
+/// chosen, and only then; meanwhile room is reserved for it or, at a rendezvous, a receiver holds still (beyond its own deadline:
+/// a message that takes long to make is best made before). If it panics, others go on. An operation is ready if it need not wait,
+/// also when it is to fail since the channel is disconnected. There are 32 operations at the most;
+/// [`channel::Select`](crate::channel::Select) has no bound.
 ///
 /// An event that lets one through for each set is used only by the case that is chosen. A permit that the pattern does not take
 /// is given back after the body.
@@ -51,11 +51,13 @@
 /// Of several that are ready any one is chosen, each with the same chance; by [`select_biased!`](crate::select_biased), the
 /// first one. Among those who wait at one channel a select has its place as any other.
 ///
-/// A `send` case that is chosen has room reserved for it; at a rendezvous, and where selects have reserved all the room, it has
-/// the receiver that waits longest instead. That one then takes no other message until `message` is made. What is sent to the
-/// channel meanwhile, or comes back to it from a future that was dropped, goes to other receivers or stays in the channel, and
-/// this message may be received first, though it is sent last. So `message` must not wait until something else is received from
-/// the same channel: where no other receiver is there, all would wait for ever.
+/// A `send` case that is chosen has room reserved for it. Where all the room is reserved it waits, also beside a receiver that
+/// waits for a message: that one is for what is sent first.
+///
+/// At a rendezvous, which has no room, it has the receiver that waits longest instead. That one then takes no other message until
+/// `message` is made; who sends meanwhile waits for another receiver, and what comes back to the channel from a future that was
+/// dropped stays there. So at a rendezvous `message` must not wait until something else is received from the same channel: where no
+/// other receiver is there, all would wait for ever.
 ///
 /// # Examples
 /// ```

@@ -24,8 +24,8 @@ use crate::wait;
 /// put into the hands of the one who waits longest, and nobody who comes later takes it first. Where others are at work on the
 /// channel on another processor, one that finds nothing may leave it alone for some microseconds before it gets in line.
 ///
-/// A receiver that was chosen by the `send` case of a [`select!`](crate::select) takes the message that is made there, and no
-/// other before it: also not one that is sent meanwhile, which otherwise would come first.
+/// At a rendezvous a receiver that was chosen by the `send` case of a [`select!`](crate::select) takes the message that is made
+/// there, and no other before it.
 ///
 /// # Examples
 /// ```
@@ -114,10 +114,9 @@ impl<T> Receiver<T> {
 
     /// Receives a message if there is one.
     ///
-    /// Where only the send arm of a [`select!`](crate::select) waits, at a rendezvous or for room that others have reserved, it
-    /// waits while that makes its message; once only, should that give up. Where
-    /// [`forbid_suspend`](fibra_runtime::task::forbid_suspend) is in force it passes over those who select, and takes a message
-    /// from a sender that waits behind them.
+    /// Where only the send arm of a [`select!`](crate::select) waits, at a rendezvous, it waits while that makes its message; once
+    /// only, should that give up. Where [`forbid_suspend`](fibra_runtime::task::forbid_suspend) is in force it passes over those
+    /// who select, and takes a message from a sender that waits behind them.
     ///
     /// # Errors
     /// When the channel is empty, which says whether all senders are gone.

@@ -34,8 +34,8 @@ use super::wait_arm::WaitArm;
 /// Of several that are ready any one is taken, each with the same chance; made by [`new_biased`](Select::new_biased), the
 /// first one. Among those who wait at one channel a select has its place as any other.
 ///
-/// A send operation that was selected may have a receiver that takes no other message until the operation is completed, as
-/// [`select!`](crate::select) says of its `send` case: what others send meanwhile may be received after its message.
+/// A send operation that was selected has room reserved for it or, at a rendezvous, a receiver that takes no other message until
+/// the operation is completed, as [`select!`](crate::select) says of its `send` case.
 ///
 /// # Examples
 /// ```

@@ -99,7 +99,7 @@ impl<T> Arm for SendArm<'_, T> {
         let channel = self.sender.channel();
         let watched = {
             let mut state = channel.state();
-            if state.may_send_for(claim) {
+            if state.may_reserve_for(claim) {
                 return Enlisted::Ready;
             }
             // SAFETY: by the caller's contract the node is in no list and stays until it is withdrawn, as the claim does,
@@ -127,12 +127,12 @@ impl<T> Arm for SendArm<'_, T> {
     }
 
     fn is_ready(&self) -> bool {
-        self.sender.channel().state().may_send()
+        self.sender.channel().state().may_reserve()
     }
 
     unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
         let mut state = self.sender.channel().state();
-        if state.may_send() {
+        if state.may_reserve() {
             return Enlisted::Ready;
         }
         // SAFETY: as in `enlist`.

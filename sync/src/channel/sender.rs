@@ -21,9 +21,6 @@ use crate::wait;
 /// are at work on the channel on another processor, one that finds no room may leave it alone for some microseconds before it
 /// gets in line.
 ///
-/// A message that is sent while the `send` case of a [`select!`](crate::select) makes one for a receiver that waits may be
-/// received after that one, though it was sent before; until then that receiver leaves it in the channel.
-///
 /// # Examples
 /// ```
 /// use fibra_sync::channel;

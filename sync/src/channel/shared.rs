@@ -339,8 +339,10 @@ impl<T> Shared<T> {
     /// Sends into a slot that was reserved.
     pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
         let (put, freed) = self.state.lock().fulfil(message);
-        let sent = self.settle_put(put);
+        // First: the wake of a receiver may run code of others, and what that drops must not wait for a wake of ours. The one here
+        // is a select's, which sleeps: while a receiver waits no future waits for room.
         self.settle(freed);
+        let sent = self.settle_put(put);
         sent.map_err(|error| SendError(error.into_inner()))
     }
 
@@ -356,7 +358,7 @@ impl<T> Shared<T> {
         match self.settle_put(put) {
             Ok(()) => Ok(()),
             Err(TrySendError::Disconnected(message)) => Err(SendError(message)),
-            // The future has gone away, and it was all the room there was.
+            // The future has gone away, and a rendezvous has no room.
             Err(TrySendError::Full(message)) => {
                 self.put_back(Returned::late(message));
                 Ok(())

@@ -11,7 +11,7 @@
 //!                                      whenever room comes free the longest waiting sender gets it
 //!
 //!   a receiver   waits ──reserve──▶ Partner: unlinked, lent to a send arm ──give──▶ has the message
-//!   (no room):     │
+//!   (rendezvous):  │
 //!                  └───(a future)─▶ promised ──redeem──▶ has the message
 //!                                      └─ goes away; then the message is put, or returned if there is no room
 //! ```
@@ -19,9 +19,13 @@
 //! `room` counts the slots that are neither full nor reserved. A rendezvous is a ring of no slots: it never has room, so
 //! that a sender waits until a receiver takes the message out of its hands. An unbounded channel has room without end.
 //!
-//! No receiver waits in its list while a message lies in the queue, and receivers and senders never both wait in theirs,
-//! except for the two arms of one select: who comes second takes the message of the first, or makes a pair with it if that is
-//! the arm of a select. So room that comes free is never given to a sender whose message a receiver waits for.
+//! No receiver waits in its list while a message lies in the queue, or a sender with its message waits: who comes second takes
+//! the message, or gives it away. So room that comes free is never given to a sender whose message a receiver waits for.
+//!
+//! A receiver and the arm of a select make a pair at a rendezvous only, where they never both wait, except for the two arms of
+//! one select. In a channel with slots they may, as long as all slots are reserved: the arm waits for room, as at a channel that
+//! is full. If it were lent the receiver, whoever holds a slot could send meanwhile, and the message would lie in the queue
+//! until the arm has made its own, which may never be if that is made of what comes of the first.
 //!
 //! The end of the senders is the end of the messages once no future holds one that it may leave behind: until then receivers
 //! wait, and they are told again.
@@ -43,6 +47,8 @@ use crate::wait::{Claim, RawWake};
 /// The state of a channel.
 pub(crate) struct State<T> {
     room: usize,
+    /// It is no rendezvous. Never changes.
+    has_slots: bool,
     /// One side is gone.
     disconnected: bool,
     queue: Queue<T>,
@@ -72,6 +78,7 @@ impl<T> State<T> {
     pub(crate) fn new(capacity: Option<usize>) -> Self {
         State {
             room: capacity.unwrap_or(usize::MAX),
+            has_slots: capacity != Some(0),
             disconnected: false,
             queue: capacity.map_or(Queue::chain(), Queue::ring),
             returned: Chain::new(),
@@ -182,7 +189,8 @@ impl<T> State<T> {
         match self.senders.front() {
             None if self.is_over() => Take::Disconnected,
             None => Take::Empty,
-            // Also where all slots are reserved: who holds one may take long, and there may be senders behind this one.
+            // All slots are reserved: who holds one may take long, and there may be senders behind this one.
+            Some(front) if front.is_arm && self.has_slots => self.take_behind_arms(),
             Some(front) if front.is_arm => Take::Arm,
             Some(_) => {
                 let popped = self.senders.pop_front_with(|from| from.message.take());
@@ -195,12 +203,15 @@ impl<T> State<T> {
     #[cold]
     pub(crate) fn take_past_arms(&mut self) -> Take<T> {
         match self.take() {
-            Take::Arm => {
-                let popped = self.senders.pop_first_with(|from| !from.is_arm, |from| from.message.take());
-                popped.map_or(Take::Empty, Take::from_sender)
-            }
+            Take::Arm => self.take_behind_arms(),
             taken => taken,
         }
+    }
+
+    #[cold]
+    fn take_behind_arms(&mut self) -> Take<T> {
+        let popped = self.senders.pop_first_with(|from| !from.is_arm, |from| from.message.take());
+        popped.map_or(Take::Empty, Take::from_sender)
     }
 
     /// After room came free: the longest waiting sender gets it. After the end nobody does: who waits then is told of the end.
@@ -238,6 +249,14 @@ impl<T> State<T> {
             self.room -= 1;
             return Reserve::Granted(Grant::Room);
         }
+        match self.has_slots {
+            true => Reserve::Full,
+            false => self.borrow_receiver(),
+        }
+    }
+
+    /// Selects a send arm at a rendezvous, if a receiver waits.
+    fn borrow_receiver(&mut self) -> Reserve<T> {
         let mut place = None;
         let wake = self.receivers.pop_front_if(|to| {
             place = (!to.is_future).then(|| NonNull::from(to));
@@ -261,7 +280,7 @@ impl<T> State<T> {
         unsafe { self.receivers.shift_to(&mut self.promised) }
     }
 
-    /// Sends what was promised: to a future that waits for it, or else as any other message.
+    /// Sends what was promised: to a future that waits for it, or else to any receiver that waits.
     pub(crate) fn redeem(&mut self, message: T) -> Put<T> {
         match self.hands.give(&mut self.promised, message) {
             Ok(wake) => Put::Handed(wake),
@@ -295,7 +314,8 @@ impl<T> State<T> {
         self.pair_by(place, || Grant::Partner(Partner::new(place.into(), wake)))
     }
 
-    /// Pairs a future with the longest waiting sender: the arm of a select makes it a promise.
+    /// Pairs a future with the longest waiting sender: the arm of a select makes it a promise. For who has found that no message
+    /// is [held](State::holds_message).
     ///
     /// # Safety
     /// As for [`List::push_back`], of this state's lock.
@@ -310,6 +330,9 @@ impl<T> State<T> {
     }
 
     fn pair_by(&mut self, place: &Receiving<T>, grant: impl FnOnce() -> Grant<T>) -> Pairing {
+        if self.has_slots {
+            return Pairing::Alone;
+        }
         let popped = self.senders.pop_front_with(|from| {
             match from.is_arm {
                 true => from.grant.set(Some(grant())),
@@ -327,24 +350,29 @@ impl<T> State<T> {
         }
     }
 
-    /// True if a sender would not have to wait.
+    /// True if a sender that has its message would not have to wait.
     pub(crate) fn may_send(&self) -> bool {
         self.disconnected || self.room > 0 || !self.receivers.is_empty()
     }
 
-    /// True if the send arm of the select behind `claim` would not have to wait.
-    pub(crate) fn may_send_for(&self, claim: &Claim) -> bool {
-        self.disconnected || self.room > 0 || self.receivers.has_other_than(claim)
+    /// True if the send arm of a select, which has none yet, would not have to wait.
+    pub(crate) fn may_reserve(&self) -> bool {
+        self.disconnected || self.room > 0 || (!self.has_slots && !self.receivers.is_empty())
+    }
+
+    /// The same for the select behind `claim`, which may wait here as a receiver.
+    pub(crate) fn may_reserve_for(&self, claim: &Claim) -> bool {
+        self.disconnected || self.room > 0 || (!self.has_slots && self.receivers.has_other_than(claim))
     }
 
     /// True if a receiver would not have to wait.
     pub(crate) fn may_receive(&self) -> bool {
-        self.holds_message() || !self.senders.is_empty()
+        self.holds_message() || (!self.has_slots && !self.senders.is_empty())
     }
 
     /// True if the receive arm of the select behind `claim` would not have to wait.
     pub(crate) fn may_receive_for(&self, claim: &Claim) -> bool {
-        self.holds_message() || self.senders.has_other_than(claim)
+        self.holds_message() || (!self.has_slots && self.senders.has_other_than(claim))
     }
 
     /// True if a receiver finds a message, or the end.
@@ -352,12 +380,19 @@ impl<T> State<T> {
         self.is_over()
             || !self.returned.is_empty()
             || !self.queue.is_empty()
-            || self.senders.front().is_some_and(|front| !front.is_arm)
+            || match self.has_slots {
+                true => self.has_message_behind_arms(),
+                false => self.senders.front().is_some_and(|front| !front.is_arm),
+            }
     }
 
     /// The same for one who waits for no arm.
     pub(crate) fn holds_message_past_arms(&self) -> bool {
-        self.holds_message() || self.senders.has(|from| !from.is_arm)
+        self.holds_message() || self.has_message_behind_arms()
+    }
+
+    fn has_message_behind_arms(&self) -> bool {
+        self.senders.has(|from| !from.is_arm)
     }
 
     /// Enlists a receiver. True if watchers of the sending side are to be woken.
@@ -367,7 +402,7 @@ impl<T> State<T> {
     pub(crate) unsafe fn await_message(&mut self, node: &Node<Receiving<T>>, wake: RawWake) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.receivers.push_back(node, wake) };
-        !self.send_watchers.is_empty()
+        self.has_watchers_of_receivers()
     }
 
     /// Enlists the receive arm `arm` of a select.
@@ -383,7 +418,12 @@ impl<T> State<T> {
     ) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.receivers.push_back_for(node, wake, claim, arm) };
-        !self.send_watchers.is_empty()
+        self.has_watchers_of_receivers()
+    }
+
+    /// They are arms of selects, to which a receiver is room only at a rendezvous.
+    fn has_watchers_of_receivers(&self) -> bool {
+        !self.has_slots && !self.send_watchers.is_empty()
     }
 
     /// Enlists a sender. True if watchers of the receiving side are to be woken.
@@ -409,7 +449,8 @@ impl<T> State<T> {
     ) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.senders.push_back_for(node, wake, claim, arm) };
-        !self.receive_watchers.is_empty()
+        // One that waits for room has nothing for a receiver.
+        !self.has_slots && !self.receive_watchers.is_empty()
     }
 
     /// Withdraws a receiver. False if somebody else has unlinked it.

@@ -309,48 +309,82 @@ fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
         let leaver = {
             let both = Arc::clone(&both);
             thread::spawn(move || {
-                if receiver_or_time(&both) {
+                let claimed = receiver_or_time(&both);
+                if claimed {
                     both.sleeper.await_landing();
                 }
-                if let Some(Grant::Partner(partner)) = both.nodes[0].data().grant.take() {
-                    partner.give(3);
-                }
+                claimed
             })
         };
-        let first = receive(&both.states[0]).expect("a sender waits");
+        // Not of the select, though that came first: it has no message, and is no partner where there are slots.
+        assert_eq!(take(&both.states[0]), Some(2));
+        assert!(!both.states[0].lock().may_receive());
         // Who holds the slot sends, and finds no receiver in the list.
         let (put, freed) = both.states[0].lock().fulfil(1);
         assert!(matches!(put, Put::Queued { .. }) && freed.wake.is_none());
-        let second = receive(&both.states[0]).expect("a message lies in the queue");
-        assert!(matches!((first, second), (2 | 3, 1)));
-        leaver.join().unwrap();
-        let third = receive(&both.states[0]);
-        assert_eq!(third, (first == 3).then_some(2));
+        assert_eq!(take(&both.states[0]), Some(1));
+        // The room that came free is the select's, or it has left.
+        let claimed = leaver.join().unwrap();
+        let granted = both.nodes[0].data().grant.take();
+        assert_eq!(matches!(granted, Some(Grant::Room)), claimed);
+        assert_eq!(both.states[0].lock().is_full(), claimed);
     });
 }
 
-/// Receives as one that pairs with the arm of a select, and waits for that. None if it would sleep in the list.
-fn receive(state: &Lock<State<u32>>) -> Option<u32> {
-    loop {
-        if let Some(message) = take(state) {
-            return Some(message);
-        }
-        if !state.lock().may_receive() {
-            return None;
-        }
-        let (place, me) = (Receiving::new(), asleep());
-        let pairing = state.lock().pair(&place, me.raw());
-        match pairing {
-            Pairing::Lent(sender) => {
-                sender.wake();
+/// A channel of one slot, which is reserved; a receiver waits, which may be a future.
+fn reserved_with_receiver(place: fn() -> Receiving<u32>) -> Arc<Both<Receiving<u32>>> {
+    let both = Both::new(1, place);
+    let mut state = both.states[0].lock();
+    assert!(matches!(state.reserve(), Reserve::Granted(Grant::Room)));
+    // SAFETY: the node is in no list, lives in the model's `Arc`, and is only touched under this lock.
+    let _ = unsafe { state.await_message(&both.nodes[0], both.wake()) };
+    drop(state);
+    both
+}
+
+/// Hunts: a receiver that is lent to a select which has come for room, and sleeps on beside the message of who holds the slot;
+/// a select that waits for room, and is not told when it comes free.
+#[test]
+fn a_receiver_gets_the_message_of_the_slot_while_a_select_waits_for_it() {
+    for place in [Receiving::new as fn() -> Receiving<u32>, Receiving::of_future] {
+        check_bounded(2, move || {
+            let both = reserved_with_receiver(place);
+            let holder = {
+                let both = Arc::clone(&both);
+                thread::spawn(move || {
+                    let (put, freed) = both.states[0].lock().fulfil(1);
+                    freed.wake.into_iter().for_each(RawWake::wake);
+                    match put {
+                        Put::Handed(wake) => wake.wake(),
+                        _ => unreachable!("a receiver waits, whoever else has come"),
+                    }
+                })
+            };
+            let (arm, claim, me) = (Node::with(Sending::arm()), Claim::new(), asleep());
+            let reserved = {
+                let mut state = both.states[0].lock();
+                match state.reserve() {
+                    Reserve::Full => {
+                        assert!(!state.may_reserve_for(&claim), "it would go round and round");
+                        // SAFETY: the node is in no list and stays until it was woken, as the claim does.
+                        unsafe { state.await_room_for(&arm, me.raw(), &claim, 0) };
+                        None
+                    }
+                    Reserve::Granted(grant) => Some(grant),
+                    Reserve::Disconnected => unreachable!("nobody ends it"),
+                }
+            };
+            let grant = reserved.or_else(|| {
                 me.leave_stack();
-            }
-            Pairing::Given(sender) => sender.wake(),
-            Pairing::Alone => {}
-        }
-        if let Some(message) = place.message.take() {
-            return Some(message);
-        }
+                arm.data().grant.take()
+            });
+            assert!(matches!(grant, Some(Grant::Room)));
+            both.sleeper.leave_stack();
+            assert_eq!(both.nodes[0].data().message.take(), Some(1), "before the select has made its own");
+            holder.join().unwrap();
+            let (put, _) = both.states[0].lock().fulfil(2);
+            assert!(matches!(put, Put::Queued { .. }));
+        });
     }
 }
 
