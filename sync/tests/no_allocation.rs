@@ -1,5 +1,5 @@
 //! A wait for an event, a lock, a count or a beginning allocates nothing: counted as `common/allocations.rs` tells. What
-//! carries values, and a select, is in `no_allocation_channels.rs`. A future has a cell for each of its sleeps, and no more.
+//! carries values, and a select, is in `no_allocation_channels.rs`.
 
 #[path = "common/allocations.rs"]
 mod allocations;
@@ -338,7 +338,7 @@ fn busy() -> WaitGroup {
 }
 
 #[test]
-fn futures_but_for_their_cells() {
+fn futures() {
     in_every_place(|| {
         vec![
             polled(

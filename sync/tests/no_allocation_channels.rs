@@ -290,7 +290,7 @@ fn channels() {
 }
 
 #[test]
-fn futures_of_channels_but_for_their_cells() {
+fn futures_of_channels() {
     in_every_place(|| talks("polled", POLLED).collect());
 }
 

@@ -500,8 +500,9 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     None
 }
 
-unsafe fn retain(waiter: NonNull<Waiter>) {
+unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
     TaskRef::new(waiter.cast()).retain();
+    waiter
 }
 
 unsafe fn release(waiter: NonNull<Waiter>) {

@@ -7,22 +7,27 @@
 //!    notified: goes on                             released := true, the last touch of the cell
 //!    else its waker takes the place of the last    calls the waker
 //!  goes on, or goes away: until RELEASED ◀──────
-//!  the cell is the next sleep's, or freed
+//!  the cell is the next sleep's, or gone
 //! ```
 //!
 //! A poll looks at the word under the lock under which the waker is taken. So it finds the wake there, or the one who wakes finds
 //! what the poll has left.
+//!
+//! The cell lies in the future, which is pinned, and stays until a raw wake has landed: nothing is allocated for a sleep. A wake
+//! that is kept may outlive the future. So that sleep gets a cell of its own, counted, as soon as its strategy takes such a wake,
+//! which is while it is published; the future's own is then not used in it.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
 use super::word::Fallen;
 use super::{Asleep, Kind, WaitStrategy, Waiter, WakeHandle, Waking, Withdrawal};
 use crate::primitive::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
 
-/// The counted cell that wakers find a future by.
+/// What wakers find a sleep by.
 #[repr(C)]
 struct Cell {
     waiter: Waiter,
@@ -33,7 +38,16 @@ struct Cell {
     released: AtomicBool,
 }
 
-static KIND: Kind = Kind { queue, retain, release };
+/// The cell in a future.
+#[repr(C)]
+struct Place {
+    own: Cell,
+    /// That of a sleep whose wake is kept. Only who polls looks here.
+    counted: OnceLock<Arc<Cell>>,
+}
+
+static OWN: Kind = Kind { queue, retain: stand_in, release: |_| unreachable!("it was never counted") };
+static COUNTED: Kind = Kind { queue, retain, release };
 
 /// One sleep of a [`WaitStrategy`] as a future: the first poll publishes it, the poll after its wake withdraws it.
 ///
@@ -42,14 +56,14 @@ static KIND: Kind = Kind { queue, retain, release };
 pub struct Polled<S: WaitStrategy> {
     how: S,
     state: State,
-    /// Of the sleep before this one, for the next.
-    spare: Option<Arc<Cell>>,
+    place: Place,
     _pinned: std::marker::PhantomPinned,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     New,
-    Asleep(Arc<Cell>),
+    Asleep,
     Done,
 }
 
@@ -63,7 +77,7 @@ enum Landing {
 impl<S: WaitStrategy> Polled<S> {
     /// Makes a sleep that has not begun.
     pub fn new(how: S) -> Self {
-        Polled { how, state: State::New, spare: None, _pinned: std::marker::PhantomPinned }
+        Polled { how, state: State::New, place: Place::new(), _pinned: std::marker::PhantomPinned }
     }
 
     /// The strategy.
@@ -71,11 +85,11 @@ impl<S: WaitStrategy> Polled<S> {
         &self.how
     }
 
-    /// Makes a sleep that is over one that has not begun, which then needs no allocation.
+    /// Makes a sleep that is over one that has not begun.
     pub fn renew(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of `how`, the only part that is pinned.
         let this = unsafe { self.get_unchecked_mut() };
-        if matches!(this.state, State::Done) {
+        if this.state == State::Done {
             this.state = State::New;
         }
     }
@@ -87,15 +101,16 @@ impl<S: WaitStrategy> Polled<S> {
     }
 
     fn withdraw_now(&mut self) -> bool {
-        let State::Asleep(cell) = std::mem::replace(&mut self.state, State::Done) else { return false };
+        if std::mem::replace(&mut self.state, State::Done) != State::Asleep {
+            return false;
+        }
         let served = self.how.before_awake(Waking::Cancelled) == Withdrawal::Served;
+        let cell = self.place.cell();
         let notified = served || cell.waiter.word.why().notified;
         if notified {
             cell.await_landing(Landing::Queues);
         }
-        let unused = cell.lock().take();
-        self.spare = Some(cell);
-        drop(unused);
+        drop(self.place.leave());
         notified
     }
 }
@@ -106,10 +121,10 @@ impl<S: WaitStrategy> Future for Polled<S> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Waking> {
         // SAFETY: nothing is moved out of `how`, the only part that is pinned.
         let this = unsafe { self.get_unchecked_mut() };
-        match &this.state {
+        match this.state {
             State::New => this.begin(cx.waker()),
-            State::Asleep(cell) if !cell.poll(cx.waker()) => Poll::Pending,
-            State::Asleep(_) => this.finish(Landing::Queues),
+            State::Asleep if !this.place.cell().poll(cx.waker()) => Poll::Pending,
+            State::Asleep => this.finish(Landing::Queues),
             State::Done => panic!("a finished sleep was polled again"),
         }
     }
@@ -117,24 +132,21 @@ impl<S: WaitStrategy> Future for Polled<S> {
 
 impl<S: WaitStrategy> Polled<S> {
     fn begin(&mut self, waker: &Waker) -> Poll<Waking> {
-        let cell = Cell::ready_for(waker.clone(), self.spare.take());
-        let epoch = cell.waiter.word.begin(true);
-        let stay = self.how.after_asleep(WakeHandle::new(Cell::waiter(&cell), epoch, &()));
-        let roused = stay == Asleep::Rouse || cell.waiter.word.fall_asleep() == Fallen::Roused;
-        self.state = State::Asleep(cell);
+        self.place.make_ready_for(waker.clone());
+        let epoch = self.place.own.waiter.word.begin(true);
+        let stay = self.how.after_asleep(WakeHandle::new(self.place.waiter(), epoch, &()));
+        self.state = State::Asleep;
+        let roused = stay == Asleep::Rouse || self.place.cell().waiter.word.fall_asleep() == Fallen::Roused;
         if roused { self.finish(Landing::Leaves) } else { Poll::Pending }
     }
 
     fn finish(&mut self, landing: Landing) -> Poll<Waking> {
-        if let State::Asleep(cell) = std::mem::replace(&mut self.state, State::Done) {
-            let served = self.how.before_awake(Waking::Notified) == Withdrawal::Served;
-            if served || landing == Landing::Queues {
-                cell.await_landing(landing);
-            }
-            let unused = cell.lock().take();
-            self.spare = Some(cell);
-            drop(unused);
+        self.state = State::Done;
+        let served = self.how.before_awake(Waking::Notified) == Withdrawal::Served;
+        if served || landing == Landing::Queues {
+            self.place.cell().await_landing(landing);
         }
+        drop(self.place.leave());
         Poll::Ready(Waking::Notified)
     }
 }
@@ -145,23 +157,37 @@ impl<S: WaitStrategy> Drop for Polled<S> {
     }
 }
 
-impl Cell {
-    /// A cell for a sleep that begins: the one of the sleep before, unless somebody has kept a wake of that.
-    fn ready_for(waker: Waker, spare: Option<Arc<Cell>>) -> Arc<Cell> {
-        if let Some(mut spare) = spare
-            && let Some(cell) = Arc::get_mut(&mut spare)
-        {
-            *cell.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
-            cell.released = AtomicBool::new(false);
-            return spare;
-        }
-        let (waiter, waker) = (Waiter::new(&KIND), Mutex::new(Some(waker)));
-        Arc::new(Cell { waiter, waker, released: AtomicBool::new(false) })
+impl Place {
+    fn new() -> Self {
+        Place { own: Cell::new(Waiter::new(&OWN), None), counted: OnceLock::new() }
     }
 
-    fn waiter(cell: &Arc<Self>) -> NonNull<Waiter> {
-        // SAFETY: `Arc::as_ptr` is never null.
-        unsafe { NonNull::new_unchecked(Arc::as_ptr(cell).cast::<Waiter>().cast_mut()) }
+    /// For a sleep that is about to begin.
+    fn make_ready_for(&mut self, waker: Waker) {
+        *self.own.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
+        self.own.released = AtomicBool::new(false);
+    }
+
+    fn waiter(&self) -> NonNull<Waiter> {
+        NonNull::from(self).cast()
+    }
+
+    /// That of the present sleep.
+    fn cell(&self) -> &Cell {
+        self.counted.get().map_or(&self.own, |counted| counted)
+    }
+
+    /// The sleep is over. Answers the waker that nobody calls, whose drop is code of others: the place is as it is to be before.
+    fn leave(&mut self) -> Option<Waker> {
+        let unused = self.cell().lock().take();
+        self.counted.take();
+        unused
+    }
+}
+
+impl Cell {
+    fn new(waiter: Waiter, waker: Option<Waker>) -> Self {
+        Cell { waiter, waker: Mutex::new(waker), released: AtomicBool::new(false) }
     }
 
     /// True once notified; until then keeps `waker`.
@@ -195,8 +221,8 @@ impl Cell {
 }
 
 unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
-    // SAFETY: a waiter of this kind is the first field of a `Cell` in an `Arc`, which a raw waker's sleep keeps alive
-    // until `released`, and a retained one counts.
+    // SAFETY: a waiter of both kinds is the first field of a `Cell`. The sleep of a raw wake waits for `released`, as the wake
+    // queues, before its cell is used again or goes away; a retained wake counts its cell.
     let cell = unsafe { waiter.cast::<Cell>().as_ref() };
     let waker = cell.lock().take();
     // Release: pairs with the Acquire in `await_landing`. The last touch of the cell.
@@ -204,9 +230,25 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     waker
 }
 
-unsafe fn retain(waiter: NonNull<Waiter>) {
+/// The first time in a sleep makes the cell that is counted.
+unsafe fn stand_in(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
+    // SAFETY: a waiter of this kind is the first field of the `Place` of a future, in which a strategy publishes a sleep.
+    let Place { own, counted } = unsafe { waiter.cast::<Place>().as_ref() };
+    let counted = counted.get_or_init(|| {
+        let waiter = Waiter::new(&COUNTED);
+        waiter.word.begin_as(own.waiter.word.epoch());
+        Arc::new(Cell::new(waiter, own.lock().take()))
+    });
+    // SAFETY: `Arc::as_ptr` is never null.
+    let waiter = unsafe { NonNull::new_unchecked(Arc::as_ptr(counted).cast_mut().cast::<Waiter>()) };
+    // SAFETY: the pointer is that of an `Arc` that is alive.
+    unsafe { retain(waiter) }
+}
+
+unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
     // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive.
-    unsafe { Arc::increment_strong_count(waiter.cast::<Cell>().as_ptr()) }
+    unsafe { Arc::increment_strong_count(waiter.cast::<Cell>().as_ptr()) };
+    waiter
 }
 
 unsafe fn release(waiter: NonNull<Waiter>) {

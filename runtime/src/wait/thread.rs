@@ -116,9 +116,10 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     None
 }
 
-unsafe fn retain(waiter: NonNull<Waiter>) {
+unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
     // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive.
-    unsafe { Arc::increment_strong_count(waiter.cast::<Place>().as_ptr()) }
+    unsafe { Arc::increment_strong_count(waiter.cast::<Place>().as_ptr()) };
+    waiter
 }
 
 unsafe fn release(waiter: NonNull<Waiter>) {

@@ -1,7 +1,7 @@
 //! Who waits, and the rights to wake it.
 //!
-//! A [`Waiter`] is the head of a task's allocation, of a thread's parking place, or of a polled future's cell. The three
-//! differ in a [`Kind`]: how the waiter is made to run again, and how it is kept alive.
+//! A [`Waiter`] is the head of a task's allocation, of a thread's parking place, or of a polled future's place. They differ in
+//! a [`Kind`]: how the waiter is made to run again, and how it is kept alive.
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,9 +22,16 @@ pub(crate) struct Kind {
     /// # Safety
     /// The caller's wake answered [`Woke::Queue`]; it is called once for that wake, and the waiter is not touched after.
     pub(crate) queue: unsafe fn(NonNull<Waiter>) -> Option<Waker>,
-    /// Counts one more owner. The caller borrows from one.
-    pub(crate) retain: unsafe fn(NonNull<Waiter>),
+    /// Counts one more owner, of the waiter that is answered: this one, or where this one cannot be counted one that stands for
+    /// it in its present sleep.
+    ///
+    /// # Safety
+    /// The waiter is alive meanwhile; one that cannot be counted is in `after_asleep` of that sleep, which calls.
+    pub(crate) retain: unsafe fn(NonNull<Waiter>) -> NonNull<Waiter>,
     /// Gives one counted ownership up.
+    ///
+    /// # Safety
+    /// The caller has it from `retain`, which answered this waiter.
     pub(crate) release: unsafe fn(NonNull<Waiter>),
 }
 
@@ -68,9 +75,10 @@ impl<'a> WakeHandle<'a> {
 
     /// Makes a counted handle that wakes this sleep and no other, and is safe to keep for ever.
     pub fn retain(self) -> RetainedWake {
-        // SAFETY: the waiter is alive for the handle's lifetime; the count is given back in `drop`.
-        unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
-        RetainedWake { waiter: self.waiter, epoch: self.epoch }
+        // SAFETY: the waiter is alive for the handle's lifetime, which is that of the call of `after_asleep`; the count is given
+        // back in `drop`.
+        let waiter = unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
+        RetainedWake { waiter, epoch: self.epoch }
     }
 }
 
@@ -147,9 +155,9 @@ impl RetainedWake {
 
 impl Clone for RetainedWake {
     fn clone(&self) -> Self {
-        // SAFETY: this handle counts, so the waiter is alive.
-        unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
-        RetainedWake { ..*self }
+        // SAFETY: this handle counts, so the waiter is alive and can be counted.
+        let waiter = unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
+        RetainedWake { waiter, epoch: self.epoch }
     }
 }
 

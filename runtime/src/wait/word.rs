@@ -85,6 +85,12 @@ impl Word {
         Epoch(epoch)
     }
 
+    /// Begins, shielded, as the sleep `epoch` of another word, for which this one stands. Before anybody can know of this one.
+    pub(crate) fn begin_as(&self, epoch: Epoch) {
+        // Relaxed: as in `begin`.
+        self.0.store(epoch.0 | SHIELDED, Ordering::Relaxed);
+    }
+
     /// Marks the sleeper as off its stack.
     pub(crate) fn fall_asleep(&self) -> Fallen {
         // SeqCst: the store of the pair with `cancel`'s load. Release: pairs with the Acquire half of a waker's

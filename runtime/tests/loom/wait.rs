@@ -247,9 +247,10 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     None
 }
 
-unsafe fn retain(waiter: NonNull<Waiter>) {
+unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
     // SAFETY: the caller borrows from a count.
-    unsafe { Arc::increment_strong_count(waiter.cast::<Sleeper>().as_ptr()) }
+    unsafe { Arc::increment_strong_count(waiter.cast::<Sleeper>().as_ptr()) };
+    waiter
 }
 
 unsafe fn release(waiter: NonNull<Waiter>) {

@@ -12,7 +12,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
@@ -24,23 +24,14 @@ use super::common::{guarded, runtime};
 
 struct Counting;
 
-/// That of the cell of a sleep, which is all that a poll may allocate.
-static CELL: OnceLock<Layout> = OnceLock::new();
-
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-    static LAST: Cell<Layout> = const { Cell::new(Layout::new::<()>()) };
-    /// Those that may be, one for each poll: see [`Bell`].
-    static CELLS: Cell<usize> = const { Cell::new(0) };
-    static POLLS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: all of it is the system's allocator; the counters are `const` thread-locals without destructors.
+// SAFETY: all of it is the system's allocator; the counter is a `const` thread-local without a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        CELLS.set(CELLS.get() + usize::from(CELL.get() == Some(&layout)));
-        LAST.set(layout);
         // SAFETY: the caller's contract is the callee's.
         unsafe { System.alloc(layout) }
     }
@@ -96,9 +87,7 @@ pub(crate) fn both<T: Send + Sync + 'static>(name: &'static str, thing: T, side:
     shared(name, thing, side, side)
 }
 
-/// Drives futures, and allocates nothing for it: its waker is there before. A future itself has a cell for each of its
-/// sleeps, by which it is found wherever it is then. It is known by its layout and not by a pending poll: a sleep may be over
-/// at once.
+/// Drives futures, and allocates nothing for it: its waker is there before.
 #[derive(Default)]
 pub(crate) struct Bell(Arc<Rung>);
 
@@ -125,7 +114,6 @@ impl Bell {
     pub(crate) fn drive<F: Future>(&self, future: F) -> F::Output {
         let (waker, mut future) = (Waker::from(Arc::clone(&self.0)), pin!(future));
         loop {
-            POLLS.set(POLLS.get() + 1);
             match future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 Poll::Ready(output) => return output,
                 Poll::Pending => self.0.0.wait(),
@@ -151,31 +139,15 @@ pub(crate) fn with_bell<A, B>((acting, waiting): (A, B)) -> (A, (B, Bell)) {
     (acting, (waiting, Bell::default()))
 }
 
-/// Looks what the poll of a future allocates that begins to sleep.
-fn cell_of_a_sleep() -> Layout {
-    let (event, waker) = (ManualResetEvent::new(false), Waker::noop());
-    let mut sleep = pin!(event.wait_async());
-    let before = ALLOCATIONS.get();
-    assert!(sleep.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
-    assert_eq!(ALLOCATIONS.get() - before, 1, "its cell and nothing else");
-    LAST.get()
-}
-
-fn counters() -> [usize; 3] {
-    [ALLOCATIONS.get(), CELLS.get(), POLLS.get()]
-}
-
-/// How often this thread allocates more than it may in the rounds that are counted. The side comes back: what it holds is not
-/// to end before the other side has.
+/// How often this thread allocates in the rounds that are counted. The side comes back: what it holds is not to end before the
+/// other side has.
 pub(crate) fn count(side: Side) -> (usize, Side) {
     // A thread gets what it waits with in its first wait. By then the other side may be through with its rounds.
     ManualResetEvent::new(false).wait_timeout(us(1));
     (0..WARM_UP).for_each(|_| side());
-    let before = counters();
+    let before = ALLOCATIONS.get();
     (0..COUNTED).for_each(|_| side());
-    let now = counters();
-    let [allocations, cells, polls] = std::array::from_fn(|one| now[one] - before[one]);
-    (allocations - cells.min(polls), side)
+    (ALLOCATIONS.get() - before, side)
 }
 
 /// Runs each row by `run`, which gives the counts of both sides.
@@ -191,7 +163,6 @@ pub(crate) fn assert_none(
 }
 
 pub(crate) fn in_every_place(rows: fn() -> Vec<Row>) {
-    CELL.get_or_init(cell_of_a_sleep);
     guarded(|| {
         runtime(1).run(|| {
             assert_none("tasks of one worker", rows, |one, other| {
