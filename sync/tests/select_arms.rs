@@ -29,16 +29,19 @@ fn counts_let_selects_through_at_zero() {
             wait(group) => panic!("one is busy"),
             default => {}
         }
-        let signals = Arc::clone(&event);
+        let (signals, seen) = (Arc::clone(&event), Arc::new(ManualResetEvent::new(false)));
+        let through = Arc::clone(&seen);
         let worker = beside(move || {
             pause();
             signals.signal();
             signals.signal();
+            // Before that the select may not have begun: of two that are at zero it would choose either.
+            through.wait();
             pause();
             drop(busy);
         });
         select! {
-            wait(event) => {}
+            wait(event) => seen.set(),
             wait(group) => panic!("one is busy"),
         }
         select! {
