@@ -24,6 +24,13 @@ fn fill(sender: &Sender<()>, count: usize) {
     (0..count).for_each(|_| sender.send(()).unwrap());
 }
 
+/// Waits for a message, or for somebody who waits to send one, and leaves it there.
+fn until_ready(receiver: &Receiver<()>) {
+    let mut select = Select::new();
+    select.recv(receiver);
+    select.ready();
+}
+
 #[test]
 fn channels_that_are_never_empty_are_received_from_in_turn() {
     everywhere(|| {
@@ -220,6 +227,8 @@ fn senders_that_wait_at_several_rendezvous_are_met_in_turn() {
         });
         let mut hits = [0; 3];
         for _ in 0..3 * EACH {
+            // Somebody waits at each: who comes back from another thread takes as long as a hundred rounds with those here.
+            channels.iter().for_each(|(_, receiver)| until_ready(receiver));
             select! {
                 recv(channels[0].1) -> _ => hits[0] += 1,
                 recv(channels[1].1) -> _ => hits[1] += 1,
@@ -228,8 +237,7 @@ fn senders_that_wait_at_several_rendezvous_are_met_in_turn() {
         }
         drop(done);
         join_all(sending);
-        // Not all of them wait at all times.
-        assert!(hits.iter().all(|&hit| hit >= EACH / 20), "{hits:?}");
+        assert_fair(&hits);
     });
 }
 
