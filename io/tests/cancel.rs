@@ -20,7 +20,7 @@ use fibra_io::fs::File;
 use fibra_io::io::{copy_bidirectional, duplex};
 use fibra_io::net::{TcpStream, lookup_host};
 use fibra_io::process::Command;
-use fibra_runtime::{JoinError, JoinHandle, Runtime, spawn, timeout};
+use fibra_runtime::{JoinError, JoinHandle, Runtime, spawn, spawn_local, timeout};
 use folder::Folder;
 
 #[test]
@@ -249,7 +249,12 @@ fn a_deadline_and_the_end_do_so_too() {
         guarded(|| {
             let (client, _server) = pair();
             let runtime = runtime(workers);
-            let task = runtime.spawn(|| panic_before_a_flush(client));
+            let (begin, begun) = channel();
+            let task = runtime.spawn(move || {
+                begin.send(()).unwrap();
+                panic_before_a_flush(client)
+            });
+            begun.recv().unwrap();
             pause();
             drop(runtime);
             assert!(has_panicked(task.join()));
@@ -303,7 +308,8 @@ fn what_a_task_has_captured_that_never_began_waits_for_no_socket() {
         let (_silent, socket) = pair();
         let (tell, told) = channel();
         let reads = Reads(socket, tell);
-        let never = spawn(move || drop(reads));
+        // Another worker might begin it before the cancel.
+        let never = spawn_local(move || drop(reads));
         never.cancel();
         assert!(never.join().unwrap_err().is_cancelled());
         assert_eq!(told.try_recv(), Ok(ErrorKind::TimedOut));

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use common::sides::{Side, beside, guarded, pause};
-use common::{nap, runtime, until};
+use common::{runtime, until};
 use fibra_io::io::{IsTerminal, stderr, stdin, stdout};
 use fibra_io::process;
 use fibra_runtime::{Runtime, spawn, timeout};
@@ -279,15 +279,18 @@ fn pending() -> libc::c_int {
 
 /// Several wait for one line.
 fn queue() {
-    let first = spawn(|| {
+    let (tell, locked) = channel();
+    let first = spawn(move || {
         let mut input = stdin().lock();
         writeln!(stdout(), "locked").unwrap();
+        tell.send(()).unwrap();
         let mut text = String::new();
         input.read_line(&mut text).unwrap();
         text
     });
+    until(|| locked.try_recv().is_ok());
     let second = spawn(|| stdin().read_line(&mut String::new()));
-    nap(5);
+    pause();
     second.cancel();
     assert!(second.join().unwrap_err().is_cancelled());
     writeln!(stdout(), "one has left").unwrap();
