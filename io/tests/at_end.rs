@@ -8,7 +8,6 @@ mod common;
 #[path = "common/folder.rs"]
 mod folder;
 #[path = "common/silent.rs"]
-#[expect(dead_code, reason = "these tests use a part of it")]
 mod silent;
 
 use std::io::{ErrorKind, Read, Write};

@@ -300,7 +300,8 @@ fn a_sleep_for_ever_that_is_given_a_time_wakes_whoever_waits() {
         let mut left = timer.sleep(Duration::MAX);
         assert!(poll(&mut left, &count).is_pending());
         drop(left);
-        assert_eq!(Arc::strong_count(&count), 1);
+        // Another worker may be about to let go of the waker that it has called.
+        until(|| Arc::strong_count(&count) == 1);
     });
 }
 

@@ -3,6 +3,8 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/refused.rs"]
+mod refused;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -16,6 +18,7 @@ use common::{everywhere, in_tasks, listener, pattern, runtime, until};
 use fibra_io::compat::tokio as beside_tokio;
 use fibra_io::net::TcpStream;
 use fibra_runtime::{block_on, spawn};
+use refused::refused;
 use reqwest::Client;
 
 /// More than a socket takes at once.
@@ -86,6 +89,11 @@ fn next_request(reader: &mut impl BufRead) -> Option<String> {
     first.split(' ').nth(1).map(str::to_owned)
 }
 
+/// One that asks the server itself, whatever proxy the environment names.
+fn client() -> Client {
+    Client::builder().no_proxy().build().unwrap()
+}
+
 /// Fetches so many bytes, and looks whether they are those.
 fn fetch(client: &Client, server: &Server, len: usize) {
     let body = beside_tokio::block_on(async {
@@ -99,7 +107,7 @@ fn fetch(client: &Client, server: &Server, len: usize) {
 fn several_tasks_fetch_at_once_by_one_client() {
     everywhere(|| {
         let server = Server::start();
-        let client = Client::new();
+        let client = client();
         let fetching: Vec<_> = (0..8)
             .map(|i| {
                 let (client, server) = (client.clone(), server.clone());
@@ -120,7 +128,7 @@ fn a_body_is_read_as_it_comes() {
     in_tasks(|| {
         let server = Server::start();
         let all = beside_tokio::block_on(async {
-            let mut response = reqwest::get(server.url(&MUCH.to_string())).await.unwrap();
+            let mut response = client().get(server.url(&MUCH.to_string())).send().await.unwrap();
             let mut all = Vec::new();
             while let Some(chunk) = response.chunk().await.unwrap() {
                 all.extend(chunk);
@@ -136,7 +144,7 @@ fn a_request_of_a_cancelled_task_is_given_up_and_the_client_serves_the_others() 
     guarded(|| {
         runtime(1).run(|| {
             let server = Server::start();
-            let client = Client::new();
+            let client = client();
             let asking: Vec<_> = (0..4)
                 .map(|_| {
                     let (client, url) = (client.clone(), server.url("held"));
@@ -157,7 +165,7 @@ fn a_request_of_a_cancelled_task_is_given_up_and_the_client_serves_the_others() 
 fn a_timeout_of_ours_and_one_of_theirs_end_a_request() {
     in_tasks(|| {
         let server = Server::start();
-        let client = Client::new();
+        let client = client();
         let get = || client.get(server.url("held"));
         let late = fibra_runtime::timeout(Duration::from_millis(5), || beside_tokio::block_on(get().send()));
         assert!(late.is_err());
@@ -173,10 +181,8 @@ fn a_timeout_of_ours_and_one_of_theirs_end_a_request() {
 #[test]
 fn a_server_that_is_not_there_is_an_error() {
     in_tasks(|| {
-        let (listener, address) = listener();
-        drop(listener);
-        let refused = beside_tokio::block_on(reqwest::get(format!("http://{address}")));
-        assert!(refused.is_err_and(|error| error.is_connect()));
+        let outcome = beside_tokio::block_on(client().get(format!("http://{}", refused())).send());
+        assert!(outcome.is_err_and(|error| error.is_connect()));
     });
 }
 
@@ -186,9 +192,9 @@ fn without_tokio_beside_it_there_is_no_request() {
     guarded(|| {
         runtime(1).run(|| {
             let server = Server::start();
-            let alone = || drop(block_on(reqwest::get(server.url("1000"))));
+            let alone = || drop(block_on(client().get(server.url("1000")).send()));
             assert!(catch_unwind(AssertUnwindSafe(alone)).is_err());
-            fetch(&Client::new(), &server, 1000);
+            fetch(&client(), &server, 1000);
         });
     });
 }

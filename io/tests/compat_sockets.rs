@@ -78,9 +78,9 @@ fn each_direction_keeps_its_own_waker() {
         let mut client = Async::new(client);
         let (reads, writes) = (Arc::new(Count::default()), Arc::new(Count::default()));
         assert!(polled(&reads, |context| read_byte(&mut client, context)).is_pending());
-        let filled = fill(&mut client, &writes);
+        let mut filled = fill(&mut client, &writes);
         nap(1);
-        assert_eq!((reads.wakes(), writes.wakes()), (0, 0));
+        assert_eq!(reads.wakes(), 0);
         server.write_all(&[42]).unwrap();
         until(|| reads.wakes() == 1);
         assert!(matches!(
@@ -88,9 +88,16 @@ fn each_direction_keeps_its_own_waker() {
             Poll::Ready(Ok(Some(42)))
         ));
         assert!(polled(&reads, |context| read_byte(&mut client, context)).is_pending());
+        if writes.wakes() > 0 {
+            // Room may come late, and nothing else has woken it: the system moves what it has taken on by itself.
+            let more = fill(&mut client, &writes);
+            assert!(more > 0);
+            filled += more;
+        }
+        let before = writes.wakes();
         let mut taken = vec![0; filled];
         server.read_exact(&mut taken).unwrap();
-        until(|| writes.wakes() > 0);
+        until(|| writes.wakes() > before);
         assert!(polled(&writes, |context| write_some(&mut client, context)).is_ready());
         drop(server);
         until(|| reads.wakes() > 1);
@@ -137,22 +144,23 @@ fn a_waker_may_drop_the_socket_that_it_was_left_with() {
     impl Wake for Ends {
         fn wake(self: Arc<Self>) {
             let socket = self.0.lock().unwrap().take();
+            let had_one = socket.is_some();
             drop(socket);
-            self.1.store(true, Ordering::SeqCst);
+            self.1.fetch_or(had_one, Ordering::SeqCst);
         }
     }
     in_tasks(|| {
         for _ in 0..50 {
             let (client, server) = pair();
-            let ends = Arc::new(Ends(Mutex::new(Some(Async::new(client))), AtomicBool::new(false)));
+            let mut client = Async::new(client);
+            fill(&mut client, &Arc::default());
+            let ends = Arc::new(Ends(Mutex::default(), AtomicBool::new(false)));
             let waker = Waker::from(Arc::clone(&ends));
             let mut context = Context::from_waker(&waker);
-            {
-                let mut client = ends.0.lock().unwrap();
-                let client = client.as_mut().unwrap();
-                assert!(read_byte(client, &mut context).is_pending());
-                while write_some(client, &mut context).is_ready() {}
-            }
+            assert!(read_byte(&mut client, &mut context).is_pending());
+            while write_some(&mut client, &mut context).is_ready() {}
+            // It is left there now: a poll whose turn is over calls its waker itself.
+            *ends.0.lock().unwrap() = Some(client);
             // Closed with bytes unread it resets the connection: one edge for both directions.
             drop(server);
             until(|| ends.1.load(Ordering::SeqCst));
@@ -398,14 +406,7 @@ fn one_that_always_has_something_to_read_starves_nobody() {
     guarded(|| {
         runtime(1).run(|| {
             let (client, mut server) = pair();
-            let stop = Arc::new(AtomicBool::new(false));
-            let flood =
-                {
-                    let stop = Arc::clone(&stop);
-                    thread::spawn(move || {
-                        while !stop.load(Ordering::SeqCst) && server.write_all(&[1; 4096]).is_ok() {}
-                    })
-                };
+            let flood = thread::spawn(move || while server.write_all(&[1; 4096]).is_ok() {});
             let reader = fibra_runtime::spawn(move || {
                 let mut client = Async::new(client);
                 // One byte at a time, in a future that never has to wait.
@@ -416,9 +417,9 @@ fn one_that_always_has_something_to_read_starves_nobody() {
             for _ in 0..100 {
                 fibra_runtime::spawn(|| ()).join().unwrap();
             }
-            stop.store(true, Ordering::SeqCst);
             reader.cancel();
             assert!(reader.join().is_err_and(|error| error.is_cancelled()));
+            // Nobody reads any more.
             flood.join().unwrap();
         });
     });

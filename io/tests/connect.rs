@@ -2,18 +2,20 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/refused.rs"]
+mod refused;
 #[path = "common/silent.rs"]
 mod silent;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use common::sides::beside;
 use common::{everywhere, in_tasks, kind, listener, listener6, until};
 use fibra_io::net::{TcpSocket, TcpStream};
 use fibra_runtime::spawn;
+use refused::refused;
 use silent::Silent;
 
 /// How much earlier an attempt begins than the next one.
@@ -26,17 +28,6 @@ fn asking(address: SocketAddr) -> usize {
     let (remote, syn_sent) = (format!(":{:04X}", address.port()), "02");
     let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
     rows.filter(|row| row[2].ends_with(&remote) && row[3] == syn_sent).count()
-}
-
-/// An address where nobody listens, and nobody will: it is bound.
-fn refused() -> SocketAddr {
-    static BOUND: LazyLock<(socket2::Socket, SocketAddr)> = LazyLock::new(|| {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
-        let address = socket.local_addr().unwrap().as_socket().unwrap();
-        (socket, address)
-    });
-    BOUND.1
 }
 
 #[test]

@@ -66,13 +66,13 @@ where
 fn empty_transfers_of_streams_wait_for_nothing() {
     everywhere(|| {
         let (here, _there) = exhausted!(pair());
-        // As a wait would have left it.
+        // As a wait would have left it. Room may come late: the system moves what it has taken on by itself.
         here.set_write_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
-        assert!((&here).write(&[1]).is_err());
+        fill(&here);
         assert_eq!((writes(&here), vectored_reads(&here)), ([Ok(0); 3], [Ok(0); 2]));
         let (here, _there) = exhausted!(UnixStream::pair().unwrap());
         here.set_write_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
-        assert!((&here).write(&[1]).is_err());
+        fill(&here);
         assert_eq!((writes(&here), vectored_reads(&here)), ([Ok(0); 3], [Ok(0); 2]));
     });
 }

@@ -11,6 +11,7 @@ use std::io::{IoSliceMut, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use common::sides::{guarded, pause};
 use common::{everywhere, in_tasks, nap, until};
@@ -21,6 +22,8 @@ use terminal::terminal;
 
 /// How often it is tried to have two of them look at the same time.
 const ROUNDS: usize = 20;
+/// The unit of the time after which a read of a terminal ends.
+const TENTH: Duration = Duration::from_millis(100);
 
 /// Lets both wait for what is enough for one, which `give` gives: one of them gets it, and the other can be cancelled.
 fn one_is_served_and_the_other_can_leave<T: Send + 'static>(two: [JoinHandle<T>; 2], give: impl FnOnce()) {
@@ -168,10 +171,16 @@ fn of_two_such_reads_that_are_told_of_one_byte_the_other_ends_at_its_time() {
         let another = Arc::new(options(true, false).open(path).unwrap());
         let one = Arc::new(terminal);
         for _ in 0..ROUNDS {
+            let begin = Instant::now();
             let readers = [reader(&one), reader(&another)];
             pause();
             master.write_all(&[7]).unwrap();
-            assert_eq!(readers.map(|reader| reader.join().unwrap()).iter().sum::<usize>(), 1);
+            match readers.map(|reader| reader.join().unwrap()) {
+                [1, 0] | [0, 1] => {}
+                // On a busy machine it may come when both have ended.
+                [0, 0] if begin.elapsed() >= TENTH => until(|| (&*one).read(&mut [0]).unwrap() == 1),
+                other => panic!("{other:?} bytes of one"),
+            }
         }
     });
 }

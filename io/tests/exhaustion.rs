@@ -42,6 +42,7 @@ fn accept_survives_descriptor_exhaustion() {
             hoard.push(file);
         }
         let failures = Arc::new(AtomicUsize::new(0));
+        let start = Instant::now();
         let server = {
             let failures = Arc::clone(&failures);
             beside(move || {
@@ -58,7 +59,6 @@ fn accept_survives_descriptor_exhaustion() {
                 streams
             })
         };
-        let start = Instant::now();
         until(|| failures.load(Ordering::SeqCst) >= 8);
         // 1 + 2 + 4 + 8 + 16 + 16 + 16 milliseconds, so it does not spin, and this task ran meanwhile.
         assert!(start.elapsed() >= Duration::from_millis(60), "{:?}", start.elapsed());

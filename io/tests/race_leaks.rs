@@ -3,9 +3,13 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/refused.rs"]
+mod refused;
+#[path = "common/silent.rs"]
+mod silent;
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::sides::guarded;
@@ -14,17 +18,8 @@ use fibra_io::fs::File;
 use fibra_io::io::copy_bidirectional;
 use fibra_io::net::TcpStream;
 use fibra_runtime::{scope, timeout};
-
-/// A listener whose queue is full, with those that fill it.
-fn silent() -> (socket2::Socket, Vec<std::net::TcpStream>, SocketAddr) {
-    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
-    listener.listen(0).unwrap();
-    let address = listener.local_addr().unwrap().as_socket().unwrap();
-    let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50)).ok();
-    let queue = std::iter::from_fn(connect).collect();
-    (listener, queue, address)
-}
+use refused::refused;
+use silent::Silent;
 
 /// Races that are won, lost and left.
 fn races(silent: SocketAddr) {
@@ -33,12 +28,11 @@ fn races(silent: SocketAddr) {
         drop(TcpStream::connect(&[silent, silent, address][..]).unwrap());
         listener.accept().unwrap();
     }
-    drop(listener);
     for millis in [1, 10, 100, 260, 300] {
         let race = || TcpStream::connect(&[silent; 3][..]).map(drop);
         assert!(timeout(Duration::from_millis(millis), race).is_err());
     }
-    assert!(TcpStream::connect(&[address, address][..]).is_err());
+    assert!(TcpStream::connect(&[refused(), refused()][..]).is_err());
 }
 
 /// Copies that end, and copies that are left.
@@ -70,11 +64,11 @@ fn files() {
 #[test]
 fn nothing_stays_open() {
     guarded(|| {
-        let (_listener, _queue, silent) = silent();
+        let silent = Silent::new();
         runtime(2).run(|| {
             // The first round makes what the runtime needs.
             let counts = [(); 3].map(|()| {
-                races(silent);
+                races(silent.address);
                 copies();
                 descriptors()
             });

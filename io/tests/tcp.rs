@@ -2,6 +2,8 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/refused.rs"]
+mod refused;
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::iter;
@@ -9,8 +11,12 @@ use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
 use common::sides::beside;
-use common::{everywhere, kind, listener, listener6, nap, pair};
+use common::{everywhere, kind, listener, listener6, nap, pair, until_refused};
 use fibra_io::net::{TcpListener, TcpStream};
+use refused::refused;
+
+/// A time that no test waits out.
+const LONG: Duration = Duration::from_secs(3600);
 
 // ---- opening and failing to ----
 
@@ -43,19 +49,15 @@ fn double_bind() {
 #[test]
 fn connect_error() {
     everywhere(|| {
-        let (listener, address) = listener();
-        drop(listener);
-        assert_eq!(kind(TcpStream::connect(address)), ErrorKind::ConnectionRefused);
+        assert_eq!(kind(TcpStream::connect(refused())), ErrorKind::ConnectionRefused);
     });
 }
 
 #[test]
 fn connect_tries_all_addresses() {
     everywhere(|| {
-        let (closed, refused) = listener();
-        drop(closed);
         let (_listener, address) = listener();
-        let stream = TcpStream::connect(&[refused, address][..]).unwrap();
+        let stream = TcpStream::connect(&[refused(), address][..]).unwrap();
         assert_eq!(stream.peer_addr().unwrap(), address);
     });
 }
@@ -103,11 +105,9 @@ fn connect_without_an_address_is_invalid_input() {
 #[test]
 fn connect_timeout_error() {
     everywhere(|| {
-        let (listener, address) = listener();
-        drop(listener);
-        let refused = TcpStream::connect_timeout(&address, Duration::from_secs(5));
-        assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
-        let zero = TcpStream::connect_timeout(&address, Duration::ZERO);
+        let outcome = TcpStream::connect_timeout(&refused(), LONG);
+        assert_eq!(kind(outcome), ErrorKind::ConnectionRefused);
+        let zero = TcpStream::connect_timeout(&refused(), Duration::ZERO);
         assert_eq!(kind(zero), ErrorKind::InvalidInput);
     });
 }
@@ -140,7 +140,7 @@ fn connect_timeout_passes() {
 fn connect_timeout_valid() {
     everywhere(|| {
         let (_listener, address) = listener();
-        TcpStream::connect_timeout(&address, Duration::from_secs(2)).unwrap();
+        TcpStream::connect_timeout(&address, LONG).unwrap();
     });
 }
 
@@ -443,13 +443,16 @@ fn multiple_connect_interleaved_lazy_schedule() {
     });
 }
 
-/// Each client opens its connection, then waits for the next one before it writes.
-fn connect_nested(i: u8, address: SocketAddr) {
-    if i < 10 {
-        let mut stream = TcpStream::connect(address).unwrap();
-        beside(move || connect_nested(i + 1, address)).join();
-        stream.write_all(&[i]).unwrap();
+/// Each client opens its connection, then waits for the next one before it writes. Tells who wrote what.
+fn connect_nested(i: u8, address: SocketAddr) -> Vec<(u8, SocketAddr)> {
+    if i == 10 {
+        return Vec::new();
     }
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut written = beside(move || connect_nested(i + 1, address)).join();
+    stream.write_all(&[i]).unwrap();
+    written.push((i, stream.local_addr().unwrap()));
+    written
 }
 
 #[test]
@@ -457,18 +460,21 @@ fn multiple_connect_interleaved_greedy_schedule() {
     everywhere(|| {
         let (listener, address) = listener();
         let server = beside(move || {
-            let streams = listener.incoming().take(10).enumerate();
-            let readers = streams.map(|(i, stream)| {
+            let readers = (0..10).map(|_| {
+                let (mut stream, peer) = listener.accept().unwrap();
                 beside(move || {
                     let mut buf = [0];
-                    stream.unwrap().read_exact(&mut buf).unwrap();
-                    assert_eq!(usize::from(buf[0]), i);
+                    stream.read_exact(&mut buf).unwrap();
+                    (buf[0], peer)
                 })
             });
-            readers.collect::<Vec<_>>().into_iter().for_each(|reader| reader.join());
+            readers.collect::<Vec<_>>().into_iter().map(|reader| reader.join()).collect::<Vec<_>>()
         });
-        connect_nested(0, address);
-        server.join();
+        let mut written = connect_nested(0, address);
+        let mut heard = server.join();
+        written.sort();
+        heard.sort();
+        assert_eq!(heard, written);
     });
 }
 
@@ -479,7 +485,7 @@ fn into_incoming_owns_the_listener() {
         let client = beside(move || TcpStream::connect(address).unwrap());
         assert!(listener.into_incoming().next().unwrap().is_ok());
         drop(client.join());
-        assert_eq!(kind(TcpStream::connect(address)), ErrorKind::ConnectionRefused);
+        until_refused(address);
     });
 }
 

@@ -1,12 +1,12 @@
 //! What answers no connection.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// An address that answers nobody: a listener whose queue is full.
 pub(crate) struct Silent {
     pub(crate) listener: socket2::Socket,
-    pub(crate) queue: Vec<std::net::TcpStream>,
+    pub(crate) queue: Vec<TcpStream>,
     pub(crate) address: SocketAddr,
 }
 
@@ -16,10 +16,26 @@ impl Silent {
         listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
         listener.listen(0).unwrap();
         let address = listener.local_addr().unwrap().as_socket().unwrap();
-        let mut queue = Vec::new();
-        while let Ok(stream) = std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50)) {
-            queue.push(stream);
+        let mut silent = Silent { listener, queue: Vec::new(), address };
+        silent.fill();
+        silent
+    }
+
+    /// Connects until nobody answers. The answer to the first may be late on a busy machine, and then comes to one who has left.
+    fn fill(&mut self) {
+        loop {
+            match TcpStream::connect_timeout(&self.address, Duration::from_millis(50)) {
+                Ok(stream) => self.queue.push(stream),
+                Err(_) if self.queue.is_empty() => self.empty(),
+                Err(_) => return,
+            }
         }
-        Silent { listener, queue, address }
+    }
+
+    /// Lets those in who have left.
+    fn empty(&self) {
+        self.listener.set_nonblocking(true).unwrap();
+        while self.listener.accept().is_ok() {}
+        self.listener.set_nonblocking(false).unwrap();
     }
 }

@@ -1,0 +1,16 @@
+//! Where nobody listens.
+
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+
+/// An address where nobody listens, and nobody will: it is bound. One that was only given up could be somebody else's by now, be
+/// it that of the very client who asks.
+pub(crate) fn refused() -> SocketAddr {
+    static BOUND: LazyLock<(socket2::Socket, SocketAddr)> = LazyLock::new(|| {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        let address = socket.local_addr().unwrap().as_socket().unwrap();
+        (socket, address)
+    });
+    BOUND.1
+}
