@@ -168,6 +168,13 @@ fn messages_are_received_on_any_thread_by_any_executor() {
     });
 }
 
+/// One with room for more than the queue of any receiver keeps, which some systems let grow beyond what a socket has by itself.
+fn roomy() -> UnixDatagram {
+    let socket = UnixDatagram::unbound().unwrap();
+    socket.set_send_buffer_size(1 << 20).unwrap();
+    socket
+}
+
 /// Sends until it would have to wait.
 fn flood(
     socket: &mut Async<UnixDatagram>,
@@ -203,7 +210,7 @@ fn who_sends_to_an_address_waits_for_the_queue_of_its_owner() {
     in_tasks(|| {
         let address = abstract_address();
         let receiver = Async::new(UnixDatagram::bind_addr(&address).unwrap());
-        let mut sender = Async::new(UnixDatagram::unbound().unwrap());
+        let mut sender = Async::new(roomy());
         let counts: [Arc<Count>; 2] = Default::default();
         let send = |sender: &mut Async<UnixDatagram>, context: &mut Context<'_>| {
             sender.poll_send_to(context, &[7], &address)
@@ -254,7 +261,7 @@ fn who_waits_for_the_queue_of_one_that_goes_is_told() {
     in_tasks(|| {
         let address = abstract_address();
         let receiver = UnixDatagram::bind_addr(&address).unwrap();
-        let mut sender = Async::new(UnixDatagram::unbound().unwrap());
+        let mut sender = Async::new(roomy());
         let count = Arc::default();
         flood(&mut sender, &count, |sender, context| sender.poll_send_to(context, &[7], &address));
         drop(receiver);
@@ -270,7 +277,7 @@ fn who_waits_for_a_queue_waits_on_when_a_full_one_takes_its_place() {
     in_tasks(|| {
         let address = abstract_address();
         let first = UnixDatagram::bind_addr(&address).unwrap();
-        let mut sender = Async::new(UnixDatagram::unbound().unwrap());
+        let mut sender = Async::new(roomy());
         let count: Arc<Count> = Arc::default();
         let send = |sender: &mut Async<UnixDatagram>, context: &mut Context<'_>| {
             sender.poll_send_to(context, &[7], &address)
@@ -280,7 +287,7 @@ fn who_waits_for_a_queue_waits_on_when_a_full_one_takes_its_place() {
         drop(first);
         until(|| count.wakes() > before);
         let second = UnixDatagram::bind_addr(&address).unwrap();
-        let other = UnixDatagram::unbound().unwrap();
+        let other = roomy();
         other.set_nonblocking(true).unwrap();
         while other.send_to_addr(&[8], &address).is_ok() {}
         assert!(polled(&count, |context| send(&mut sender, context)).is_pending());

@@ -2,18 +2,17 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 #[path = "common/terminal.rs"]
 mod terminal;
 
-use std::ffi::CString;
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{
     DirBuilderExt, DirEntryExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt,
 };
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -22,25 +21,22 @@ use common::{everywhere, in_tasks, kind, pattern, until, with_full_pool};
 use fibra_io::fs::{self, DirBuilder, File, FileTimes, OpenOptions};
 use fibra_io::os::unix::fs::symlink;
 use fibra_runtime::{spawn, timeout};
+use folder::Folder;
 use terminal::terminal;
 
 /// A time after which what has not come will not come.
 const SHORT: Duration = Duration::from_millis(30);
 
-/// A directory of a test's own, which is removed with all that is in it.
-struct Scratch(PathBuf);
+/// A directory of a test's own, with what the tests need in it.
+struct Scratch(Folder);
 
 impl Scratch {
     fn new() -> Scratch {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("fibra-fs-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Scratch(path)
+        Scratch(Folder::new())
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.file(name)
     }
 
     /// A file with these contents.
@@ -52,18 +48,9 @@ impl Scratch {
 
     /// A FIFO that is open at both ends.
     fn fifo(&self) -> (PathBuf, File) {
-        let path = self.path("fifo");
-        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
-        // SAFETY: the name is a C string that outlives the call.
-        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let path = self.0.fifo();
         let both = File::options().read(true).write(true).open(&path).unwrap();
         (path, both)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
     }
 }
 
@@ -238,8 +225,8 @@ fn options_mean_what_they_say() {
         let scratch = Scratch::new();
         let path = scratch.path("file");
         assert_eq!(kind(File::open(&path)), ErrorKind::NotFound);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o604).open(&path).unwrap();
-        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o604);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
         assert_eq!(kind(File::create_new(&path)), ErrorKind::AlreadyExists);
         assert!((&file).read(&mut [0]).is_err());
         fs::write(&path, "one").unwrap();
@@ -292,7 +279,7 @@ fn a_directory_gives_each_entry_once() {
         let mut names: Vec<String> = (0..300).map(|number| format!("entry {number}")).collect();
         names.iter().for_each(|name| drop(scratch.file(name, b"x")));
         fs::create_dir(scratch.path("directory")).unwrap();
-        let entries: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(Result::unwrap).collect();
+        let entries: Vec<_> = fs::read_dir(scratch.path("")).unwrap().map(Result::unwrap).collect();
         for entry in &entries {
             let metadata = std::fs::symlink_metadata(entry.path()).unwrap();
             assert_eq!(entry.file_type().unwrap(), metadata.file_type());
@@ -313,7 +300,7 @@ fn a_directory_gives_each_entry_once() {
 fn a_directory_that_was_left_goes_on_where_it_was() {
     let scratch = Scratch::new();
     (0..300).for_each(|number| drop(scratch.file(&number.to_string(), b"")));
-    let read = Mutex::new(fs::read_dir(&scratch.0).unwrap());
+    let read = Mutex::new(fs::read_dir(scratch.path("")).unwrap());
     with_full_pool(|free, taker| {
         let mut read = read.lock().unwrap();
         let mut count = 0;
@@ -350,7 +337,7 @@ fn files_go_to_std_and_come_back() {
 fn a_directory_cannot_be_read_as_a_file() {
     everywhere(|| {
         let scratch = Scratch::new();
-        let mut directory = File::open(&scratch.0).unwrap();
+        let mut directory = File::open(scratch.path("")).unwrap();
         assert_eq!(kind(directory.read(&mut [0])), ErrorKind::IsADirectory);
     });
 }
