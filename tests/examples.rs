@@ -492,7 +492,10 @@ fn chat_passes_on_what_is_said_tells_who_lags_and_ends_on_ctrl_c() {
     ben.says("hello");
     assert_eq!(anna.hears(), "ben: hello");
     anna.says("hello, ben");
-    assert_eq!(ben.hears(), "anna: hello, ben");
+    // She is welcomed before the others are told, of whom he may be one by then.
+    let heard = ben.hears();
+    let heard = if heard == "* anna comes" { ben.hears() } else { heard };
+    assert_eq!(heard, "anna: hello, ben");
     // Of two bytes each, and at every place that the limit can cut: none is cut.
     for shift in 0..2 {
         let (ones, umlauts) = ("x".repeat(shift), "ü".repeat(1000));
