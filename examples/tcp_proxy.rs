@@ -2,22 +2,24 @@
 //!
 //! Run `cargo run --example echo_server 127.0.0.1:7777`, then `cargo run --example tcp_proxy 127.0.0.1:7777 127.0.0.1:8888`,
 //! and talk to it with `nc 127.0.0.1 8888`. Press Ctrl-C: it takes no more connections, lets those that are there end within
-//! two seconds, cuts off the others, and says how many there were.
+//! two seconds, or as many milliseconds as the environment variable `GRACE_MS` says, cuts off the others, and says how many
+//! there were.
 
 use fibra::io::{self, copy_bidirectional};
 use fibra::net::{TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};
 use fibra::{CancelToken, TaskGroup};
 use std::cell::Cell;
+use std::env;
 use std::iter;
 use std::time::Duration;
 
-const GRACE: Duration = Duration::from_secs(2);
-
 fn main() -> io::Result<()> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = env::args().skip(1);
     let server = arguments.next().unwrap_or_else(|| "127.0.0.1:7777".to_owned());
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8888".to_owned());
+    let grace = env::var("GRACE_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(2000);
+    let grace = Duration::from_millis(grace);
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
         let listener = TcpListener::bind(address)?;
@@ -30,7 +32,7 @@ fn main() -> io::Result<()> {
                 stop.cancel();
             })
         };
-        let (ended, cut_off) = serve(listener, &server, &stop);
+        let (ended, cut_off) = serve(listener, &server, &stop, grace);
         println!("{ended} connections ended by themselves, {cut_off} were cut off");
         waiter.cancel();
         Ok(())
@@ -38,7 +40,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Serves until it is told to stop, and says how many connections ended by themselves and how many did not.
-fn serve(listener: TcpListener, server: &str, stop: &CancelToken) -> (usize, usize) {
+fn serve(listener: TcpListener, server: &str, stop: &CancelToken, grace: Duration) -> (usize, usize) {
     let connections = TaskGroup::new();
     let ended = Cell::new(0);
     _ = stop.scope(|| {
@@ -59,7 +61,7 @@ fn serve(listener: TcpListener, server: &str, stop: &CancelToken) -> (usize, usi
         }
     });
     drop(listener);
-    _ = fibra::timeout(GRACE, || {
+    _ = fibra::timeout(grace, || {
         while connections.join_next().is_some() {
             ended.update(|ended| ended + 1);
         }

@@ -4,7 +4,8 @@
 //! defaults). It makes a certificate for this machine, which is good until the server ends, and writes it to the file. Then, in
 //! another terminal, `openssl s_client -connect 127.0.0.1:7443 -CAfile tls_echo.pem -verify_return_error -quiet`: each line that
 //! you type comes back. Ctrl-C ends the server when those who are connected have gone, or after two seconds. `FIBRA_WORKERS`
-//! sets the number of worker threads, `PATIENCE_MS` how many milliseconds a handshake may take (10,000 unless set).
+//! sets the number of worker threads, `PATIENCE_MS` how many milliseconds a handshake may take (10,000 unless set), and `GRACE_MS`
+//! how many the end (2,000 unless set).
 //!
 //! As with every echo, who sends without taking what comes back is held back once the sockets are full, and goes on when he
 //! takes it. So a client of much to send reads in between, a piece for a piece.
@@ -21,14 +22,12 @@ use std::{env, fs};
 
 /// As much as a record of TLS holds.
 const RECORD: usize = 16 * 1024;
-const GRACE: Duration = Duration::from_secs(2);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let certificate = arguments.next().unwrap_or_else(|| "tls_echo.pem".to_owned());
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:7443".to_owned());
-    let patience = env::var("PATIENCE_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(10_000);
-    let patience = Duration::from_millis(patience);
+    let (patience, grace) = (millis("PATIENCE_MS", 10_000), millis("GRACE_MS", 2000));
     let config = configure(&certificate)?;
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
@@ -37,13 +36,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         let stop = CancelToken::new();
         let serving = {
             let stop = stop.clone();
-            fibra::spawn(move || serve(listener, &config, &stop, patience))
+            fibra::spawn(move || serve(listener, &config, &stop, patience, grace))
         };
         interrupt.recv();
         stop.cancel();
         println!("{} connections were cut off", serving.join()?);
         Ok(())
     })
+}
+
+/// The time that an environment variable gives in milliseconds, or this one.
+fn millis(variable: &str, unless_set: u64) -> Duration {
+    Duration::from_millis(
+        env::var(variable).ok().and_then(|millis| millis.parse().ok()).unwrap_or(unless_set),
+    )
 }
 
 /// Makes a certificate, writes it to `path` for those who shall trust it, and lets a server show it.
@@ -56,7 +62,13 @@ fn configure(path: &str) -> Result<Arc<ServerConfig>, Box<dyn Error>> {
 }
 
 /// Serves until it is told to stop, and says how many connections did not end in time by themselves.
-fn serve(listener: TcpListener, config: &Arc<ServerConfig>, stop: &CancelToken, patience: Duration) -> usize {
+fn serve(
+    listener: TcpListener,
+    config: &Arc<ServerConfig>,
+    stop: &CancelToken,
+    patience: Duration,
+    grace: Duration,
+) -> usize {
     let connections = TaskGroup::new();
     _ = stop.scope(|| {
         loop {
@@ -76,7 +88,7 @@ fn serve(listener: TcpListener, config: &Arc<ServerConfig>, stop: &CancelToken, 
         }
     });
     drop(listener);
-    _ = fibra::timeout(GRACE, || connections.join_all());
+    _ = fibra::timeout(grace, || connections.join_all());
     connections.cancel_all();
     connections.join_all().len()
 }

@@ -3,8 +3,8 @@
 //! Run `cargo run --release --features websocket-examples --example websocket_echo -- 127.0.0.1:9001` (that address is the
 //! default), and in the console of a browser `s = new WebSocket("ws://127.0.0.1:9001"); s.onmessage = m => console.log(m.data)`,
 //! then `s.send("hello")`. Ctrl-C ends the server: it tells those who are connected, and waits up to two seconds for them to go.
-//! `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds the upgrade and the end may take each
-//! (10,000 unless set).
+//! `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds the upgrade and the end of a connection
+//! may take each (10,000 unless set), and `GRACE_MS` how many the end of the server (2,000 unless set).
 //!
 //! A message is echoed when it has come whole, so one of any size may be written before the first byte is read. Who sends
 //! many without reading is held back once the sockets are full, and goes on when he reads.
@@ -24,12 +24,10 @@ use tungstenite::{Error, Message, WebSocket, accept_with_config};
 const LONGEST: usize = 64 << 20;
 /// How much is read at once, for which each connection has room from the beginning.
 const BUFFER: usize = 8 * 1024;
-const GRACE: Duration = Duration::from_secs(2);
 
 fn main() -> Result<(), Box<dyn error::Error>> {
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:9001".to_owned());
-    let patience = env::var("PATIENCE_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(10_000);
-    let patience = Duration::from_millis(patience);
+    let (patience, grace) = (millis("PATIENCE_MS", 10_000), millis("GRACE_MS", 2000));
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
         let listener = TcpListener::bind(address)?;
@@ -37,7 +35,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
         let stop = CancelToken::new();
         let serving = {
             let stop = stop.clone();
-            fibra::spawn(move || serve(listener, &stop, patience))
+            fibra::spawn(move || serve(listener, &stop, patience, grace))
         };
         interrupt.recv();
         stop.cancel();
@@ -46,8 +44,15 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     })
 }
 
+/// The time that an environment variable gives in milliseconds, or this one.
+fn millis(variable: &str, unless_set: u64) -> Duration {
+    Duration::from_millis(
+        env::var(variable).ok().and_then(|millis| millis.parse().ok()).unwrap_or(unless_set),
+    )
+}
+
 /// Serves until it is told to stop, and says how many connections did not end in time.
-fn serve(listener: TcpListener, stop: &CancelToken, patience: Duration) -> usize {
+fn serve(listener: TcpListener, stop: &CancelToken, patience: Duration, grace: Duration) -> usize {
     let connections = TaskGroup::new();
     _ = stop.scope(|| {
         loop {
@@ -67,7 +72,7 @@ fn serve(listener: TcpListener, stop: &CancelToken, patience: Duration) -> usize
         }
     });
     drop(listener);
-    _ = fibra::timeout(GRACE, || connections.join_all());
+    _ = fibra::timeout(grace, || connections.join_all());
     connections.cancel_all();
     connections.join_all().len()
 }

@@ -7,13 +7,12 @@ use std::net::{TcpStream, UdpSocket};
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::HANG;
 use common::client::{ask, connect, ends, exchange, payload, reset, sees_an_end};
 use common::example::example;
 use common::fuzz::Random;
 use common::http::{self, PLAINTEXT};
 use common::server::Server;
-use common::until;
+use common::{HANG, PATIENCE, until};
 
 fn echoes(name: &str) {
     let server = Server::start(name);
@@ -85,7 +84,7 @@ fn udp_echo_echoes() {
 #[test]
 fn tcp_proxy_carries_both_ways_and_ends_gracefully() {
     let echo = Server::start("echo_server");
-    let proxy = Server::proxy(&echo);
+    let proxy = Server::proxy(&echo, PATIENCE);
     proxy.serves();
     let idle = proxy.descriptors();
     exchange(proxy.connect(), 8 << 20);
@@ -112,7 +111,7 @@ fn tcp_proxy_carries_both_ways_and_ends_gracefully() {
 #[test]
 fn tcp_proxy_cuts_off_who_does_not_end_in_time() {
     let echo = Server::start("echo_server");
-    let proxy = Server::proxy(&echo);
+    let proxy = Server::proxy(&echo, "100");
     let mut late = proxy.connect();
     ask(&mut late, &[1; 10]);
     proxy.interrupt();

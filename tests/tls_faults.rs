@@ -22,6 +22,9 @@ const ALERT: u8 = 21;
 /// How long the server waits for who is slow where some are, in milliseconds.
 const SHORT: u64 = 300;
 
+/// How long it waits at its end where some do not go, in milliseconds: for so long the end of one that has gone may take.
+const GRACE: &str = "2000";
+
 #[test]
 fn who_goes_away_at_any_moment_harms_nobody() {
     let deeds: [fn(&TlsEcho) -> Client; 6] = [
@@ -233,7 +236,7 @@ fn tls_echo_ends_when_all_have_gone() {
 
 #[test]
 fn tls_echo_cuts_off_who_does_not_end_in_time() {
-    let echo = TlsEcho::start(2);
+    let echo = TlsEcho::with_grace(2, GRACE);
     let (mut late, mut silent) = (echo.connect(), echo.server.connect());
     late.flush().expect("a handshake");
     echo.serves();

@@ -31,6 +31,9 @@ const FINAL: u8 = 0x80;
 /// How long the server waits for who is slow where some are, in milliseconds.
 const SHORT: u64 = 300;
 
+/// How long it waits at its end where some do not go, in milliseconds: for so long the end of one that has gone may take.
+const GRACE: &str = "2000";
+
 /// A connection that frames can be sent on, right or wrong.
 fn upgraded(echo: &WebsocketEcho) -> TcpStream {
     let mut stream = echo.0.connect();
@@ -352,7 +355,7 @@ fn websocket_echo_says_goodbye_and_ends() {
 
 #[test]
 fn websocket_echo_cuts_off_who_does_not_end_in_time() {
-    let echo = WebsocketEcho::start(2);
+    let echo = WebsocketEcho::with_grace(2, GRACE);
     let (mut silent, mut deaf) = (echo.0.connect(), upgraded(&echo));
     echo.serves();
     echo.0.interrupt();

@@ -56,9 +56,9 @@ impl Server {
         Server::launch_with_errors(&mut shell)
     }
 
-    /// Starts the example `tcp_proxy` before another server.
-    pub(crate) fn proxy(behind: &Server) -> Server {
-        Server::launch(example::example("tcp_proxy").arg(&behind.address))
+    /// Starts the example `tcp_proxy` before another server. It gives those so many milliseconds at its end who are connected.
+    pub(crate) fn proxy(behind: &Server, grace: &str) -> Server {
+        Server::launch(example::example("tcp_proxy").arg(&behind.address).env("GRACE_MS", grace))
     }
 
     /// Sends it what Ctrl-C sends.

@@ -82,8 +82,14 @@ pub(crate) struct TlsEcho {
 impl TlsEcho {
     /// With so many workers, and with patience that nobody uses up.
     pub(crate) fn start(workers: usize) -> TlsEcho {
+        TlsEcho::with_grace(workers, PATIENCE)
+    }
+
+    /// The same, but those who are connected have so many milliseconds at its end.
+    pub(crate) fn with_grace(workers: usize, grace: &str) -> TlsEcho {
         let mut program = example("tls_echo");
-        TlsEcho::launch(program.env("FIBRA_WORKERS", workers.to_string()).env("PATIENCE_MS", PATIENCE))
+        program.env("FIBRA_WORKERS", workers.to_string()).env("PATIENCE_MS", PATIENCE).env("GRACE_MS", grace);
+        TlsEcho::launch(&mut program)
     }
 
     /// With patience of so many milliseconds for a handshake.

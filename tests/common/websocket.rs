@@ -23,8 +23,13 @@ pub(crate) struct WebsocketEcho(pub(crate) Server);
 impl WebsocketEcho {
     /// With so many workers, and with patience that nobody uses up.
     pub(crate) fn start(workers: usize) -> WebsocketEcho {
+        WebsocketEcho::with_grace(workers, PATIENCE)
+    }
+
+    /// The same, but those who are connected have so many milliseconds at its end.
+    pub(crate) fn with_grace(workers: usize, grace: &str) -> WebsocketEcho {
         let mut program = example("websocket_echo");
-        program.env("FIBRA_WORKERS", workers.to_string()).env("PATIENCE_MS", PATIENCE);
+        program.env("FIBRA_WORKERS", workers.to_string()).env("PATIENCE_MS", PATIENCE).env("GRACE_MS", grace);
         WebsocketEcho(Server::launch(&mut program))
     }
 
