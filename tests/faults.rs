@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use common::client::{connect, leave, payload, write_until_stuck};
+use common::client::{connect, leave, payload, try_connect, write_until_stuck};
 use common::example::example;
 use common::faulty::{Cuts, Delays, Direction, Fault, Glues, Proxy, Resets, Slices, StopsReading, Throttles};
 use common::http::{self, PLAINTEXT};
@@ -141,29 +141,27 @@ fn harmed(kind: Kind, patience: &str, harm: impl Fn(&Victim)) {
 }
 
 /// Lets several clients speak at once through a proxy that does them harm, and a healthy one beside them.
-fn through(victim: &Victim, fault: impl Fault, client: impl Fn(TcpStream) + Sync) {
+fn through(victim: &Victim, fault: impl Fault, client: impl Fn(&str) + Sync) {
     let proxy = Proxy::before(victim.server.address(), fault);
     thread::scope(|scope| {
-        (0..CLIENTS).for_each(|_| _ = scope.spawn(|| client(connect(proxy.address()))));
+        (0..CLIENTS).for_each(|_| _ = scope.spawn(|| client(proxy.address())));
         victim.serves();
     });
 }
 
 /// Clients who are answered in full, whatever the harm.
 fn all_are_answered(kind: Kind, requests: usize, fault: impl Fault + Copy) {
-    harmed(kind, PATIENCE, |victim| through(victim, fault, |mut stream| victim.asks(&mut stream, requests)));
+    harmed(kind, PATIENCE, |victim| {
+        through(victim, fault, |address| victim.asks(&mut connect(address), requests));
+    });
 }
 
 /// Clients of whose answers no more than so many bytes come, and then an end.
 fn all_are_cut_off<F: Fault + Copy>(kind: Kind, requests: usize, most: usize, fault: F) {
     harmed(kind, PATIENCE, |victim| {
-        through(victim, fault, |mut stream| {
-            // An end while a client still writes is a reset as well, of which only the first call hears.
-            let sent = stream.write_all(&kind.requests(requests));
+        through(victim, fault, |address| {
             let mut came = Vec::new();
-            let read = stream.read_to_end(&mut came);
-            let errors: Vec<ErrorKind> =
-                [sent.err(), read.err()].into_iter().flatten().map(|e| e.kind()).collect();
+            let errors = ends_of(address, &kind.requests(requests), &mut came);
             let is_end =
                 |kind: &ErrorKind| matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
             assert!(errors.iter().all(is_end), "{errors:?}");
@@ -171,6 +169,16 @@ fn all_are_cut_off<F: Fault + Copy>(kind: Kind, requests: usize, most: usize, fa
             assert!(came.len() <= most, "{} bytes, of which the proxy sent {most}", came.len());
         });
     });
+}
+
+/// Connects, sends and reads to the end, and tells what errors the calls make of it. An end while a client still connects or
+/// writes is a reset as well, of which only the first call hears.
+fn ends_of(address: &str, requests: &[u8], came: &mut Vec<u8>) -> Vec<ErrorKind> {
+    let errors = match try_connect(address) {
+        Ok(mut stream) => [stream.write_all(requests).err(), stream.read_to_end(came).err()],
+        Err(error) => [Some(error), None],
+    };
+    errors.into_iter().flatten().map(|error| error.kind()).collect()
 }
 
 fn delays(kind: Kind) {

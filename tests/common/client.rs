@@ -11,19 +11,24 @@ use super::{HANG, STUCK};
 
 /// A connection whose reads and writes do not wait for ever.
 pub(crate) fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(HANG)).expect("a time-out");
-    stream.set_write_timeout(Some(HANG)).expect("a time-out");
-    stream.set_nodelay(true).expect("no delay");
-    stream
+    try_connect(address).expect("a connection")
 }
 
-/// The same, for tasks.
+/// The same, unless it is reset before it is seen to be there.
+pub(crate) fn try_connect(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(HANG))?;
+    stream.set_write_timeout(Some(HANG))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// The first, for tasks.
 pub(crate) fn connect_task(address: &str) -> fibra::net::TcpStream {
     try_connect_task(address).expect("a connection")
 }
 
-/// The same, unless it is reset before it is seen to be there.
+/// The second, for tasks.
 pub(crate) fn try_connect_task(address: &str) -> io::Result<fibra::net::TcpStream> {
     let stream = fibra::net::TcpStream::connect(address)?;
     stream.set_read_timeout(Some(HANG))?;
