@@ -176,15 +176,20 @@ fn no_descriptor_left_to_accept_with() {
 fn exhaust(server: &Server, complaints: &AtomicUsize) {
     let (before, begun) = (server.descriptors(), Instant::now());
     let mut clients: Vec<TcpStream> = (0..150).map(|_| server.connect()).collect();
-    let ticks = server.ticks();
-    until(|| match complaints.load(Ordering::Relaxed) {
-        few @ ..20 => Err(format!("{few} words of it")),
-        _ => Ok(()),
-    });
-    let (ticks, words) = (server.ticks() - ticks, complaints.load(Ordering::Relaxed));
+    complains(complaints, 20);
+    let words = complaints.load(Ordering::Relaxed);
     let millis = begun.elapsed().as_millis() as usize;
     assert!(words <= millis / 10 + 1, "{words} complaints in {millis} ms, with 10 ms after each");
-    assert!(ticks as usize <= millis / 25 + 1, "{ticks} of {} ticks of computing nothing", millis / 10);
+    // A processor that was taken away in between may count as used: so it is asked until that is not so.
+    until(|| {
+        let (begun, ticks) = (Instant::now(), server.ticks());
+        complains(complaints, 20);
+        let (millis, ticks) = (begun.elapsed().as_millis() as usize, server.ticks() - ticks);
+        match ticks as usize <= millis / 25 + 1 {
+            true => Ok(()),
+            false => Err(format!("{ticks} of {} ticks of computing nothing", millis / 10)),
+        }
+    });
     let accepted = server.descriptors() - before;
     assert!((FEW / 2..FEW).contains(&accepted), "{accepted} connections in {FEW} descriptors");
     // Those that came in time are served as ever; each that leaves makes room for one.
@@ -192,6 +197,15 @@ fn exhaust(server: &Server, complaints: &AtomicUsize) {
     for mut stream in clients.drain(..) {
         ask(&mut stream, b"accepted at last");
     }
+}
+
+/// Waits until the server has complained so many times more.
+fn complains(complaints: &AtomicUsize, more: usize) {
+    let before = complaints.load(Ordering::Relaxed);
+    until(|| match complaints.load(Ordering::Relaxed) - before {
+        few if few < more => Err(format!("{few} words of it")),
+        _ => Ok(()),
+    });
 }
 
 /// Counts what the server says of failed accepts; anything else that it says fails the reader's thread, loudly.
@@ -224,8 +238,9 @@ fn bursts(server: &Server) {
     let before = server.resident();
     let mut streams: Vec<TcpStream> = (0..most).map(|_| server.connect()).collect();
     streams.iter_mut().for_each(|stream| ask(stream, &payload(8192)));
-    let peak = server.resident();
-    assert!(peak > before + most * 4, "{most} stacks in {} KiB", peak - before);
+    // Of few, the system's own count may be further off.
+    let (peak, few) = (server.resident(), most * 4 < NOISE);
+    assert!(few || peak > before + most * 4, "{most} stacks in {peak} KiB, with {before} before");
     drop(streams);
     server.gives_memory_back(before, 0);
 }
