@@ -15,8 +15,10 @@ fn every_test_has_its_line_of_figures() {
         ["lightweight mutex", "recursive mutex", "auto-reset event", "read-write lock", "dining philosophers"]
     {
         let line = table.lines().find(|line| line.starts_with(test)).expect("a line of its own");
-        let figures = line[test.len()..].split_whitespace().filter_map(|cell| cell.parse::<f64>().ok());
-        assert!(figures.take(7).all(|figure| figure > 0.0), "{line}");
+        let figures: Vec<f64> =
+            line[test.len()..].split_whitespace().map_while(|cell| cell.parse().ok()).collect();
+        // Of so few rounds one that was held up may be to nought what another took.
+        assert!(figures.len() >= 7 && figures.iter().all(|figure| (0.0..1e9).contains(figure)), "{line}");
     }
 }
 
