@@ -285,7 +285,9 @@ mod tests {
     fn of_several_addresses_the_first_that_answers_is_chosen() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let open = listener.local_addr().expect("a listener has an address");
-        let [one, other] = [(); 2].map(|()| free_address(Protocol::Tcp).expect("a port is free"));
+        // The clients of two connections have their ports, and do not listen.
+        let clients = [(); 2].map(|()| TcpStream::connect(open).expect("it listens"));
+        let [one, other] = clients.each_ref().map(|client| client.local_addr().expect("an address"));
         let chosen = |addresses: &[SocketAddr]| choose(addresses, Protocol::Tcp);
         assert_eq!(chosen(&[one, open]), Some(open));
         assert_eq!(chosen(&[one, other]), Some(one));

@@ -1,16 +1,16 @@
 //! Servers that err: exit status, counts, and that `load` never hangs.
 
 use super::{
-    Folder, child_in_role, command, due, echo, load, number, percentile, run, run_out, serve, signal, status,
-    text,
+    Folder, HANG, LONG, child_in_role, closed_port, command, due, echo, load, number, percentile, run,
+    run_out, serve, signal, status, text,
 };
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 #[test]
 fn a_good_server_passes_and_is_reported() {
@@ -71,8 +71,7 @@ fn replies_in_the_wrong_order_are_wrong_bytes() {
 #[test]
 fn refused_connections_are_counted() {
     let folder = Folder::new("refused");
-    let closed =
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free");
+    let (_connection, closed) = closed_port();
     let output = load(&folder, closed, &[]);
     assert_eq!(status(&output), 1, "{output:?}");
     assert_eq!(number(&folder.figures(), "/servers/0/faults/refused"), 4);
@@ -89,10 +88,8 @@ fn a_server_that_hangs_up_in_the_middle_ends_the_run() {
         });
         echo(stream, |_| {});
     };
-    let begun = Instant::now();
-    let output = load(&folder, serve(hang_up), &["--duration", "20s"]);
+    let output = load(&folder, serve(hang_up), &["--duration", LONG]);
     assert_eq!(status(&output), 1, "{output:?}");
-    assert!(begun.elapsed() < Duration::from_secs(10), "it waited for the end of the plan");
     assert_eq!(number(&folder.figures(), "/servers/0/faults/lost"), 4);
     assert!(text(&output).contains("ended early"), "{output:?}");
 }
@@ -125,9 +122,11 @@ fn under_a_rate_latency_counts_from_the_due_time() {
     // Every connection stands still once, all at the same time: a fifth of the second that is measured.
     let stall_once = move |stream| {
         let mut requests = 0;
-        echo(stream, move |_| {
-            requests += 1;
-            if requests == 125 {
+        echo(stream, move |piece| {
+            // Of a client that was held up several come in one piece.
+            let before = requests;
+            requests += piece.len() / 64;
+            if (before..requests).contains(&125) {
                 thread::sleep(stall);
             }
         });
@@ -167,7 +166,7 @@ fn a_rate_beyond_the_server_is_said_and_counted() {
 #[test]
 fn big_pipelined_requests_do_not_deadlock() {
     let folder = Folder::new("big");
-    let options = ["--size", "1M", "--pipeline", "4", "--connections", "2", "--timeout", "3s"];
+    let options = ["--size", "1M", "--pipeline", "4", "--connections", "2", "--timeout", "20s"];
     let output = load(&folder, serve(|stream| echo(stream, |_| {})), &options);
     assert_eq!(status(&output), 0, "{output:?}");
     assert!(number(&folder.figures(), "/servers/0/replies") > 0);
@@ -212,7 +211,12 @@ fn a_killed_server_is_a_clear_line_and_the_others_still_run() {
         ["--server", "echo_threads", "--server", "echo_server", "--duration", "3s", "--timeout", "5s"];
     let load = command(&folder, &options).spawn().expect("load can be started");
     let victim = child_in_role(load.id(), "echo_threads");
-    thread::sleep(Duration::from_millis(800));
+    // It has a thread for each connection.
+    let threads =
+        || fs::read_dir(format!("/proc/{victim}/task")).expect("it runs until it is killed").count();
+    while threads() < 1 + 4 {
+        thread::sleep(Duration::from_millis(10));
+    }
     signal("KILL", victim);
     let output = load.wait_with_output().expect("load ends");
     assert_eq!(status(&output), 1, "{output:?}");
@@ -234,7 +238,7 @@ fn an_interrupt_ends_with_the_report_so_far() {
             later.fetch_add(usize::from(counts), SeqCst);
         });
     });
-    let options = ["--address", &address.to_string(), "--no-cross-check", "--duration", "20s"];
+    let options = ["--address", &address.to_string(), "--no-cross-check", "--duration", LONG];
     let load = command(&folder, &options).spawn().expect("load can be started");
     // Each connection has had some of its replies, since it asks for the next ones.
     while served.load(SeqCst) < 100 {
@@ -259,7 +263,7 @@ fn a_second_interrupt_ends_at_once() {
     };
     let address = serve(mute).to_string();
     let load =
-        command(&folder, &["--address", &address, "--timeout", "20s"]).spawn().expect("load can be started");
+        command(&folder, &["--address", &address, "--timeout", LONG]).spawn().expect("load can be started");
     // Of what is on its way the end is waited for.
     asked.recv().expect("it asks");
     signal("INT", load.id());
@@ -271,14 +275,14 @@ fn a_second_interrupt_ends_at_once() {
 #[test]
 fn no_child_outlives_a_killed_load() {
     let folder = Folder::new("orphans");
-    let mut load = command(&folder, &["--duration", "20s"]).spawn().expect("load can be started");
+    let mut load = command(&folder, &["--duration", LONG]).spawn().expect("load can be started");
     let line =
         BufReader::new(load.stderr.take().expect("a pipe")).lines().next().expect("a line").expect("text");
     let address =
         line.split_whitespace().find_map(|word| word.parse::<SocketAddr>().ok()).expect("an address");
     load.kill().expect("it runs");
     load.wait().expect("it ended");
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + HANG;
     while TcpStream::connect(address).map_err(|error| error.kind()).err()
         != Some(ErrorKind::ConnectionRefused)
     {

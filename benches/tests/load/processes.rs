@@ -1,6 +1,8 @@
 //! Processes and their streams: readers that go away, children of children, servers that say odd things.
 
-use super::{Folder, HANG, child_in_role, command, echo, number, run, run_out, serve, signal, status, text};
+use super::{
+    Folder, HANG, LONG, child_in_role, command, echo, number, run, run_out, serve, signal, status, text,
+};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Stdio};
@@ -17,7 +19,7 @@ fn unread() -> Stdio {
 #[test]
 fn server_and_generator_have_the_processors_that_they_are_to_have() {
     let folder = Folder::new("pinned");
-    let options = ["--server", "echo_server", "--no-cross-check", "--duration", "20s"];
+    let options = ["--server", "echo_server", "--no-cross-check", "--duration", LONG];
     let load = command(&folder, &options).spawn().expect("load can be started");
     let allowed_to = |pid: u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs until it is ended");
@@ -135,7 +137,7 @@ fn an_interrupt_is_seen_while_connections_are_made() {
     let address = listener.local_addr().expect("a listener has an address");
     // It has room for one, and leaves the others waiting.
     let _first = TcpStream::connect(address).expect("room for one");
-    let options = ["--address", &address.to_string(), "--timeout", "20s"];
+    let options = ["--address", &address.to_string(), "--timeout", LONG];
     let load = command(&folder, &options).spawn().expect("load can be started");
     child_in_role(load.id(), "generator");
     interrupt_early(&folder, load);
@@ -155,7 +157,7 @@ fn a_load_that_is_stopped_for_a_while_has_its_results() {
             thread::sleep(Duration::from_millis(1));
         });
     });
-    let options = ["--address", &address.to_string(), "--no-cross-check", "--duration", "20s"];
+    let options = ["--address", &address.to_string(), "--no-cross-check", "--duration", LONG];
     let load = command(&folder, &options).spawn().expect("load can be started");
     stalled.recv().expect("it asks");
     signal("INT", load.id());

@@ -1,6 +1,6 @@
 //! Rates, and the requests that are due by them whatever becomes of their connections.
 
-use super::{Folder, command, due, echo, load, number, run, run_out, serve, signal, status, text};
+use super::{Folder, LONG, command, due, echo, load, number, run, run_out, serve, signal, status, text};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -27,8 +27,9 @@ fn freezes_once(one: usize) -> impl Fn(TcpStream) + Send + Sync + 'static {
 #[test]
 fn what_is_due_on_a_lost_connection_waits_to_the_end() {
     let folder = Folder::new("lost-lane");
-    // The first of the second rung: it has a hundred requests a second, and is given up after a second and a half.
-    let options = ["--rate", "50,400", "--duration", "2s", "--timeout", "1s"];
+    // The first of the second rung: it has a hundred requests a second, and is given up after two seconds. No other is, though
+    // the machine stand still for a second.
+    let options = ["--rate", "50,400", "--duration", "2s", "--timeout", "1500ms"];
     let output = load(&folder, serve(freezes_once(4)), &options);
     assert_eq!(status(&output), 1, "{output:?}");
     let figures = folder.figures();
@@ -41,7 +42,8 @@ fn what_is_due_on_a_lost_connection_waits_to_the_end() {
     let page = folder.page();
     let rate = page.split("<p class=\"rate\">").nth(1).and_then(|rest| rest.split('<').next());
     let rate: u32 = rate.and_then(|digits| digits.parse().ok()).expect("a rate of three digits at the most");
-    assert!(rate < 100 && page.contains("the highest rate kept up with"), "{rate}");
+    // With the lower one as well, unless that was held up at its end.
+    assert!(rate < 100 && page.contains("rate kept up with"), "{rate}");
 }
 
 /// The lane goes on, but what was lost stays due.
@@ -57,7 +59,7 @@ fn a_request_that_is_lost_with_its_own_connection_waits_to_the_end() {
         _ => serve_one(stream),
     });
     let options =
-        ["--churn", "--connections", "4", "--rate", "100", "--duration", "2s", "--timeout", "300ms"];
+        ["--churn", "--connections", "4", "--rate", "100", "--duration", "5s", "--timeout", "1500ms"];
     let output = load(&folder, address, &options);
     assert_eq!(status(&output), 1, "{output:?}");
     let figures = folder.figures();
@@ -65,14 +67,14 @@ fn a_request_that_is_lost_with_its_own_connection_waits_to_the_end() {
     assert_eq!((number(row, "/faults/timed_out"), number(row, "/unsent")), (1, 1), "{row}");
     let (due, planned) = due(row, 100.0);
     assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
-    assert!(number(row, "/latency/max") >= 400_000_000, "{row}");
+    assert!(number(row, "/latency/max") >= 4_000_000_000, "{row}");
 }
 
 #[test]
 fn the_plain_client_counts_what_is_due_on_a_lost_connection_too() {
     let folder = Folder::new("plain-lane");
     let address = serve(freezes_once(4)).to_string();
-    let options = ["--address", &address, "--rate", "400", "--duration", "2s", "--timeout", "1s"];
+    let options = ["--address", &address, "--rate", "400", "--duration", "2s", "--timeout", "1500ms"];
     let output = run(command(&folder, &options));
     assert_eq!(status(&output), 1, "{output:?}");
     let figures = folder.figures();
@@ -88,7 +90,7 @@ fn an_interrupt_at_a_rate_beyond_all_ends_with_the_figures() {
     let folder = Folder::new("beyond-all");
     let (begin, begun) = mpsc::channel();
     let address = serve(move |stream| echo(stream, |_| _ = begin.send(()))).to_string();
-    let options = ["--address", &address, "--no-cross-check", "--rate", "10000k", "--duration", "60s"];
+    let options = ["--address", &address, "--no-cross-check", "--rate", "10000k", "--duration", LONG];
     let load = command(&folder, &options).spawn().expect("load can be started");
     begun.recv().expect("it asks");
     // So many come due meanwhile that each by itself would take longer than an interrupt leaves.
