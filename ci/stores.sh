@@ -20,7 +20,7 @@ trap 'exit 130' INT TERM
 
 start() { "$@" >>"$room/log" 2>&1 & started+=($!); }
 # Waits for what a server does once it is there.
-comes() { for _ in {1..300}; do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; cat "$room/log"; echo "no: $*"; exit 1; }
+comes() { for _ in {1..600}; do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; cat "$room/log"; echo "no: $*"; exit 1; }
 free_port() { while port=$((20000 + RANDOM % 10000)); (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done; }
 is() { [[ $1 == "$2" ]] || { echo "$1, where $2 was due"; exit 1; }; }
 
@@ -42,7 +42,7 @@ with_redis() {
     (($(ask ttl n) > 900))
     is "$(seq 10000 | awk '{ printf "*3\r\n$3\r\nSET\r\n$%d\r\nk%d\r\n$1\r\nv\r\n", length($0) + 1, $0 }' | ask --pipe | tail -1)" "errors: 0, replies: 10000"
     for depth in 1 16; do
-        timeout 60 redis-benchmark -p "$port" -t ping,set,get,incr -n 20000 -P "$depth" --csv
+        timeout 600 redis-benchmark -p "$port" -t ping,set,get,incr -n 20000 -P "$depth" --csv
     done
 }
 
