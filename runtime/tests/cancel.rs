@@ -132,13 +132,15 @@ fn unblock_is_a_cancellation_point_until_its_closure_starts() {
 fn an_unblock_whose_closure_has_started_runs_to_its_end_first() {
     let _guard = hang_guard();
     runtime(1).run(|| {
-        let (started, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (start, end) = (Arc::clone(&started), Arc::clone(&ended));
+        let [started, may_end, ended] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));
+        let (start, wait_for, end) = (Arc::clone(&started), Arc::clone(&may_end), Arc::clone(&ended));
         let waiting = fibra::spawn(move || {
             let local = [7_u8; 64];
             let sum = fibra::unblock(|| {
                 start.store(true, Ordering::SeqCst);
-                thread::sleep(Duration::from_millis(10));
+                while !wait_for.load(Ordering::SeqCst) {
+                    thread::sleep(Duration::from_micros(200));
+                }
                 end.store(true, Ordering::SeqCst);
                 local.iter().map(|byte| u32::from(*byte)).sum::<u32>()
             });
@@ -149,6 +151,10 @@ fn an_unblock_whose_closure_has_started_runs_to_its_end_first() {
             fibra::sleep(Duration::from_micros(100));
         }
         waiting.task().cancel();
+        // It has heard of that, and waits on.
+        until_others_sleep();
+        assert!(!waiting.is_finished());
+        may_end.store(true, Ordering::SeqCst);
         assert!(waiting.join().unwrap_err().is_cancelled());
         assert!(ended.load(Ordering::SeqCst));
     });
