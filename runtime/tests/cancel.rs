@@ -393,14 +393,20 @@ fn destructors_that_end_a_cancelled_task_know_of_the_cancel() {
         for cancelled in [false, true] {
             let (local, result) = (Told(Arc::clone(&told)), Told(Arc::clone(&told)));
             let (ended, ends) = std::sync::mpsc::channel::<()>();
+            let detached = Arc::new(AtomicBool::new(false));
+            let is_detached = Arc::clone(&detached);
             drop(fibra::spawn(move || {
-                fibra::yield_now();
+                // Had it ended before, its handle would drop the result, in another task.
+                while !is_detached.load(Ordering::SeqCst) {
+                    fibra::yield_now();
+                }
                 if cancelled {
                     task::current().cancel();
                 }
                 LOCAL.with(|place| *place.borrow_mut() = Some(local));
                 (result, ended)
             }));
+            detached.store(true, Ordering::SeqCst);
             while ends.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {
                 fibra::yield_now();
             }
