@@ -233,7 +233,10 @@ fn after_a_poll_the_handle_is_still_joined() {
     assert!(poll(&mut handle, &count).is_pending(), "and left again");
     task.unpark();
     assert_eq!(handle.join().unwrap(), 7);
-    assert_eq!(Arc::strong_count(&count), 1);
+    // Where the task has ended before the join, it may still be about to call the waker.
+    while Arc::strong_count(&count) > 1 {
+        thread::yield_now();
+    }
 }
 
 #[test]
