@@ -209,12 +209,12 @@ fn a_timer_and_an_unpark_of_a_thread_at_one_moment_have_one_result() {
 
 #[test]
 fn a_timer_and_an_unpark_of_a_task_at_one_moment_have_one_result() {
-    const ROUNDS: u64 = 10_000;
+    const ROUNDS: usize = 10_000;
     let _guard = hang_guard();
     for workers in [1, 2] {
         let results = runtime(workers).run(|| {
             let mut results = [0_usize; 2];
-            for round in 0..ROUNDS {
+            for round in rounds(ROUNDS).map(|round| round as u64) {
                 let me = task::current();
                 let unparker = fibra::spawn(move || {
                     fibra::sleep(Duration::from_micros(16 + round % 3 * 16));

@@ -1,6 +1,8 @@
 //! Rule 7 of the wait core: a waiter is a task, a plain thread or a polled future, and all of them mix.
 
 mod common;
+#[path = "common/rounds.rs"]
+mod rounds;
 #[path = "common/tokens.rs"]
 mod tokens;
 
@@ -16,6 +18,7 @@ use common::{hang_guard, runtime};
 use fibra_runtime::wait::list::{List, Node};
 use fibra_runtime::wait::{self, Asleep, Lock, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, Task, task};
+use rounds::rounds;
 use tokens::{Acquire, Tokens};
 
 /// Unparks whoever polls: a task or a thread.
@@ -219,7 +222,7 @@ fn a_future_tells_the_waker_of_its_last_poll() {
 fn a_future_dropped_while_a_thread_notifies_it_loses_no_token() {
     let _guard = hang_guard();
     let counter = Arc::new(Counter::default());
-    for round in 0..3000 {
+    for round in rounds(3000) {
         let (tokens, turn) = (Tokens::new(), AtomicUsize::new(0));
         let notified = thread::scope(|scope| {
             let mut future = pin!(Polled::new(tokens.strategy()));

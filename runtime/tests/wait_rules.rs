@@ -298,7 +298,7 @@ fn rule_9_a_cancel_between_two_sleeps_is_not_lost() {
 fn rule_9_a_cancel_that_meets_the_fall_asleep_is_not_lost() {
     let _guard = hang_guard();
     let runtime = runtime(2);
-    for round in 0..3000 {
+    for round in rounds(3000) {
         let begun = Arc::new(AtomicBool::new(false));
         let begin = Arc::clone(&begun);
         let sleeper = runtime.spawn(move || {
