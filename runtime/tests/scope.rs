@@ -304,16 +304,16 @@ fn until_the_end() {
     }
 }
 
-/// A scope of three, each of which is at work until the runtime ends, and a moment longer, in which its worker hears of that. Tells
-/// how many have done their work.
-fn three_until_the_end(begun: &AtomicBool) -> usize {
+/// A scope of three, each of which is at work until the runtime ends, and longer: it waits so that its worker hears of that. Tells how
+/// many have done their work.
+fn three_until_the_end(begun: &AtomicBool, wait: fn()) -> usize {
     let done = AtomicUsize::new(0);
     fibra::scope(|s| {
         for _ in 0..3 {
             s.spawn(|| {
                 begun.store(true, Ordering::SeqCst);
                 until_the_end();
-                fibra::sleep(Duration::from_millis(1));
+                wait();
                 done.fetch_add(1, Ordering::SeqCst);
             });
         }
@@ -326,7 +326,8 @@ fn where_nothing_can_be_unwound_the_children_do_their_work_at_the_end_of_the_run
     static BEGUN: AtomicBool = AtomicBool::new(false);
     static DONE: AtomicUsize = AtomicUsize::new(0);
     fn done() {
-        DONE.fetch_add(three_until_the_end(&BEGUN), Ordering::SeqCst);
+        let moment = || fibra::sleep(Duration::from_millis(1));
+        DONE.fetch_add(three_until_the_end(&BEGUN, moment), Ordering::SeqCst);
     }
     let _guard = hang_guard();
     for workers in [1, 2] {
@@ -374,7 +375,7 @@ fn off_a_task_a_scope_says_that_the_end_of_the_runtime_has_cut_its_children_shor
     let _guard = hang_guard();
     let runtime = runtime(1);
     let scope = runtime.spawn_blocking(|| {
-        let ended = catch_unwind(|| three_until_the_end(&BEGUN));
+        let ended = catch_unwind(|| three_until_the_end(&BEGUN, task::park));
         ended.map_err(|panic| *panic.downcast::<&str>().expect("a text"))
     });
     wait_for(&BEGUN);
