@@ -500,10 +500,17 @@ fn the_destructor_of_an_unclaimed_result_finds_fresh_values() {
         SEEN.store(0, Ordering::SeqCst);
         runtime(workers).run(|| {
             let body = || {
+                // Until nobody has its handle: who drops that of an ended task drops its result as well.
+                task::park();
                 COUNT.set(2);
                 Asks
             };
-            (0..100).for_each(|_| drop(fibra::spawn(body)));
+            for _ in 0..100 {
+                let handle = fibra::spawn(body);
+                let unclaimed = handle.task().clone();
+                drop(handle);
+                unclaimed.unpark();
+            }
             while SEEN.load(Ordering::SeqCst) < 100 {
                 fibra::sleep(Duration::from_millis(1));
             }
