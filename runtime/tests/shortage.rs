@@ -119,10 +119,13 @@ fn long_after_a_refusal_the_next_task_waits_its_own_time() {
     });
 }
 
+/// Longer than a machine stands still, during which no stack comes back either, and shorter than tasks wait here in all.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 #[test]
 fn no_task_is_refused_while_stacks_come_back() {
     let _guard = hang_guard();
-    let runtime = few_stacks(2, 2).build().unwrap();
+    let runtime = few_stacks(2, 2).stack_patience(PATIENCE).build().unwrap();
     let pause = || fibra::sleep(Duration::from_millis(5));
     let tasks: Vec<_> = (0..1000).map(|_| runtime.spawn(pause)).collect();
     tasks.into_iter().for_each(|task| task.join().unwrap());
@@ -131,9 +134,10 @@ fn no_task_is_refused_while_stacks_come_back() {
 #[test]
 fn no_worker_is_refused_the_stack_that_comes_back_on_another() {
     let _guard = hang_guard();
-    let runtime = few_stacks(2, 1).build().unwrap();
+    let runtime = few_stacks(2, 1).stack_patience(PATIENCE).build().unwrap();
     let pause = || fibra::sleep(Duration::from_millis(5));
-    let tasks: Vec<_> = (0..400).map(|number| runtime.handle().spawn_on_worker(number % 2, pause)).collect();
+    // Those of one worker alone take longer than the other is patient.
+    let tasks: Vec<_> = (0..900).map(|number| runtime.handle().spawn_on_worker(number % 2, pause)).collect();
     tasks.into_iter().for_each(|task| task.join().unwrap());
 }
 
