@@ -77,14 +77,18 @@ pub fn describe_caller() -> String {
     }
 }
 
-/// True where all other tasks of the caller's runtime are asleep: for tests, which want what they have started to have come as
-/// far as it goes. Off a runtime there are none.
+/// True if at one moment of the call all other tasks of the caller's runtime were asleep: for tests, which want what they have
+/// started to have come as far as it goes. Off a runtime there are none.
 pub fn others_are_asleep() -> bool {
     let Some(shared) = current::runtime() else { return true };
     let me = current::task();
     let tasks = shared.tasks();
-    let mut others = tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
-    shared.alive() == tasks.len() as u64 && others.all(|task| task.header().waiter.word.why().is_asleep())
+    let others = || tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
+    let words = || others().map(|task| task.header().waiter.word.why());
+    let seen: Vec<_> = words().collect();
+    // One that was seen asleep may have been woken by one that was looked at later, and fell asleep in between. Who is in the
+    // same sleep at a second look, after all first ones, slept all the while.
+    shared.alive() == tasks.len() as u64 && seen.iter().all(|word| word.is_asleep()) && words().eq(seen)
 }
 
 /// A worker, told from others and from plain threads.
