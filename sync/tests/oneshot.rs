@@ -606,6 +606,8 @@ impl Drop for Sent {
 #[test]
 fn what_was_sent_is_not_dropped_by_its_sender() {
     const ROUNDS: usize = 10_000;
+    // Each meeting takes as long as a time slice, where it takes a change of threads beside busy ones.
+    const TOGETHER: usize = 8;
     everywhere(|| {
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| channel::<Sent>()).unzip();
         let came = Arc::new(AtomicUsize::new(0));
@@ -614,18 +616,25 @@ fn what_was_sent_is_not_dropped_by_its_sender() {
             let dropped = Arc::new(AtomicUsize::new(0));
             let refused = senders.into_iter().enumerate().filter_map(|(round, sender)| {
                 let value = Sent { by: own_name(), dropped: Arc::clone(&dropped) };
-                meet(&comes, round);
+                if round.is_multiple_of(TOGETHER) {
+                    meet(&comes, round / TOGETHER);
+                }
                 sender.send(value).err()
             });
             let refused = refused.count();
             (refused, dropped)
         });
-        for (round, mut receiver) in receivers.into_iter().enumerate() {
-            let polled = !round.is_multiple_of(4) && poll(&mut receiver, Waker::noop()).is_ready();
-            meet(&came, round);
-            assert!(!polled, "nothing was sent");
-            (0..round % 64).for_each(|_| std::hint::spin_loop());
-            drop(receiver);
+        let mut receivers = receivers.into_iter();
+        for meeting in 0..ROUNDS / TOGETHER {
+            let mut some: Vec<_> = receivers.by_ref().take(TOGETHER).collect();
+            let mut polled = some.iter_mut().enumerate().filter(|(number, _)| !number.is_multiple_of(4));
+            assert!(polled.all(|(_, one)| poll(one, Waker::noop()).is_pending()), "nothing was sent");
+            meet(&came, meeting);
+            (0..meeting % 64).for_each(|_| std::hint::spin_loop());
+            for (number, receiver) in some.into_iter().enumerate() {
+                (0..(meeting + number) % 4).for_each(|_| std::hint::spin_loop());
+                drop(receiver);
+            }
         }
         let (refused, dropped) = sending.join();
         assert_eq!(dropped.load(Ordering::SeqCst), refused, "of the others each is the receiver's to drop");
