@@ -89,8 +89,15 @@ pub(crate) fn meet(came: &AtomicUsize, nth: usize) {
         std::hint::spin_loop();
         met()
     });
-    if !spun {
-        until(met);
+    if spun {
+        return;
+    }
+    while !met() {
+        give_way();
+        // The other one may be on a worker without a processor, which this one would keep to the end of its time slice.
+        if !met() {
+            thread::yield_now();
+        }
     }
 }
 
