@@ -124,8 +124,9 @@ pub(crate) fn in_time_and_late<T: Send + Sync + 'static>(
         });
         for (round, thing) in things.iter().enumerate() {
             meet(&came, round);
-            // A thread is woken some fifty microseconds after its deadline.
-            let moment = Instant::now() + Duration::from_micros(round as u64 * 11 % 120);
+            // A thread is woken some fifty microseconds after its deadline. In a quarter of the rounds it is notified at once:
+            // to give way for however short a time may take long on a busy machine.
+            let moment = Instant::now() + Duration::from_micros((round as u64 * 11 % 120).saturating_sub(30));
             until(|| Instant::now() >= moment);
             notify(thing);
         }
