@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    Side, beside, beside_in_a_thread, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, pause,
-    until,
+    ENOUGH, Side, beside, beside_in_a_thread, beside_runtimes, everywhere, few_or_many, give_way, in_tasks,
+    pause, rounds, until,
 };
 use fibra_runtime as fibra;
 use fibra_sync::AutoResetEvent;
@@ -268,6 +268,8 @@ fn what_two_publish_before_their_sets_is_found() {
         event: AutoResetEvent,
         published: [AtomicBool; 2],
         come: AtomicUsize,
+        /// Written before all have come.
+        is_last: AtomicBool,
     }
     impl Round {
         fn come(&self) {
@@ -280,6 +282,7 @@ fn what_two_publish_before_their_sets_is_found() {
             event: AutoResetEvent::new(false),
             published: Default::default(),
             come: Default::default(),
+            is_last: Default::default(),
         };
         let rounds: Arc<Vec<_>> = Arc::new((0..800).map(|_| round()).collect());
         let publishes = |number: usize| {
@@ -289,16 +292,26 @@ fn what_two_publish_before_their_sets_is_found() {
                     round.come();
                     round.published[number].store(true, Relaxed);
                     round.event.set();
+                    if round.is_last.load(Relaxed) {
+                        break;
+                    }
                 }
             }
         };
         let publishers = [beside(publishes(0)), beside_in_a_thread(publishes(1))];
+        let begun = Instant::now();
         for round in rounds.iter() {
+            // To meet takes time slices where others are busy.
+            let is_last = begun.elapsed() >= ENOUGH;
+            round.is_last.store(is_last, Relaxed);
             round.come();
             let mut found = 0;
             while found < 2 {
                 round.event.wait();
                 found += round.published.iter().filter(|published| published.swap(false, Relaxed)).count();
+            }
+            if is_last {
+                break;
             }
         }
         publishers.into_iter().for_each(Side::join);
@@ -383,9 +396,9 @@ fn timed_waits(event: &AutoResetEvent, rounds: usize, seed: usize) -> usize {
     (0..rounds).filter(|&round| event.wait_timeout(timeout(round))).count()
 }
 
-/// Sets as often as is allowed: one for each that was used, or is kept.
-fn sets(event: &AutoResetEvent, rounds: usize) -> usize {
-    (0..rounds)
+/// Sets as often as is allowed, up to so many times: one for each that was used, or is kept.
+fn sets(event: &AutoResetEvent, most: usize) -> usize {
+    rounds(most)
         .filter(|_| {
             give_way();
             let fresh = !event.is_set();

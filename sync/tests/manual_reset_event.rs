@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Side, beside, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, pause};
+use common::{Side, beside, beside_runtimes, everywhere, few_or_many, give_way, in_tasks, pause, rounds};
 use fibra_runtime as fibra;
 use fibra_sync::ManualResetEvent;
 use future::{block_on, poll};
@@ -164,9 +164,9 @@ fn timed_waits(event: &ManualResetEvent, stop: &AtomicBool, seed: u64) -> usize 
     rounds as usize
 }
 
-/// Sets and resets, as a storm.
-fn storm(event: &ManualResetEvent, rounds: usize) {
-    for _ in 0..rounds {
+/// Sets and resets, as a storm, up to so many times.
+fn storm(event: &ManualResetEvent, most: usize) {
+    for _ in rounds(most) {
         event.set();
         event.reset();
         give_way();

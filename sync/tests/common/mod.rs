@@ -65,6 +65,16 @@ impl Dice {
     }
 }
 
+/// Time enough for what is done over and over.
+pub(crate) const ENOUGH: Duration = Duration::from_secs(10);
+
+/// So many rounds, or as many as there is time for: each time that one gives way on a busy machine may take a time slice of each
+/// who is busy.
+pub(crate) fn rounds(most: usize) -> impl Iterator<Item = usize> {
+    let begun = Instant::now();
+    (0..most).take_while(move |_| begun.elapsed() < ENOUGH)
+}
+
 /// Lets others run.
 pub(crate) fn give_way() {
     match wait::in_task() {
