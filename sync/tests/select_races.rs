@@ -507,6 +507,29 @@ fn who_waits_to_receive_is_served_by_a_sender_behind_a_select_while_all_room_is_
     anywhere(receivers_beside_a_reserved_slot);
 }
 
+#[test]
+fn a_receiver_that_waits_is_no_room_for_a_select_where_all_room_is_reserved() {
+    anywhere(|other| {
+        let (sender, receiver) = bounded(1);
+        let (holder, go) = reserves(other, &sender);
+        let receiving = other.runs(move || (receiver.recv(), receiver));
+        pause();
+        let mut select = Select::new();
+        select.send(&sender);
+        assert!(select.try_ready().is_err());
+        select! {
+            send(sender, 2) -> _ => panic!("it waits for what is sent first"),
+            default => {}
+        }
+        go.send(()).unwrap();
+        // The message is put into the receiver's hands, and the room is free.
+        assert_eq!(select.ready(), 0);
+        holder.join();
+        let (received, _receiver) = receiving.join();
+        assert_eq!((received, sender.len()), (Ok(1), 0));
+    });
+}
+
 /// Has a select make its message, which is 2, of what comes of another.
 fn makes_of_another(other: Other, sender: Sender<i32>) -> (Side<()>, Sender<()>) {
     let (seen, sees) = bounded::<()>(1);

@@ -67,8 +67,9 @@ impl<'a> WakeHandle<'a> {
     /// # Safety
     /// The result is used at most once, for this sleep: either it lands, or is dropped unused, before `before_awake`
     /// returns `Withdrawn`; or its holder has unlinked it under the lock of the list it was published in, and
-    /// `before_awake` answers `Served` from then on. Of one sleep at most one raw wake is ever used, and none beside a
-    /// retained one: a sleeper waits for one landing, and a second would touch it after.
+    /// `before_awake` answers `Served` from then on. Of one sleep at most one raw wake is ever used: a sleeper waits for one
+    /// landing, and a second would touch it after. None is used once [`retain`](WakeHandle::retain) was called for the sleep, also if
+    /// that was dropped: a future then sleeps where a raw wake does not find it.
     pub unsafe fn raw(self) -> RawWake {
         RawWake(self.waiter)
     }

@@ -52,7 +52,8 @@
 /// first one. Among those who wait at one channel a select has its place as any other.
 ///
 /// A `send` case that is chosen has room reserved for it. Where all the room is reserved it waits, also beside a receiver that
-/// waits for a message: that one is for what is sent first.
+/// waits for a message: that one is for what is sent first. A `message` that itself selects to send to the same channel waits
+/// for the room that its own case may hold.
 ///
 /// At a rendezvous, which has no room, it has the receiver that waits longest instead. That one then takes no other message until
 /// `message` is made; who sends meanwhile waits for another receiver, and what comes back to the channel from a future that was
