@@ -5,6 +5,8 @@
 mod common;
 #[path = "common/rerun.rs"]
 mod rerun;
+#[path = "common/said.rs"]
+mod said;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use common::{hang_guard, runtime};
 use fibra_runtime::structured::Either;
 use fibra_runtime::{self as fibra, CancelToken, TaskGroup, task, timeout};
 use rerun::{errors, is_child, rerun};
+use said::{block_until_said, rerun_until_it_says};
 
 const SHORT: Duration = Duration::from_millis(2);
 const LONG: Duration = Duration::from_secs(3600);
@@ -339,17 +342,15 @@ fn an_end_that_takes_long_says_who_is_left() {
         return runtime(1).run(|| {
             drop(task::Builder::new().name("stubborn").spawn(|| {
                 until_told();
-                let begin = Instant::now();
-                while begin.elapsed() < Duration::from_secs(7) {
-                    fibra::sleep(SHORT);
-                }
+                block_until_said();
             }));
             fibra::yield_now();
         });
     }
     let _guard = hang_guard();
-    let text = errors(&rerun("an_end_that_takes_long_says_who_is_left"));
-    assert!(text.contains("still waits for 1 task(s)") && text.contains("'stubborn'"), "{text}");
+    let (status, text) = rerun_until_it_says("an_end_that_takes_long_says_who_is_left", "'stubborn'", 1);
+    assert!(status.success(), "{text}");
+    assert!(text.contains("still waits for 1 task(s)"), "{text}");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 mod common;
 #[path = "common/rerun.rs"]
 mod rerun;
+#[path = "common/said.rs"]
+mod said;
 
-use std::io::{self, BufRead, BufReader, Read};
 use std::panic;
-use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, Runtime, task};
-use rerun::{child, errors, is_child, rerun};
+use rerun::{errors, is_child, rerun};
+use said::{block_until_said, rerun_until_it_says};
 
 #[test]
 fn the_message_of_a_panic_names_the_task() {
@@ -94,26 +95,6 @@ fn a_hook_of_the_users_own_may_wait_and_keeps_the_task_s_name() {
     let _guard = hang_guard();
     let output = rerun("a_hook_of_the_users_own_may_wait_and_keeps_the_task_s_name");
     assert!(output.status.success(), "{}", errors(&output));
-}
-
-/// Runs a test in a child, closes the child's standard input once it has said `what` so many times, and returns what became of it
-/// and all that it said.
-fn rerun_until_it_says(test: &str, what: &str, times: usize) -> (ExitStatus, String) {
-    let mut child = child(test);
-    child.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = child.spawn().expect("the test binary runs again");
-    let input = child.stdin.take();
-    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
-    let mut text = String::new();
-    while text.matches(what).count() < times && said.read_line(&mut text).expect("text") > 0 {}
-    drop(input);
-    said.read_to_string(&mut text).expect("text");
-    (child.wait().expect("it ends"), text)
-}
-
-/// In the child: blocks the thread until it has said what it is to say.
-fn block_until_said() {
-    io::stdin().read_to_end(&mut Vec::new()).expect("nothing and an end");
 }
 
 #[test]
@@ -215,8 +196,9 @@ fn used_in_an_idle_second() -> Duration {
 
 #[test]
 fn an_idle_runtime_uses_no_processor_time() {
-    let _guard = hang_guard();
     if is_child() {
+        // Not around the one who waits for the child as well: what the child printed would be lost.
+        let _guard = hang_guard();
         let runtime = Runtime::builder().workers(4).build().unwrap();
         let tasks: Vec<_> = (0..100).map(|_| runtime.spawn(task::park)).collect();
         runtime.run(|| {
