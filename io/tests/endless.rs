@@ -175,10 +175,12 @@ fn of_two_such_reads_that_are_told_of_one_byte_the_other_ends_at_its_time() {
             let readers = [reader(&one), reader(&another)];
             pause();
             master.write_all(&[7]).unwrap();
+            until(|| has_input(&one) || readers.iter().any(JoinHandle::is_finished));
+            let typed = begin.elapsed();
             match readers.map(|reader| reader.join().unwrap()) {
                 [1, 0] | [0, 1] => {}
-                // On a busy machine it may come when both have ended.
-                [0, 0] if begin.elapsed() >= TENTH => until(|| (&*one).read(&mut [0]).unwrap() == 1),
+                // On a busy machine it may come when both have ended, which neither does before this time.
+                [0, 0] if typed >= TENTH => until(|| (&*one).read(&mut [0]).unwrap() == 1),
                 other => panic!("{other:?} bytes of one"),
             }
         }
@@ -233,6 +235,13 @@ fn a_read_of_a_device_takes_a_piece_of_what_never_ends() {
         let n = device.read_vectored(&mut [IoSliceMut::new(&mut []), IoSliceMut::new(&mut much)]);
         assert!(is_up_to(PIECE, n));
     });
+}
+
+/// True if something was typed that nobody has read.
+fn has_input(terminal: &File) -> bool {
+    let mut entry = libc::pollfd { fd: terminal.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: there is one entry, writable, and it outlives the call.
+    unsafe { libc::poll(&mut entry, 1, 0) == 1 }
 }
 
 /// Has reads of a terminal end with nothing when nothing was typed for so many tenths of a second.
