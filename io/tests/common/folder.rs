@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{env, fs, process};
+use std::{env, fs, process, thread};
 
-/// A folder for the sockets of one test, removed with all that is in it.
+/// A folder of a test's own, removed with all that is in it.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -44,6 +44,9 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
+        let removed = fs::remove_dir_all(&self.0);
+        if !thread::panicking() {
+            removed.unwrap();
+        }
     }
 }
