@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use channels::{KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, us};
+use channels::{KINDS, LIMITED, Other, Tally, Value, anywhere, join_all, make, sleep, us};
 use common::{everywhere, give_way, until};
-use fibra_runtime as fibra;
 use fibra_sync::channel::{RecvTimeoutError, SendTimeoutError, TryRecvError, TrySendError, bounded};
 
 /// Times around the one that a round takes, so that some run out before, some after and some at the same time.
@@ -129,7 +128,7 @@ fn one_value_for_a_crowd_whose_time_runs_out_is_received_by_one_or_left() {
                     move || receiver.recv_timeout(us(50) + around(round + number)).is_ok()
                 });
                 let sending = other.runs(move || {
-                    fibra_or_thread_sleep(us(60) + around(round));
+                    sleep(us(60) + around(round));
                     sender.send(7).unwrap();
                     sender
                 });
@@ -139,13 +138,6 @@ fn one_value_for_a_crowd_whose_time_runs_out_is_received_by_one_or_left() {
             }
         }
     });
-}
-
-fn fibra_or_thread_sleep(duration: Duration) {
-    match fibra::wait::in_task() {
-        true => fibra::sleep(duration),
-        false => std::thread::sleep(duration),
-    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use channels::{Other, anywhere, join_all, ms, sleep_until, us};
+use channels::{Other, anywhere, join_all, ms, sleep, sleep_until, us};
 use common::{everywhere, give_way};
 use fibra_sync::channel::{
     Receiver, RecvError, RecvTimeoutError, Select, Sender, TryRecvError, after, at, bounded, never, tick,
@@ -246,7 +246,7 @@ fn ticks_that_nobody_took_do_not_bunch() {
         let timer = tick(ms(4));
         for _ in 0..3 {
             // From now on: the tick before may have been received late, and the next one is a period after that.
-            sleep_until(Instant::now(), ms(40));
+            sleep(ms(40));
             // One is there, of a time that is over; the next one is not, unless a period passes in between.
             let before = Instant::now();
             let first = timer.try_recv().unwrap();

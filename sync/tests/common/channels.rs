@@ -77,13 +77,17 @@ pub(crate) fn join_all<T: Send>(sides: Vec<Side<T>>) -> Vec<T> {
     sides.into_iter().map(Side::join).collect()
 }
 
+/// Sleeps: the task or the thread.
+pub(crate) fn sleep(time: Duration) {
+    match wait::in_task() {
+        true => fibra_runtime::sleep(time),
+        false => std::thread::sleep(time),
+    }
+}
+
 /// Sleeps until `elapsed` after `start`.
 pub(crate) fn sleep_until(start: Instant, elapsed: Duration) {
-    let rest = (start + elapsed).saturating_duration_since(Instant::now());
-    match wait::in_task() {
-        true => fibra_runtime::sleep(rest),
-        false => std::thread::sleep(rest),
-    }
+    sleep((start + elapsed).saturating_duration_since(Instant::now()));
 }
 
 /// What became of the values of a test.
