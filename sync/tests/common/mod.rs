@@ -7,6 +7,8 @@
     reason = "each test binary uses what it needs; an expectation would fail in the one that uses all"
 )]
 
+#[path = "../../../runtime/tests/common/rounds.rs"]
+mod rounds;
 #[path = "../../../runtime/tests/common/beside.rs"]
 mod sides;
 
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::{Runtime, wait};
 
+pub(crate) use rounds::{ENOUGH, rounds};
 pub(crate) use sides::{Side, beside, beside_in_a_thread, guarded, pause};
 
 pub(crate) fn runtime(workers: usize) -> Runtime {
@@ -63,16 +66,6 @@ impl Dice {
         self.0 ^= self.0 << 17;
         self.0 % sides
     }
-}
-
-/// Time enough for what is done over and over.
-pub(crate) const ENOUGH: Duration = Duration::from_secs(10);
-
-/// So many rounds, or as many as there is time for: each time that one gives way on a busy machine may take a time slice of each
-/// who is busy.
-pub(crate) fn rounds(most: usize) -> impl Iterator<Item = usize> {
-    let begun = Instant::now();
-    (0..most).take_while(move |_| begun.elapsed() < ENOUGH)
 }
 
 /// Lets others run.
