@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Echoes on all connections; on one of them, counted from 0, no more than fifty pieces, and then it keeps silent.
+/// Echoes on all connections; on one of them, counted from 0, no more than twenty pieces, and then it keeps silent.
 fn freezes_once(one: usize) -> impl Fn(TcpStream) + Send + Sync + 'static {
     let seen = AtomicUsize::new(0);
     move |stream| {
@@ -15,7 +15,7 @@ fn freezes_once(one: usize) -> impl Fn(TcpStream) + Send + Sync + 'static {
         let mut pieces = 0;
         echo(stream, |_| {
             pieces += 1;
-            if freezes && pieces > 50 {
+            if freezes && pieces > 20 {
                 loop {
                     thread::park();
                 }
@@ -27,7 +27,7 @@ fn freezes_once(one: usize) -> impl Fn(TcpStream) + Send + Sync + 'static {
 #[test]
 fn what_is_due_on_a_lost_connection_waits_to_the_end() {
     let folder = Folder::new("lost-lane");
-    // The first of the second rung: it has a hundred requests a second, and is given up after two seconds. No other is, though
+    // The first of the second rung: it has a hundred requests a second, and is given up after 1.7 s. No other is, though
     // the machine stand still for a second.
     let options = ["--rate", "50,400", "--duration", "2s", "--timeout", "1500ms"];
     let output = load(&folder, serve(freezes_once(4)), &options);
@@ -38,7 +38,7 @@ fn what_is_due_on_a_lost_connection_waits_to_the_end() {
     let (due, planned) = due(row, 400.0);
     assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
     assert!(number(row, "/unsent") >= 100, "{row}");
-    assert!(number(row, "/latency/max") >= 1_400_000_000, "{row}");
+    assert!(number(row, "/latency/max") >= 1_800_000_000, "{row}");
     let page = folder.page();
     let rate = page.split("<p class=\"rate\">").nth(1).and_then(|rest| rest.split('<').next());
     let rate: u32 = rate.and_then(|digits| digits.parse().ok()).expect("a rate of three digits at the most");
@@ -59,7 +59,7 @@ fn a_request_that_is_lost_with_its_own_connection_waits_to_the_end() {
         _ => serve_one(stream),
     });
     let options =
-        ["--churn", "--connections", "4", "--rate", "100", "--duration", "5s", "--timeout", "1500ms"];
+        ["--churn", "--connections", "4", "--rate", "100", "--duration", "3s", "--timeout", "1500ms"];
     let output = load(&folder, address, &options);
     assert_eq!(status(&output), 1, "{output:?}");
     let figures = folder.figures();
@@ -67,7 +67,7 @@ fn a_request_that_is_lost_with_its_own_connection_waits_to_the_end() {
     assert_eq!((number(row, "/faults/timed_out"), number(row, "/unsent")), (1, 1), "{row}");
     let (due, planned) = due(row, 100.0);
     assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
-    assert!(number(row, "/latency/max") >= 4_000_000_000, "{row}");
+    assert!(number(row, "/latency/max") >= 2_000_000_000, "{row}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_plain_client_counts_what_is_due_on_a_lost_connection_too() {
     assert_eq!(number(row, "/faults/timed_out"), 1, "{row}");
     let (due, planned) = due(row, 400.0);
     assert!(due.abs_diff(planned) <= 8, "{due} of {planned}");
-    assert!(number(row, "/latency/max") >= 1_200_000_000, "{row}");
+    assert!(number(row, "/latency/max") >= 1_800_000_000, "{row}");
 }
 
 #[test]
