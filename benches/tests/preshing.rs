@@ -19,6 +19,7 @@ fn every_test_has_its_line_of_figures() {
             line[test.len()..].split_whitespace().map_while(|cell| cell.parse().ok()).collect();
         // Of so few rounds one that was held up may be to nought what another took.
         assert!(figures.len() >= 7 && figures.iter().all(|figure| (0.0..1e9).contains(figure)), "{line}");
+        assert!(figures.iter().any(|&figure| figure > 0.0), "{line}");
     }
 }
 
