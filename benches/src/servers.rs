@@ -280,14 +280,18 @@ fn parse_greeting(line: &str) -> io::Result<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fibra::net::TcpSocket;
 
     #[test]
     fn of_several_addresses_the_first_that_answers_is_chosen() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let open = listener.local_addr().expect("a listener has an address");
-        // The clients of two connections have their ports, and do not listen.
-        let clients = [(); 2].map(|()| TcpStream::connect(open).expect("it listens"));
-        let [one, other] = clients.each_ref().map(|client| client.local_addr().expect("an address"));
+        // Bound, and do not listen: nobody else is given their ports, not even who asks there.
+        let closed = [(); 2].map(|()| TcpSocket::v4().expect("a socket"));
+        let [one, other] = closed.each_ref().map(|socket| {
+            socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
+            socket.local_addr().expect("a bound socket has an address")
+        });
         let chosen = |addresses: &[SocketAddr]| choose(addresses, Protocol::Tcp);
         assert_eq!(chosen(&[one, open]), Some(open));
         assert_eq!(chosen(&[one, other]), Some(one));

@@ -71,7 +71,7 @@ fn replies_in_the_wrong_order_are_wrong_bytes() {
 #[test]
 fn refused_connections_are_counted() {
     let folder = Folder::new("refused");
-    let (_connection, closed) = closed_port();
+    let (_socket, closed) = closed_port();
     let output = load(&folder, closed, &[]);
     assert_eq!(status(&output), 1, "{output:?}");
     assert_eq!(number(&folder.figures(), "/servers/0/faults/refused"), 4);

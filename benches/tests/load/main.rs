@@ -6,6 +6,7 @@ mod modes;
 mod processes;
 mod rates;
 
+use fibra::net::TcpSocket;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -150,12 +151,13 @@ fn echo(mut stream: TcpStream, mut change: impl FnMut(&mut [u8])) {
     }
 }
 
-/// A port at which nobody listens as long as that connection is there, whose client has it.
-fn closed_port() -> ([TcpStream; 2], SocketAddr) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let client = listener.local_addr().and_then(TcpStream::connect).expect("it listens");
-    let address = client.local_addr().expect("a client has an address");
-    ([client, listener.accept().expect("a client").0], address)
+/// A port at which nobody listens as long as that socket is there, which is bound to it: nobody else is given it, not even the
+/// client who asks there.
+fn closed_port() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::v4().expect("a socket");
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port is free");
+    let address = socket.local_addr().expect("a bound socket has an address");
+    (socket, address)
 }
 
 fn number(value: &Value, pointer: &str) -> u64 {
