@@ -6,6 +6,8 @@ use super::{
 };
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -252,6 +254,15 @@ fn an_interrupt_ends_with_the_report_so_far() {
     assert!(text(&output).contains("report so far"));
 }
 
+/// An output that has no room left, and who could make some.
+fn full() -> (OwnedFd, UnixStream) {
+    let (mut output, reader) = UnixStream::pair().expect("a pair");
+    output.set_nonblocking(true).expect("an option");
+    while output.write(&[0; 4096]).is_ok() {}
+    output.set_nonblocking(false).expect("an option");
+    (output.into(), reader)
+}
+
 #[test]
 fn a_second_interrupt_ends_at_once() {
     let folder = Folder::new("twice");
@@ -260,13 +271,16 @@ fn a_second_interrupt_ends_at_once() {
         while matches!(stream.read(&mut [0; 4096]), Ok(1..)) && ask.send(()).is_ok() {}
     };
     let address = serve(mute).to_string();
-    let load =
-        command(&folder, &["--address", &address, "--timeout", LONG]).spawn().expect("load can be started");
-    // Of what is on its way the end is waited for.
+    // After the first it reports, for which there is no room: it does not come to an end in order.
+    let (stdout, _reader) = full();
+    let mut load = command(&folder, &["--address", &address]).stdout(stdout).spawn().expect("it starts");
     asked.recv().expect("it asks");
-    signal("INT", load.id());
-    thread::sleep(Duration::from_millis(20));
-    signal("INT", load.id());
+    // Two that come before it sees the first are one.
+    let deadline = Instant::now() + HANG;
+    while Instant::now() < deadline && load.try_wait().expect("it is a child").is_none() {
+        signal("INT", load.id());
+        thread::sleep(Duration::from_millis(20));
+    }
     assert_eq!(status(&run_out(load)), 130);
 }
 

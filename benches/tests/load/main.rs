@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -79,16 +80,23 @@ fn load(folder: &Folder, address: SocketAddr, options: &[&str]) -> Output {
 
 /// Waits for the command, but not for ever.
 fn run(mut command: Command) -> Output {
-    let begun = Instant::now();
-    let output = command.output().expect("load can be started");
-    assert!(begun.elapsed() < HANG, "{output:?}");
-    output
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run_out(command.spawn().expect("load can be started"))
 }
 
+/// Waits until it ends, and ends it if it hangs.
 fn run_out(load: Child) -> Output {
-    let begun = Instant::now();
+    let (pid, (done, ended)) = (load.id(), mpsc::channel::<()>());
+    let guard = thread::spawn(move || {
+        let hangs = ended.recv_timeout(HANG) == Err(RecvTimeoutError::Timeout);
+        if hangs {
+            signal("KILL", pid);
+        }
+        hangs
+    });
     let output = load.wait_with_output().expect("load ends");
-    assert!(begun.elapsed() < HANG, "it did not end at once");
+    drop(done);
+    assert!(!guard.join().expect("it could be killed"), "it hung, and was killed: {output:?}");
     output
 }
 
