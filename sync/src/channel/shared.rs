@@ -58,6 +58,11 @@ impl<T> Shared<T> {
         self.capacity
     }
 
+    /// It is no rendezvous.
+    fn has_slots(&self) -> bool {
+        self.capacity != Some(0)
+    }
+
     pub(super) fn state(&self) -> LockGuard<'_, State<T>> {
         self.state.lock()
     }
@@ -183,24 +188,32 @@ impl<T> Shared<T> {
         self.take().unwrap_or_else(|| self.try_recv_from_arm(let_down))
     }
 
-    /// The same, where a select waits to send.
+    /// The same, where a select waits to send: a partner at a rendezvous, while it waits for room elsewhere.
     #[cold]
     #[inline(never)]
     fn try_recv_from_arm(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
-        if wait::may_suspend() {
+        if !self.has_slots() && wait::may_suspend() {
             match (self.recv_from_arm(), let_down) {
                 (Some(message), _) => return Ok(message),
                 (None, Some(let_down)) => let_down.set(true),
                 (None, None) => {}
             }
         }
+        self.try_recv_past_arms()
+    }
+
+    #[cold]
+    fn try_recv_past_arms(&self) -> Result<T, TryRecvError> {
         let take = self.enter().take_past_arms();
         self.settle_take(take).unwrap_or(Err(TryRecvError::Empty))
     }
 
     /// Receives without waiting, also where a select waits to send.
     pub(super) fn try_recv_unpaired(&self) -> Result<T, TryRecvError> {
-        self.take().unwrap_or(Err(TryRecvError::Empty))
+        self.take().unwrap_or_else(|| match self.has_slots() {
+            true => self.try_recv_past_arms(),
+            false => Err(TryRecvError::Empty),
+        })
     }
 
     /// Takes the oldest message. None if a select waits to send.

@@ -189,8 +189,7 @@ impl<T> State<T> {
         match self.senders.front() {
             None if self.is_over() => Take::Disconnected,
             None => Take::Empty,
-            // All slots are reserved: who holds one may take long, and there may be senders behind this one.
-            Some(front) if front.is_arm && self.has_slots => self.take_behind_arms(),
+            // Also where all slots are reserved: who holds one may take long, and there may be senders behind this one.
             Some(front) if front.is_arm => Take::Arm,
             Some(_) => {
                 let popped = self.senders.pop_front_with(|from| from.message.take());
@@ -203,15 +202,12 @@ impl<T> State<T> {
     #[cold]
     pub(crate) fn take_past_arms(&mut self) -> Take<T> {
         match self.take() {
-            Take::Arm => self.take_behind_arms(),
+            Take::Arm => {
+                let popped = self.senders.pop_first_with(|from| !from.is_arm, |from| from.message.take());
+                popped.map_or(Take::Empty, Take::from_sender)
+            }
             taken => taken,
         }
-    }
-
-    #[cold]
-    fn take_behind_arms(&mut self) -> Take<T> {
-        let popped = self.senders.pop_first_with(|from| !from.is_arm, |from| from.message.take());
-        popped.map_or(Take::Empty, Take::from_sender)
     }
 
     /// After room came free: the longest waiting sender gets it. After the end nobody does: who waits then is told of the end.
@@ -380,10 +376,15 @@ impl<T> State<T> {
         self.is_over()
             || !self.returned.is_empty()
             || !self.queue.is_empty()
-            || match self.has_slots {
-                true => self.has_message_behind_arms(),
-                false => self.senders.front().is_some_and(|front| !front.is_arm),
-            }
+            || (!self.senders.is_empty() && self.sender_has_message())
+    }
+
+    #[cold]
+    fn sender_has_message(&self) -> bool {
+        match self.has_slots {
+            true => self.has_message_behind_arms(),
+            false => self.senders.front().is_some_and(|front| !front.is_arm),
+        }
     }
 
     /// The same for one who waits for no arm.

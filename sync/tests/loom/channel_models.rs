@@ -66,6 +66,16 @@ pub(crate) fn put(state: &Lock<State<u32>>, message: u32) -> Option<u32> {
 /// Receives without waiting.
 pub(crate) fn take(state: &Lock<State<u32>>) -> Option<u32> {
     let take = state.lock().take();
+    received(take)
+}
+
+/// The same, past the arms of selects that wait to send.
+pub(crate) fn take_past_arms(state: &Lock<State<u32>>) -> Option<u32> {
+    let take = state.lock().take_past_arms();
+    received(take)
+}
+
+fn received(take: Take<u32>) -> Option<u32> {
     match take {
         Take::Message(message, taken) => {
             if let Some(wake) = taken.wake {

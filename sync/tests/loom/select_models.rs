@@ -8,7 +8,7 @@ use crate::channel::outcome::{Pairing, Put, PutBack, Reserve};
 use crate::channel::places::{Grant, Receiving, Sending};
 use crate::channel::returned::Returned;
 use crate::channel::state::State;
-use crate::channel_models::{put, take};
+use crate::channel_models::{put, take, take_past_arms};
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
 use crate::wait::{Claim, Lock, RawWake, Sleeper};
@@ -317,7 +317,7 @@ fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
             })
         };
         // Not of the select, though that came first: it has no message, and is no partner where there are slots.
-        assert_eq!(take(&both.states[0]), Some(2));
+        assert_eq!(take_past_arms(&both.states[0]), Some(2));
         assert!(!both.states[0].lock().may_receive());
         // Who holds the slot sends, and finds no receiver in the list.
         let (put, freed) = both.states[0].lock().fulfil(1);
