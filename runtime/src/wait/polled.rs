@@ -164,10 +164,8 @@ impl Place {
 
     /// For a sleep that is about to begin.
     fn make_ready_for(&mut self, waker: Waker) {
-        debug_assert!(
-            self.counted.get().is_none(),
-            "the sleep before has left, unless its strategy panicked"
-        );
+        // Of a sleep whose strategy has panicked, against the rules.
+        self.counted.take();
         *self.own.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
         self.own.released = AtomicBool::new(false);
     }
