@@ -475,8 +475,9 @@ fn reserves(other: Other, sender: &Sender<i32>) -> (Side<()>, Sender<()>) {
 }
 
 /// One slot of a channel is reserved, behind it are a select that came to send and a sender, and then come two receivers: the
-/// sender serves one while the slot is held, whose message is for the other, and the select waits for room.
-fn receivers_beside_a_reserved_slot(other: Other) {
+/// sender serves one, which comes by `receive`, while the slot is held, whose message is for the other, and the select waits for
+/// room.
+fn receivers_beside_a_reserved_slot(other: Other, receive: fn(&Receiver<i32>) -> i32) {
     let (sender, receiver) = bounded(1);
     let (holder, go) = reserves(other, &sender);
     let chooser = {
@@ -488,7 +489,7 @@ fn receivers_beside_a_reserved_slot(other: Other) {
     pause();
     let plain = other.runs(move || sender.send(3).unwrap());
     pause();
-    assert_eq!(receiver.recv(), Ok(3));
+    assert_eq!(receive(&receiver), 3);
     plain.join();
     let receiving = {
         let receiver = receiver.clone();
@@ -504,7 +505,18 @@ fn receivers_beside_a_reserved_slot(other: Other) {
 
 #[test]
 fn who_waits_to_receive_is_served_by_a_sender_behind_a_select_while_all_room_is_reserved() {
-    anywhere(receivers_beside_a_reserved_slot);
+    let ways: [fn(&Receiver<i32>) -> i32; 4] = [
+        |receiver| receiver.recv().unwrap(),
+        |receiver| receiver.try_recv().unwrap(),
+        |receiver| select! { recv(receiver) -> received => received.unwrap(), recv(never::<()>()) -> _ => 0 },
+        |receiver| match poll(pin!(receiver.recv_async()), &Arc::default()) {
+            Poll::Ready(received) => received.unwrap(),
+            Poll::Pending => panic!("a sender waits"),
+        },
+    ];
+    for receive in ways {
+        anywhere(|other| receivers_beside_a_reserved_slot(other, receive));
+    }
 }
 
 #[test]

@@ -26,7 +26,8 @@ pub(crate) enum Take<T> {
     Message(T, Taken<T>),
     /// The same, of a message that had come back.
     Returned(Box<Returned<T>>),
-    /// A send arm waits: to be paired with, see [`State::pair`](super::state::State::pair).
+    /// The arm of a select waits in front: at a rendezvous to be paired with, see [`State::pair`](super::state::State::pair).
+    /// Behind it there may be a sender, see [`State::take_past_arms`](super::state::State::take_past_arms).
     Arm,
     Empty,
     Disconnected,
