@@ -218,7 +218,7 @@ fn a_killed_server_is_a_clear_line_and_the_others_still_run() {
         thread::sleep(Duration::from_millis(10));
     }
     signal("KILL", victim);
-    let output = load.wait_with_output().expect("load ends");
+    let output = run_out(load);
     assert_eq!(status(&output), 1, "{output:?}");
     assert!(text(&output).contains("died in the middle (killed by signal 9"), "{output:?}");
     let figures = folder.figures();
