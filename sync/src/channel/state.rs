@@ -379,17 +379,18 @@ impl<T> State<T> {
             || (!self.senders.is_empty() && self.sender_has_message())
     }
 
+    /// The same for one who waits for no arm.
+    pub(crate) fn holds_message_past_arms(&self) -> bool {
+        self.holds_message() || self.has_message_behind_arms()
+    }
+
+    /// Where any sender waits: whether a receiver finds the message of one.
     #[cold]
     fn sender_has_message(&self) -> bool {
         match self.has_slots {
             true => self.has_message_behind_arms(),
             false => self.senders.front().is_some_and(|front| !front.is_arm),
         }
-    }
-
-    /// The same for one who waits for no arm.
-    pub(crate) fn holds_message_past_arms(&self) -> bool {
-        self.holds_message() || self.has_message_behind_arms()
     }
 
     fn has_message_behind_arms(&self) -> bool {
