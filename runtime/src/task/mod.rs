@@ -31,7 +31,13 @@
 //!   (two tasks may then initialize it, and the value that the first one borrowed is dropped under it). Do not suspend
 //!   inside an initializer of a `thread_local!`; those with a `const` initializer are immune.
 //!   [`Builder::on_switch`] puts such things right at each switch. For values of a task's own there is [`task_local!`](crate::task_local).
-//! * A std lock that is held over a suspension blocks the whole worker if another task of that worker wants it.
+//! * [`std::process::exit`] drops the thread-locals of its thread one after the other, in the task that calls it. Do not suspend
+//!   inside the *destructor* of a `thread_local!`, also of one with a `const` initializer: the tasks beside that one would go on,
+//!   and may have borrowed what is gone. Where thread-locals have such destructors, end the process from a thread that runs no
+//!   tasks: by returning from the main one, for example.
+//! * A std lock that is held over a suspension blocks the whole worker if another task of that worker wants it. std holds one
+//!   while a panic hook runs. A hook that is set after the first runtime was made runs in the task that panics; should it wait,
+//!   a [`std::panic::set_hook`] or `take_hook` of another task of that worker waits for it for ever.
 //! * An `extern "C"` frame between a cancellation point and the task's root aborts the process when it is unwound.
 //! * After `fork` only `exec` is of use: the workers do not exist in the child.
 //!
