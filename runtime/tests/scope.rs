@@ -46,6 +46,23 @@ fn results_are_joined_and_may_borrow() {
 }
 
 #[test]
+fn a_builder_spawns_into_a_scope_as_in_std() {
+    on_workers(|| {
+        let mut number = 1;
+        let child = fibra::scope(|s| {
+            let builder = task::Builder::new().name("child");
+            let child = builder.spawn_scoped(s, || {
+                number += 1;
+                task::current()
+            });
+            child.join().unwrap()
+        });
+        assert_eq!(number, 2);
+        assert_eq!(child.name(), Some("child"));
+    });
+}
+
+#[test]
 fn children_spawn_into_the_scope_to_any_depth() {
     fn descend<'scope>(s: &'scope fibra::task::Scope<'scope, '_>, ended: &'scope AtomicUsize, depth: usize) {
         if depth > 0 {

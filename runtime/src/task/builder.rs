@@ -11,7 +11,7 @@ use super::header::{Heritage, Nature, Origin, TaskRef, Traits};
 use super::locals::Locals;
 use super::raw::{self, Kin};
 use super::switch::{Switch, SwitchHook};
-use super::{JoinError, JoinHandle, Task};
+use super::{JoinError, JoinHandle, Scope, ScopedJoinHandle, Task};
 use crate::coroutine::Stop;
 use crate::current;
 use crate::runtime::{self, Handle, Shared};
@@ -129,6 +129,23 @@ impl Builder {
     {
         // SAFETY: `f` and `T` are `Send` and `'static`.
         unsafe { self.spawn_erased(handle.shared(), f) }
+    }
+
+    /// Spawns the task into `scope`; as [`Scope::spawn_as`], under the name that it has in std.
+    ///
+    /// # Panics
+    /// As [`Scope::spawn`].
+    #[track_caller]
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        f: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.spawn_as(self, f)
     }
 
     /// Spawns the task on the current worker, where it stays: `f` and its value need not be `Send`.
