@@ -4,7 +4,7 @@ mod common;
 
 use std::error::Error;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -29,6 +29,13 @@ fn bounds_of_the_types() {
     sendable::<task::Builder>();
     fn error<T: Error>() {}
     error::<JoinError>();
+    fn across_a_panic<T: UnwindSafe + RefUnwindSafe>() {}
+    across_a_panic::<Task>();
+    across_a_panic::<JoinHandle<u8>>();
+    across_a_panic::<fibra::Handle>();
+    across_a_panic::<Runtime>();
+    across_a_panic::<fibra::CancelToken>();
+    across_a_panic::<&task::Scope<'static, 'static>>();
 }
 
 #[test]

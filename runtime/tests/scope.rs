@@ -63,6 +63,21 @@ fn a_builder_spawns_into_a_scope_as_in_std() {
 }
 
 #[test]
+fn a_child_is_spawned_inside_of_a_catch_as_in_std() {
+    on_workers(|| {
+        let sum = fibra::scope(|s| {
+            let caught = catch_unwind(|| {
+                s.spawn(|| 1);
+                panic!("after the spawn");
+            });
+            assert!(caught.is_err());
+            s.spawn(|| 2).join().unwrap() + catch_unwind(|| s.spawn(|| 3)).unwrap().join().unwrap()
+        });
+        assert_eq!(sum, 5);
+    });
+}
+
+#[test]
 fn children_spawn_into_the_scope_to_any_depth() {
     fn descend<'scope>(s: &'scope fibra::task::Scope<'scope, '_>, ended: &'scope AtomicUsize, depth: usize) {
         if depth > 0 {

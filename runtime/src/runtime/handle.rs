@@ -1,6 +1,7 @@
 //! A runtime from elsewhere.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use super::{Shared, run};
@@ -111,6 +112,10 @@ impl Handle {
         run::run_on(&self.shared, f)
     }
 }
+
+// What it shares is changed under locks and by atomics, so a panic between two uses leaves nothing half done.
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

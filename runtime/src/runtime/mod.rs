@@ -18,6 +18,7 @@ mod shutdown;
 
 use std::fmt;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -294,6 +295,10 @@ impl Drop for Runtime {
         self.join_threads();
     }
 }
+
+// As a handle is.
+impl UnwindSafe for Runtime {}
+impl RefUnwindSafe for Runtime {}
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, catch_unwind};
 
 use super::bounds::Look;
 use super::family::{Family, Lost, Member, UntilAlone};
@@ -243,6 +243,9 @@ impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
         f.debug_struct("ScopedJoinHandle").field("task", self.task()).finish_non_exhaustive()
     }
 }
+
+// As std's, so that a child can be spawned inside of a `catch_unwind`: the family is changed under its lock alone.
+impl RefUnwindSafe for Scope<'_, '_> {}
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

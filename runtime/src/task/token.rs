@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -322,6 +323,10 @@ impl PartialEq for CancelToken {
 }
 
 impl Eq for CancelToken {}
+
+// What it shares is changed under locks and by atomics, so a panic between two uses leaves nothing half done.
+impl UnwindSafe for CancelToken {}
+impl RefUnwindSafe for CancelToken {}
 
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
