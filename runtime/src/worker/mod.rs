@@ -152,6 +152,8 @@ pub(crate) struct Worker {
     /// When the next attempt is due.
     next_feed: Cell<Instant>,
     polling: RefCell<Polling>,
+    /// Another thread ended the last idle time.
+    handed: Cell<bool>,
     looks: RefCell<Looks>,
     eye: RefCell<Eye>,
     searching: Cell<bool>,
@@ -210,6 +212,7 @@ impl Worker {
             lacking: RefCell::new(VecDeque::new()),
             next_feed: Cell::new(Instant::now()),
             polling: RefCell::new(Polling::new(shared.config.polling)),
+            handed: Cell::new(false),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
             eye: RefCell::new(Eye::new(index)),
             searching: Cell::new(false),

@@ -15,15 +15,26 @@
 //! one another, not that somebody wakes. Polling then takes the same work in smaller portions, each with a look at the
 //! driver. With a thousand connections that costs a tenth more, which is less than what two measurements of the same way
 //! differ by. So polling is not favoured there but has to be cheaper by far. A lone connection keeps its worker busy for
-//! less than half of the time, since the other side has its turn as well. A hand-over between workers is another matter:
-//! polling pays there only once both of them poll. Such wakes do not come from the driver, and are no such load.
+//! less than half of the time, since the other side has its turn as well.
+//!
+//! A hand-over between workers is another matter: such wakes do not come from the driver, and are no such load. Polling pays there
+//! only once both of them poll: while one sleeps, the other polls for as long as the first takes to wake, which is dear. So
+//! whom another thread woke polls for a [short](SHORT) time also where it is to sleep, about as long as a sleep would cost. Then it is
+//! enough that one of the two tries to poll: it finds that the other one answers at once. Short polls that find nothing
+//! become rare, until one finds something.
 
 use std::time::{Duration, Instant};
 
 use crate::sys;
 
 /// How long one poll lasts at the most, after its first look.
-pub(crate) const LONGEST: Duration = Duration::from_micros(40);
+const LONGEST: Duration = Duration::from_micros(40);
+
+/// How long one poll lasts at the most that spares a sleep between two hand-overs.
+const SHORT: Duration = Duration::from_micros(8);
+
+/// How many idle times go by without a short poll, at the most, after several have found nothing.
+const SKIP_MOST: u32 = 15;
 
 /// Idle times in an epoch.
 const EPOCH: u32 = 32;
@@ -97,6 +108,9 @@ pub(crate) struct Polling {
     failures: u32,
     explore: u32,
     until_explore: u32,
+    /// After the last short poll that found nothing: for how many idle times there is none, and how many of them are left.
+    skip: u32,
+    until_short: u32,
 }
 
 impl Polling {
@@ -114,28 +128,46 @@ impl Polling {
             failures: 0,
             explore: EXPLORE_FIRST,
             until_explore: 1,
+            skip: 0,
+            until_short: 0,
         }
     }
 
-    /// Whether to poll through the idle time that begins now. `read` is asked once an epoch.
-    pub(crate) fn begin(&mut self, read: impl FnOnce() -> Reading) -> bool {
+    /// How long to poll in the idle time that begins now, if at all. `handed` says whether another thread ended the last one.
+    /// `read` is asked once an epoch.
+    pub(crate) fn begin(&mut self, handed: bool, read: impl FnOnce() -> Reading) -> Option<Duration> {
         if !self.enabled {
-            return false;
+            return None;
         }
         if self.left == 0 {
             self.end_epoch(read());
         }
         self.left -= 1;
-        self.way == Way::Poll
+        match self.way {
+            Way::Poll => Some(LONGEST),
+            Way::Sleep => (handed && self.may_poll_shortly()).then_some(SHORT),
+        }
+    }
+
+    fn may_poll_shortly(&mut self) -> bool {
+        let skipped = self.until_short > 0;
+        self.until_short = self.until_short.saturating_sub(1);
+        !skipped
     }
 
     /// Work came while polling.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
+        self.skip = 0;
     }
 
     /// Nothing came in all the time that was polled.
     pub(crate) fn failed(&mut self, read: impl FnOnce() -> Reading) {
+        if self.way == Way::Sleep {
+            self.skip = (2 * self.skip + 1).min(SKIP_MOST);
+            self.until_short = self.skip;
+            return;
+        }
         self.failures += 1;
         if self.failures >= FAILURES {
             self.end_epoch(read());
@@ -237,7 +269,7 @@ mod tests {
             self.polled = 0;
             for _ in 0..rounds {
                 let now = self.now;
-                let polls = self.polling.begin(|| now);
+                let polls = self.polling.begin(false, || now).is_some();
                 self.polled += u32::from(polls);
                 let (cost, found, busy) = match (polls, poll) {
                     (true, Some(cost)) => {
@@ -335,8 +367,36 @@ mod tests {
     }
 
     #[test]
+    fn whom_another_thread_wakes_polls_shortly_as_long_as_that_finds_something() {
+        let mut worker = Simulated::new(true);
+        worker.run(1000, 8_600, Some(16_600));
+        let now = worker.now;
+        let polling = &mut worker.polling;
+        let mut polls = |finds: bool| {
+            let polls = (0..EPOCH).filter(|_| {
+                polling.way = Way::Sleep;
+                polling.left = EPOCH;
+                let begun = polling.begin(true, || now);
+                assert!(begun.is_none_or(|longest| longest == SHORT));
+                match (begun, finds) {
+                    (Some(_), true) => polling.succeeded(),
+                    (Some(_), false) => polling.failed(|| now),
+                    (None, _) => {}
+                }
+                begun.is_some()
+            });
+            polls.count()
+        };
+        assert_eq!(polls(true), 32);
+        assert_eq!(polls(false), 5, "1, 3, 7 and 15 idle times apart");
+        assert_eq!(polls(false), 2);
+        assert!(polls(true) > 16, "again once one has found something");
+    }
+
+    #[test]
     fn never_where_there_is_one_core() {
         let mut worker = Simulated::new(false);
+        assert_eq!(worker.polling.begin(true, || worker.now), None);
         assert_eq!(worker.run(10_000, 22_000, Some(1)), 0);
     }
 }

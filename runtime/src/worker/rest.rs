@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Worker;
-use super::polling::{self, Reading};
+use super::polling::Reading;
 use super::start::FEED;
 use super::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::idle::Sight;
@@ -92,23 +92,28 @@ impl Worker {
 
     /// Polls the driver for a little while, where that is cheaper than sleeping. True if work came.
     fn poll(&self) -> bool {
-        if !self.polling.borrow_mut().begin(|| self.read()) {
+        let Some(longest) = self.polling.borrow_mut().begin(self.handed.get(), || self.read()) else {
             return false;
-        }
+        };
         let mut begin = None;
         loop {
             self.poll_driver(Some(Duration::ZERO));
             let now = self.expire_due();
             if self.has_work() || self.take_shared() {
+                self.note_who_came();
                 self.polling.borrow_mut().succeeded();
                 return true;
             }
             let now = now.unwrap_or_else(Instant::now);
-            if now - *begin.get_or_insert(now) >= polling::LONGEST {
+            if now - *begin.get_or_insert(now) >= longest {
                 self.polling.borrow_mut().failed(|| self.read());
                 return false;
             }
         }
+    }
+
+    fn note_who_came(&self) {
+        self.handed.set(!self.block.inbox.is_empty());
     }
 
     /// What this thread has spent and done so far.
@@ -137,6 +142,7 @@ impl Worker {
         // second look searches on: producers may have trusted in it for more than it takes now.
         let woken = !self.shared.idle.unpark(self.block.index);
         self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
+        self.note_who_came();
         self.expire_due();
         let leaves = came || self.has_work();
         if watching && leaves && !self.searching.get() && self.leaves_work() {
