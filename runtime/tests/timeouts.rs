@@ -350,6 +350,20 @@ fn a_timeout_off_a_task_says_what_it_needs() {
 }
 
 #[test]
+fn a_timeout_or_a_token_on_the_blocking_pool_says_why_it_is_none() {
+    in_task(1, || {
+        let timed = fibra::spawn_blocking(|| timeout(LONG, || ())).join().unwrap_err();
+        let told = fibra::spawn_blocking(|| CancelToken::new().scope(|| ())).join().unwrap_err();
+        for error in [timed, told] {
+            assert!(
+                error.is_panic() && error.to_string().contains("threads of the blocking pool"),
+                "{error}"
+            );
+        }
+    });
+}
+
+#[test]
 fn thousands_time_out_beside_each_other() {
     for workers in [1, 2, 4] {
         in_task(workers, || {

@@ -46,7 +46,7 @@ impl From<Elapsed> for io::Error {
 /// Adds a deadline to the cancellation points of `f`; is none itself.
 ///
 /// # Panics
-/// Off a task. With the panic of `f`.
+/// Off a task, as on a thread of the blocking pool. With the panic of `f`.
 ///
 /// # Errors
 /// [`Elapsed`], when `f` was unwound.
@@ -77,7 +77,7 @@ pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapse
 /// As [`timeout`], with a point in time.
 ///
 /// # Panics
-/// Off a task. With the panic of `f`.
+/// Off a task, as on a thread of the blocking pool. With the panic of `f`.
 ///
 /// # Errors
 /// [`Elapsed`], when `f` was unwound.
@@ -88,5 +88,8 @@ pub fn timeout_at<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, Elap
 
 #[track_caller]
 fn require_task() -> TaskRef {
-    current::task().expect("a timeout unwinds a task: call it from inside `fibra::run` or a spawned task")
+    current::task().expect(
+        "a timeout unwinds a task, and threads of the blocking pool run none: call it from inside `fibra::run` \
+         or a spawned task, or give the operation a timeout of its own",
+    )
 }

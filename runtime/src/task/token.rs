@@ -193,14 +193,16 @@ impl CancelToken {
     /// Adds the token to the cancellation points of `f`; is none itself.
     ///
     /// # Panics
-    /// Off a task. With the panic of `f`.
+    /// Off a task, as on a thread of the blocking pool. With the panic of `f`.
     ///
     /// # Errors
     /// [`Cancelled`], when `f` was unwound. If `f` returns its value counts, whatever became of the token.
     #[track_caller]
     pub fn scope<T>(&self, f: impl FnOnce() -> T) -> Result<T, Cancelled> {
-        let task = current::task()
-            .expect("a token unwinds a task: call `scope` from inside `fibra::run` or a spawned task");
+        let task = current::task().expect(
+            "a token unwinds a task, and threads of the blocking pool run none: call `scope` from inside \
+             `fibra::run` or a spawned task, or ask `is_cancelled`",
+        );
         let bound = Bound::token();
         let _registration = self.register(Task::counted(task), &bound);
         bound.run(task.header(), f).ok_or(Cancelled(()))
