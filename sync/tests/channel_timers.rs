@@ -261,6 +261,61 @@ fn ticks_that_nobody_took_do_not_bunch() {
 }
 
 #[test]
+fn a_tick_that_a_select_has_waited_for_moves_no_later_one() {
+    everywhere(|| {
+        let (nobody, timers) = (never::<()>(), [tick(ms(2)), tick(ms(2)), tick(ms(2))]);
+        let (mut select, other) = (Select::new(), never::<()>());
+        let of_list = select.recv(&timers[1]);
+        select.recv(&other);
+        let next = |way: usize, select: &mut Select<'_>| match way {
+            0 => select! { recv(timers[0]) -> fired => fired.unwrap(), recv(nobody) -> _ => unreachable!() },
+            1 => {
+                let operation = select.select();
+                assert_eq!(operation.index(), of_list);
+                operation.recv(&timers[1]).unwrap()
+            }
+            _ => {
+                select! { recv(timers[2]) -> fired => fired.unwrap(), default(ms(60_000)) => unreachable!() }
+            }
+        };
+        for way in 0..3 {
+            let mut last = next(way, &mut select);
+            // A wake-up always comes late, so that a tick after it would never be on time. Where the machine holds this up for a
+            // period, the tick was missed.
+            let on_time = (0..200).any(|_| {
+                let fired = next(way, &mut select);
+                assert!(fired >= last + ms(2), "{:?}", fired - last);
+                let is_on_time = fired == last + ms(2);
+                last = fired;
+                is_on_time
+            });
+            assert!(on_time, "way {way}");
+        }
+    });
+}
+
+#[test]
+fn ticks_that_a_select_has_missed_do_not_bunch_when_it_is_used_again() {
+    everywhere(|| {
+        let (timer, soon) = (tick(ms(10)), after(ms(1)));
+        let mut select = Select::new();
+        let (of_timer, of_soon) = (select.recv(&timer), select.recv(&soon));
+        let operation = select.select();
+        if operation.index() != of_soon {
+            // Held up for the whole period.
+            return operation.recv(&timer).map(drop).unwrap();
+        }
+        operation.recv(&soon).unwrap();
+        sleep(ms(40));
+        let before = Instant::now();
+        let operation = select.select();
+        assert_eq!(operation.index(), of_timer);
+        assert!(operation.recv(&timer).unwrap() <= before);
+        assert!(timer.recv().unwrap() >= before + ms(10), "what was missed stays missed");
+    });
+}
+
+#[test]
 fn a_receive_that_gives_up_moves_no_tick() {
     everywhere(|| {
         let timer = tick(ms(10));

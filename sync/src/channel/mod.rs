@@ -145,7 +145,7 @@ pub fn at(due: Instant) -> Receiver<Instant> {
 /// Makes a receiver that gets a message each `period`, the first one after one of them: the time at which it was due.
 ///
 /// One message waits at the most. What becomes due while it waits is missed, and the next one is due a period after it was
-/// received.
+/// received. One that a receive or a select waits for moves no later one, however late the wake-up comes.
 ///
 /// # Examples
 /// ```

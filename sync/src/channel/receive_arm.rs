@@ -20,6 +20,8 @@ pub struct RecvArm<'a, T> {
     outcome: Cell<Option<Result<T, RecvError>>>,
     /// The last try has met a select that gave up.
     let_down: Cell<bool>,
+    /// When the clock's message was due that this choice slept for.
+    awaited: Cell<Option<Instant>>,
 }
 
 impl<'a, T> RecvArm<'a, T> {
@@ -31,6 +33,7 @@ impl<'a, T> RecvArm<'a, T> {
             watch: Node::with(Cell::new(0)),
             outcome: Cell::new(None),
             let_down: Cell::new(false),
+            awaited: Cell::new(None),
         }
     }
 
@@ -46,7 +49,7 @@ impl<'a, T> RecvArm<'a, T> {
 impl<T> Arm for RecvArm<'_, T> {
     fn try_now(&self) -> bool {
         self.let_down.set(false);
-        let outcome = self.receiver.take_if_ready(&self.let_down);
+        let outcome = self.receiver.take_if_ready(&self.let_down, self.awaited.get());
         let chosen = outcome.is_some();
         self.outcome.set(outcome);
         chosen
@@ -58,7 +61,10 @@ impl<T> Arm for RecvArm<'_, T> {
 
     fn deadline(&self) -> Option<Instant> {
         match &self.receiver.source {
-            Source::Clock(timer) => timer.due(),
+            Source::Clock(timer) => {
+                self.awaited.set(timer.due());
+                self.awaited.get()
+            }
             Source::Senders(_) | Source::Nobody => None,
         }
     }
@@ -128,6 +134,10 @@ impl<T> Arm for RecvArm<'_, T> {
 }
 
 impl<T> Operation for RecvArm<'_, T> {
+    fn begin(&self) {
+        self.awaited.set(None);
+    }
+
     fn abandon(&self) {
         // Not dropped: this may be a thread that such messages may not go to. Only a mistake comes here.
         mem::forget(self.outcome.take());

@@ -86,11 +86,16 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// The message that is there. `Err`: none will ever be. Sets `let_down` if a select was to make one, and gave up.
-    pub(super) fn take_if_ready(&self, let_down: &Cell<bool>) -> Option<Result<T, RecvError>> {
+    /// The message that is there. `Err`: none will ever be. Sets `let_down` if a select was to make one, and gave up. The clock is
+    /// told since when its message was `awaited`.
+    pub(super) fn take_if_ready(
+        &self,
+        let_down: &Cell<bool>,
+        awaited: Option<Instant>,
+    ) -> Option<Result<T, RecvError>> {
         let received = match &self.source {
             Source::Senders(channel) => channel.shared.try_recv_from_one(Some(let_down)),
-            Source::Clock(timer) => timer.try_recv(),
+            Source::Clock(timer) => timer.try_recv(awaited),
             Source::Nobody => Err(TryRecvError::Empty),
         };
         match received {
@@ -124,7 +129,7 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let received = match &self.source {
             Source::Senders(channel) => channel.shared.try_recv(),
-            Source::Clock(timer) => timer.try_recv(),
+            Source::Clock(timer) => timer.try_recv(None),
             Source::Nobody => Err(TryRecvError::Empty),
         };
         if received.is_ok() {

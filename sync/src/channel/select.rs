@@ -59,6 +59,9 @@ pub struct Select<'a> {
 
 /// What a [`Select`] asks of an arm beyond what every choice does.
 pub(super) trait Operation: Arm {
+    /// Forgets what it has of the choice before.
+    fn begin(&self) {}
+
     /// Gives up an outcome that nobody took.
     fn abandon(&self);
 
@@ -263,8 +266,9 @@ impl<'a> Select<'a> {
     fn selected(&mut self, limit: Limit) -> Option<SelectedOperation<'a>> {
         for (arm, _) in &mut self.arms {
             // An arm whose operation is still to be completed has its outcome in it.
-            if arm.is_selected() {
-                *arm = arm.renew();
+            match arm.is_selected() {
+                true => *arm = arm.renew(),
+                false => arm.begin(),
             }
         }
         let index = choice::select(&mut self.arms, limit, self.order)?;

@@ -40,8 +40,9 @@ impl<T> Timer<T> {
         self.due().is_some_and(|due| due <= Instant::now())
     }
 
-    pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
-        self.take(Instant::now(), None).ok_or(TryRecvError::Empty)
+    /// Takes the message if it is due, by one who has waited for it since `came`, if at all.
+    pub(super) fn try_recv(&self, came: Option<Instant>) -> Result<T, TryRecvError> {
+        self.take(Instant::now(), came).ok_or(TryRecvError::Empty)
     }
 
     /// Takes the message that is due `now`, by one who has waited for it since `came`.
