@@ -54,8 +54,11 @@ pub trait Arm {
     /// It was watched.
     unsafe fn unwatch(&self);
 
-    /// After it was claimed for one who only watched: gives to others what it was given.
-    fn decline(&self) {}
+    /// After it was claimed for one who only watched: gives to others what it was given. True if it was ready, or is now: who is
+    /// told may have been late with an earlier look, and find that all is done.
+    fn decline(&self) -> bool {
+        self.is_ready()
+    }
 }
 
 /// What an arm saw when it was enlisted.

@@ -129,10 +129,7 @@ where
             let (arm, number) = &arms[place];
             let accepted = match purpose {
                 Purpose::Act => arm.accept(),
-                Purpose::Watch => {
-                    arm.decline();
-                    true
-                }
+                Purpose::Watch => arm.decline(),
             };
             if accepted {
                 return Some(*number);

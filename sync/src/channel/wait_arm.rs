@@ -92,14 +92,16 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
         unsafe { self.withdraw() }
     }
 
-    fn decline(&self) {
+    fn decline(&self) -> bool {
         self.line().pass_on(self.node.data());
+        // Were it to look, two who watch could pass it to each other for ever.
+        true
     }
 }
 
 impl<S: Selectable> Operation for WaitArm<'_, S> {
     fn abandon(&self) {
-        self.decline();
+        self.line().pass_on(self.node.data());
     }
 
     fn target(&self) -> Target {

@@ -1,5 +1,6 @@
 //! Who has met the other side stands back before it waits: what comes of the wait is the same. From outside nobody can tell
-//! when sides have met. And who watches is told once: from outside nobody comes back so quickly that more would show.
+//! when sides have met. And who watches is told once: from outside nobody comes back so quickly that more would show;
+//! nor is anybody so late with telling that it is seen to be no longer true.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -9,6 +10,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::super::{Select, bounded};
 use super::*;
 use crate::wait::Polled;
 
@@ -168,4 +170,30 @@ fn a_message_is_told_once_to_those_who_watch_when_it_comes() {
         assert_eq!(watchers.told.load(Ordering::Relaxed), messages * CROWD);
     }
     watchers.watching.lock().unwrap().clear();
+}
+
+#[test]
+fn who_is_told_late_of_room_looks_again() {
+    let (sender, receiver) = bounded(1);
+    sender.send(1).unwrap();
+    let watching = {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            let mut select = Select::new();
+            select.send(&sender);
+            select.ready();
+            sender.try_send(2)
+        })
+    };
+    let is_watched = || !sender.channel().state().send_watchers().is_empty();
+    while !is_watched() {
+        thread::yield_now();
+    }
+    // As by one who made room that was filled since.
+    sender.channel().tell_send_watchers();
+    while !is_watched() && !watching.is_finished() {
+        thread::yield_now();
+    }
+    assert_eq!(receiver.recv(), Ok(1));
+    assert_eq!(watching.join().unwrap(), Ok(()));
 }
