@@ -144,6 +144,8 @@ impl<S: AsFd> Channel<S> {
             self.look();
             // Relaxed: see `look`.
             self.shared.refuses.store(false, Ordering::Relaxed);
+            // Who looks before the renewal may wait in vain, until that wakes it.
+            drop(known);
             self.io.source().renew(self.fd().as_raw_fd());
         }
     }

@@ -221,7 +221,7 @@ impl Source {
         place.cancel(fd);
         self.abandon(|wake| wakes.push(wake));
         drop(place);
-        wakes.into_iter().for_each(RawWake::wake);
+        wait::wake_each(wakes);
     }
 
     /// True if a waiter must not sleep: there is something to try, or others may hear of the descriptor by now than those that it
