@@ -39,8 +39,9 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// alone.
 ///
 /// # Panics
-/// With the panic of `f`; or, when a child that nobody joined has panicked, or could not start and was not cancelled, with a
-/// message that says so. Off a task, as on a thread of the blocking pool, also when the end of the runtime has cut such a child short.
+/// With the panic of `f`, which cancels no child (those that are to end then can run inside of a
+/// [`CancelToken`](super::CancelToken)'s `scope`, while `f` holds its drop guard); or, when a child that nobody joined has panicked, or
+/// could not start and was not cancelled, with a message that says so. Off a task, as on a thread of the blocking pool, also when the end of the runtime has cut such a child short.
 ///
 /// # Examples
 /// ```

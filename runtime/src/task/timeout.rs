@@ -36,6 +36,10 @@ impl From<Elapsed> for io::Error {
 /// deadline counts, and the outermost one that has passed is where the unwinding ends. Code that does not wait is not
 /// interrupted: if `f` returns, late or not, its value counts.
 ///
+/// A point that is reached when the time is over unwinds `f` also where it would not have to wait. With a `duration` of zero that is
+/// the first one, also if a message is there for it; tokio's looks for the message first. To look without waiting there are `try_recv` and
+/// its like.
+///
 /// In a destructor that runs while the task unwinds it ends nothing, for a second unwinding would end the process: an operation
 /// needs a deadline of its own there.
 ///
