@@ -2,10 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+use std::io;
 use std::time::Duration;
-use std::{io, thread};
 
 use fibra_runtime::task::{Builder, JoinError, Scope, ScopedJoinHandle};
+use fibra_runtime::wait;
 
 use crate::op::{cancelled, check_may_wait, pause};
 
@@ -22,10 +23,10 @@ pub(crate) fn spawn_beside<'scope, T: Send + 'scope>(
     task
 }
 
-/// Waits for its value, which the operation needs. In a task that unwinds from a panic, and is cancelled meanwhile, the task beside is
-/// cancelled as well, and ends: the wait itself hears of no cancel there.
+/// Waits for its value, which the operation needs. In a task that unwinds from a panic, or ends, and is cancelled meanwhile, the task
+/// beside is cancelled as well, and ends: the wait itself hears of no cancel there.
 pub(crate) fn join_beside<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinError> {
-    while thread::panicking() && !task.is_finished() {
+    while wait::fails_if_cancelled() && !task.is_finished() {
         if check_may_wait().is_err() {
             task.cancel();
             break;
@@ -35,7 +36,7 @@ pub(crate) fn join_beside<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinErr
     task.join()
 }
 
-/// Between two looks whether a task that panicked was cancelled.
+/// Between two looks whether a task that panicked, or ends, was cancelled.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What the operation fails with if there is no value.

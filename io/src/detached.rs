@@ -15,7 +15,6 @@
 
 use std::io;
 use std::panic::resume_unwind;
-use std::thread;
 
 use fibra_runtime::task::{JoinError, heed_end, spawn_call, spawn_long_call};
 use fibra_runtime::wait;
@@ -32,7 +31,7 @@ pub(crate) fn detached<T: Send + 'static>(
     }
 }
 
-/// The same of a call that waits for others. A task that unwinds from a panic leaves it once it is cancelled, with an error.
+/// The same of a call that waits for others. A task that unwinds from a panic, or ends, leaves it once it is cancelled, with an error.
 pub(crate) fn detached_long<T: Send + 'static>(
     call: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -41,7 +40,7 @@ pub(crate) fn detached_long<T: Send + 'static>(
     }
     let mut call = spawn_long_call(call);
     // A join hears of no cancel there.
-    while thread::panicking() && !call.is_finished() {
+    while wait::fails_if_cancelled() && !call.is_finished() {
         call = match call.join_timeout(SLICE) {
             Ok(end) => return outcome_of(end),
             Err(call) => call,

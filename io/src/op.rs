@@ -16,8 +16,8 @@
 //!
 //! A wait is a cancellation point, a call that need not wait is none. An operation that would have to wait in a task
 //! that unwinds from a cancellation, or in destructors that end a cancelled task, fails with `TimedOut` instead, and so does one
-//! that waits in a task that unwinds from a panic when that is cancelled: a buffered writer that is flushed by its destructor
-//! cannot hold the shutdown for ever.
+//! that waits in a task that unwinds from a panic, or in destructors that end a task, when that is cancelled: a buffered writer that is
+//! flushed by its destructor cannot hold the shutdown for ever.
 
 #![forbid(unsafe_code)]
 
@@ -283,13 +283,13 @@ fn outcome_of(why: Waking) -> io::Result<bool> {
 /// Unwinds the task, or tells what its operation fails with.
 #[cold]
 pub(crate) fn end_by_cancel() -> io::Error {
-    match wait::CAN_UNWIND && !std::thread::panicking() {
+    match wait::CAN_UNWIND && !std::thread::panicking() && !wait::unwinds_cancelled() {
         true => wait::unwind_cancelled(),
         false => cancelled(),
     }
 }
 
-/// Refuses a task that is cancelled and unwinds, be it from a panic.
+/// Refuses a task that is cancelled and unwinds, be it from a panic, or ends.
 pub(crate) fn check_may_wait() -> io::Result<()> {
     match wait::unwinds_cancelled() {
         true => Err(cancelled()),
@@ -297,7 +297,7 @@ pub(crate) fn check_may_wait() -> io::Result<()> {
     }
 }
 
-/// What ends an operation of a cancelled task where it cannot be unwound: it unwinds already, or nothing can be.
+/// What ends an operation of a cancelled task where it cannot be unwound: it unwinds already, or ends, or nothing can be.
 pub(crate) fn cancelled() -> io::Error {
     if !wait::CAN_UNWIND {
         wait::note_cancelled_here();

@@ -1,15 +1,19 @@
 //! What a cancellation means for sockets in a build with `panic = "abort"`: instead of waiting they fail with `TimedOut`.
 #![cfg(panic = "abort")]
 
+#[path = "../../runtime/tests/common/at_end.rs"]
+mod at_end;
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
 
 use std::io::{ErrorKind, Read, Write};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use at_end::AtEnd;
 use common::sides::pause;
-use common::{in_tasks, listener, pair};
-use fibra_runtime::{spawn, task, timeout};
+use common::{in_tasks, kind, listener, pair};
+use fibra_runtime::{spawn, task, timeout, unblock};
 
 #[test]
 fn a_cancelled_task_does_not_wait_for_its_sockets() {
@@ -74,5 +78,24 @@ fn a_deadline_around_a_read_ends_it() {
         let read = timeout(Duration::from_millis(3), || server.read(&mut [0]).map_err(|error| error.kind()));
         assert_eq!(read.unwrap(), Err(ErrorKind::TimedOut));
         assert!(!task::is_cancelled());
+    });
+}
+
+#[test]
+fn a_destructor_at_the_end_of_a_cancelled_task_does_not_wait_either() {
+    in_tasks(|| {
+        let (_silent, mut server) = pair();
+        let (tell, told) = channel();
+        let last = AtEnd(move || tell.send([(); 2].map(|()| kind(server.read(&mut [0])))).unwrap());
+        let ends = spawn(move || {
+            task::park();
+            last
+        });
+        let name = ends.task().clone();
+        drop(ends);
+        name.unpark();
+        pause();
+        name.cancel();
+        assert_eq!(unblock(move || told.recv()), Ok([ErrorKind::TimedOut; 2]));
     });
 }

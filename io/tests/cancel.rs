@@ -7,7 +7,9 @@ mod common;
 #[path = "common/folder.rs"]
 mod folder;
 
+use std::cell::RefCell;
 use std::io::{BufWriter, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -20,7 +22,7 @@ use fibra_io::fs::File;
 use fibra_io::io::{copy_bidirectional, duplex};
 use fibra_io::net::{TcpStream, lookup_host};
 use fibra_io::process::Command;
-use fibra_runtime::{JoinError, JoinHandle, Runtime, spawn, spawn_local, timeout};
+use fibra_runtime::{JoinError, JoinHandle, Runtime, Task, spawn, spawn_local, task, timeout, unblock};
 use folder::Folder;
 
 #[test]
@@ -219,7 +221,7 @@ fn a_cancel_ends_the_waits_of_destructors_in_a_task_that_panicked() {
 fn a_cancel_ends_what_two_tasks_do_in_a_destructor_of_one_that_panicked() {
     in_tasks(|| {
         let ((a, _client), (b, server)) = (duplex(16), duplex(16));
-        server.shutdown(std::net::Shutdown::Write).unwrap();
+        server.shutdown(Shutdown::Write).unwrap();
         let output = || Command::new("sh").args(["-c", "exec >&-; sleep 100"]).kill_on_drop(true).output();
         let tasks = [
             spawn(move || {
@@ -271,6 +273,197 @@ fn a_destructor_that_has_time_waits_in_a_task_that_panicked() {
         server.read_to_end(&mut all).unwrap();
         assert_eq!(all.len(), 8 << 20);
         assert!(has_panicked(task.join()));
+    });
+}
+
+/// What is done as soon as it is dropped.
+type Last = AtEnd<Box<dyn FnMut() + Send>>;
+
+/// What drops it at the end of a task.
+#[derive(Clone, Copy)]
+enum Keeper {
+    UnclaimedResult,
+    TaskLocal,
+}
+
+const KEEPERS: [Keeper; 2] = [Keeper::UnclaimedResult, Keeper::TaskLocal];
+
+fibra_runtime::task_local! { static KEPT: RefCell<Option<Last>> = const { RefCell::new(None) }; }
+
+/// A detached task that does something in a destructor at its end, and has come as far as it goes.
+fn ending(keeper: Keeper, act: impl FnMut() + Send + 'static) -> Task {
+    let last: Last = AtEnd(Box::new(act));
+    let task = spawn(move || {
+        task::park();
+        match keeper {
+            Keeper::UnclaimedResult => Some(last),
+            Keeper::TaskLocal => {
+                KEPT.with(|kept| *kept.borrow_mut() = Some(last));
+                None
+            }
+        }
+    });
+    let name = task.task().clone();
+    // Dropped after its end, the handle would drop the result.
+    drop(task);
+    name.unpark();
+    pause();
+    name
+}
+
+/// Something that waits for a peer, made anew for each task: it says what came of it.
+type Waits = fn(Sender<ErrorKind>) -> Box<dyn FnMut() + Send>;
+
+const WAITS: [Waits; 5] = [reads, writes, reads_in_memory, copies, opens];
+
+fn reads(tell: Sender<ErrorKind>) -> Box<dyn FnMut() + Send> {
+    let (silent, mut socket) = pair();
+    Box::new(move || {
+        let _open = &silent;
+        tell.send(kind(socket.read(&mut [0]))).unwrap();
+    })
+}
+
+fn writes(tell: Sender<ErrorKind>) -> Box<dyn FnMut() + Send> {
+    let (silent, mut socket) = pair();
+    Box::new(move || {
+        let _open = &silent;
+        tell.send(kind(socket.write_all(&vec![0; 8 << 20]))).unwrap();
+    })
+}
+
+fn reads_in_memory(tell: Sender<ErrorKind>) -> Box<dyn FnMut() + Send> {
+    let (silent, mut here) = duplex(16);
+    Box::new(move || {
+        let _open = &silent;
+        tell.send(kind(here.read(&mut [0]))).unwrap();
+    })
+}
+
+/// One way is over, and the other one is carried by a task beside.
+fn copies(tell: Sender<ErrorKind>) -> Box<dyn FnMut() + Send> {
+    let ((silent, a), (b, server)) = (duplex(16), duplex(16));
+    server.shutdown(Shutdown::Write).unwrap();
+    Box::new(move || {
+        let _open = (&silent, &server);
+        tell.send(kind(copy_bidirectional(&a, &b))).unwrap();
+    })
+}
+
+fn opens(tell: Sender<ErrorKind>) -> Box<dyn FnMut() + Send> {
+    let folder = Folder::new();
+    let path = folder.fifo();
+    Box::new(move || {
+        let outcome = kind(File::open(&path));
+        // The thread that was left behind.
+        drop(std::fs::File::options().read(true).write(true).open(folder.file("fifo")).unwrap());
+        tell.send(outcome).unwrap();
+    })
+}
+
+#[test]
+fn a_cancel_ends_the_waits_of_destructors_at_the_end_of_a_task() {
+    in_tasks(|| {
+        for (keeper, waits) in KEEPERS.into_iter().flat_map(|keeper| WAITS.map(|waits| (keeper, waits))) {
+            let (tell, told) = channel();
+            let task = ending(keeper, waits(tell));
+            assert!(told.try_recv().is_err(), "it waits");
+            task.cancel();
+            assert_eq!(unblock(move || told.recv()), Ok(ErrorKind::TimedOut));
+        }
+    });
+}
+
+#[test]
+fn the_end_of_a_runtime_does_so_too() {
+    for (keeper, waits) in KEEPERS.into_iter().flat_map(|keeper| WAITS.map(|waits| (keeper, waits))) {
+        for workers in [1, 2] {
+            guarded(|| {
+                let (tell, told) = channel();
+                let runtime = runtime(workers);
+                runtime.run(|| drop(ending(keeper, waits(tell))));
+                assert!(told.try_recv().is_err(), "it waits");
+                drop(runtime);
+                assert_eq!(told.recv(), Ok(ErrorKind::TimedOut));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_cancel_ends_them_without_the_driver_and_in_a_panic_too() {
+    guarded(|| {
+        Runtime::builder().workers(1).build().unwrap().run(|| {
+            let (tell, told) = channel();
+            let task = ending(Keeper::UnclaimedResult, reads(tell));
+            task.cancel();
+            assert_eq!(unblock(move || told.recv()), Ok(ErrorKind::TimedOut));
+        });
+    });
+    in_tasks(|| {
+        let (tell, told) = channel();
+        let mut reads = reads(tell);
+        let task = ending(Keeper::UnclaimedResult, move || {
+            let _reads = AtEnd(&mut reads);
+            resume_unwind(Box::new("a fault"));
+        });
+        task.cancel();
+        assert_eq!(unblock(move || told.recv()), Ok(ErrorKind::TimedOut));
+    });
+}
+
+#[test]
+fn a_destructor_at_the_end_of_a_task_that_retries_is_told_each_time() {
+    in_tasks(|| {
+        let (_silent, mut socket) = pair();
+        let (tell, told) = channel();
+        let task = ending(Keeper::UnclaimedResult, move || {
+            let outcomes: Vec<_> = (0..300).map(|_| kind(socket.read(&mut [0]))).collect();
+            tell.send(outcomes).unwrap();
+        });
+        task.cancel();
+        assert_eq!(unblock(move || told.recv()), Ok(vec![ErrorKind::TimedOut; 300]));
+    });
+}
+
+#[test]
+fn a_destructor_at_the_end_of_a_task_is_shielded_by_a_shield_of_its_own() {
+    in_tasks(|| {
+        for keeper in KEEPERS {
+            let (mut client, mut socket) = pair();
+            let (tell, told) = channel();
+            let task = ending(keeper, move || {
+                let read = task::shield(|| {
+                    let mut bytes = [0; 2];
+                    socket.read_exact(&mut bytes).map(|()| bytes)
+                });
+                tell.send((read.unwrap(), kind(socket.read(&mut [0])))).unwrap();
+            });
+            task.cancel();
+            // The second byte is waited for after the cancel.
+            for byte in [1, 2] {
+                pause();
+                client.write_all(&[byte]).unwrap();
+            }
+            assert_eq!(unblock(move || told.recv()), Ok(([1, 2], ErrorKind::TimedOut)));
+        }
+    });
+}
+
+#[test]
+fn a_destructor_at_the_end_of_a_task_that_is_not_cancelled_waits_until_a_deadline_of_its_own() {
+    in_tasks(|| {
+        for keeper in KEEPERS {
+            let ((mut client, mut socket), (tell, told)) = (pair(), channel());
+            let (late, is_late) = channel();
+            let _task = ending(keeper, move || {
+                late.send(timeout(Duration::from_millis(5), || socket.read(&mut [0])).is_err()).unwrap();
+                tell.send(socket.read(&mut [0]).unwrap()).unwrap();
+            });
+            assert_eq!(unblock(move || is_late.recv()), Ok(true));
+            client.write_all(&[1]).unwrap();
+            assert_eq!(unblock(move || told.recv()), Ok(1));
+        }
     });
 }
 

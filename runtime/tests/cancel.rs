@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use at_end::AtEnd;
 use common::{hang_guard, runtime};
 use fibra_runtime::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
-use fibra_runtime::{self as fibra, Runtime, Task, task};
+use fibra_runtime::{self as fibra, CancelToken, Runtime, Task, task};
 use rest::until_others_sleep;
 use workers::on_workers;
 
@@ -412,6 +412,37 @@ fn destructors_that_end_a_cancelled_task_know_of_the_cancel() {
             }
             let all = if cancelled { 3 } else { 1 };
             assert_eq!(told.load(Ordering::SeqCst), all, "its task-local and its result");
+        }
+    });
+}
+
+#[test]
+fn a_cancel_ends_no_other_wait_of_destructors_at_the_end_of_a_task() {
+    let waits: [fn(&CancelToken); 3] = [
+        |_| task::park(),
+        |token| assert!(token.scope(task::park).is_ok()),
+        |token| assert!(token.scope(|| task::shield(task::park)).is_ok()),
+    ];
+    on_workers(|| {
+        for wait in waits {
+            let (ended, ends) = std::sync::mpsc::channel();
+            let last = AtEnd(move || {
+                wait(&CancelToken::new());
+                ended.send(thread::panicking()).unwrap();
+            });
+            let task = fibra::spawn(move || {
+                task::park();
+                last
+            });
+            let name = task.task().clone();
+            drop(task);
+            name.unpark();
+            until_others_sleep();
+            name.cancel();
+            until_others_sleep();
+            assert!(ends.try_recv().is_err(), "it waits on");
+            name.unpark();
+            assert_eq!(fibra::unblock(move || ends.recv()), Ok(false));
         }
     });
 }

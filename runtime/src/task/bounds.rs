@@ -179,9 +179,23 @@ impl Header {
         self.around().any(|bound| matches!(bound.kind, Kind::Shield { .. }))
     }
 
-    /// True in what the end of the task drops, off any unwinding.
+    /// True in what the end of the task drops, off any unwinding; but not in a shield of the user's in there.
     pub(crate) fn is_at_end(&self) -> bool {
-        self.around().any(|bound| matches!(bound.kind, Kind::Shield { at_end: true }))
+        let mut shields = self.around().filter_map(|bound| match bound.kind {
+            Kind::Shield { at_end } => Some(at_end),
+            _ => None,
+        });
+        shields.next() == Some(true)
+    }
+
+    /// True where the task was cancelled and what its end drops is to fail instead of waiting.
+    pub(crate) fn is_cancelled_at_end(&self) -> bool {
+        self.marks.is_cancelled() && self.is_at_end()
+    }
+
+    /// True if a mark ends the present sleep, which has begun `at_end` or as any other.
+    pub(crate) fn is_marked(&self, at_end: bool) -> bool {
+        self.hit(Look::Marks).is_some() || (at_end && self.is_cancelled_at_end())
     }
 
     /// The outermost of what has been hit and is not behind a shield. In a task that unwinds nothing

@@ -269,17 +269,20 @@ pub(crate) fn may_unwind_in(header: &Header) -> bool {
 
 /// True where an operation that can fail does so instead of waiting: while the current task unwinds from its cancellation, or unwinds from a
 /// panic and is cancelled, or its time has run out; and in destructors that end it once it was cancelled: of what it has captured
-/// but never began with, of task-locals, of a result that nobody wants. Where nothing can be unwound: once it is cancelled.
+/// but never began with, of task-locals, of a result that nobody wants, unless it is in a shield of the user's there. Where nothing can
+/// be unwound: once it is cancelled.
 pub fn unwinds_cancelled() -> bool {
-    if !CAN_UNWIND {
-        return is_cancelled();
-    }
-    let unwinds = |header: &Header| header.is_raised() || header.hit(Look::Clock).is_some();
-    let ends = |header: &Header| header.marks.is_cancelled() && header.is_at_end();
-    current::task().is_some_and(|task| {
-        let header = task.header();
-        (std::thread::panicking() && unwinds(header)) || ends(header)
-    })
+    let unwinds = |header: &Header| match CAN_UNWIND {
+        true => std::thread::panicking() && (header.is_raised() || header.hit(Look::Clock).is_some()),
+        false => is_due(header),
+    };
+    current::task().is_some_and(|task| unwinds(task.header()) || task.header().is_cancelled_at_end())
+}
+
+/// True where a cancel is for operations alone that can fail: while the current task unwinds, and in destructors at its end.
+/// A wait for another task hears of none there, so an operation that has one asks [`unwinds_cancelled`] now and then.
+pub fn fails_if_cancelled() -> bool {
+    std::thread::panicking() || current::task().is_some_and(|task| task.header().is_at_end())
 }
 
 /// True for the payload by which the current task unwinds from its cancellation.

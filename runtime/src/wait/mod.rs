@@ -28,8 +28,8 @@ pub use waiter::{RawWake, RetainedWake, WakeHandle, call_waker};
 
 pub use crate::report::take_back;
 pub use crate::task::cancel::{
-    CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, note_cancelled_here,
-    unwind_cancelled, unwinds_cancelled,
+    CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled,
+    note_cancelled_here, unwind_cancelled, unwinds_cancelled,
 };
 pub use crate::task::forbid::{check_may_suspend, may_suspend};
 pub use crate::time::{sleep_to, sleep_within};

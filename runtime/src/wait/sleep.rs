@@ -8,7 +8,6 @@ use super::{
 use crate::coroutine::Stop;
 use crate::current;
 use crate::driver;
-use crate::task::bounds::Look;
 use crate::task::{Header, TaskRef, forbid};
 use crate::worker::Worker;
 
@@ -40,7 +39,8 @@ pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wa
     sleep_as::<WhileWhole>(how, deadline)
 }
 
-/// The same, and hears of it also while the task unwinds from a panic: for operations that fail then. The caller must not unwind.
+/// The same, and hears of it also while the task unwinds from a panic, and in destructors at the task's end: for operations that fail
+/// then. The caller must not unwind there.
 #[inline(always)]
 pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<Always>(how, deadline)
@@ -56,7 +56,17 @@ pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wak
 /// When a sleep is ended by a cancel that no shield keeps away.
 trait Heed {
     const IS_SHIELDED: bool;
-    const HEEDS_IN_PANIC: bool = false;
+    /// Also in a panic, and at the end of the task.
+    const ALWAYS: bool = false;
+}
+
+/// Which cancels end a sleep.
+#[derive(Clone, Copy)]
+enum Heeded {
+    Nothing,
+    Open,
+    /// Also one of the task, which the shield around its end would keep away.
+    AtEnd,
 }
 
 struct Never;
@@ -73,7 +83,7 @@ impl Heed for WhileWhole {
 
 impl Heed for Always {
     const IS_SHIELDED: bool = false;
-    const HEEDS_IN_PANIC: bool = true;
+    const ALWAYS: bool = true;
 }
 
 /// The usual sleep becomes a part of whoever calls, so that its caller and all up to the user's code can be one frame: a return
@@ -84,7 +94,7 @@ fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
         Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
             let may_spin = has_peers && how.may_spin();
             // SAFETY: the current task is alive while it runs, and this is its own thread of control.
-            unsafe { sleep_in(task, how, None, None, H::IS_SHIELDED, may_spin) }
+            unsafe { sleep_in(task, how, None, None, heeded(H::IS_SHIELDED), may_spin) }
         }
         here => sleep_unusual::<H>(here.map(|(task, _)| task), how, deadline),
     }
@@ -98,7 +108,7 @@ pub fn sleep_by_driver(wakes: impl FnOnce(driver::Id) -> bool, how: &impl WaitSt
     match current::task_with(|worker| wakes(worker.driver_id())) {
         Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().marks.any()) => {
             // SAFETY: as in `sleep_as`.
-            Some(unsafe { sleep_in(task, how, None, None, false, false) })
+            Some(unsafe { sleep_in(task, how, None, None, Heeded::Open, false) })
         }
         _ => None,
     }
@@ -119,10 +129,19 @@ fn sleep_unusual<H: Heed>(
     let Some(task) = task else { return thread::sleep(how, deadline) };
     let header = task.header();
     forbid::check(header);
-    let shielded = H::IS_SHIELDED || (!H::HEEDS_IN_PANIC && std::thread::panicking());
+    let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
     let enclosing = if shielded { None } else { header.enclosing_deadline() };
+    let heeded = match H::ALWAYS && header.is_at_end() {
+        true => Heeded::AtEnd,
+        false => heeded(shielded || !header.is_open()),
+    };
     // SAFETY: as in `sleep_as`.
-    unsafe { sleep_in(task, how, deadline, enclosing, shielded || !header.is_open(), how.may_spin()) }
+    unsafe { sleep_in(task, how, deadline, enclosing, heeded, how.may_spin()) }
+}
+
+#[inline(always)]
+fn heeded(shielded: bool) -> Heeded {
+    if shielded { Heeded::Nothing } else { Heeded::Open }
 }
 
 /// # Safety
@@ -133,12 +152,16 @@ unsafe fn sleep_in(
     how: &impl WaitStrategy,
     own: Option<Instant>,
     enclosing: Option<Instant>,
-    shielded: bool,
+    heeded: Heeded,
     may_spin: bool,
 ) -> Waking {
     let word = &task.header().waiter.word;
     debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
-    let epoch = word.begin(shielded);
+    let epoch = match heeded {
+        Heeded::Nothing => word.begin(true),
+        Heeded::Open => word.begin(false),
+        Heeded::AtEnd => word.begin_at_end(),
+    };
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
@@ -198,7 +221,7 @@ unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>) 
             (false, true) if own == until => return Waking::TimedOut,
             // The time of a scope around it: that is a cancellation.
             (false, true) => return Waking::Cancelled,
-            (false, false) if header.hit(Look::Marks).is_some() => return Waking::Cancelled,
+            (false, false) if header.is_marked(why.at_end) => return Waking::Cancelled,
             // The cancel concerned code outside of a shield, or a scope that has ended.
             (false, false) => header.waiter.word.go_on(),
         }

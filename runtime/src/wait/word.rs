@@ -10,6 +10,7 @@
 //!  CANCELLED  the task was cancelled while it slept         set by the canceller
 //!  ASLEEP     the sleeper is off its stack                  set by who took it off
 //!  SHIELDED   a cancel must not end this sleep              set by the sleeper
+//!  AT_END     one of the task does, at the task's end       set by the sleeper
 //!
 //!             begin                 fall_asleep                 notify / expire / cancel
 //!  running ──────────▶ going to ───────────────▶ asleep ──────────────────────────────▶ to be queued
@@ -41,6 +42,7 @@ const TIMED_OUT: u64 = 1 << 1;
 const CANCELLED: u64 = 1 << 2;
 const ASLEEP: u64 = 1 << 3;
 const SHIELDED: u64 = 1 << 4;
+const AT_END: u64 = 1 << 5;
 
 const WAKE_MASK: u64 = NOTIFIED | TIMED_OUT | CANCELLED;
 const FLAGS_MASK: u64 = 0xff;
@@ -78,10 +80,21 @@ impl Word {
     }
 
     /// Starts the next sleep. By the running sleeper only, before anybody can know of the sleep.
+    #[inline(always)]
     pub(crate) fn begin(&self, shielded: bool) -> Epoch {
+        self.begin_with(if shielded { SHIELDED } else { 0 })
+    }
+
+    /// The same of a sleep that a cancel of the task ends though the shield around the task's end would keep it away.
+    pub(crate) fn begin_at_end(&self) -> Epoch {
+        self.begin_with(AT_END)
+    }
+
+    #[inline(always)]
+    fn begin_with(&self, flag: u64) -> Epoch {
         // Relaxed: only this thread moves the epoch; the list's lock (or the timer's wheel) publishes it.
         let epoch = (self.0.load(Ordering::Relaxed) & !FLAGS_MASK).wrapping_add(ONE_EPOCH);
-        self.0.store(epoch | if shielded { SHIELDED } else { 0 }, Ordering::Relaxed);
+        self.0.store(epoch | flag, Ordering::Relaxed);
         Epoch(epoch)
     }
 
@@ -198,6 +211,7 @@ pub(crate) struct Snapshot {
     pub(crate) cancelled: bool,
     pub(crate) asleep: bool,
     pub(crate) shielded: bool,
+    pub(crate) at_end: bool,
 }
 
 impl Snapshot {
@@ -214,6 +228,7 @@ impl Snapshot {
             cancelled: bits & CANCELLED != 0,
             asleep: bits & ASLEEP != 0,
             shielded: bits & SHIELDED != 0,
+            at_end: bits & AT_END != 0,
         }
     }
 }

@@ -12,7 +12,6 @@ use crate::coroutine::Stop;
 use crate::panics;
 use crate::report::Bomb;
 use crate::task::TaskRef;
-use crate::task::bounds::Look;
 use crate::wait::word::{Fallen, Woke};
 
 impl Worker {
@@ -310,7 +309,8 @@ impl Worker {
     #[cold]
     fn settle_cancel(&self, task: TaskRef) {
         let header = task.header();
-        if header.hit(Look::Marks).is_some() && header.waiter.word.cancel() == Woke::Queue {
+        let word = &header.waiter.word;
+        if header.is_marked(word.why().at_end) && word.cancel() == Woke::Queue {
             self.make_ready(task);
         }
     }
