@@ -323,6 +323,41 @@ fn a_shielded_sleep_is_not_ended_by_a_cancel_which_is_kept() {
     });
 }
 
+/// The task is cancelled between the begin of the sleep and the moment at which it is off its stack.
+struct CancelledOnTheWay;
+
+impl WaitStrategy for CancelledOnTheWay {
+    fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
+        task::current().cancel();
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        Withdrawal::Withdrawn
+    }
+}
+
+#[test]
+fn a_cancel_on_the_way_to_a_sleep_at_the_end_of_a_task_ends_that_which_can_fail_alone() {
+    on_workers(|| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let last = AtEnd(move || {
+            let soon = Some(Instant::now() + Duration::from_millis(5));
+            let token = CancelToken::new();
+            let other = token.scope(|| wait::sleep_or_cancel(&CancelledOnTheWay, soon)).unwrap();
+            tell.send([other, wait::sleep_or_fail(&CancelledOnTheWay, None)]).unwrap();
+        });
+        let task = fibra::spawn(move || {
+            task::park();
+            last
+        });
+        let name = task.task().clone();
+        drop(task);
+        name.unpark();
+        assert_eq!(fibra::unblock(move || told.recv()), Ok([Waking::TimedOut, Waking::Cancelled]));
+    });
+}
+
 #[test]
 fn a_task_cancels_itself_at_its_next_point() {
     let _guard = hang_guard();

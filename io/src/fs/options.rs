@@ -95,7 +95,8 @@ impl OpenOptions {
     /// # Errors
     ///
     /// As [`std::fs::OpenOptions::open`]; and `TimedOut` for a FIFO if the task unwinds from a cancellation, or in destructors that
-    /// end a cancelled task, since it might wait for the other end.
+    /// end a cancelled task, since it might wait for the other end; or if the task is cancelled while it waits there, or in one that
+    /// unwinds from a panic.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
         let path = path.as_ref().to_owned();
         let (options, place, waits_for_fifo) = (self.inner.clone(), path.clone(), self.waits_for_fifo());

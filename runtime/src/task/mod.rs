@@ -61,8 +61,8 @@
 //! | locking a mutex or a read-write lock, also a condition's re-lock | no: the holder may be anybody |
 //! | initializers of `Once`, `OnceCell`, `LazyLock`, and the wait for one | no |
 //! | anything inside [`shield`] | no, for what was set up outside of it |
-//! | anything while the task unwinds, or drops what it never began with | no; I/O that has to wait then fails with `TimedOut`, from a panic once the task is cancelled |
-//! | anything in what its end drops: task-locals, a result that nobody wants | no; I/O fails so once the task is cancelled, unless it is in a [`shield`] there |
+//! | anything while the task unwinds | no; I/O that has to wait then fails with `TimedOut`, from a panic once the task is cancelled |
+//! | anything in what its end drops: task-locals, a result that nobody wants, what it never began with | no; I/O fails so once the task is cancelled, unless it is in a [`shield`] there |
 //! | plain threads, [`spawn_blocking`] | no: [`is_cancelled`] tells nothing there |
 //!
 //! * **Priority.** A notification that came goes before a deadline that has passed, and that goes before a cancel.

@@ -145,7 +145,8 @@ pub fn at(due: Instant) -> Receiver<Instant> {
 /// Makes a receiver that gets a message each `period`, the first one after one of them: the time at which it was due.
 ///
 /// One message waits at the most. What becomes due while it waits is missed, and the next one is due a period after it was
-/// received. One that a receive or a select waits for moves no later one, however late the wake-up comes.
+/// received. One that a receive or a select has waited for, and then receives itself, moves no later one, however late the wake-up comes;
+/// after [`ready`](Select::ready) it is the receive that counts.
 ///
 /// # Examples
 /// ```
