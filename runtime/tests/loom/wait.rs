@@ -32,7 +32,7 @@ use std::time::Instant;
 use loom::sync::{Condvar, Mutex};
 
 pub(crate) use claim::Claim;
-pub(crate) use crowd::{wake_all, wake_present};
+pub(crate) use crowd::{wake_all, wake_each, wake_present};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
