@@ -5,6 +5,8 @@
 mod at_end;
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "../../runtime/tests/common/ending.rs"]
+mod ending;
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::mpsc::channel;
@@ -13,6 +15,7 @@ use std::time::Duration;
 use at_end::AtEnd;
 use common::sides::pause;
 use common::{in_tasks, kind, listener, pair};
+use ending::ending;
 use fibra_runtime::{spawn, task, timeout, unblock};
 
 #[test]
@@ -87,13 +90,7 @@ fn a_destructor_at_the_end_of_a_cancelled_task_does_not_wait_either() {
         let (_silent, mut server) = pair();
         let (tell, told) = channel();
         let last = AtEnd(move || tell.send([(); 2].map(|()| kind(server.read(&mut [0])))).unwrap());
-        let ends = spawn(move || {
-            task::park();
-            last
-        });
-        let name = ends.task().clone();
-        drop(ends);
-        name.unpark();
+        let name = ending(move || last);
         pause();
         name.cancel();
         assert_eq!(unblock(move || told.recv()), Ok([ErrorKind::TimedOut; 2]));

@@ -4,6 +4,8 @@
 mod at_end;
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "../../runtime/tests/common/ending.rs"]
+mod ending;
 #[path = "common/folder.rs"]
 mod folder;
 
@@ -18,6 +20,7 @@ use std::time::Duration;
 use at_end::AtEnd;
 use common::sides::{guarded, pause};
 use common::{in_tasks, kind, listener, pair, runtime, until_refused};
+use ending::ending;
 use fibra_io::fs::File;
 use fibra_io::io::{copy_bidirectional, duplex};
 use fibra_io::net::{TcpStream, lookup_host};
@@ -291,22 +294,15 @@ const KEEPERS: [Keeper; 2] = [Keeper::UnclaimedResult, Keeper::TaskLocal];
 fibra_runtime::task_local! { static KEPT: RefCell<Option<Last>> = const { RefCell::new(None) }; }
 
 /// A detached task that does something in a destructor at its end, and has come as far as it goes.
-fn ending(keeper: Keeper, act: impl FnMut() + Send + 'static) -> Task {
+fn waiting_at_end(keeper: Keeper, act: impl FnMut() + Send + 'static) -> Task {
     let last: Last = AtEnd(Box::new(act));
-    let task = spawn(move || {
-        task::park();
-        match keeper {
-            Keeper::UnclaimedResult => Some(last),
-            Keeper::TaskLocal => {
-                KEPT.with(|kept| *kept.borrow_mut() = Some(last));
-                None
-            }
+    let name = ending(move || match keeper {
+        Keeper::UnclaimedResult => Some(last),
+        Keeper::TaskLocal => {
+            KEPT.with(|kept| *kept.borrow_mut() = Some(last));
+            None
         }
     });
-    let name = task.task().clone();
-    // Dropped after its end, the handle would drop the result.
-    drop(task);
-    name.unpark();
     pause();
     name
 }
@@ -366,7 +362,7 @@ fn a_cancel_ends_the_waits_of_destructors_at_the_end_of_a_task() {
     in_tasks(|| {
         for (keeper, waits) in KEEPERS.into_iter().flat_map(|keeper| WAITS.map(|waits| (keeper, waits))) {
             let (tell, told) = channel();
-            let task = ending(keeper, waits(tell));
+            let task = waiting_at_end(keeper, waits(tell));
             assert!(told.try_recv().is_err(), "it waits");
             task.cancel();
             assert_eq!(unblock(move || told.recv()), Ok(ErrorKind::TimedOut));
@@ -381,7 +377,7 @@ fn the_end_of_a_runtime_does_so_too() {
             guarded(|| {
                 let (tell, told) = channel();
                 let runtime = runtime(workers);
-                runtime.run(|| drop(ending(keeper, waits(tell))));
+                runtime.run(|| drop(waiting_at_end(keeper, waits(tell))));
                 assert!(told.try_recv().is_err(), "it waits");
                 drop(runtime);
                 assert_eq!(told.recv(), Ok(ErrorKind::TimedOut));
@@ -395,7 +391,7 @@ fn a_cancel_ends_them_without_the_driver_and_in_a_panic_too() {
     guarded(|| {
         Runtime::builder().workers(1).build().unwrap().run(|| {
             let (tell, told) = channel();
-            let task = ending(Keeper::UnclaimedResult, reads(tell));
+            let task = waiting_at_end(Keeper::UnclaimedResult, reads(tell));
             task.cancel();
             assert_eq!(unblock(move || told.recv()), Ok(ErrorKind::TimedOut));
         });
@@ -403,7 +399,7 @@ fn a_cancel_ends_them_without_the_driver_and_in_a_panic_too() {
     in_tasks(|| {
         let (tell, told) = channel();
         let mut reads = reads(tell);
-        let task = ending(Keeper::UnclaimedResult, move || {
+        let task = waiting_at_end(Keeper::UnclaimedResult, move || {
             let _reads = AtEnd(&mut reads);
             resume_unwind(Box::new("a fault"));
         });
@@ -417,7 +413,7 @@ fn a_destructor_at_the_end_of_a_task_that_retries_is_told_each_time() {
     in_tasks(|| {
         let (_silent, mut socket) = pair();
         let (tell, told) = channel();
-        let task = ending(Keeper::UnclaimedResult, move || {
+        let task = waiting_at_end(Keeper::UnclaimedResult, move || {
             let outcomes: Vec<_> = (0..300).map(|_| kind(socket.read(&mut [0]))).collect();
             tell.send(outcomes).unwrap();
         });
@@ -432,7 +428,7 @@ fn a_destructor_at_the_end_of_a_task_is_shielded_by_a_shield_of_its_own() {
         for keeper in KEEPERS {
             let (mut client, mut socket) = pair();
             let (tell, told) = channel();
-            let task = ending(keeper, move || {
+            let task = waiting_at_end(keeper, move || {
                 let read = task::shield(|| {
                     let mut bytes = [0; 2];
                     socket.read_exact(&mut bytes).map(|()| bytes)
@@ -456,7 +452,7 @@ fn a_destructor_at_the_end_of_a_task_that_is_not_cancelled_waits_until_a_deadlin
         for keeper in KEEPERS {
             let ((mut client, mut socket), (tell, told)) = (pair(), channel());
             let (late, is_late) = channel();
-            let _task = ending(keeper, move || {
+            let _task = waiting_at_end(keeper, move || {
                 late.send(timeout(Duration::from_millis(5), || socket.read(&mut [0])).is_err()).unwrap();
                 tell.send(socket.read(&mut [0]).unwrap()).unwrap();
             });

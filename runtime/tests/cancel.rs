@@ -3,6 +3,8 @@
 #[path = "common/at_end.rs"]
 mod at_end;
 mod common;
+#[path = "common/ending.rs"]
+mod ending;
 #[path = "common/rest.rs"]
 mod rest;
 #[path = "common/workers.rs"]
@@ -16,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use at_end::AtEnd;
 use common::{hang_guard, runtime};
+use ending::ending;
 use fibra_runtime::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, CancelToken, Runtime, Task, task};
 use rest::until_others_sleep;
@@ -347,13 +350,7 @@ fn a_cancel_on_the_way_to_a_sleep_at_the_end_of_a_task_ends_that_which_can_fail_
             let other = token.scope(|| wait::sleep_or_cancel(&CancelledOnTheWay, soon)).unwrap();
             tell.send([other, wait::sleep_or_fail(&CancelledOnTheWay, None)]).unwrap();
         });
-        let task = fibra::spawn(move || {
-            task::park();
-            last
-        });
-        let name = task.task().clone();
-        drop(task);
-        name.unpark();
+        ending(move || last);
         assert_eq!(fibra::unblock(move || told.recv()), Ok([Waking::TimedOut, Waking::Cancelled]));
     });
 }
@@ -465,13 +462,7 @@ fn a_cancel_ends_no_other_wait_of_destructors_at_the_end_of_a_task() {
                 wait(&CancelToken::new());
                 ended.send(thread::panicking()).unwrap();
             });
-            let task = fibra::spawn(move || {
-                task::park();
-                last
-            });
-            let name = task.task().clone();
-            drop(task);
-            name.unpark();
+            let name = ending(move || last);
             until_others_sleep();
             name.cancel();
             until_others_sleep();

@@ -1,0 +1,16 @@
+//! A task that nobody joins and that ends by and by.
+
+use fibra_runtime::{Task, spawn, task};
+
+/// Spawns a task without a handle whose last act is to make its result, which it drops itself: nobody wants it.
+pub(crate) fn ending<T: Send + 'static>(result: impl FnOnce() -> T + Send + 'static) -> Task {
+    let task = spawn(move || {
+        task::park();
+        result()
+    });
+    let name = task.task().clone();
+    // Dropped after its end, the handle would drop the result.
+    drop(task);
+    name.unpark();
+    name
+}
