@@ -169,7 +169,7 @@ impl WaitStrategy for Nap<'_> {
             self.refused.set(true);
             return Asleep::Rouse;
         }
-        // The one who is woken here may be this very sleeper, that was notified since it joined: its bit is kept for it.
+        // The one who is woken here may be this very sleeper, that was notified since it joined: its wake is kept for it.
         self.mutex.release();
         Asleep::Stay
     }

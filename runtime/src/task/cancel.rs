@@ -45,9 +45,7 @@ impl Cancelled {
 impl TaskRef {
     /// Notifies the present sleep, by one who has unlinked it.
     pub(crate) fn notify(self) {
-        if self.header().waiter.word.notify() == Woke::Queue {
-            crate::worker::wake(self);
-        }
+        crate::worker::notify(self);
     }
 
     /// Ends the task's sleep for a token that was fired, if a token may end it.
@@ -69,8 +67,10 @@ impl TaskRef {
     }
 
     fn rouse(self) {
-        if self.header().waiter.word.cancel() == Woke::Queue {
-            crate::worker::wake(self);
+        match self.header().waiter.word.cancel() {
+            Woke::Queue => crate::worker::wake(self),
+            Woke::AtHome => crate::worker::heed_marks(self),
+            Woke::Left => {}
         }
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `waiter.word`, `join`, `park`, `marks`, `refs` | anybody, by their own rules |
 //! | `next` | who queues the task, then the queue, then who takes it out: exactly one at a time |
-//! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task |
+//! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task; of one that is known to stay, by who wakes or marks it |
 //! | `coroutine` | the worker that the task is on, and the task when it suspends |
 //! | `timer`, `timed` | the worker that the task is on |
 //! | `registered`, `slot` | written at the first run, read at the end, by the worker that runs it then |
@@ -247,8 +247,8 @@ impl Header {
 
     /// The block of the worker that queues this task.
     pub(crate) fn home(&self) -> *const Block {
-        // Relaxed: read by who was told to queue the task, or by its worker; both are ordered after the store by the
-        // wait word.
+        // Relaxed: read by who was told to queue the task, or has read in the wait word that it stays, or by its worker; all are
+        // ordered after the store by that word, or by what has published the sleep.
         self.home.load(Ordering::Relaxed)
     }
 

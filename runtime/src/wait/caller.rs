@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::thread;
 
 use crate::current;
 use crate::task::Task;
+use crate::worker::block::Block;
 
 thread_local! {
     /// The number of this thread as an owner, once it was asked for.
@@ -86,9 +88,17 @@ pub fn others_are_asleep() -> bool {
     let others = || tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
     let words = || others().map(|task| task.header().waiter.word.why());
     let seen: Vec<_> = words().collect();
+    // One that counts as asleep may be about to leave its stack, where its worker is not in its park, or was cancelled, of which that
+    // one has not heard.
+    let is_here = |block| current::with_worker(|worker| worker.is_home_of(block)) == Some(true);
+    let is_at_rest = |block: &Arc<Block>| block.is_parked() || is_here(Arc::as_ptr(block));
+    let at_rest = shared.blocks.iter().all(|block| is_at_rest(block) && block.marked.is_empty());
     // One that was seen asleep may have been woken by one that was looked at later, and fell asleep in between. Who is in the
     // same sleep at a second look, after all first ones, slept all the while.
-    shared.alive() == tasks.len() as u64 && seen.iter().all(|word| word.is_asleep()) && words().eq(seen)
+    at_rest
+        && shared.alive() == tasks.len() as u64
+        && seen.iter().all(|word| word.is_asleep())
+        && words().eq(seen)
 }
 
 /// A worker, told from others and from plain threads.

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use super::word::Heeded;
 use super::{
-    Asleep, CAN_UNWIND, WaitStrategy, WakeHandle, Waking, Withdrawal, note_cancelled_here, spin_until, thread,
+    Asleep, CAN_UNWIND, WaitStrategy, WakeHandle, Waking, Withdrawal, note_cancelled_here, spin, thread,
 };
 use crate::coroutine::Stop;
 use crate::current;
@@ -58,15 +59,6 @@ trait Heed {
     const IS_SHIELDED: bool;
     /// Also in a panic, and at the end of the task.
     const ALWAYS: bool = false;
-}
-
-/// Which cancels end a sleep.
-#[derive(Clone, Copy)]
-enum Heeded {
-    Nothing,
-    Open,
-    /// Also one of the task, which the shield around its end would keep away.
-    AtEnd,
 }
 
 struct Never;
@@ -157,19 +149,22 @@ unsafe fn sleep_in(
 ) -> Waking {
     let word = &task.header().waiter.word;
     debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
-    let epoch = match heeded {
-        Heeded::Nothing => word.begin(true),
-        Heeded::Open => word.begin(false),
-        Heeded::AtEnd => word.begin_at_end(),
-    };
+    // Found out before anybody knows of the sleep: who does not spin is asleep at once.
+    let spins = may_spin && spin::is_worth_while();
+    let epoch = word.begin_in_task(heeded, !spins);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
-        Asleep::Rouse => Waking::Notified,
+        // SAFETY: by this function's contract.
+        Asleep::Rouse => unsafe { stay(task, Waking::Notified) },
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
-        Asleep::Stay if may_spin && spin_until(|| word.why().notified) => Waking::Notified,
+        // What it was published to may have made others ready here.
+        Asleep::Stay if spins && spin::is_idle() && spin::spin(|| word.why().notified) => Waking::Notified,
         // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
-        Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => Waking::Cancelled,
+        Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => {
+            // SAFETY: as above.
+            unsafe { stay(task, Waking::Cancelled) }
+        }
         Asleep::Stay => {
-            // SAFETY: by this function's contract.
+            // SAFETY: as above.
             unsafe { leave_stack(task, earlier(own, enclosing)) };
             match word.why().notified {
                 true => Waking::Notified,
@@ -184,6 +179,21 @@ unsafe fn sleep_in(
     // SAFETY: as above.
     unsafe { await_landing(task) };
     Waking::Notified
+}
+
+/// Goes on without a sleep, for that reason. If it was woken first it is queued, or is going to be, and leaves its stack for that;
+/// a notification then comes before the reason.
+///
+/// # Safety
+/// `task` is the current task.
+#[cold]
+unsafe fn stay(task: TaskRef, why: Waking) -> Waking {
+    let word = &task.header().waiter.word;
+    if !word.rise() {
+        // SAFETY: by this function's contract.
+        unsafe { leave_stack(task, None) };
+    }
+    if word.why().notified { Waking::Notified } else { why }
 }
 
 /// Sleeps on, shielded, until the notification lands that is on its way.
@@ -236,7 +246,10 @@ unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>) 
 /// `task` is the current task.
 #[inline(always)]
 unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>) {
-    if let Some(deadline) = deadline {
+    // Whoever makes the task ready disarms its timer; a strategy that wakes its own sleep has done so already.
+    if let Some(deadline) = deadline
+        && !task.header().waiter.word.why().is_woken()
+    {
         arm_timer(task, deadline);
     }
     // SAFETY: by this function's contract.

@@ -51,10 +51,17 @@ struct Luck {
 }
 
 /// Spins until `done`, for a microsecond or two, where that may help and of late has helped. True if it was done.
-pub fn spin_until(mut done: impl FnMut() -> bool) -> bool {
-    if !is_idle() || !is_lucky(&LUCK) {
-        return false;
-    }
+pub fn spin_until(done: impl FnMut() -> bool) -> bool {
+    is_worth_while() && spin(done)
+}
+
+/// True where a spin may help, and of late has helped.
+pub(super) fn is_worth_while() -> bool {
+    is_idle() && is_lucky(&LUCK)
+}
+
+/// The same as [`spin_until`], where it [is worth while](is_worth_while).
+pub(super) fn spin(mut done: impl FnMut() -> bool) -> bool {
     let spun = (0..LOOKS).any(|look| {
         pause(1 << look.min(LONGEST));
         done()
@@ -102,7 +109,7 @@ fn pause(times: u32) {
 }
 
 /// True where another worker or thread can end a wait, and nothing else is ready to run here.
-fn is_idle() -> bool {
+pub(super) fn is_idle() -> bool {
     current::with_worker(|worker| worker.may_spin()).unwrap_or(true) && has_processors()
 }
 

@@ -4,7 +4,8 @@ use super::WakeHandle;
 
 /// How one sleep is published, and how it is withdrawn.
 ///
-/// Neither hook sleeps, panics or resumes anybody. They take `&self`, and the fields of a published node are cells or
+/// Neither hook sleeps, panics or resumes anybody. (The sleeper itself may be woken or cancelled by what a hook calls; a task would
+/// count as asleep after a panic, and might be queued while it runs.) They take `&self`, and the fields of a published node are cells or
 /// atomics: with `&mut self` the compiler may keep a field in a register over a lock that a waker holds meanwhile, and
 /// the second look sees the first one's value.
 pub trait WaitStrategy {

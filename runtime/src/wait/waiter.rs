@@ -69,7 +69,8 @@ impl<'a> WakeHandle<'a> {
     /// returns `Withdrawn`; or its holder has unlinked it under the lock of the list it was published in, and
     /// `before_awake` answers `Served` from then on. Of one sleep at most one raw wake is ever used: a sleeper waits for one
     /// landing, and a second would touch it after. None is used once [`retain`](WakeHandle::retain) was called for the sleep, also if
-    /// that was dropped: a future then sleeps where a raw wake does not find it.
+    /// that was dropped: a future then sleeps where a raw wake does not find it, and of a task that is at home the worker takes a raw
+    /// wake for the only one.
     pub unsafe fn raw(self) -> RawWake {
         RawWake(self.waiter)
     }
@@ -106,17 +107,16 @@ impl RawWake {
         // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
         let waiter = unsafe { self.0.as_ref() };
         let kind = waiter.kind;
-        if waiter.word.notify() == Woke::Left {
-            return None;
-        }
-        match worker.zip(TaskRef::of_waiter(self.0, kind)) {
-            Some((worker, task)) => {
-                worker.wake(task);
-                None
-            }
+        match TaskRef::of_waiter(self.0, kind) {
+            Some(task) => match worker {
+                Some(worker) => worker.notify(task),
+                None => task.notify(),
+            },
+            None if waiter.word.notify() == Woke::Left => {}
             // SAFETY: this wake answered `Queue`.
-            None => unsafe { (kind.queue)(self.0) },
+            None => return unsafe { (kind.queue)(self.0) },
         }
+        None
     }
 }
 

@@ -8,9 +8,11 @@
 //!  NOTIFIED   what was waited for has come                  set by a waker
 //!  TIMED_OUT  the deadline of this sleep has passed         set by the timer
 //!  CANCELLED  the task was cancelled while it slept         set by the canceller
-//!  ASLEEP     the sleeper is off its stack                  set by who took it off
+//!  ASLEEP     the sleeper is off its stack                  set by who took it off; at home by the sleeper, before
 //!  SHIELDED   a cancel must not end this sleep              set by the sleeper
 //!  AT_END     one of the task does, at the task's end       set by the sleeper
+//!  AT_HOME    the sleeper is a task that stays on its       set by its worker, with the first ASLEEP; stays
+//!             worker
 //!
 //!             begin                 fall_asleep                 notify / expire / cancel
 //!  running ──────────▶ going to ───────────────▶ asleep ──────────────────────────────▶ to be queued
@@ -22,11 +24,17 @@
 //! * Only the running sleeper moves the epoch, with a plain store: a waker that carries an older epoch then fails its
 //!   compare-exchange, and a waker without one has unlinked the node under the list's lock, so it cannot be late.
 //! * Of all parties exactly one sees "asleep and no wake bit yet" and queues the sleeper: the first waker after
-//!   `fall_asleep`, or the caller of `fall_asleep` when a bit was there first.
+//!   `fall_asleep` (at home after `begin_in_task`), or the caller of `fall_asleep` when a bit was there first.
 //! * A wake releases, and `why` acquires: what the waker wrote before its wake is seen by the sleeper after it.
 //! * Cancel is sticky and lives in a word of its own. The canceller stores it and then looks here; whoever calls
 //!   `fall_asleep` sets ASLEEP here and then looks there. Both pairs are sequentially consistent, so one of them sees
 //!   the other (the store-load proof: were both to miss, each load would precede the other's store in the one order).
+//! * AT_HOME spares two locked instructions of the four that a hand-over between neighbours takes otherwise. Whoever is told to queue
+//!   such a task hands it to its worker, which looks when the task is off its stack and not before. So its sleep begins with ASLEEP:
+//!   nobody has to find out whether it has left already. And a wake that is made on its worker's thread is a plain store: the
+//!   timer fires there as well; of wakes without an epoch there is one at the most, and none beside those with one; and a
+//!   canceller elsewhere leaves the word alone and tells the worker, which looks here itself. The first sleep begins without: its
+//!   `fall_asleep` is the half of the pair with those cancellers who do not know yet that they have to tell.
 //! * 56 bits of epoch last for 2,000 years at a million sleeps a second. 32 would wrap within the hour, and an I/O wake
 //!   that was held that long would rouse a stranger's sleep.
 //!
@@ -43,6 +51,7 @@ const CANCELLED: u64 = 1 << 2;
 const ASLEEP: u64 = 1 << 3;
 const SHIELDED: u64 = 1 << 4;
 const AT_END: u64 = 1 << 5;
+const AT_HOME: u64 = 1 << 6;
 
 const WAKE_MASK: u64 = NOTIFIED | TIMED_OUT | CANCELLED;
 const FLAGS_MASK: u64 = 0xff;
@@ -63,6 +72,17 @@ pub(crate) enum Woke {
     Queue,
     /// Somebody else queues the sleeper, or there is nobody to wake.
     Left,
+    /// The worker of the task is to look, by [`Word::cancel_at_home`].
+    AtHome,
+}
+
+/// Which cancels end a sleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Heeded {
+    Nothing,
+    Open,
+    /// Also one of the task, which the shield around its end would keep away.
+    AtEnd,
 }
 
 /// What whoever took the sleeper off its stack owes.
@@ -80,21 +100,22 @@ impl Word {
     }
 
     /// Starts the next sleep. By the running sleeper only, before anybody can know of the sleep.
-    #[inline(always)]
     pub(crate) fn begin(&self, shielded: bool) -> Epoch {
-        self.begin_with(if shielded { SHIELDED } else { 0 })
+        self.begin_in_task(if shielded { Heeded::Nothing } else { Heeded::Open }, false)
     }
 
-    /// The same of a sleep that a cancel of the task ends though the shield around the task's end would keep it away.
-    pub(crate) fn begin_at_end(&self) -> Epoch {
-        self.begin_with(AT_END)
-    }
-
+    /// The same of a task. If all that it does from here on is to publish the sleep and to leave its stack, it sleeps `at_once`: at
+    /// home it counts as asleep already.
     #[inline(always)]
-    fn begin_with(&self, flag: u64) -> Epoch {
-        // Relaxed: only this thread moves the epoch; the list's lock (or the timer's wheel) publishes it.
-        let epoch = (self.0.load(Ordering::Relaxed) & !FLAGS_MASK).wrapping_add(ONE_EPOCH);
-        self.0.store(epoch | flag, Ordering::Relaxed);
+    pub(crate) fn begin_in_task(&self, heeded: Heeded, at_once: bool) -> Epoch {
+        // Relaxed: only this thread moves the epoch, and at home this flag.
+        let seen = self.0.load(Ordering::Relaxed);
+        let epoch = (seen & !FLAGS_MASK).wrapping_add(ONE_EPOCH);
+        let at_home = seen & AT_HOME;
+        let asleep = if at_once { at_home / (AT_HOME / ASLEEP) } else { 0 };
+        // Release: who cancels and sees AT_HOME sees whose home that is. The sleep is published by the list's lock (or the timer's
+        // wheel).
+        self.0.store(epoch | heeded.flag() | at_home | asleep, Ordering::Release);
         Epoch(epoch)
     }
 
@@ -108,10 +129,54 @@ impl Word {
     pub(crate) fn fall_asleep(&self) -> Fallen {
         // SeqCst: the store of the pair with `cancel`'s load. Release: pairs with the Acquire half of a waker's
         // read-modify-write, which may go on to run the sleeper on its own thread.
-        // An addition, since the bit is never set here and its one instruction beats the loop that `fetch_or` needs.
-        let before = self.0.fetch_add(ASLEEP, Ordering::SeqCst);
-        debug_assert!(before & ASLEEP == 0, "a sleeper falls asleep once");
+        self.fall(ASLEEP)
+    }
+
+    /// The same by the worker on which the task stays, which its later sleeps count on.
+    pub(crate) fn fall_asleep_at_home(&self) -> Fallen {
+        match self.is_at_home() {
+            true => self.fall(ASLEEP),
+            false => self.fall(ASLEEP | AT_HOME),
+        }
+    }
+
+    fn fall(&self, bits: u64) -> Fallen {
+        // An addition, since the bits are never set here and its one instruction beats the loop that `fetch_or` needs.
+        let before = self.0.fetch_add(bits, Ordering::SeqCst);
+        debug_assert!(before & bits == 0, "a sleeper falls asleep once");
         if before & WAKE_MASK == 0 { Fallen::Asleep } else { Fallen::Roused }
+    }
+
+    /// True if the sleep has [begun](Word::begin_in_task) with that. By who takes the sleeper off its stack.
+    #[inline(always)]
+    pub(crate) fn is_down(&self) -> bool {
+        // Relaxed: this thread has set it, or nobody.
+        self.0.load(Ordering::Relaxed) & ASLEEP != 0
+    }
+
+    /// Takes that back, of a sleeper that does not leave its stack after all. False if a wake came first, for which it is queued: it
+    /// has to leave.
+    pub(crate) fn rise(&self) -> bool {
+        // Relaxed: the exchange decides.
+        let mut seen = self.0.load(Ordering::Relaxed);
+        while seen & ASLEEP != 0 {
+            if seen & WAKE_MASK != 0 {
+                return false;
+            }
+            // Relaxed: nothing is published, and a wake that comes later is looked for then.
+            match self.0.compare_exchange_weak(seen, seen & !ASLEEP, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        true
+    }
+
+    /// True of a task that stays on its worker and has slept there.
+    #[inline(always)]
+    pub(crate) fn is_at_home(&self) -> bool {
+        // Relaxed: its worker has set it, to whom alone it matters.
+        self.0.load(Ordering::Relaxed) & AT_HOME != 0
     }
 
     /// Wakes the present sleep, whatever its epoch. For wakers that unlinked the sleeper under its list's lock.
@@ -120,6 +185,17 @@ impl Word {
         // An addition, as in `fall_asleep`: of one sleep one such wake is made at the most, and none beside a counted one.
         let before = self.0.fetch_add(NOTIFIED, Ordering::AcqRel);
         debug_assert!(before & NOTIFIED == 0, "a sleep is notified once");
+        Self::owed(before)
+    }
+
+    /// The same by the worker of a sleeper that is at home. Nobody else changes the word then: see the head of this file.
+    #[inline(always)]
+    pub(crate) fn notify_at_home(&self) -> Woke {
+        // Relaxed: the sleeper is on this thread.
+        let before = self.0.load(Ordering::Relaxed);
+        debug_assert!(before & AT_HOME != 0 && before & NOTIFIED == 0, "a sleep is notified once");
+        // Release: as in `begin_in_task`.
+        self.0.store(before | NOTIFIED, Ordering::Release);
         Self::owed(before)
     }
 
@@ -153,11 +229,23 @@ impl Word {
         }
     }
 
-    /// Ends the present sleep by a cancel, if it is asleep, may be cancelled and nothing else woke it.
+    /// Ends the present sleep by a cancel, if it is asleep, may be cancelled and nothing else woke it. By anybody.
     pub(crate) fn cancel(&self) -> Woke {
+        self.cancel_unless(AT_HOME)
+    }
+
+    /// The same by the worker of the task.
+    pub(crate) fn cancel_at_home(&self) -> Woke {
+        self.cancel_unless(0)
+    }
+
+    fn cancel_unless(&self, theirs: u64) -> Woke {
         // SeqCst: the load of the pair with `fall_asleep`; the sticky cancel word was stored before.
         let mut seen = self.0.load(Ordering::SeqCst);
         loop {
+            if seen & theirs != 0 {
+                return Woke::AtHome;
+            }
             if seen & ASLEEP == 0 || seen & (WAKE_MASK | SHIELDED) != 0 {
                 return Woke::Left;
             }
@@ -176,7 +264,7 @@ impl Word {
                 // Acquire: pairs with the Release in `notify`.
                 return self.why().notified;
             }
-            let again = (seen & !FLAGS_MASK) | SHIELDED;
+            let again = (seen & (!FLAGS_MASK | AT_HOME)) | SHIELDED;
             match self.0.compare_exchange_weak(seen, again, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return false,
                 Err(now) => seen = now,
@@ -202,6 +290,17 @@ impl Word {
     }
 }
 
+impl Heeded {
+    #[inline(always)]
+    const fn flag(self) -> u64 {
+        match self {
+            Heeded::Nothing => SHIELDED,
+            Heeded::Open => 0,
+            Heeded::AtEnd => AT_END,
+        }
+    }
+}
+
 /// The word, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Snapshot {
@@ -217,7 +316,12 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// True for a sleeper that is off its stack and that nothing has woken.
     pub(crate) fn is_asleep(self) -> bool {
-        self.asleep && !(self.notified || self.timed_out || self.cancelled)
+        self.asleep && !self.is_woken()
+    }
+
+    /// True if somebody has woken the sleeper.
+    pub(crate) fn is_woken(self) -> bool {
+        self.notified || self.timed_out || self.cancelled
     }
 
     fn of(bits: u64) -> Self {

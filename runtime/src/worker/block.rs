@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use super::inbox::Inbox;
+use super::marked::Marked;
 use super::offers::Offers;
 use super::park_state::{Found, ParkState};
 use super::registry::Registry;
@@ -22,6 +23,8 @@ pub(crate) struct Block {
     pub(crate) index: usize,
     /// Started tasks of this worker that others woke, and tasks that were spawned for it.
     pub(crate) inbox: Inbox,
+    /// Those at whose marks it is to look.
+    pub(crate) marked: Marked,
     /// Un-started tasks that others placed here; thieves may take them as well.
     pub(crate) placed: queue::Shared,
     /// The stealable queue's other end.
@@ -46,6 +49,7 @@ impl Block {
         Block {
             index,
             inbox: Inbox::new(),
+            marked: Marked::new(),
             placed: queue::Shared::new(),
             thief,
             offers: Offers::new(),
@@ -75,19 +79,33 @@ impl Block {
     /// Hands a task that the caller was told to queue to its home.
     #[inline(never)]
     pub(crate) fn deliver(home: *const Block, task: TaskRef) {
-        // SAFETY: the task is asleep and at home there, and no worker leaves while a task of its own is asleep; so the
-        // block is alive until the push, and by this count after it.
-        let block = unsafe {
-            Arc::increment_strong_count(home);
-            Arc::from_raw(home)
-        };
+        // SAFETY: the task is asleep and at home there, or is about to leave its stack, and no worker leaves while a task of its
+        // own is; so the block is alive until the push, and by this count after it.
+        let block = unsafe { counted(home) };
         block.inbox.push(task);
         block.unpark_if_parked();
     }
 
+    /// Has a worker look at the marks of a task that stays there, unless it has ended or another has sent it just now.
+    pub(crate) fn send_marked(home: *const Block, task: TaskRef) {
+        if !task.header().marks.note() {
+            return;
+        }
+        // SAFETY: the task had not ended when it was noted, and its worker waits at its end for what is noted; so the block is
+        // alive until the push, and by this count after it.
+        let block = unsafe { counted(home) };
+        block.marked.push(task);
+        block.unpark_if_parked();
+    }
+
+    /// True while the worker is in its park, and no task is on its stack.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.state.is_parked()
+    }
+
     /// Breaks the worker's park, if it is in one. To be called after something was put where the worker looks.
     pub(crate) fn unpark_if_parked(&self) {
-        if self.state.is_parked() {
+        if self.is_parked() {
             self.unpark();
         }
     }
@@ -107,5 +125,15 @@ impl Block {
     /// By the worker: running again.
     pub(crate) fn end_park(&self) {
         self.state.end_park();
+    }
+}
+
+/// # Safety
+/// The block is alive.
+unsafe fn counted(block: *const Block) -> Arc<Block> {
+    // SAFETY: by this function's contract; blocks live in an `Arc`.
+    unsafe {
+        Arc::increment_strong_count(block);
+        Arc::from_raw(block)
     }
 }

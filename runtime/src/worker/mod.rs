@@ -11,6 +11,7 @@
 //! | `looks.rs` | what a thief saw of the others' queues |
 //! | `block.rs` | what others may reach of a worker |
 //! | `inbox.rs` | what others have woken or spawned for it; pure, modelled |
+//! | `marked.rs` | those at whose marks it is to look; modelled |
 //! | `park_state.rs` | whether it has to be woken; pure, modelled |
 //! | `registry.rs` | who is at home |
 //! | `biased.rs` | the lock around it, which costs the worker itself next to nothing; modelled |
@@ -22,6 +23,7 @@ pub(crate) mod block;
 pub(crate) mod budget;
 mod inbox;
 mod looks;
+mod marked;
 mod offer_state;
 pub(crate) mod offers;
 mod park_state;
@@ -398,7 +400,25 @@ impl Worker {
         Block::deliver(home, task);
     }
 
-    fn is_home_of(&self, block: *const Block) -> bool {
+    /// Notifies the present sleep of a task, by one on this worker's thread who has unlinked it.
+    #[inline(always)]
+    pub(crate) fn notify(&self, task: TaskRef) {
+        let header = task.header();
+        let word = &header.waiter.word;
+        if word.is_at_home() && self.is_home_of(header.home()) {
+            if word.notify_at_home() == Woke::Queue {
+                self.make_ready(task);
+            }
+            return;
+        }
+        cold_path();
+        if word.notify() == Woke::Queue {
+            self.wake(task);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_home_of(&self, block: *const Block) -> bool {
         ptr::eq(Arc::as_ptr(&self.block), block)
     }
 
@@ -432,5 +452,32 @@ pub(crate) fn wake(task: TaskRef) {
     if current::with_worker(|worker| worker.wake(task)).is_none() {
         cold_path();
         Block::deliver(task.header().home(), task);
+    }
+}
+
+/// Notifies the present sleep of a task, by one who has unlinked it.
+#[inline(always)]
+pub(crate) fn notify(task: TaskRef) {
+    if current::with_worker(|worker| worker.notify(task)).is_none() {
+        cold_path();
+        if task.header().waiter.word.notify() == Woke::Queue {
+            Block::deliver(task.header().home(), task);
+        }
+    }
+}
+
+/// Has the worker on which a task stays look at its marks.
+#[cold]
+pub(crate) fn heed_marks(task: TaskRef) {
+    let home = task.header().home();
+    let here = current::with_worker(|worker| {
+        let here = worker.is_home_of(home);
+        if here {
+            worker.look_at_marks(task);
+        }
+        here
+    });
+    if here != Some(true) {
+        Block::send_marked(home, task);
     }
 }

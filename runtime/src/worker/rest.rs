@@ -41,6 +41,7 @@ impl Worker {
         !self.local.is_empty()
             || !self.woken.is_empty()
             || !self.block.inbox.is_empty()
+            || !self.block.marked.is_empty()
             || (!self.is_starving() && startable())
     }
 

@@ -11,7 +11,7 @@ use super::{Round, Side, Worker};
 use crate::coroutine::Stop;
 use crate::panics;
 use crate::report::Bomb;
-use crate::task::TaskRef;
+use crate::task::{Nature, TaskRef};
 use crate::wait::word::{Fallen, Woke};
 
 impl Worker {
@@ -45,6 +45,10 @@ impl Worker {
         if !self.block.inbox.is_empty() {
             cold_path();
             self.take_inbox();
+        }
+        if !self.block.marked.is_empty() {
+            cold_path();
+            self.heed_marked();
         }
         match self.next_in_round() {
             Some(task) => Some(task),
@@ -291,33 +295,63 @@ impl Worker {
 
     /// The task is off its stack and wants to sleep; what came before it was off is dealt with here.
     fn settle(&self, task: TaskRef) {
+        let header = task.header();
+        let word = &header.waiter.word;
         // Whoever wakes it meanwhile sends it to this worker, so it does not run before this worker's next pick.
-        match task.header().waiter.word.fall_asleep() {
-            Fallen::Roused => {
-                cold_path();
-                self.make_ready(task)
+        if !word.is_down() {
+            cold_path();
+            let fallen = match header.nature {
+                Nature::Migratable => word.fall_asleep(),
+                _ => word.fall_asleep_at_home(),
+            };
+            if fallen == Fallen::Roused {
+                return self.make_ready(task);
             }
-            Fallen::Asleep if task.header().marks.any() => {
-                cold_path();
-                self.settle_cancel(task)
-            }
-            Fallen::Asleep => {}
+        }
+        if header.marks.any() {
+            cold_path();
+            self.look_at_marks(task);
         }
     }
 
-    /// The second look at the marks, after ASLEEP is set.
+    /// Ends the sleep of a task that is off its stack here, if it is asleep and a mark of it ends that.
     #[cold]
-    fn settle_cancel(&self, task: TaskRef) {
+    pub(super) fn look_at_marks(&self, task: TaskRef) {
         let header = task.header();
         let word = &header.waiter.word;
-        if header.is_marked(word.why().at_end) && word.cancel() == Woke::Queue {
+        if header.is_marked(word.why().at_end) && word.cancel_at_home() == Woke::Queue {
             self.make_ready(task);
+        }
+    }
+
+    /// Looks at the tasks of this worker that others have marked.
+    #[cold]
+    fn heed_marked(&self) {
+        for task in self.block.marked.take() {
+            // Before the look: who marks it from now on sends it anew.
+            task.header().marks.take_note();
+            self.look_at_marks(task);
+        }
+    }
+
+    /// Until the one who has noted a task that has ended has sent it, which takes a few instructions; then nobody needs it any more.
+    #[cold]
+    fn await_note(&self, task: TaskRef) {
+        loop {
+            self.heed_marked();
+            if !task.header().marks.is_noted() {
+                return;
+            }
+            thread::yield_now();
         }
     }
 
     #[inline(never)]
     fn finish(&self, task: TaskRef) {
         let header = task.header();
+        if header.waiter.word.is_at_home() && header.marks.end() {
+            self.await_note(task);
+        }
         // SAFETY: the task is this worker's and has ended.
         self.take_back(task, unsafe { header.coroutine.take_stack() });
         // Before it leaves the registry: from then on another task may have its address.

@@ -5,7 +5,7 @@ use crate::task::TaskRef;
 pub(crate) enum Worker {}
 
 impl Worker {
-    pub(crate) fn wake(&self, _task: TaskRef) {
+    pub(crate) fn notify(&self, _task: TaskRef) {
         match *self {}
     }
 }

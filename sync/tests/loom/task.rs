@@ -10,6 +10,10 @@ impl TaskRef {
     pub(crate) fn of_waiter(_waiter: NonNull<Waiter>, _kind: &'static Kind) -> Option<Self> {
         None
     }
+
+    pub(crate) fn notify(self) {
+        match self {}
+    }
 }
 
 #[path = "../../../runtime/tests/loom/payload.rs"]
