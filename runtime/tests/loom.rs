@@ -25,6 +25,8 @@ mod idle;
 mod inbox;
 #[path = "../src/task/join_state.rs"]
 mod join_state;
+#[path = "../src/worker/marked.rs"]
+mod marked;
 #[path = "../src/worker/offer_state.rs"]
 mod offer_state;
 #[path = "../src/worker/park_state.rs"]
@@ -82,6 +84,8 @@ mod biased_models;
 mod census_models;
 #[path = "loom/claim_models.rs"]
 mod claim_models;
+#[path = "loom/home_models.rs"]
+mod home_models;
 #[path = "loom/idle_models.rs"]
 mod idle_models;
 #[path = "loom/inbox_models.rs"]

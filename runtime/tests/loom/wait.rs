@@ -37,7 +37,7 @@ pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle, call_waker};
-use word::{Epoch, Fallen, Snapshot, Woke, Word};
+use word::{Epoch, Fallen, Heeded, Snapshot, Woke, Word};
 
 /// Sleeps as a plain thread does.
 pub(crate) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
@@ -217,6 +217,27 @@ impl Sleeper {
         assert_eq!(self.queued(), self.left.load(Ordering::Relaxed), "queued as often as it slept");
     }
 
+    /// One that stays on its worker, which is the calling thread, and has slept there.
+    pub(crate) fn at_home() -> Arc<Self> {
+        let sleeper = Self::new();
+        let _ = sleeper.word.begin(false);
+        assert_eq!(sleeper.word.fall_asleep_at_home(), Fallen::Asleep);
+        sleeper.settle(sleeper.word.notify_at_home());
+        sleeper.take_turn();
+        sleeper
+    }
+
+    /// True if it is queued.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.queued() > self.left.load(Ordering::Relaxed)
+    }
+
+    /// Runs again, once it is queued.
+    pub(crate) fn take_turn(&self) {
+        self.queue.take();
+        self.left.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Off the stack until queued. True if it had to be.
     pub(crate) fn leave_stack(&self) -> bool {
         self.leave_stack_and(|| ())
@@ -227,8 +248,7 @@ impl Sleeper {
         let asleep = self.word.fall_asleep() == Fallen::Asleep;
         if asleep {
             meanwhile();
-            self.queue.take();
-            self.left.fetch_add(1, Ordering::Relaxed);
+            self.take_turn();
         }
         asleep
     }
@@ -237,6 +257,40 @@ impl Sleeper {
     pub(crate) fn await_landing(&self) {
         while !self.word.await_landing() {
             self.leave_stack();
+        }
+    }
+
+    /// Begins a sleep as a task does that does not spin: one at home is asleep from now on.
+    pub(crate) fn begin_at_once(&self) -> Epoch {
+        self.word.begin_in_task(Heeded::Open, true)
+    }
+
+    /// As `Worker::settle`, of one that stays there: true if it is asleep, and has to be queued.
+    pub(crate) fn fall_at_home(&self) -> bool {
+        self.word.is_down() || self.word.fall_asleep_at_home() == Fallen::Asleep
+    }
+
+    /// Off the stack at home until queued; `meanwhile` is what its worker does once it is off its stack.
+    pub(crate) fn leave_stack_at_home_and(&self, meanwhile: impl FnOnce()) {
+        if self.fall_at_home() {
+            meanwhile();
+            self.take_turn();
+        }
+    }
+
+    /// Goes on without a sleep; true if it has not had to leave its stack for that.
+    pub(crate) fn stay(&self) -> bool {
+        let rises = self.word.rise();
+        if !rises {
+            self.leave_stack_at_home_and(|| ());
+        }
+        rises
+    }
+
+    /// Until the notification lands that is on its way, of one at home.
+    pub(crate) fn await_landing_at_home(&self) {
+        while !self.word.await_landing() {
+            self.leave_stack_at_home_and(|| ());
         }
     }
 }

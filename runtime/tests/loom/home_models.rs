@@ -1,0 +1,657 @@
+//! A task that stays on its worker: its sleeps begin asleep, its worker wakes it by a plain store, and who cancels it elsewhere
+//! leaves its word alone and tells the worker.
+//!
+//! The first thread of each model is the worker, with the task on it.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use crate::marked::Marked;
+use crate::park_state::{Found, ParkState};
+use crate::primitive::{AtomicBool, AtomicU64, Ordering, check, check_bounded, fence};
+use crate::task::{Header, TaskRef};
+use crate::wait::list::{List, Node};
+use crate::wait::word::{Heeded, Woke};
+use crate::wait::{Lock, Sleeper, Tickets, Waking, waking};
+
+/// A semaphore in small, for which the task sleeps.
+struct Gate {
+    state: Lock<State>,
+    sleeper: Arc<Sleeper>,
+    /// Written by the waker before its wake, read by who was notified.
+    data: UnsafeCell<u32>,
+}
+
+struct State {
+    permits: u32,
+    waiters: List,
+}
+
+// SAFETY: the data is handed over by the wake, which is what the models check.
+unsafe impl Sync for Gate {}
+// SAFETY: as above.
+unsafe impl Send for Gate {}
+
+/// What befalls a sleep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    Plain,
+    /// The task spins first, so that the sleep begins awake.
+    Spins,
+    /// The task finds, once the sleep is published, that it has to go on.
+    Stays,
+    /// Its deadline passes.
+    Expires,
+    /// It is cancelled, and its worker has found the mark.
+    Cancelled,
+    /// The same, but the cancel does not concern it.
+    GoesOn,
+}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        let state = Lock::new(State { permits: 0, waiters: List::new() });
+        drop(state.lock());
+        Arc::new(Gate { state, sleeper: Sleeper::at_home(), data: UnsafeCell::new(0) })
+    }
+
+    fn spawn_open(self: &Arc<Self>) -> thread::JoinHandle<bool> {
+        let gate = Arc::clone(self);
+        thread::spawn(move || gate.open())
+    }
+
+    /// Notifies who waits, or leaves a permit. True if somebody was notified.
+    fn open(&self) -> bool {
+        let mut state = self.state.lock();
+        let wake = state.waiters.pop_front();
+        state.permits += u32::from(wake.is_none());
+        // A wake is never made under the lock.
+        drop(state);
+        let Some(wake) = wake else { return false };
+        // SAFETY: the sleeper reads only once it is notified.
+        self.data.with_mut(|data| unsafe { *data = 7 });
+        wake.wake();
+        true
+    }
+
+    /// What `after_asleep` does: publishes the node, unless there is a permit.
+    fn enter(&self, node: &Node) -> bool {
+        let mut state = self.state.lock();
+        if state.permits > 0 {
+            state.permits -= 1;
+            return false;
+        }
+        // SAFETY: the node lives until `pass` ends, before which it is withdrawn or its wake has landed.
+        unsafe { state.waiters.push_back(node, self.sleeper.raw()) };
+        true
+    }
+
+    /// One sleep, from the first to the last line of `sleep_in`.
+    fn pass(&self, course: Course) -> Waking {
+        let node = Node::new();
+        let sleeper = &self.sleeper;
+        let _ = sleeper.word.begin_in_task(Heeded::Open, course != Course::Spins);
+        if !self.enter(&node) {
+            assert!(sleeper.stay(), "nobody knows of the sleep");
+            return Waking::Notified;
+        }
+        let why = match course {
+            Course::Spins if sleeper.word.why().notified => Waking::Notified,
+            Course::Stays => {
+                // As `stay`.
+                sleeper.stay();
+                if sleeper.word.why().notified { Waking::Notified } else { Waking::Cancelled }
+            }
+            _ => {
+                sleeper.leave_stack_at_home_and(|| {
+                    sleeper.settle(match course {
+                        // As `Worker::expire_timers`.
+                        Course::Expires => sleeper.word.expire(sleeper.word.epoch()),
+                        Course::Cancelled | Course::GoesOn => sleeper.word.cancel_at_home(),
+                        _ => Woke::Left,
+                    });
+                });
+                // As `last`.
+                while course == Course::GoesOn && !sleeper.word.why().notified {
+                    sleeper.word.go_on();
+                    sleeper.leave_stack_at_home_and(|| ());
+                }
+                waking(sleeper.word.why())
+            }
+        };
+        // SAFETY: the node is in this list or in none.
+        if unsafe { self.state.lock().waiters.remove(&node) } {
+            return why;
+        }
+        sleeper.await_landing_at_home();
+        Waking::Notified
+    }
+
+    /// Once all wakers have ended: of so many notifications each was used or has left its permit, and the next sleep is left alone.
+    fn assert_used(&self, notifications: u32, passed: &[Waking]) {
+        let used = passed.iter().filter(|why| **why == Waking::Notified).count();
+        let permits = self.state.lock().permits;
+        assert_eq!(u32::try_from(used).unwrap() + permits, notifications, "neither lost nor doubled");
+        self.sleeper.assert_even();
+    }
+}
+
+/// One sleep beside one opening of the gate.
+fn a_notification_meets(course: Course) {
+    let gate = Gate::new();
+    let opener = gate.spawn_open();
+    let why = gate.pass(course);
+    if gate.sleeper.word.why().notified {
+        // SAFETY: the waker wrote before its wake, and writes no more.
+        assert_eq!(gate.data.with(|data| unsafe { *data }), 7);
+    }
+    let next = gate.sleeper.begin_at_once();
+    opener.join().unwrap();
+    gate.assert_used(1, &[why]);
+    assert!(gate.sleeper.word.why().is_asleep(), "nothing lands in the next sleep");
+    assert_eq!(gate.sleeper.word.notify_in(next), Woke::Queue);
+}
+
+/// Hunts: a wake from afar as a sleep at home is published, or as the task leaves its stack, is lost, queues it twice, or does not
+/// show what came before it.
+#[test]
+fn a_wake_from_afar_meets_a_sleep_at_home() {
+    check(|| a_notification_meets(Course::Plain));
+}
+
+/// Hunts: the same of a sleep that begins awake, since the task spins.
+#[test]
+fn a_wake_from_afar_meets_a_spin_at_home() {
+    check(|| a_notification_meets(Course::Spins));
+}
+
+/// Hunts: a task that goes on without its sleep, while a wake has queued it; one that leaves its stack for a wake that does not
+/// queue it.
+#[test]
+fn a_wake_from_afar_meets_who_stays() {
+    check(|| a_notification_meets(Course::Stays));
+}
+
+/// Hunts: a wake from afar and the deadline, which its worker sees to, at once: both queue the task, or none; the notification in
+/// flight lands in the next sleep.
+#[test]
+fn a_wake_from_afar_meets_the_deadline_at_home() {
+    check(|| a_notification_meets(Course::Expires));
+}
+
+/// Hunts: the same of a cancel, by the look of its worker.
+#[test]
+fn a_wake_from_afar_meets_a_cancel_at_home() {
+    check(|| a_notification_meets(Course::Cancelled));
+}
+
+/// Hunts: a wake from afar that is lost when the task goes on sleeping after a cancel that did not concern it.
+#[test]
+fn a_wake_from_afar_meets_who_goes_on_sleeping_at_home() {
+    check(|| a_notification_meets(Course::GoesOn));
+}
+
+/// Hunts: over two sleeps in a row, which end in different ways, a notification for the first one that ends the second.
+#[test]
+fn each_notification_is_used_once_at_home() {
+    for courses in [[Course::Expires, Course::Stays], [Course::Stays, Course::Expires]] {
+        check_bounded(2, move || {
+            let gate = Gate::new();
+            let opener = {
+                let gate = Arc::clone(&gate);
+                thread::spawn(move || {
+                    gate.open();
+                    gate.open();
+                })
+            };
+            let passed = courses.map(|course| gate.pass(course));
+            opener.join().unwrap();
+            gate.assert_used(2, &passed);
+        });
+    }
+}
+
+/// Hunts: a counted wake that queues a task which has gone on without its sleep, or wakes its next one; a task that waits for a
+/// wake which comes too late to queue it.
+#[test]
+fn a_counted_wake_meets_who_stays() {
+    check(|| {
+        let sleeper = Sleeper::at_home();
+        let epoch = sleeper.begin_at_once();
+        let waker = {
+            let sleeper = Arc::clone(&sleeper);
+            thread::spawn(move || sleeper.settle(sleeper.word.notify_in(epoch)))
+        };
+        sleeper.stay();
+        let next = sleeper.begin_at_once();
+        waker.join().unwrap();
+        sleeper.assert_even();
+        assert!(sleeper.word.why().is_asleep(), "nothing lands in the next sleep");
+        assert_eq!(sleeper.word.expire(next), Woke::Queue);
+    });
+}
+
+/// Hunts: a counted wake and the deadline at once; a second of the former that is late.
+#[test]
+fn a_counted_wake_meets_the_deadline_at_home() {
+    check(|| {
+        let sleeper = Sleeper::at_home();
+        let epoch = sleeper.begin_at_once();
+        let waker = {
+            let sleeper = Arc::clone(&sleeper);
+            thread::spawn(move || {
+                sleeper.settle(sleeper.word.notify_in(epoch));
+                sleeper.settle(sleeper.word.notify_in(epoch));
+            })
+        };
+        sleeper.leave_stack_at_home_and(|| sleeper.settle(sleeper.word.expire(sleeper.word.epoch())));
+        let _ = sleeper.begin_at_once();
+        waker.join().unwrap();
+        sleeper.assert_even();
+        assert!(sleeper.word.why().is_asleep(), "nothing lands in the next sleep");
+    });
+}
+
+/// Shows that the hunts find it: the wake by a plain store, made elsewhere than at home.
+#[test]
+#[should_panic(expected = "queued as often as it slept")]
+fn a_plain_wake_from_afar_queues_twice() {
+    check(|| {
+        let sleeper = Sleeper::at_home();
+        let epoch = sleeper.begin_at_once();
+        let waker = {
+            let sleeper = Arc::clone(&sleeper);
+            thread::spawn(move || sleeper.settle(sleeper.word.notify_at_home()))
+        };
+        sleeper.settle(sleeper.word.expire(epoch));
+        sleeper.take_turn();
+        waker.join().unwrap();
+        sleeper.assert_even();
+    });
+}
+
+/// As much of a block as it takes to cancel a task that stays on its worker, and the task.
+struct Block {
+    header: Header,
+    /// Where the task is if the worker is to look at its marks.
+    marked: Marked,
+    state: ParkState,
+    driver: Tickets,
+    /// Who holds the block, the worker among them.
+    count: AtomicU64,
+    /// True once it is freed. Read at each touch.
+    freed: UnsafeCell<bool>,
+}
+
+// SAFETY: the scopes of the task are its worker's, and the block is handed over by its count, which is what the models check.
+unsafe impl Sync for Block {}
+// SAFETY: as above.
+unsafe impl Send for Block {}
+
+/// What a model breaks, to show that its hunt finds it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flaw {
+    None,
+    /// The worker does not look at what was sent once it is counted as parked.
+    LooksEarly,
+    /// The note is taken after the look.
+    TakenLate,
+    /// The worker does not wait, at the end of a task, for what is sent.
+    Unawaited,
+}
+
+impl Block {
+    /// With a task that has not slept.
+    fn new() -> Arc<Self> {
+        Self::of(Header::new())
+    }
+
+    /// With one that has.
+    fn at_home() -> Arc<Self> {
+        let mut header = Header::new();
+        header.sleeper = Sleeper::at_home();
+        Self::of(header)
+    }
+
+    fn of(header: Header) -> Arc<Self> {
+        let block = Block {
+            header,
+            marked: Marked::new(),
+            state: ParkState::new(),
+            driver: Tickets::new(),
+            count: AtomicU64::new(1),
+            freed: UnsafeCell::new(false),
+        };
+        assert!(block.marked.is_empty() && !block.state.is_parked());
+        block.count.load(Ordering::Relaxed);
+        Arc::new(block)
+    }
+
+    fn spawn(self: &Arc<Self>, f: impl FnOnce(&Block) + 'static) -> thread::JoinHandle<()> {
+        let block = Arc::clone(self);
+        thread::spawn(move || f(&block))
+    }
+
+    fn spawn_cancel(self: &Arc<Self>) -> thread::JoinHandle<()> {
+        self.spawn(Block::cancel)
+    }
+
+    fn sleeper(&self) -> &Sleeper {
+        &self.header.sleeper
+    }
+
+    /// As `TaskRef::cancel`, elsewhere.
+    fn cancel(&self) {
+        self.header.marks.set_cancelled();
+        self.rouse();
+    }
+
+    /// As `TaskRef::fire`, elsewhere. The task is in no scope of a token, so this does not concern it.
+    fn fire(&self) {
+        self.header.marks.set_fired();
+        self.rouse();
+    }
+
+    fn rouse(&self) {
+        match self.sleeper().word.cancel() {
+            Woke::AtHome => self.send_marked(),
+            woke => assert_eq!(woke, Woke::Left, "its worker alone ends its sleep by a cancel"),
+        }
+    }
+
+    /// As `Block::send_marked`.
+    fn send_marked(&self) {
+        if !self.header.marks.note() {
+            return;
+        }
+        self.touch();
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.marked.push(TaskRef::of(&self.header));
+        self.touch();
+        if self.state.is_parked() && self.state.unpark() == Found::Parked {
+            self.driver.put();
+        }
+        self.release();
+    }
+
+    /// As the drop of an `Arc`.
+    fn release(&self) {
+        if self.count.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            // SAFETY: nobody else holds the block.
+            self.freed.with_mut(|freed| unsafe { *freed = true });
+        }
+    }
+
+    fn touch(&self) {
+        // SAFETY: whoever touches the block has a count of it, or its worker waits for what is sent, so nobody frees it.
+        assert!(!self.freed.with(|freed| unsafe { *freed }), "touched after it was freed");
+    }
+
+    /// By the worker, as all that follows: takes what was sent. True if that is the task, which is sent once at a time.
+    fn take(&self) -> bool {
+        let tasks = self.marked.take();
+        assert!(tasks.len() <= 1, "sent once at a time");
+        tasks.len() == 1
+    }
+
+    /// As `Worker::heed_marked`.
+    fn heed_marked(&self, flaw: Flaw) {
+        if self.take() {
+            if flaw == Flaw::TakenLate {
+                self.look_at_marks();
+            }
+            self.header.marks.take_note();
+            if flaw != Flaw::TakenLate {
+                self.look_at_marks();
+            }
+        }
+    }
+
+    /// As `Worker::look_at_marks`.
+    fn look_at_marks(&self) {
+        let sleeper = self.sleeper();
+        if self.header.is_marked(sleeper.word.why().at_end) {
+            sleeper.settle(sleeper.word.cancel_at_home());
+        }
+    }
+
+    /// As `Worker::settle`.
+    fn settle(&self) {
+        assert!(self.sleeper().fall_at_home(), "nobody notifies it");
+        if self.header.marks.any() {
+            self.look_at_marks();
+        }
+    }
+
+    /// A sleep that a cancel alone ends, over the parks of its worker.
+    fn sleep_until_cancelled(&self, flaw: Flaw) {
+        let sleeper = self.sleeper();
+        let _ = sleeper.begin_at_once();
+        self.settle();
+        loop {
+            self.heed_marked(flaw);
+            if sleeper.is_ready() {
+                break;
+            }
+            // As `Worker::park`.
+            if self.state.begin_park() && (flaw == Flaw::LooksEarly || self.marked.is_empty()) {
+                self.driver.take();
+            }
+            self.state.end_park();
+        }
+        sleeper.take_turn();
+        assert!(sleeper.word.why().cancelled);
+    }
+
+    /// As `Worker::finish`, after which the worker goes.
+    fn finish(&self, flaw: Flaw) {
+        if self.header.marks.end() && flaw != Flaw::Unawaited {
+            // As `Worker::await_note`.
+            loop {
+                self.heed_marked(flaw);
+                if !self.header.marks.is_noted() {
+                    break;
+                }
+                thread::yield_now();
+            }
+        }
+        self.release();
+    }
+}
+
+/// Hunts: a wake by a plain store that is lost, or undoes what another does to the word: a counted wake of an earlier sleep, and a
+/// cancel that its worker is told of, be it before the wake or after it.
+#[test]
+fn a_wake_at_home_comes_beside_a_stale_wake_and_a_cancel() {
+    for heeds_first in [false, true] {
+        check_bounded(3, move || {
+            let block = Block::at_home();
+            let sleeper = block.sleeper();
+            let stale = sleeper.begin_at_once();
+            let canceller = block.spawn_cancel();
+            let waker = block.spawn(move |block| {
+                let sleeper = block.sleeper();
+                sleeper.settle(sleeper.word.notify_in(stale));
+            });
+            sleeper.stay();
+            let _ = sleeper.begin_at_once();
+            assert!(sleeper.fall_at_home());
+            if heeds_first {
+                block.heed_marked(Flaw::None);
+            }
+            // As `Worker::notify`.
+            sleeper.settle(sleeper.word.notify_at_home());
+            let cancelled = sleeper.word.why().cancelled;
+            block.heed_marked(Flaw::None);
+            let why = sleeper.word.why();
+            assert!(
+                why.notified && why.cancelled == cancelled,
+                "a cancel changes nothing after that: {why:?}"
+            );
+            sleeper.take_turn();
+            waker.join().unwrap();
+            canceller.join().unwrap();
+            block.heed_marked(Flaw::None);
+            sleeper.assert_even();
+        });
+    }
+}
+
+/// Hunts: a cancel at the first sleep of a task: the canceller does not know yet that it has to tell the worker, the worker finds no
+/// mark, and the task sleeps for ever; or both see to it.
+#[test]
+fn a_cancel_meets_the_first_sleep() {
+    check(|| a_first_sleep_with(Ordering::SeqCst, true));
+}
+
+/// Shows that the hunt finds it: a mark that is only released may still be under way when the canceller looks.
+#[test]
+#[should_panic(expected = "the cancel was lost")]
+fn a_cancel_of_the_first_sleep_that_is_only_released_is_lost() {
+    check(|| a_first_sleep_with(Ordering::Release, true));
+}
+
+/// Shows that it takes the look after the first sleep has begun.
+#[test]
+#[should_panic(expected = "the cancel was lost")]
+fn a_first_sleep_without_a_look_misses_the_cancel() {
+    check(|| a_first_sleep_with(Ordering::SeqCst, false));
+}
+
+fn a_first_sleep_with(mark: Ordering, looks: bool) {
+    let block = Block::new();
+    let cancelled = Arc::new(AtomicBool::new(false));
+    cancelled.load(Ordering::Relaxed);
+    let sleeper = block.sleeper();
+    let _ = sleeper.begin_at_once();
+    let canceller = {
+        let cancelled = Arc::clone(&cancelled);
+        block.spawn(move |block| {
+            cancelled.store(true, mark);
+            block.rouse();
+        })
+    };
+    let look = || {
+        if cancelled.load(Ordering::SeqCst) {
+            sleeper.settle(sleeper.word.cancel_at_home());
+        }
+    };
+    let heed = || {
+        if block.take() {
+            block.header.marks.take_note();
+            look();
+        }
+    };
+    assert!(sleeper.fall_at_home());
+    if looks {
+        look();
+    }
+    heed();
+    canceller.join().unwrap();
+    heed();
+    assert!(sleeper.is_ready(), "the cancel was lost");
+    sleeper.take_turn();
+    sleeper.assert_even();
+    assert_eq!(waking(sleeper.word.why()), Waking::Cancelled);
+}
+
+/// Hunts: the same of all that it takes, also where the worker parks, and of a second sleep, which is shielded.
+#[test]
+fn a_cancel_ends_the_first_sleep_and_not_a_shielded_one() {
+    check(|| {
+        let block = Block::new();
+        let canceller = block.spawn_cancel();
+        block.sleep_until_cancelled(Flaw::None);
+        let word = &block.sleeper().word;
+        let _ = word.begin_in_task(Heeded::Nothing, true);
+        block.settle();
+        block.heed_marked(Flaw::None);
+        canceller.join().unwrap();
+        block.heed_marked(Flaw::None);
+        assert!(word.why().is_asleep());
+        block.sleeper().assert_even();
+    });
+}
+
+/// Hunts: a cancel of a later sleep, which begins asleep: the canceller finds the worker awake, the worker finds nothing sent, and it
+/// parks beside the cancel.
+#[test]
+fn a_cancel_meets_a_sleep_at_home() {
+    check(|| a_later_sleep_with(Flaw::None));
+}
+
+/// Shows that the hunt finds it: a worker that looks at what was sent before its park, and not in it.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_worker_that_looks_before_its_park_alone_misses_the_cancel() {
+    check(|| a_later_sleep_with(Flaw::LooksEarly));
+}
+
+fn a_later_sleep_with(flaw: Flaw) {
+    let block = Block::at_home();
+    let canceller = block.spawn_cancel();
+    block.sleep_until_cancelled(flaw);
+    canceller.join().unwrap();
+    block.heed_marked(flaw);
+    block.sleeper().assert_even();
+}
+
+/// Hunts: of two who mark the task one finds it noted and relies on what the other sends, and the look that follows does not see its
+/// mark.
+#[test]
+fn who_finds_a_note_is_heeded_with_it() {
+    check_bounded(3, || two_marks_with(Flaw::None));
+}
+
+/// Shows that the hunt finds it.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_note_that_is_taken_after_the_look_hides_a_mark() {
+    check_bounded(3, || two_marks_with(Flaw::TakenLate));
+}
+
+fn two_marks_with(flaw: Flaw) {
+    let block = Block::at_home();
+    let firer = block.spawn(Block::fire);
+    let canceller = block.spawn_cancel();
+    block.sleep_until_cancelled(flaw);
+    firer.join().unwrap();
+    canceller.join().unwrap();
+    block.heed_marked(flaw);
+    block.sleeper().assert_even();
+}
+
+/// Hunts: who marks a task sends it to a worker that has ended the task and has gone.
+#[test]
+fn a_worker_waits_at_the_end_for_what_is_sent() {
+    check(|| the_end_of_the_task(1, Flaw::None));
+}
+
+/// Shows that the hunt finds it.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_worker_that_does_not_wait_is_gone_too_soon() {
+    check(|| the_end_of_the_task(1, Flaw::Unawaited));
+}
+
+/// Hunts: the same beside another who marks the task: a worker that waits for ever, since what it waits for is sent by nobody.
+#[test]
+fn a_worker_waits_for_nobody_who_comes_after_the_end() {
+    check_bounded(3, || the_end_of_the_task(2, Flaw::None));
+}
+
+fn the_end_of_the_task(cancellers: usize, flaw: Flaw) {
+    let block = Block::at_home();
+    let cancellers: Vec<_> = (0..cancellers).map(|_| block.spawn_cancel()).collect();
+    // Between two sleeps, as at the end.
+    block.heed_marked(flaw);
+    block.finish(flaw);
+    cancellers.into_iter().for_each(|canceller| canceller.join().unwrap());
+    assert!(flaw == Flaw::Unawaited || block.marked.is_empty(), "nothing is sent to who has gone");
+    // SAFETY: everybody has ended.
+    assert!(block.freed.with(|freed| unsafe { *freed }), "freed by the last");
+    block.sleeper().assert_even();
+}
