@@ -17,6 +17,7 @@
 
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::task::Poll;
 
 use super::{Task, TaskRef};
 use crate::ring::{Link, Ring};
@@ -125,9 +126,13 @@ impl Family {
         drop(other);
     }
 
-    /// Such a child, by who has found nobody alive.
-    pub(super) fn take_lost(&self) -> Option<Lost> {
-        self.state.lock().lost.take()
+    /// Once nobody is alive: such a child, if there was one. Who finds that may leave the frame.
+    pub(super) fn try_end(&self) -> Poll<Option<Lost>> {
+        let mut state = self.state.lock();
+        match state.alive {
+            0 => Poll::Ready(state.lost.take()),
+            _ => Poll::Pending,
+        }
     }
 
     pub(super) fn alive(&self) -> usize {
@@ -167,7 +172,10 @@ impl WaitStrategy for UntilAlone<'_> {
     }
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
-        let withdrawn = self.0.state.lock().parent.take().is_some();
-        if withdrawn || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
+        // Notified, it has left no wake here: the last child has taken it, or none was left when it found nobody alive.
+        match why == Waking::Notified || self.0.state.lock().parent.take().is_some() {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
     }
 }

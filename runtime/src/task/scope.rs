@@ -11,6 +11,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, catch_unwind};
+use std::task::Poll;
 
 use super::bounds::Look;
 use super::family::{Family, Lost, Member, UntilAlone};
@@ -65,8 +66,8 @@ where
     let family = Family::new(wait::CAN_UNWIND && !cancel::may_unwind());
     let scope = Scope { family, scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    scope.family.await_children(result.is_err());
-    match (result, scope.family.take_lost()) {
+    let lost = scope.family.await_children(result.is_err());
+    match (result, lost) {
         (Err(payload), _) => panic::resume_unwind(payload),
         (Ok(_), Some(Lost::Panicked)) => panic!("a task of the scope panicked"),
         (Ok(_), Some(Lost::NotStarted(error))) => panic!("a task of the scope has not run: {error}"),
@@ -182,10 +183,11 @@ impl Family {
         self.cancel().iter().for_each(Task::cancel);
     }
 
-    /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked, perhaps by a cancellation.
-    fn await_children(&self, unwinding: bool) {
-        if self.alive() == 0 {
-            return;
+    /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked, perhaps by a cancellation. Answers a child
+    /// that has no result.
+    fn await_children(&self, unwinding: bool) -> Option<Lost> {
+        if let Poll::Ready(lost) = self.try_end() {
+            return lost;
         }
         let until = UntilAlone(self);
         // A frame that children borrow from must not be left, whatever happens in here: a guard that was forgotten may forbid
@@ -197,10 +199,14 @@ impl Family {
         if cut_short {
             self.cancel_children();
         }
-        while self.alive() > 0 {
+        let lost = loop {
+            if let Poll::Ready(lost) = self.try_end() {
+                break lost;
+            }
             _ = wait::sleep_shielded(&until, None);
-        }
+        };
         bomb.defuse();
+        lost
     }
 }
 

@@ -1,6 +1,7 @@
 //! A scope that waits for its children, in a frame that goes with it.
 
 use std::ptr::NonNull;
+use std::task::Poll;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
@@ -32,7 +33,7 @@ struct Frame {
 impl Frame {
     fn new() -> Box<Self> {
         let frame = Frame { family: Family::new(false), borrowed: UnsafeCell::new(0) };
-        assert!(frame.family.alive() == 0 && frame.family.take_lost().is_none() && !frame.family.shelters());
+        assert!(matches!(frame.family.try_end(), Poll::Ready(None)) && !frame.family.shelters());
         Box::new(frame)
     }
 
@@ -56,12 +57,15 @@ impl Frame {
     }
 
     /// As `await_children`, where nothing cuts it short; `hurried` is a first sleep that ends early.
-    fn await_children(&self, hurried: bool) {
+    fn await_children(&self, hurried: bool) -> Option<Lost> {
         let until = UntilAlone(&self.family);
         if hurried {
             _ = wait::sleep(&until, Some(over()));
         }
-        while self.family.alive() > 0 {
+        loop {
+            if let Poll::Ready(lost) = self.family.try_end() {
+                return lost;
+            }
             _ = wait::sleep_shielded(&until, None);
         }
     }
@@ -101,8 +105,7 @@ fn a_frame_is_left_when_its_last_child_has_let_go_of_it() {
                 // SAFETY: the frame is not left before this child has ended.
                 unsafe { family.as_ref() }.lose(Lost::Panicked);
             });
-            frame.await_children(hurried);
-            assert!(frame.family.take_lost().is_some());
+            assert!(frame.await_children(hurried).is_some());
             frame.end();
             assert_no_wake_is_left();
             child.join().unwrap();
@@ -150,7 +153,7 @@ fn no_child_is_spawned_past_a_cancel() {
         child.join().unwrap();
         assert!(grandchild.task.is_cancelled());
         end(&grandchild);
-        frame.await_children(false);
+        assert!(frame.await_children(false).is_none());
         drop((cancelled, task));
         frame.end();
     });
