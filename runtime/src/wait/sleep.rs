@@ -157,7 +157,9 @@ unsafe fn sleep_in(
         Asleep::Rouse => unsafe { stay(task, Waking::Notified) },
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
         // What it was published to may have made others ready here.
-        Asleep::Stay if spins && spin::is_idle() && spin::spin(|| word.why().notified) => Waking::Notified,
+        Asleep::Stay if spins && !spin::is_another_ready() && spin::spin(|| word.why().notified) => {
+            Waking::Notified
+        }
         // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
         Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => {
             // SAFETY: as above.

@@ -109,8 +109,13 @@ fn pause(times: u32) {
 }
 
 /// True where another worker or thread can end a wait, and nothing else is ready to run here.
-pub(super) fn is_idle() -> bool {
+fn is_idle() -> bool {
     current::with_worker(|worker| worker.may_spin()).unwrap_or(true) && has_processors()
+}
+
+/// True where a task of this worker was made ready by one that runs on it.
+pub(super) fn is_another_ready() -> bool {
+    current::with_worker(|worker| worker.has_ready()) == Some(true)
 }
 
 /// True where another worker or thread can end a wait.

@@ -283,6 +283,11 @@ impl Worker {
         self.has_peers
     }
 
+    /// True when a started task is ready here.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.local.is_empty()
+    }
+
     /// True when nothing is ready here and there is another worker.
     pub(crate) fn may_spin(&self) -> bool {
         self.has_peers && !self.has_work()
