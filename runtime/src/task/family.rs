@@ -20,12 +20,15 @@ use std::ptr::NonNull;
 use std::task::Poll;
 
 use super::{Task, TaskRef};
+use crate::primitive::{AtomicUsize, Ordering};
 use crate::ring::{Link, Ring};
 use crate::wait::{Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// What a scope and its children share.
 pub(super) struct Family {
     state: Lock<State>,
+    /// How many are not counted out. Changed under the lock.
+    alive: AtomicUsize,
     /// The parent cannot be unwound, whatever ends the children.
     shelters: bool,
 }
@@ -33,7 +36,6 @@ pub(super) struct Family {
 struct State {
     /// The children that are not counted out.
     children: Ring<Member>,
-    alive: usize,
     /// The children were cancelled; so is each that comes after.
     cancelled: bool,
     parent: Option<RawWake>,
@@ -76,8 +78,8 @@ impl Member {
 
 impl Family {
     pub(super) const fn new(shelters: bool) -> Self {
-        let state = State { children: Ring::new(), alive: 0, cancelled: false, parent: None, lost: None };
-        Family { state: Lock::new(state), shelters }
+        let state = State { children: Ring::new(), cancelled: false, parent: None, lost: None };
+        Family { state: Lock::new(state), alive: AtomicUsize::new(0), shelters }
     }
 
     /// True if the end of the runtime is to leave the children alone.
@@ -92,7 +94,8 @@ impl Family {
     pub(super) unsafe fn enter(&self, child: &Link<Member>, task: TaskRef) -> bool {
         child.data().task.set(Some(task));
         let mut state = self.state.lock();
-        state.alive += 1;
+        // Relaxed, here and below: the lock orders it.
+        self.alive.store(self.alive() + 1, Ordering::Relaxed);
         // SAFETY: the caller's contract; the ring is reached under this lock only.
         unsafe { state.children.push_back(child) };
         state.cancelled
@@ -106,8 +109,9 @@ impl Family {
         let mut state = self.state.lock();
         // SAFETY: the caller's contract; the lock is held.
         unsafe { state.children.remove(child) };
-        state.alive -= 1;
-        match state.alive {
+        let alive = self.alive() - 1;
+        self.alive.store(alive, Ordering::Relaxed);
+        match alive {
             0 => state.parent.take(),
             _ => None,
         }
@@ -129,14 +133,15 @@ impl Family {
     /// Once nobody is alive: such a child, if there was one. Who finds that may leave the frame.
     pub(super) fn try_end(&self) -> Poll<Option<Lost>> {
         let mut state = self.state.lock();
-        match state.alive {
+        match self.alive() {
             0 => Poll::Ready(state.lost.take()),
             _ => Poll::Pending,
         }
     }
 
+    /// How many are alive. Without the lock it tells nothing else.
     pub(super) fn alive(&self) -> usize {
-        self.state.lock().alive
+        self.alive.load(Ordering::Relaxed)
     }
 
     /// Marks the family as cancelled, and hands out the children that are alive.
@@ -147,7 +152,7 @@ impl Family {
             let alive = self.alive();
             children.reserve(alive);
             let mut state = self.state.lock();
-            if state.alive <= children.capacity() {
+            if self.alive() <= children.capacity() {
                 state.cancelled = true;
                 // A child that is in the ring has not ended, so the runtime's count keeps it.
                 state.children.for_each(|member| children.extend(member.task.get().map(Task::counted)));
@@ -163,7 +168,7 @@ pub(super) struct UntilAlone<'a>(pub(super) &'a Family);
 impl WaitStrategy for UntilAlone<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let mut state = self.0.state.lock();
-        if state.alive == 0 {
+        if self.0.alive() == 0 {
             return Asleep::Rouse;
         }
         // SAFETY: the wake is taken under this lock, and `before_awake` answers `Served` once it is.

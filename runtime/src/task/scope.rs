@@ -186,7 +186,9 @@ impl Family {
     /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked, perhaps by a cancellation. Answers a child
     /// that has no result.
     fn await_children(&self, unwinding: bool) -> Option<Lost> {
-        if let Poll::Ready(lost) = self.try_end() {
+        if self.alive() == 0
+            && let Poll::Ready(lost) = self.try_end()
+        {
             return lost;
         }
         let until = UntilAlone(self);
