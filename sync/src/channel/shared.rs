@@ -27,7 +27,7 @@ use super::timers::is_late;
 use crate::crowd::Crowd;
 use crate::primitive::{AtomicBool, Ordering};
 use crate::wait::list::Node;
-use crate::wait::{self, Asleep, Lock, LockGuard, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Asleep, Lock, LockGuard, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// With room for fewer messages the other one has soon done what it can, and waits for the one that stands back.
 const MANY: usize = 32;
@@ -338,9 +338,12 @@ impl<T> Shared<T> {
     /// Wakes a select that waits to send, and waits for the message that it makes. None if it gave up, or nobody was there.
     #[cold]
     fn recv_from_arm(&self) -> Option<T> {
-        let until = UntilPaired { channel: self, place: Receiving::new() };
+        let until = UntilPaired { channel: self, place: Receiving::new(), owed: Cell::new(None) };
         // Shielded: the other one writes to this stack.
         let _notified = wait::sleep_shielded(&until, None);
+        if let Some(sender) = until.owed.take() {
+            sender.wake();
+        }
         until.place.message.take()
     }
 
@@ -555,6 +558,8 @@ pub(super) fn withdrawal(why: Waking, withdraw: impl FnOnce() -> bool) -> Withdr
 struct UntilPaired<'a, T> {
     channel: &'a Shared<T>,
     place: Receiving<T>,
+    /// The wake of a sender that has given its message. Not to be used in the hook: a future's waker may do anything, also wait.
+    owed: Cell<Option<RawWake>>,
 }
 
 impl<T> WaitStrategy for UntilPaired<'_, T> {
@@ -563,12 +568,13 @@ impl<T> WaitStrategy for UntilPaired<'_, T> {
         // dropped.
         let pairing = self.channel.state.lock().pair(&self.place, unsafe { me.raw() });
         match pairing {
+            // A select, which is no future.
             Pairing::Lent(sender) => {
                 sender.wake();
                 Asleep::Stay
             }
             Pairing::Given(sender) => {
-                sender.wake();
+                self.owed.set(Some(sender));
                 Asleep::Rouse
             }
             Pairing::Alone => Asleep::Rouse,
