@@ -11,28 +11,11 @@ use loom::thread;
 use crate::marked::Marked;
 use crate::park_state::{Found, ParkState};
 use crate::primitive::{AtomicBool, AtomicU64, Ordering, check, check_bounded, fence};
+use crate::sleep_models::Gate;
 use crate::task::{Header, TaskRef};
-use crate::wait::list::{List, Node};
+use crate::wait::list::Node;
 use crate::wait::word::{Heeded, Woke};
-use crate::wait::{Lock, Sleeper, Tickets, Waking, waking};
-
-/// A semaphore in small, for which the task sleeps.
-struct Gate {
-    state: Lock<State>,
-    sleeper: Arc<Sleeper>,
-    /// Written by the waker before its wake, read by who was notified.
-    data: UnsafeCell<u32>,
-}
-
-struct State {
-    permits: u32,
-    waiters: List,
-}
-
-// SAFETY: the data is handed over by the wake, which is what the models check.
-unsafe impl Sync for Gate {}
-// SAFETY: as above.
-unsafe impl Send for Gate {}
+use crate::wait::{Sleeper, Tickets, Waking, waking};
 
 /// What befalls a sleep.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,10 +34,8 @@ enum Course {
 }
 
 impl Gate {
-    fn new() -> Arc<Self> {
-        let state = Lock::new(State { permits: 0, waiters: List::new() });
-        drop(state.lock());
-        Arc::new(Gate { state, sleeper: Sleeper::at_home(), data: UnsafeCell::new(0) })
+    fn at_home() -> Arc<Self> {
+        Self::of(Sleeper::at_home())
     }
 
     fn spawn_open(self: &Arc<Self>) -> thread::JoinHandle<bool> {
@@ -62,34 +43,8 @@ impl Gate {
         thread::spawn(move || gate.open())
     }
 
-    /// Notifies who waits, or leaves a permit. True if somebody was notified.
-    fn open(&self) -> bool {
-        let mut state = self.state.lock();
-        let wake = state.waiters.pop_front();
-        state.permits += u32::from(wake.is_none());
-        // A wake is never made under the lock.
-        drop(state);
-        let Some(wake) = wake else { return false };
-        // SAFETY: the sleeper reads only once it is notified.
-        self.data.with_mut(|data| unsafe { *data = 7 });
-        wake.wake();
-        true
-    }
-
-    /// What `after_asleep` does: publishes the node, unless there is a permit.
-    fn enter(&self, node: &Node) -> bool {
-        let mut state = self.state.lock();
-        if state.permits > 0 {
-            state.permits -= 1;
-            return false;
-        }
-        // SAFETY: the node lives until `pass` ends, before which it is withdrawn or its wake has landed.
-        unsafe { state.waiters.push_back(node, self.sleeper.raw()) };
-        true
-    }
-
-    /// One sleep, from the first to the last line of `sleep_in`.
-    fn pass(&self, course: Course) -> Waking {
+    /// One sleep at home, from the first to the last line of `sleep_in`.
+    fn pass_at_home(&self, course: Course) -> Waking {
         let node = Node::new();
         let sleeper = &self.sleeper;
         let _ = sleeper.word.begin_in_task(Heeded::Open, course != Course::Spins);
@@ -140,9 +95,9 @@ impl Gate {
 
 /// One sleep beside one opening of the gate.
 fn a_notification_meets(course: Course) {
-    let gate = Gate::new();
+    let gate = Gate::at_home();
     let opener = gate.spawn_open();
-    let why = gate.pass(course);
+    let why = gate.pass_at_home(course);
     if gate.sleeper.word.why().notified {
         // SAFETY: the waker wrote before its wake, and writes no more.
         assert_eq!(gate.data.with(|data| unsafe { *data }), 7);
@@ -198,7 +153,7 @@ fn a_wake_from_afar_meets_who_goes_on_sleeping_at_home() {
 fn each_notification_is_used_once_at_home() {
     for courses in [[Course::Expires, Course::Stays], [Course::Stays, Course::Expires]] {
         check_bounded(2, move || {
-            let gate = Gate::new();
+            let gate = Gate::at_home();
             let opener = {
                 let gate = Arc::clone(&gate);
                 thread::spawn(move || {
@@ -206,7 +161,7 @@ fn each_notification_is_used_once_at_home() {
                     gate.open();
                 })
             };
-            let passed = courses.map(|course| gate.pass(course));
+            let passed = courses.map(|course| gate.pass_at_home(course));
             opener.join().unwrap();
             gate.assert_used(2, &passed);
         });

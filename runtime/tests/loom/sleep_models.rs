@@ -10,17 +10,17 @@ use crate::wait::list::{List, Node};
 use crate::wait::word::Woke;
 use crate::wait::{Lock, Sleeper, Waking, waking};
 
-/// A semaphore in small.
-struct Gate {
-    state: Lock<State>,
-    sleeper: Arc<Sleeper>,
+/// A semaphore in small, and who sleeps for it.
+pub(crate) struct Gate {
+    pub(crate) state: Lock<State>,
+    pub(crate) sleeper: Arc<Sleeper>,
     /// Written by the waker before its wake, read by who was notified.
-    data: UnsafeCell<u32>,
+    pub(crate) data: UnsafeCell<u32>,
 }
 
-struct State {
-    permits: u32,
-    waiters: List,
+pub(crate) struct State {
+    pub(crate) permits: u32,
+    pub(crate) waiters: List,
 }
 
 // SAFETY: the data is handed over by the wake, which is what the models check.
@@ -30,15 +30,19 @@ unsafe impl Send for Gate {}
 
 impl Gate {
     fn new() -> Arc<Self> {
+        let gate = Self::of(Sleeper::new());
+        let _ = gate.sleeper.word.begin(false);
+        gate
+    }
+
+    pub(crate) fn of(sleeper: Arc<Sleeper>) -> Arc<Self> {
         let state = Lock::new(State { permits: 0, waiters: List::new() });
         drop(state.lock());
-        let gate = Gate { state, sleeper: Sleeper::new(), data: UnsafeCell::new(0) };
-        let _ = gate.sleeper.word.begin(false);
-        Arc::new(gate)
+        Arc::new(Gate { state, sleeper, data: UnsafeCell::new(0) })
     }
 
     /// Notifies who waits, or leaves a permit. True if somebody was notified.
-    fn open(&self) -> bool {
+    pub(crate) fn open(&self) -> bool {
         let mut state = self.state.lock();
         let wake = state.waiters.pop_front();
         state.permits += u32::from(wake.is_none());
@@ -52,7 +56,7 @@ impl Gate {
     }
 
     /// What `after_asleep` does: publishes the node, unless there is a permit.
-    fn enter(&self, node: &Node) -> bool {
+    pub(crate) fn enter(&self, node: &Node) -> bool {
         let mut state = self.state.lock();
         if state.permits > 0 {
             state.permits -= 1;
