@@ -19,6 +19,8 @@ mod cache;
 mod current;
 #[path = "loom/gate.rs"]
 mod gate;
+#[path = "loom/holders.rs"]
+mod holders;
 #[path = "../src/idle/mod.rs"]
 mod idle;
 #[path = "../src/worker/inbox.rs"]

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use loom::cell::UnsafeCell;
 use loom::thread;
 
+use crate::holders::Holders;
 use crate::marked::Marked;
 use crate::park_state::{Found, ParkState};
-use crate::primitive::{AtomicBool, AtomicU64, Ordering, check, check_bounded, fence};
+use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
 use crate::sleep_models::Gate;
 use crate::task::{Header, TaskRef};
 use crate::wait::list::Node;
@@ -234,10 +234,7 @@ struct Block {
     marked: Marked,
     state: ParkState,
     driver: Tickets,
-    /// Who holds the block, the worker among them.
-    count: AtomicU64,
-    /// True once it is freed. Read at each touch.
-    freed: UnsafeCell<bool>,
+    holders: Holders,
 }
 
 // SAFETY: the scopes of the task are its worker's, and the block is handed over by its count, which is what the models check.
@@ -276,11 +273,9 @@ impl Block {
             marked: Marked::new(),
             state: ParkState::new(),
             driver: Tickets::new(),
-            count: AtomicU64::new(1),
-            freed: UnsafeCell::new(false),
+            holders: Holders::new(),
         };
         assert!(block.marked.is_empty() && !block.state.is_parked());
-        block.count.load(Ordering::Relaxed);
         Arc::new(block)
     }
 
@@ -321,28 +316,14 @@ impl Block {
         if !self.header.marks.note() {
             return;
         }
-        self.touch();
-        self.count.fetch_add(1, Ordering::Relaxed);
+        self.holders.touch();
+        self.holders.hold();
         self.marked.push(TaskRef::of(&self.header));
-        self.touch();
+        self.holders.touch();
         if self.state.is_parked() && self.state.unpark() == Found::Parked {
             self.driver.put();
         }
-        self.release();
-    }
-
-    /// As the drop of an `Arc`.
-    fn release(&self) {
-        if self.count.fetch_sub(1, Ordering::Release) == 1 {
-            fence(Ordering::Acquire);
-            // SAFETY: nobody else holds the block.
-            self.freed.with_mut(|freed| unsafe { *freed = true });
-        }
-    }
-
-    fn touch(&self) {
-        // SAFETY: whoever touches the block has a count of it, or its worker waits for what is sent, so nobody frees it.
-        assert!(!self.freed.with(|freed| unsafe { *freed }), "touched after it was freed");
+        self.holders.release();
     }
 
     /// By the worker, as all that follows: takes what was sent. True if that is the task, which is sent once at a time.
@@ -413,7 +394,7 @@ impl Block {
                 thread::yield_now();
             }
         }
-        self.release();
+        self.holders.release();
     }
 }
 
@@ -606,7 +587,6 @@ fn the_end_of_the_task(cancellers: usize, flaw: Flaw) {
     block.finish(flaw);
     cancellers.into_iter().for_each(|canceller| canceller.join().unwrap());
     assert!(flaw == Flaw::Unawaited || block.marked.is_empty(), "nothing is sent to who has gone");
-    // SAFETY: everybody has ended.
-    assert!(block.freed.with(|freed| unsafe { *freed }), "freed by the last");
+    assert!(block.holders.is_freed(), "freed by the last");
     block.sleeper().assert_even();
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use loom::cell::UnsafeCell;
 use loom::thread;
 
+use crate::holders::Holders;
 use crate::inbox::Inbox;
 use crate::park_state::{Found, ParkState};
-use crate::primitive::{AtomicBool, AtomicU64, Ordering, check, check_bounded, fence};
+use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
 use crate::task::{Header, TaskRef};
 use crate::wait::Tickets;
 
@@ -16,10 +16,7 @@ struct Block {
     inbox: Inbox,
     state: ParkState,
     driver: Tickets,
-    /// Who holds the block, the worker among them.
-    count: AtomicU64,
-    /// True once it is freed. Read at each touch.
-    freed: UnsafeCell<bool>,
+    holders: Holders,
     /// The runtime has ended.
     ended: AtomicBool,
     tasks: [Header; 3],
@@ -46,13 +43,11 @@ impl Block {
             inbox: Inbox::new(),
             state: ParkState::new(),
             driver: Tickets::new(),
-            count: AtomicU64::new(1),
-            freed: UnsafeCell::new(false),
+            holders: Holders::new(),
             ended: AtomicBool::new(false),
             tasks: [Header::new(), Header::new(), Header::new()],
         };
         assert!(block.inbox.is_empty() && !block.state.is_parked() && !block.has_ended());
-        block.count.load(Ordering::Relaxed);
         Arc::new(block)
     }
 
@@ -84,16 +79,16 @@ impl Block {
     fn deliver(&self, task: usize, flaw: Flaw) {
         let counts = flaw != Flaw::Uncounted;
         if counts {
-            self.count.fetch_add(1, Ordering::Relaxed);
+            self.holders.hold();
         }
         self.push(task);
-        self.touch();
+        self.holders.touch();
         if self.state.is_parked() {
             self.unpark();
         }
-        self.touch();
+        self.holders.touch();
         if counts {
-            self.release();
+            self.holders.release();
         }
     }
 
@@ -102,20 +97,6 @@ impl Block {
         if self.state.unpark() == Found::Parked {
             self.driver.put();
         }
-    }
-
-    /// As the drop of an `Arc`.
-    fn release(&self) {
-        if self.count.fetch_sub(1, Ordering::Release) == 1 {
-            fence(Ordering::Acquire);
-            // SAFETY: nobody else holds the block.
-            self.freed.with_mut(|freed| unsafe { *freed = true });
-        }
-    }
-
-    fn touch(&self) {
-        // SAFETY: whoever touches the block has a count of it, so nobody frees it.
-        assert!(!self.freed.with(|freed| unsafe { *freed }), "touched after it was freed");
     }
 
     fn has_ended(&self) -> bool {
@@ -221,10 +202,9 @@ fn the_last_task(flaw: Flaw) {
     let deliverer = block.spawn(move |block| block.deliver(0, flaw));
     block.rest();
     block.take(|_| ());
-    block.release();
+    block.holders.release();
     deliverer.join().unwrap();
-    // SAFETY: everybody has ended.
-    assert!(block.freed.with(|freed| unsafe { *freed }), "freed by the last");
+    assert!(block.holders.is_freed(), "freed by the last");
 }
 
 /// Hunts: the runtime ends just as a worker parks, which then sleeps for ever.
