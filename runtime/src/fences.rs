@@ -16,11 +16,14 @@ use crate::sys;
 /// Decided once, before the first pair is used.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
-/// Makes the pair ready for use. To be called before anybody uses it; the later calls do nothing.
-pub(crate) fn prepare() {
+/// Makes the pair ready for use. To be called before anybody uses it; the later calls do nothing. True if the light fence costs
+/// nothing.
+pub fn prepare() -> bool {
     static ONCE: std::sync::Once = std::sync::Once::new();
     // Relaxed: who uses the pair came to it through this call, or from a thread that did.
     ONCE.call_once(|| ASYMMETRIC.store(sys::register_membarrier(), Ordering::Relaxed));
+    // Relaxed: as above.
+    ASYMMETRIC.load(Ordering::Relaxed)
 }
 
 /// The fence of the frequent side.
@@ -33,8 +36,14 @@ pub(crate) fn light_fence() {
     }
 }
 
+/// The same, by one who came to it through a [`prepare`] that has said that it costs nothing.
+#[inline]
+pub fn bare_light_fence() {
+    compiler_fence(Ordering::SeqCst);
+}
+
 /// The fence of the rare side.
-pub(crate) fn heavy_fence() {
+pub fn heavy_fence() {
     fence(Ordering::SeqCst);
     // Relaxed: as in `prepare`.
     if ASYMMETRIC.load(Ordering::Relaxed) {

@@ -14,7 +14,7 @@ use lock_api::GuardNoSend;
 
 use crate::mutex::RawMutex;
 use crate::mutex::line::Seat;
-use crate::mutex::owner_word::Comer;
+use crate::mutex::state::Comer;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 

@@ -6,5 +6,9 @@
 pub(crate) use std::cell::UnsafeCell;
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering, fence,
+};
 pub(crate) use std::thread::yield_now;
+
+pub(crate) use fibra_runtime::wait::{bare_light_fence, heavy_fence, prepare_fences};

@@ -15,31 +15,46 @@ use std::ops::{Deref, DerefMut};
 
 use crate::primitive::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
 
-/// A value behind a spin lock.
-pub struct Lock<T> {
+/// A value behind a spin lock; and something beside the lock, that is reached without it: a small one costs no space there.
+pub struct Lock<T, B = ()> {
     locked: AtomicBool,
+    beside: B,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock hands out one `&mut T` at a time, to any thread; so `T: Send` is what both take.
-unsafe impl<T: Send> Send for Lock<T> {}
+// SAFETY: the lock hands out one `&mut T` at a time, to any thread; so `T: Send` is what both take. What is beside it is as a
+// field of any struct.
+unsafe impl<T: Send, B: Send> Send for Lock<T, B> {}
 // SAFETY: as above; no `&T` is ever shared between threads.
-unsafe impl<T: Send> Sync for Lock<T> {}
+unsafe impl<T: Send, B: Sync> Sync for Lock<T, B> {}
 
 impl<T> Lock<T> {
     /// Makes an unlocked lock.
     pub const fn new(value: T) -> Self {
-        Lock { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Lock::beside((), value)
+    }
+}
+
+impl<T, B> Lock<T, B> {
+    /// Makes an unlocked lock with something beside it.
+    pub const fn beside(beside: B, value: T) -> Self {
+        Lock { locked: AtomicBool::new(false), beside, value: UnsafeCell::new(value) }
+    }
+
+    /// What is beside the lock.
+    #[inline]
+    pub const fn what_is_beside(&self) -> &B {
+        &self.beside
     }
 
     /// Locks, spinning until the holder is gone. No caller may hold it over a wait, a wake or user code.
-    pub fn lock(&self) -> LockGuard<'_, T> {
+    pub fn lock(&self) -> LockGuard<'_, T, B> {
         self.lock_or_first(|| ())
     }
 
     /// The same; where somebody holds it, does what `held` does before it spins.
     #[inline]
-    pub fn lock_or_first(&self, held: impl FnOnce()) -> LockGuard<'_, T> {
+    pub fn lock_or_first(&self, held: impl FnOnce()) -> LockGuard<'_, T, B> {
         // Acquire: pairs with the Release in the guard's drop.
         if self.locked.swap(true, Ordering::Acquire) {
             held();
@@ -63,11 +78,11 @@ impl<T> Lock<T> {
 }
 
 /// Unlocks when dropped.
-pub struct LockGuard<'a, T> {
-    lock: &'a Lock<T>,
+pub struct LockGuard<'a, T, B = ()> {
+    lock: &'a Lock<T, B>,
 }
 
-impl<T> Deref for LockGuard<'_, T> {
+impl<T, B> Deref for LockGuard<'_, T, B> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -76,14 +91,14 @@ impl<T> Deref for LockGuard<'_, T> {
     }
 }
 
-impl<T> DerefMut for LockGuard<'_, T> {
+impl<T, B> DerefMut for LockGuard<'_, T, B> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and `&mut self` keeps this borrow alone.
         unsafe { &mut *self.lock.value.get() }
     }
 }
 
-impl<T> Drop for LockGuard<'_, T> {
+impl<T, B> Drop for LockGuard<'_, T, B> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `lock`.
         self.lock.locked.store(false, Ordering::Release);

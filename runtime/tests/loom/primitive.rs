@@ -37,9 +37,19 @@ pub(crate) fn light_fence() {
     fence(Ordering::SeqCst);
 }
 
+/// The same, where it costs nothing.
+pub(crate) fn bare_light_fence() {
+    light_fence();
+}
+
 /// The other one of the pair.
 pub(crate) fn heavy_fence() {
     fence(Ordering::SeqCst);
+}
+
+/// The pair is always ready.
+pub(crate) fn prepare_fences() -> bool {
+    true
 }
 
 /// Where the fences of `SeqCst` accesses are.
@@ -95,13 +105,14 @@ const SPARES: usize = 32;
 struct Spares {
     bools: Vec<loom_atomic::AtomicBool>,
     bytes: Vec<loom_atomic::AtomicU8>,
+    halves: Vec<loom_atomic::AtomicU16>,
     words: Vec<loom_atomic::AtomicU64>,
     witnesses: Vec<loom::cell::UnsafeCell<()>>,
 }
 
 std::thread_local! {
     static SPARE: RefCell<Spares> = const {
-        RefCell::new(Spares { bools: Vec::new(), bytes: Vec::new(), words: Vec::new(), witnesses: Vec::new() })
+        RefCell::new(Spares { bools: Vec::new(), bytes: Vec::new(), halves: Vec::new(), words: Vec::new(), witnesses: Vec::new() })
     };
 }
 
@@ -114,6 +125,7 @@ impl Spares {
         SPARE.set(Spares {
             bools: some(|| loom_atomic::AtomicBool::new(false)),
             bytes: some(|| loom_atomic::AtomicU8::new(0)),
+            halves: some(|| loom_atomic::AtomicU16::new(0)),
             words: some(|| loom_atomic::AtomicU64::new(0)),
             witnesses: some(|| loom::cell::UnsafeCell::new(())),
         });
@@ -265,6 +277,7 @@ macro_rules! arithmetic {
 atomic!(AtomicBool, bool, false => bools);
 atomic!(AtomicPtr<T>, *mut T, ptr::null_mut());
 atomic!(AtomicU8, u8, 0 => bytes);
+atomic!(AtomicU16, u16, 0 => halves);
 atomic!(AtomicU32, u32, 0);
 atomic!(AtomicU64, u64, 0 => words);
 atomic!(AtomicUsize, usize, 0);

@@ -1,4 +1,4 @@
-//! The line before a lock: the owner word and those who wait for it, longest first.
+//! The line before a lock: its state and those who wait for it, longest first.
 //!
 //! An unlock wakes the longest waiter, which competes with whoever comes by. One that lost goes back to the front, and is
 //! marked as bypassed; the policy of the lock decides when such a one gets the lock handed over instead.
@@ -8,14 +8,15 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use super::owner_word::{Admitted, Attempt, Comer, OwnerWord};
+use super::state::{Attempt, Comer, Signs, State, Unlocked};
+use crate::primitive::AtomicU64;
 use crate::wait::list::{List, Node};
 use crate::wait::{Home, Lock, RawWake};
 
-/// The owner word of a lock, and its waiters.
+/// The state of a lock, and its waiters.
 pub(crate) struct Line {
-    word: OwnerWord,
-    waiters: Lock<List<Seat>>,
+    owner: AtomicU64,
+    waiters: Lock<List<Seat>, Signs>,
 }
 
 /// What is known of one who waits. Touched by others under the lock of the list that the node is in.
@@ -83,28 +84,33 @@ impl Seat {
 
 impl Line {
     pub(crate) const fn new() -> Self {
-        Line { word: OwnerWord::new(), waiters: Lock::new(List::new()) }
+        Line { owner: AtomicU64::new(0), waiters: Lock::beside(Signs::new(), List::new()) }
     }
 
-    /// Takes the lock if it is free and nobody waits.
     #[inline]
-    pub(crate) fn take_free(&self, me: u64) -> bool {
-        self.word.take_free(me)
+    fn state(&self) -> State<'_> {
+        State { owner: &self.owner, signs: self.waiters.what_is_beside() }
     }
 
     /// Takes the lock if it is free.
+    #[inline]
+    pub(crate) fn take_free(&self, me: u64) -> bool {
+        self.state().take_free(me)
+    }
+
+    /// The same; `comer` is no more on its way then.
     pub(crate) fn take(&self, me: u64, comer: Comer) -> Attempt {
-        self.word.take(me, comer)
+        self.state().take(me, comer)
     }
 
     /// The number of the owner, 0 if there is none. Momentary.
     pub(crate) fn owner(&self) -> u64 {
-        self.word.owner()
+        self.state().owner()
     }
 
     /// True if somebody waits. Momentary.
     pub(crate) fn has_waiters(&self) -> bool {
-        self.word.has_waiters()
+        self.waiters.what_is_beside().has_waiters()
     }
 
     /// Takes the lock if it is free, else goes into the line: who was woken before goes to the front. True if taken.
@@ -114,7 +120,13 @@ impl Line {
     /// waker; its data is only touched under the line's lock.
     pub(crate) unsafe fn enter(&self, node: &Node<Seat>, wake: RawWake, comer: Comer) -> bool {
         let mut waiters = self.waiters.lock();
-        if self.word.take_or_wait(node.data().number, comer) == Attempt::Taken {
+        let state = self.state();
+        state.arrived(comer);
+        state.announce();
+        if state.take(node.data().number, Comer::New) == Attempt::Taken {
+            if waiters.is_empty() {
+                state.emptied();
+            }
             node.data().given.set(Given::Lock);
             return true;
         }
@@ -139,32 +151,58 @@ impl Line {
         // SAFETY: by this function's contract.
         let left = unsafe { waiters.remove(node) };
         if left && waiters.is_empty() {
-            self.word.emptied();
+            self.state().emptied();
         }
         left
     }
 
-    /// Frees the lock if there is nobody to wake. By the owner. False if it is still held, and [`Line::release`] is due.
+    /// Frees the lock if there is nobody to wake. By the owner.
     #[inline]
-    pub(crate) fn release_alone(&self) -> bool {
-        self.word.release_alone()
+    pub(crate) fn release_alone(&self) -> Unlocked {
+        self.state().release_alone()
+    }
+
+    /// Who is to be woken after an unlock that met one who came. By anybody.
+    pub(crate) fn look(&self) -> Option<RawWake> {
+        self.send_first(&mut self.waiters.lock())
+    }
+
+    /// Takes the first one out, if there is one and the lock is free for it. It is to be woken.
+    fn send_first(&self, waiters: &mut List<Seat>) -> Option<RawWake> {
+        let state = self.state();
+        if waiters.is_empty() || !state.needs_wake() {
+            return None;
+        }
+        let (wake, ()) = waiters.pop_front_with(|seat| seat.given.set(Given::Wake))?;
+        state.sent();
+        if waiters.is_empty() {
+            state.emptied();
+        }
+        Some(wake)
     }
 
     /// Passes the lock on to the longest waiter, in the manner that is asked for when it is known. By the owner. Who is to
     /// be woken then.
     pub(crate) fn release(&self, manner: impl FnOnce(&Seat) -> Manner) -> Option<RawWake> {
         let mut waiters = self.waiters.lock();
-        let Some((wake, (seat, manner))) = waiters.pop_front_with(|seat| {
-            let manner = manner(seat);
-            seat.given.set(manner.gives());
-            (seat.number, manner)
+        let state = self.state();
+        // One that has been woken since, by an unlock before this one that met it, is as good as the next.
+        let is_due = |manner: &Manner| *manner == Manner::HandOver || !state.is_one_on_its_way();
+        let Some((wake, (number, manner))) = waiters.front().map(manner).filter(is_due).and_then(|manner| {
+            waiters.pop_front_with(|seat| {
+                seat.given.set(manner.gives());
+                (seat.number, manner)
+            })
         }) else {
-            self.word.release_to_nobody();
+            state.release_to_nobody();
             return None;
         };
+        if waiters.is_empty() {
+            state.emptied();
+        }
         match manner {
-            Manner::HandOver => self.word.hand_over(seat, !waiters.is_empty()),
-            Manner::Wake => self.word.release_and_wake(!waiters.is_empty()),
+            Manner::HandOver => state.hand_over(number),
+            Manner::Wake => state.release_and_wake(),
         }
         Some(wake)
     }
@@ -191,14 +229,11 @@ impl Line {
             unsafe { from.shift_to(&mut waiters) };
             count += 1;
         }
-        if count == 0 || self.word.admit() == Admitted::Queued {
-            return (count, None);
+        if count == 0 {
+            return (0, None);
         }
-        let wake = waiters.pop_front_with(|seat| seat.given.set(Given::Wake)).map(|(wake, ())| wake);
-        if waiters.is_empty() {
-            self.word.emptied();
-        }
-        (count, wake)
+        self.state().announce();
+        (count, self.send_first(&mut waiters))
     }
 }
 

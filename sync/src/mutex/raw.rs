@@ -8,7 +8,7 @@ use fibra_runtime::time;
 use lock_api::GuardNoSend;
 
 use super::line::{Given, Line, Manner, Seat};
-use super::owner_word::{Attempt, Comer};
+use super::state::{Attempt, Comer, Unlocked};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -72,8 +72,18 @@ impl RawMutex {
     /// Unlocks. By the owner, without the guard.
     #[inline]
     pub(crate) fn release(&self) {
-        if !self.line.release_alone() {
-            self.pass_on(bounded_barging);
+        match self.line.release_alone() {
+            Unlocked::Alone => (),
+            Unlocked::Met => self.look(),
+            Unlocked::Not => self.pass_on(bounded_barging),
+        }
+    }
+
+    /// Wakes who came while the lock was let go.
+    #[cold]
+    fn look(&self) {
+        if let Some(wake) = self.line.look() {
+            wake.wake();
         }
     }
 
@@ -115,7 +125,7 @@ fn locked_twice() -> ! {
     )
 }
 
-// SAFETY: of those who take the owner word from free exactly one succeeds, and a hand-over leaves it to one waiter; taking
+// SAFETY: of those who take the lock from free exactly one succeeds, and a hand-over leaves it to one waiter; taking
 // acquires and releasing releases. Only `lock_slow` unwinds, without having taken the lock. The line holds no node of
 // anybody who does not borrow the lock, so a locked one may be moved and dropped by who owns it.
 unsafe impl lock_api::RawMutex for RawMutex {
@@ -136,8 +146,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
     #[inline]
     fn try_lock(&self) -> Option<GuardNoSend> {
         let me = wait::owner().get();
-        let taken = self.line.take_free(me) || self.line.take(me, Comer::New) == Attempt::Taken;
-        taken.then(GuardNoSend::new)
+        self.line.take_free(me).then(GuardNoSend::new)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use crate::mutex::line::{Given, Manner};
-use crate::mutex::owner_word::{Attempt, Comer};
+use crate::mutex::state::{Attempt, Comer};
 use crate::mutex_models::{Model, Waiter};
 use crate::primitive::check_bounded;
 use crate::wait::{Waking, waking};

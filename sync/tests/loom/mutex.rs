@@ -2,5 +2,5 @@
 
 #[path = "../../src/mutex/line.rs"]
 pub(crate) mod line;
-#[path = "../../src/mutex/owner_word.rs"]
-pub(crate) mod owner_word;
+#[path = "../../src/mutex/state.rs"]
+pub(crate) mod state;

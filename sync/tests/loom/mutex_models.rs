@@ -7,7 +7,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::mutex::line::{Given, Line, Manner, Seat};
-use crate::mutex::owner_word::{Attempt, Comer};
+use crate::mutex::state::{Attempt, Comer, Unlocked};
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
 use crate::wait::word::Epoch;
@@ -56,6 +56,19 @@ impl Model {
         assert!(model.line.release(|_| Manner::Wake).is_none());
         assert!(model.line.take_free(1));
         Arc::new(model)
+    }
+
+    /// The same, with nobody having waited for long, so that the unlock is a plain store.
+    fn held_calm() -> Arc<Self> {
+        let model = Self::held();
+        for unlocked in [Unlocked::Alone, Unlocked::Not] {
+            assert_eq!(model.line.release_alone(), unlocked);
+            if unlocked == Unlocked::Not {
+                assert!(model.line.release(|_| Manner::Wake).is_none());
+            }
+            assert!(model.line.take_free(1));
+        }
+        model
     }
 
     /// Goes into the line, with the first lines of `sleep_in`. False if the lock was free and is taken.
@@ -109,8 +122,16 @@ impl Model {
     }
 
     pub(crate) fn release(&self, manner: Manner) {
-        let alone = manner == Manner::Wake && self.line.release_alone();
-        if !alone && let Some(wake) = self.line.release(|_| manner) {
+        let unlocked = match manner {
+            Manner::Wake => self.line.release_alone(),
+            Manner::HandOver => Unlocked::Not,
+        };
+        let wake = match unlocked {
+            Unlocked::Alone => None,
+            Unlocked::Met => self.line.look(),
+            Unlocked::Not => self.line.release(|_| manner),
+        };
+        if let Some(wake) = wake {
             wake.wake();
         }
     }
@@ -142,21 +163,30 @@ impl Model {
         u32::from(taken)
     }
 
-    /// Once all have ended: nobody waits, the lock is free, and it was used so often.
+    /// Once all have ended: nobody waits, the lock is free, it was used so often, and the next waiter would be woken.
     pub(crate) fn assert_over(&self, uses: u32) {
         assert_eq!(self.line.owner(), 0);
         assert!(!self.line.has_waiters());
-        assert!(self.line.take_free(9), "no flag is left");
+        assert!(self.line.take_free(9));
         // SAFETY: this thread has the lock.
         assert_eq!(self.value.with(|value| unsafe { *value }), uses);
+        let next = Waiter::new(8, false);
+        assert!(self.enter(&next, Comer::New));
+        assert_eq!(self.line.release_alone(), Unlocked::Not, "somebody counts as on its way who is not");
+        assert!(self.line.release(|_| Manner::Wake).is_some());
     }
+}
+
+/// Explores what is done with a mutex that number 1 holds, of each phase in which nobody waits.
+fn check_held(preemptions: usize, model: impl Fn(Arc<Model>) + Send + Sync + Copy + 'static) {
+    check_bounded(preemptions, move || model(Model::held()));
+    check_bounded(preemptions, move || model(Model::held_calm()));
 }
 
 /// Hunts: a waiter that enters the line as the lock is freed and is woken by nobody; two inside at once; a value not seen.
 #[test]
 fn an_unlock_is_seen_by_who_enters_the_line() {
-    check_bounded(3, || {
-        let model = Model::held();
+    check_held(3, |model| {
         let waiter = {
             let model = Arc::clone(&model);
             thread::spawn(move || model.pass(2, false, Manner::Wake))
@@ -172,8 +202,7 @@ fn an_unlock_is_seen_by_who_enters_the_line() {
 /// Hunts: a woken waiter that loses the race to one who comes by and is forgotten, or a flag that outlives it.
 #[test]
 fn a_bypassed_waiter_is_woken_again() {
-    check_bounded(3, || {
-        let model = Model::held();
+    check_held(3, |model| {
         let waiter = {
             let model = Arc::clone(&model);
             thread::spawn(move || model.pass(2, false, Manner::Wake))
@@ -192,8 +221,7 @@ fn a_bypassed_waiter_is_woken_again() {
 /// Hunts: a hand-over to a waiter whose time ends at that moment, which then locks the mutex for ever.
 #[test]
 fn a_hand_over_is_not_lost_to_a_deadline() {
-    check_bounded(3, || {
-        let model = Model::held();
+    check_held(3, |model| {
         let waiter = {
             let model = Arc::clone(&model);
             thread::spawn(move || model.pass(2, true, Manner::Wake))
@@ -208,24 +236,23 @@ fn a_hand_over_is_not_lost_to_a_deadline() {
 /// Hunts: a wake that went to a waiter whose time ends at that moment, while another waits behind it for ever.
 #[test]
 fn a_wake_is_not_lost_to_a_deadline() {
-    check_bounded(3, || two_in_line(Manner::Wake));
+    check_held(3, |model| two_in_line(&model, Manner::Wake));
 }
 
 /// Hunts: the same with a hand-over, after which the next unlock is the waiter's.
 #[test]
 fn who_got_it_at_the_last_moment_wakes_the_next() {
-    check_bounded(3, || two_in_line(Manner::HandOver));
+    check_held(3, |model| two_in_line(&model, Manner::HandOver));
 }
 
-fn two_in_line(manner: Manner) {
-    let model = Model::held();
+fn two_in_line(model: &Arc<Model>, manner: Manner) {
     let [hurried, patient] = [(2, true), (3, false)].map(|(me, hurried)| {
         let waiter = Arc::new(Waiter::new(me, hurried));
         assert!(model.enter(&waiter, Comer::New));
         waiter
     });
     let hurrying = {
-        let model = Arc::clone(&model);
+        let model = Arc::clone(model);
         thread::spawn(move || model.pass_in_line(&hurried))
     };
     model.use_value();
@@ -238,8 +265,7 @@ fn two_in_line(manner: Manner) {
 /// Hunts: a waiter that leaves the line when its time ends, while the unlock has seen it there.
 #[test]
 fn an_unlock_finds_the_line_left() {
-    check_bounded(3, || {
-        let model = Model::held();
+    check_held(3, |model| {
         let waiter = {
             let model = Arc::clone(&model);
             thread::spawn(move || model.pass(2, true, Manner::HandOver))
@@ -249,5 +275,38 @@ fn an_unlock_finds_the_line_left() {
         assert_eq!(third, 1);
         let taken = waiter.join().unwrap();
         model.assert_over(1 + taken);
+    });
+}
+
+/// Hunts: a second waiter that finds the lock loud already and its owner still there, whose unlock began calm.
+#[test]
+fn an_unlock_that_began_calm_is_met_by_two() {
+    check_bounded(2, || {
+        let model = Model::held_calm();
+        let waiters = [2, 3].map(|me| {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.pass(me, false, Manner::Wake))
+        });
+        model.use_value();
+        model.release(Manner::Wake);
+        let taken: u32 = waiters.map(|waiter| waiter.join().unwrap()).iter().sum();
+        assert_eq!(taken, 2);
+        model.assert_over(3);
+    });
+}
+
+/// Hunts: one who comes while an owner makes the lock calm, and neither finds the owner gone nor is found.
+#[test]
+fn a_lock_grows_calm_as_one_comes() {
+    check_bounded(3, || {
+        let model = Model::held();
+        let waiter = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.pass(2, false, Manner::Wake))
+        };
+        model.release(Manner::Wake);
+        let taken = (0..2).map(|_| model.pass(1, false, Manner::Wake)).sum::<u32>() + waiter.join().unwrap();
+        assert_eq!(taken, 3);
+        model.assert_over(3);
     });
 }
