@@ -15,6 +15,7 @@
 //!   they are done.
 
 use std::cell::{Cell as StdCell, OnceCell, RefCell, UnsafeCell as StdUnsafeCell};
+use std::sync::Arc as StdArc;
 use std::{fmt, ptr};
 
 use loom::sync::atomic as loom_atomic;
@@ -32,19 +33,57 @@ mod counted;
 #[path = "parking.rs"]
 pub(crate) mod thread;
 
-/// Stands for a fence that the asker has every thread run: whatever order that gives, two full fences give as well.
+/// The frequent side of the pair of `src/fences.rs`: a full fence, or what is left of it where the other side has every thread
+/// run one.
 pub(crate) fn light_fence() {
-    fence(Ordering::SeqCst);
+    match FENCES.get() {
+        Fences::AfterStores => fence(Ordering::SeqCst),
+        Fences::BeforeLoads => bare_light_fence(),
+    }
 }
 
-/// The same, where it costs nothing.
+/// Here a thread may learn that it was made to run a fence since it was here last: if so, it sees what the one who asked had done
+/// before; if not, that one will see what this one has done. That orders the two of them, and nobody else.
 pub(crate) fn bare_light_fence() {
-    light_fence();
+    MINE.with(|mine| mine.swap(true, Ordering::AcqRel));
 }
 
-/// The other one of the pair.
+/// The rare side.
 pub(crate) fn heavy_fence() {
     fence(Ordering::SeqCst);
+    let places = PLACES.with_borrow(|places| places.all.clone());
+    for order in [Ordering::Release, Ordering::Acquire] {
+        for place in &places {
+            place.swap(true, order);
+        }
+    }
+}
+
+/// How many threads of one model may use the light fence.
+const PLACES_OF_FENCES: usize = 3;
+
+/// Where the two sides of the fences meet: one for each thread that uses the light one.
+struct Places {
+    all: Vec<StdArc<loom_atomic::AtomicBool>>,
+    /// Those that no thread has yet.
+    free: Vec<StdArc<loom_atomic::AtomicBool>>,
+}
+
+std::thread_local! {
+    static PLACES: RefCell<Places> = const { RefCell::new(Places { all: Vec::new(), free: Vec::new() }) };
+}
+
+thread_local! {
+    static MINE: StdArc<loom_atomic::AtomicBool> =
+        PLACES.with_borrow_mut(|places| places.free.pop().expect("more threads use the light fence than were thought of"));
+}
+
+impl Places {
+    /// At the beginning of each run of a model.
+    fn fill() {
+        let all: Vec<_> = (0..PLACES_OF_FENCES).map(|_| StdArc::default()).collect();
+        PLACES.set(Places { free: all.clone(), all });
+    }
 }
 
 /// The pair is always ready.
@@ -81,6 +120,7 @@ fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + Copy + '
         builder.preemption_bound = preemptions.or(builder.preemption_bound);
         builder.check(move || {
             Spares::fill();
+            Places::fill();
             model();
         });
     }

@@ -8,7 +8,7 @@
 //!                        │ LONG unlocks, nobody came │ `announce`
 //!                        └──────────▶ CALM ──────────┘
 //!         woken         a waiter was woken and is on its way to the lock   set under the line's lock, cleared by that waiter
-//!         alone         unlocks in a row that found nobody                 the owner's
+//!         alone         unlocks since somebody came                        the owner counts, who comes begins anew
 //!
 //!            take_free, take                      release_alone
 //!   free ─────────────────────▶ owned ───────────────────────────────────────────────▶ free
@@ -171,6 +171,8 @@ impl State<'_> {
 
     /// Says that there are waiters. Under the line's lock, before a look for the owner.
     pub(crate) fn announce(self) {
+        // Relaxed: an owner that counts at this moment may undo it, which costs a fence more than necessary.
+        self.signs.alone.store(0, Ordering::Relaxed);
         // SeqCst: the store of the pair, whose other side is in `release_loud`.
         if self.signs.phase.swap(WAITERS, Ordering::SeqCst) == CALM {
             // The other side is in `release_alone`.
@@ -223,17 +225,11 @@ impl State<'_> {
     #[inline(never)]
     fn release_loud(self) -> Unlocked {
         let signs = self.signs;
-        let is_one_on_its_way = self.is_one_on_its_way();
-        if signs.has_waiters() {
-            // Relaxed, here and below: the owner's.
-            signs.alone.store(0, Ordering::Relaxed);
-            if !is_one_on_its_way {
-                return Unlocked::Not;
-            }
-        } else if !is_one_on_its_way {
+        if !self.is_one_on_its_way() {
+            // Relaxed: a count for the choice of a phase, by which nobody is found or missed.
             let alone = signs.alone.load(Ordering::Relaxed).saturating_add(1);
             signs.alone.store(alone, Ordering::Relaxed);
-            if alone >= LONG {
+            if signs.has_waiters() || alone >= LONG {
                 return Unlocked::Not;
             }
         }
@@ -257,7 +253,7 @@ impl State<'_> {
     /// Frees the lock where nobody has to be woken. By the owner, under the line's lock.
     pub(crate) fn release_to_nobody(self) {
         let signs = self.signs;
-        // Relaxed: the owner's. The phase only changes under the line's lock.
+        // Relaxed: as in `release_loud`. The phase only changes under the line's lock.
         if signs.alone.load(Ordering::Relaxed) >= LONG && !signs.has_waiters() && !self.is_one_on_its_way() {
             signs.alone.store(0, Ordering::Relaxed);
             if prepare_fences() {
