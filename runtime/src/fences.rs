@@ -16,14 +16,12 @@ use crate::sys;
 /// Decided once, before the first pair is used.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
-/// Makes the pair ready for use. To be called before anybody uses it; the later calls do nothing. True if the light fence costs
-/// nothing.
-pub fn prepare() -> bool {
+/// Makes the pair ready for use. To be called before anybody uses it; the later calls do nothing. The first one may take ten
+/// milliseconds.
+pub fn prepare() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     // Relaxed: who uses the pair came to it through this call, or from a thread that did.
     ONCE.call_once(|| ASYMMETRIC.store(sys::register_membarrier(), Ordering::Relaxed));
-    // Relaxed: as above.
-    ASYMMETRIC.load(Ordering::Relaxed)
 }
 
 /// The fence of the frequent side.
@@ -36,7 +34,13 @@ pub(crate) fn light_fence() {
     }
 }
 
-/// The same, by one who came to it through a [`prepare`] that has said that it costs nothing.
+/// True if the fence of the frequent side costs nothing, which does not change again.
+pub fn has_bare_light_fence() -> bool {
+    // Relaxed: as in `prepare`; who sees it true has the call, which was asked for before.
+    ASYMMETRIC.load(Ordering::Relaxed)
+}
+
+/// The same, where [`has_bare_light_fence`].
 #[inline]
 pub fn bare_light_fence() {
     compiler_fence(Ordering::SeqCst);

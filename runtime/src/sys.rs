@@ -6,6 +6,9 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use crate::report::Bomb;
+
 /// Whether workers that poll take nothing from anybody: the machine has several processors, and the process may use one
 /// for each worker.
 pub(crate) fn may_poll(workers: usize, usable: usize) -> bool {
@@ -60,7 +63,9 @@ pub(crate) fn register_membarrier() -> bool {
 #[cfg(target_os = "linux")]
 pub(crate) fn membarrier() {
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
-    assert!(command_membarrier(PRIVATE_EXPEDITED), "membarrier works once it was registered");
+    if !command_membarrier(PRIVATE_EXPEDITED) {
+        Bomb::of_user("the system has begun to refuse `membarrier`").go_off();
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

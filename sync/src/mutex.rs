@@ -27,7 +27,8 @@ pub use raw::RawMutex;
 /// # Cost
 /// A lock that is free takes one locked instruction. Its unlock takes another one, until nobody has waited in 16,384 unlocks: from
 /// then on, on Linux, it takes none, and the next one who waits makes every thread of the process pass a fence instead, in a
-/// system call of some microseconds (`membarrier`).
+/// system call of some microseconds (`membarrier`). A sandbox that is closed later has to let that call through, or the process ends
+/// with a message.
 ///
 /// # Cancellation
 /// Not a cancellation point: locks are needed for cleaning up. A deadline around a lock does not end it either; the timed forms

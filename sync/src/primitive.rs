@@ -11,4 +11,4 @@ pub(crate) use std::sync::atomic::{
 };
 pub(crate) use std::thread::yield_now;
 
-pub(crate) use fibra_runtime::wait::{bare_light_fence, heavy_fence, prepare_fences};
+pub(crate) use fibra_runtime::wait::{bare_light_fence, has_bare_light_fence, heavy_fence, prepare_fences};

@@ -46,9 +46,9 @@ fn unlock_as_one_comes(comer: fn(&Mutex<usize>, &mut Dice) -> bool) {
     assert_eq!(*mutex.lock(), other.join());
 }
 
-/// For up to a microsecond or so.
+/// For up to some microseconds, beyond the time for which one who comes backs off.
 fn linger(dice: &mut Dice) {
-    (0..dice.throw(300)).for_each(|_| spin_loop());
+    (0..dice.throw(1200)).for_each(|_| spin_loop());
 }
 
 #[test]

@@ -16,8 +16,6 @@ thread_local! {
 
 /// The number of the task or the thread that runs here. No other task and no other thread ever has it, also after this one
 /// has ended: owners of locks are told apart by it.
-///
-/// Fits into 62 bits: it would take a century to spawn so many tasks.
 #[inline(never)]
 pub fn owner() -> NonZeroU64 {
     match current::with_worker_in_place(|worker| worker.waiting_task()) {

@@ -1,4 +1,5 @@
-//! A spin lock for state words and wait lists: held for a handful of instructions, never over a wait or a wake.
+//! A spin lock for state words and wait lists: held for a handful of instructions, never over a wait or a wake. (Of a mutex's line,
+//! once in many thousand times, over a fence for all threads.)
 //!
 //! ```text
 //!         swap, Acquire: found free
@@ -11,6 +12,7 @@
 //! plain store). Why not spin without end: the holder may have been preempted, so after a few rounds the waiting
 //! thread gives its time slice away.
 
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use crate::primitive::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
@@ -25,7 +27,7 @@ pub struct Lock<T, B = ()> {
 // SAFETY: the lock hands out one `&mut T` at a time, to any thread; so `T: Send` is what both take. What is beside it is as a
 // field of any struct.
 unsafe impl<T: Send, B: Send> Send for Lock<T, B> {}
-// SAFETY: as above; no `&T` is ever shared between threads.
+// SAFETY: as above; a `&T` goes to several threads by a shared guard only, which has a bound for it.
 unsafe impl<T: Send, B: Sync> Sync for Lock<T, B> {}
 
 impl<T> Lock<T> {
@@ -60,7 +62,7 @@ impl<T, B> Lock<T, B> {
             held();
             self.lock_slow();
         }
-        LockGuard { lock: self }
+        LockGuard { lock: self, not_sync: PhantomData }
     }
 
     #[cold]
@@ -80,7 +82,14 @@ impl<T, B> Lock<T, B> {
 /// Unlocks when dropped.
 pub struct LockGuard<'a, T, B = ()> {
     lock: &'a Lock<T, B>,
+    /// It gives `&T`, which `T: Send` is not enough for.
+    not_sync: PhantomData<*const ()>,
 }
+
+// SAFETY: any thread may unlock, and reaches the value alone, as by the lock.
+unsafe impl<T: Send, B: Sync> Send for LockGuard<'_, T, B> {}
+// SAFETY: what several threads reach through it is `&T`.
+unsafe impl<T: Sync, B: Sync> Sync for LockGuard<'_, T, B> {}
 
 impl<T, B> Deref for LockGuard<'_, T, B> {
     type Target = T;

@@ -26,7 +26,7 @@ pub use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, Waiter};
 pub use waiter::{RawWake, RetainedWake, WakeHandle, call_waker};
 
-pub use crate::fences::{bare_light_fence, heavy_fence, prepare as prepare_fences};
+pub use crate::fences::{bare_light_fence, has_bare_light_fence, heavy_fence, prepare as prepare_fences};
 pub use crate::report::take_back;
 pub use crate::task::cancel::{
     CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled,

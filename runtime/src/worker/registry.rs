@@ -20,7 +20,7 @@ pub(crate) struct Registry {
 
 impl Registry {
     pub(crate) fn new() -> Self {
-        _ = fences::prepare();
+        fences::prepare();
         Registry { tasks: Biased::new(Slab::new()), load: AtomicUsize::new(0) }
     }
 

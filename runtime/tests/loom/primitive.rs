@@ -87,7 +87,10 @@ impl Places {
 }
 
 /// The pair is always ready.
-pub(crate) fn prepare_fences() -> bool {
+pub(crate) fn prepare_fences() {}
+
+/// The same.
+pub(crate) fn has_bare_light_fence() -> bool {
     true
 }
 

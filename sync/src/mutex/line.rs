@@ -110,7 +110,7 @@ impl Line {
 
     /// True if somebody waits. Momentary.
     pub(crate) fn has_waiters(&self) -> bool {
-        self.waiters.what_is_beside().has_waiters()
+        self.state().has_waiters()
     }
 
     /// Takes the lock if it is free, else goes into the line: who was woken before goes to the front. True if taken.
@@ -162,9 +162,18 @@ impl Line {
         self.state().release_alone()
     }
 
-    /// Who is to be woken after an unlock that met one who came. By anybody.
-    pub(crate) fn look(&self) -> Option<RawWake> {
-        self.send_first(&mut self.waiters.lock())
+    /// Who is to be woken after an unlock that met one who came, in the manner that is asked for when it is known. By anybody.
+    pub(crate) fn look(&self, manner: impl FnOnce(&Seat) -> Manner) -> Option<RawWake> {
+        let mut waiters = self.waiters.lock();
+        let state = self.state();
+        let first = waiters.front()?;
+        if manner(first) == Manner::Wake {
+            return self.send_first(&mut waiters);
+        }
+        match state.take(first.number, Comer::New) {
+            Attempt::Owned(_) => None,
+            Attempt::Taken => self.take_first_out(&mut waiters, Given::Lock),
+        }
     }
 
     /// Takes the first one out, if there is one and the lock is free for it. It is to be woken.
@@ -173,10 +182,15 @@ impl Line {
         if waiters.is_empty() || !state.needs_wake() {
             return None;
         }
-        let (wake, ()) = waiters.pop_front_with(|seat| seat.given.set(Given::Wake))?;
         state.sent();
+        self.take_first_out(waiters, Given::Wake)
+    }
+
+    /// Takes the first one out, with what it is given.
+    fn take_first_out(&self, waiters: &mut List<Seat>, given: Given) -> Option<RawWake> {
+        let (wake, ()) = waiters.pop_front_with(|seat| seat.given.set(given))?;
         if waiters.is_empty() {
-            state.emptied();
+            self.state().emptied();
         }
         Some(wake)
     }
@@ -188,23 +202,18 @@ impl Line {
         let state = self.state();
         // One that has been woken since, by an unlock before this one that met it, is as good as the next.
         let is_due = |manner: &Manner| *manner == Manner::HandOver || !state.is_one_on_its_way();
-        let Some((wake, (number, manner))) = waiters.front().map(manner).filter(is_due).and_then(|manner| {
-            waiters.pop_front_with(|seat| {
-                seat.given.set(manner.gives());
-                (seat.number, manner)
-            })
-        }) else {
+        let due =
+            waiters.front().map(|first| (first.number, manner(first))).filter(|(_, manner)| is_due(manner));
+        let Some((number, manner)) = due else {
             state.release_to_nobody();
             return None;
         };
-        if waiters.is_empty() {
-            state.emptied();
-        }
+        let wake = self.take_first_out(&mut waiters, manner.gives());
         match manner {
             Manner::HandOver => state.hand_over(number),
             Manner::Wake => state.release_and_wake(),
         }
-        Some(wake)
+        wake
     }
 
     /// Puts up to `limit` of the longest waiters of a condition into the line, as long as they are `wanted`. How many they

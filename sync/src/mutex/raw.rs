@@ -48,8 +48,14 @@ impl RawMutex {
         let in_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         loop {
             let take = || self.line.take(seat.number(), comer) == Attempt::Taken;
-            if take() || (in_time() && wait::back_off_until(take)) {
+            if take() {
                 return true;
+            }
+            match in_time() {
+                true if wait::back_off_until(take) => return true,
+                // One that was woken has to tell the line that it came.
+                false if comer == Comer::New => return false,
+                _ => (),
             }
             seat.home.set(wait::home());
             let turn = Turn { line: &self.line, node, comer };
@@ -82,7 +88,7 @@ impl RawMutex {
     /// Wakes who came while the lock was let go.
     #[cold]
     fn look(&self) {
-        if let Some(wake) = self.line.look() {
+        if let Some(wake) = self.line.look(bounded_barging) {
             wake.wake();
         }
     }
@@ -127,7 +133,8 @@ fn locked_twice() -> ! {
 
 // SAFETY: of those who take the lock from free exactly one succeeds, and a hand-over leaves it to one waiter; taking
 // acquires and releasing releases. Only `lock_slow` unwinds, without having taken the lock. The line holds no node of
-// anybody who does not borrow the lock, so a locked one may be moved and dropped by who owns it.
+// anybody who does not borrow the lock, so a locked one may be moved and dropped by who owns it. An unlock reads the lock after it
+// has freed it, and all guards borrow it, or have a count of it, until that has returned.
 unsafe impl lock_api::RawMutex for RawMutex {
     const INIT: Self = RawMutex { line: Line::new() };
 

@@ -20,10 +20,11 @@
 //! | move | by | under the line's lock |
 //! | --- | --- | --- |
 //! | `take_free`, `take` | anybody who finds it free | no |
-//! | `release_alone` | the owner, if nobody waits or somebody is on its way already | no |
+//! | `release_alone` | the owner, if it sees nobody, or somebody is on its way already | no |
 //! | `release_and_wake`, `release_to_nobody`, `hand_over` | the owner | yes |
 //! | `announce` | who puts itself or others into the line, before it looks for the owner | yes |
-//! | `needs_wake` | who has announced others, or has unlocked and finds that somebody came | yes |
+//! | `sent` | who found the lock free and nobody on the way to it, and has taken a waiter out of the line | yes |
+//! | `arrived` | that waiter, as the owner or on its way back into the line | one of the two locks |
 //! | `emptied` | who took the last one out of the line | yes |
 //!
 //! # No waiter is forgotten
@@ -39,8 +40,8 @@
 //!
 //! A lock is CALM once nobody has waited for long. Its unlock is then a plain store: the fence of it, and nearly half of the
 //! time of a lock that nobody else wants, is left to the first waiter who comes, in a system call of some microseconds. That is
-//! why a lock begins LOUD, and is so again after each waiter: LONG unlocks have saved more than the next waiter will pay. Where
-//! the system has no such call, it stays LOUD.
+//! why a lock begins LOUD, and is so again after each waiter: there is one such call at the most for LONG unlocks, less than a
+//! nanosecond for each. Where the system has no such call, it stays LOUD.
 //!
 //! An unlock that is CALM may have begun before a waiter ended that phase, and end long after. It finds the phase changed, by the
 //! heavy fence that came in between, and looks into the line, under its lock; also when it was another waiter, meanwhile, that
@@ -51,8 +52,8 @@
 //! clears the sign, so that the owner's unlock sees WAITERS alone and wakes the next. Therefore a woken waiter whose time runs
 //! out owes nobody anything: it leaves the lock to an owner who knows of the line.
 //!
-//! Signs have plain stores: those changed under the line's lock have one writer at a time, `woken` is only set while it is
-//! clear, and cleared by the one it stands for.
+//! No change of a sign depends on what it was a moment before: those under the line's lock have one writer at a time, `woken` is only
+//! set while it is clear, and cleared by the one it stands for.
 //!
 //! The owner is a number and not an address: the number of a task or thread is never given to another, so who finds its own
 //! number here does hold the lock, also when the guard of one long ended was forgotten and its memory is another task's.
@@ -63,7 +64,8 @@
 use std::fmt;
 
 use crate::primitive::{
-    AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering, bare_light_fence, heavy_fence, prepare_fences,
+    AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering, bare_light_fence, has_bare_light_fence,
+    heavy_fence, prepare_fences,
 };
 
 /// Nobody waits; somebody did lately, or the lock is new.
@@ -73,7 +75,7 @@ const WAITERS: u8 = 1;
 /// Nobody has waited for long.
 const CALM: u8 = 2;
 
-/// So many unlocks that find nobody make a lock calm. They save some 4 ns each from then on, the fence costs up to 15 µs.
+/// So many unlocks since somebody came make a lock calm. It saves some 2 to 4 ns for each from then on, the fence costs up to 15 µs.
 const LONG: u16 = if cfg!(loom) { 2 } else { 1 << 14 };
 
 /// What an unlock has to know of those who wait. Kept beside the lock of the line.
@@ -123,12 +125,6 @@ pub(crate) enum Unlocked {
 impl Signs {
     pub(crate) const fn new() -> Self {
         Signs { phase: AtomicU8::new(LOUD), woken: AtomicBool::new(false), alone: AtomicU16::new(0) }
-    }
-
-    /// True if somebody waits. Momentary.
-    pub(crate) fn has_waiters(&self) -> bool {
-        // Relaxed: only a hint, nothing is read through it.
-        self.phase.load(Ordering::Relaxed) == WAITERS
     }
 }
 
@@ -229,14 +225,30 @@ impl State<'_> {
             // Relaxed: a count for the choice of a phase, by which nobody is found or missed.
             let alone = signs.alone.load(Ordering::Relaxed).saturating_add(1);
             signs.alone.store(alone, Ordering::Relaxed);
-            if signs.has_waiters() || alone >= LONG {
+            if self.has_waiters() || alone >= LONG && has_bare_light_fence() {
                 return Unlocked::Not;
             }
+            if alone >= LONG {
+                return self.release_and_prepare();
+            }
         }
+        self.release_by_a_fence()
+    }
+
+    /// Makes the fences ready, which may take the system ten milliseconds, once the lock is free.
+    #[cold]
+    fn release_and_prepare(self) -> Unlocked {
+        self.signs.alone.store(0, Ordering::Relaxed);
+        let unlocked = self.release_by_a_fence();
+        prepare_fences();
+        unlocked
+    }
+
+    fn release_by_a_fence(self) -> Unlocked {
         // SeqCst: the store of the pair; and a Release as in `release_alone`.
         self.owner.swap(0, Ordering::SeqCst);
         // SeqCst: the load of the pair, that tells also of the sign that was cleared before.
-        match signs.phase.load(Ordering::SeqCst) == WAITERS && !self.is_one_on_its_way() {
+        match self.signs.phase.load(Ordering::SeqCst) == WAITERS && !self.is_one_on_its_way() {
             true => Unlocked::Met,
             false => Unlocked::Alone,
         }
@@ -254,11 +266,9 @@ impl State<'_> {
     pub(crate) fn release_to_nobody(self) {
         let signs = self.signs;
         // Relaxed: as in `release_loud`. The phase only changes under the line's lock.
-        if signs.alone.load(Ordering::Relaxed) >= LONG && !signs.has_waiters() && !self.is_one_on_its_way() {
+        if signs.alone.load(Ordering::Relaxed) >= LONG && has_bare_light_fence() && !self.has_waiters() {
             signs.alone.store(0, Ordering::Relaxed);
-            if prepare_fences() {
-                signs.phase.store(CALM, Ordering::Relaxed);
-            }
+            signs.phase.store(CALM, Ordering::Relaxed);
         }
         // As in `release_and_wake`.
         self.owner.store(0, Ordering::Release);
@@ -268,6 +278,12 @@ impl State<'_> {
     pub(crate) fn hand_over(self, to: u64) {
         // Release: as in `release_alone`; the new owner sees the rest by its wake.
         self.owner.store(to, Ordering::Release);
+    }
+
+    /// True if somebody waits. Momentary.
+    pub(crate) fn has_waiters(self) -> bool {
+        // Relaxed: only a hint, nothing is read through it.
+        self.signs.phase.load(Ordering::Relaxed) == WAITERS
     }
 
     /// The number of the owner, 0 if there is none. Momentary.
@@ -281,7 +297,7 @@ impl fmt::Debug for State<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State")
             .field("owner", &self.owner())
-            .field("waiters", &self.signs.has_waiters())
+            .field("waiters", &self.has_waiters())
             .field("woken", &self.is_one_on_its_way())
             .finish()
     }

@@ -22,7 +22,11 @@ struct Condition {
 
 impl Condition {
     fn new() -> Arc<Self> {
-        let condition = Condition { mutex: Model::held(), crowd: Crowd::new() };
+        Self::of(Model::held())
+    }
+
+    fn of(mutex: Arc<Model>) -> Arc<Self> {
+        let condition = Condition { mutex, crowd: Crowd::new() };
         // Each of loom's objects is made by its first use.
         let first = Waiter::new(1, false);
         assert!(condition.enter(&first));
@@ -121,24 +125,27 @@ fn a_notification_and_a_deadline_agree() {
 /// Hunts: waiters put into the line of a lock that is being unlocked, of whom nobody is woken.
 #[test]
 fn notified_while_the_mutex_is_unlocked_they_are_served() {
-    check_bounded(3, || {
-        let condition = Condition::new();
-        let waiters = [2, 3].map(|me| {
-            let waiter = Arc::new(Waiter::new(me, false));
-            assert!(condition.enter(&waiter));
-            waiter
-        });
-        let unlocking = {
-            let condition = Arc::clone(&condition);
-            thread::spawn(move || condition.mutex.release(Manner::Wake))
-        };
-        assert_eq!(condition.crowd.notify(Audience::All), 2);
-        for waiter in &waiters {
-            assert!(condition.finish(waiter));
-        }
-        unlocking.join().unwrap();
-        condition.mutex.assert_over(2);
+    check_bounded(3, || notified_as_it_is_unlocked(Model::held()));
+    check_bounded(3, || notified_as_it_is_unlocked(Model::held_calm()));
+}
+
+fn notified_as_it_is_unlocked(mutex: Arc<Model>) {
+    let condition = Condition::of(mutex);
+    let waiters = [2, 3].map(|me| {
+        let waiter = Arc::new(Waiter::new(me, false));
+        assert!(condition.enter(&waiter));
+        waiter
     });
+    let unlocking = {
+        let condition = Arc::clone(&condition);
+        thread::spawn(move || condition.mutex.release(Manner::Wake))
+    };
+    assert_eq!(condition.crowd.notify(Audience::All), 2);
+    for waiter in &waiters {
+        assert!(condition.finish(waiter));
+    }
+    unlocking.join().unwrap();
+    condition.mutex.assert_over(2);
 }
 
 /// Hunts: a notification lost with a waiter whose time ends, while another waits for it.

@@ -59,7 +59,7 @@ impl Model {
     }
 
     /// The same, with nobody having waited for long, so that the unlock is a plain store.
-    fn held_calm() -> Arc<Self> {
+    pub(crate) fn held_calm() -> Arc<Self> {
         let model = Self::held();
         for unlocked in [Unlocked::Alone, Unlocked::Not] {
             assert_eq!(model.line.release_alone(), unlocked);
@@ -128,7 +128,7 @@ impl Model {
         };
         let wake = match unlocked {
             Unlocked::Alone => None,
-            Unlocked::Met => self.line.look(),
+            Unlocked::Met => self.line.look(|_| Manner::Wake),
             Unlocked::Not => self.line.release(|_| manner),
         };
         if let Some(wake) = wake {
@@ -298,7 +298,7 @@ fn an_unlock_that_began_calm_is_met_by_two() {
 /// Hunts: one who comes while an owner makes the lock calm, and neither finds the owner gone nor is found.
 #[test]
 fn a_lock_grows_calm_as_one_comes() {
-    check_bounded(3, || {
+    check_bounded(2, || {
         let model = Model::held();
         let waiter = {
             let model = Arc::clone(&model);
@@ -308,5 +308,46 @@ fn a_lock_grows_calm_as_one_comes() {
         let taken = (0..2).map(|_| model.pass(1, false, Manner::Wake)).sum::<u32>() + waiter.join().unwrap();
         assert_eq!(taken, 3);
         model.assert_over(3);
+    });
+}
+
+/// Hunts: an unlock that began in one calm time and ends in the next one, and somebody who comes then.
+#[test]
+fn a_lock_is_calm_again_while_an_unlock_is_under_way() {
+    check_bounded(1, || {
+        let model = Model::held_calm();
+        let many = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || (0..3).map(|_| model.pass(2, false, Manner::Wake)).sum::<u32>())
+        };
+        let one = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.pass(3, false, Manner::Wake))
+        };
+        model.release(Manner::Wake);
+        assert_eq!(many.join().unwrap() + one.join().unwrap(), 4);
+        model.assert_over(4);
+    });
+}
+
+/// Hunts: an unlock that meets a waiter and hands the lock over to it, while another one comes or its time ends.
+#[test]
+fn who_is_met_may_get_the_lock() {
+    check_held(2, |model| {
+        let waiters = [(2, true), (3, false)].map(|(me, hurried)| {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.pass(me, hurried, Manner::Wake))
+        });
+        model.use_value();
+        let wake = match model.line.release_alone() {
+            Unlocked::Alone => None,
+            Unlocked::Met => model.line.look(|_| Manner::HandOver),
+            Unlocked::Not => model.line.release(|_| Manner::HandOver),
+        };
+        if let Some(wake) = wake {
+            wake.wake();
+        }
+        let taken: u32 = waiters.map(|waiter| waiter.join().unwrap()).iter().sum();
+        model.assert_over(1 + taken);
     });
 }
