@@ -235,12 +235,14 @@ impl State<'_> {
         self.release_by_a_fence()
     }
 
-    /// Makes the fences ready, which may take the system ten milliseconds, once the lock is free.
+    /// Makes the fences ready, which may take the system ten milliseconds, once the lock is free and nobody waits for a wake.
     #[cold]
     fn release_and_prepare(self) -> Unlocked {
         self.signs.alone.store(0, Ordering::Relaxed);
         let unlocked = self.release_by_a_fence();
-        prepare_fences();
+        if unlocked == Unlocked::Alone {
+            prepare_fences();
+        }
         unlocked
     }
 
