@@ -89,7 +89,7 @@ fn its_unlock_wakes_one_of_many_who_wakes_the_next() {
             });
             give_way();
             drop(guard);
-            others.map(Side::join);
+            others.into_iter().for_each(Side::join);
         }
         assert_eq!(*mutex.lock(), ROUNDS / 4 * 8);
     });
