@@ -27,14 +27,14 @@ pub fn prepare() {
 /// The fence of the frequent side.
 #[inline]
 pub(crate) fn light_fence() {
-    // Relaxed: as in `prepare`.
-    match ASYMMETRIC.load(Ordering::Relaxed) {
-        true => compiler_fence(Ordering::SeqCst),
+    match has_bare_light_fence() {
+        true => bare_light_fence(),
         false => fence(Ordering::SeqCst),
     }
 }
 
 /// True if the fence of the frequent side costs nothing, which does not change again.
+#[inline]
 pub fn has_bare_light_fence() -> bool {
     // Relaxed: as in `prepare`; who sees it true has the call, which was asked for before.
     ASYMMETRIC.load(Ordering::Relaxed)
@@ -49,8 +49,7 @@ pub fn bare_light_fence() {
 /// The fence of the rare side.
 pub fn heavy_fence() {
     fence(Ordering::SeqCst);
-    // Relaxed: as in `prepare`.
-    if ASYMMETRIC.load(Ordering::Relaxed) {
+    if has_bare_light_fence() {
         sys::membarrier();
     }
 }
