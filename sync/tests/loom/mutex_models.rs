@@ -148,6 +148,12 @@ impl Model {
         self.use_and_release(&waiter, taken, manner)
     }
 
+    /// The same, by another thread.
+    fn pass_beside(self: &Arc<Self>, me: u64, hurried: bool, manner: Manner) -> thread::JoinHandle<u32> {
+        let model = Arc::clone(self);
+        thread::spawn(move || model.pass(me, hurried, manner))
+    }
+
     /// The same, by one that is in the line.
     fn pass_in_line(&self, waiter: &Waiter) -> u32 {
         let taken = self.acquire_in_line(waiter);
@@ -187,10 +193,7 @@ fn check_held(preemptions: usize, model: impl Fn(Arc<Model>) + Send + Sync + Cop
 #[test]
 fn an_unlock_is_seen_by_who_enters_the_line() {
     check_held(3, |model| {
-        let waiter = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(2, false, Manner::Wake))
-        };
+        let waiter = model.pass_beside(2, false, Manner::Wake);
         model.use_value();
         model.release(Manner::Wake);
         let taken = waiter.join().unwrap() + model.pass(1, false, Manner::Wake);
@@ -203,10 +206,7 @@ fn an_unlock_is_seen_by_who_enters_the_line() {
 #[test]
 fn a_bypassed_waiter_is_woken_again() {
     check_held(3, |model| {
-        let waiter = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(2, false, Manner::Wake))
-        };
+        let waiter = model.pass_beside(2, false, Manner::Wake);
         model.release(Manner::Wake);
         for _ in 0..2 {
             if model.line.take(1, Comer::New) == Attempt::Taken {
@@ -222,10 +222,7 @@ fn a_bypassed_waiter_is_woken_again() {
 #[test]
 fn a_hand_over_is_not_lost_to_a_deadline() {
     check_held(3, |model| {
-        let waiter = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(2, true, Manner::Wake))
-        };
+        let waiter = model.pass_beside(2, true, Manner::Wake);
         model.use_value();
         model.release(Manner::HandOver);
         let taken = waiter.join().unwrap();
@@ -266,10 +263,7 @@ fn two_in_line(model: &Arc<Model>, manner: Manner) {
 #[test]
 fn an_unlock_finds_the_line_left() {
     check_held(3, |model| {
-        let waiter = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(2, true, Manner::HandOver))
-        };
+        let waiter = model.pass_beside(2, true, Manner::HandOver);
         model.release(Manner::Wake);
         let third = model.pass(3, false, Manner::HandOver);
         assert_eq!(third, 1);
@@ -283,10 +277,7 @@ fn an_unlock_finds_the_line_left() {
 fn an_unlock_that_began_calm_is_met_by_two() {
     check_bounded(2, || {
         let model = Model::held_calm();
-        let waiters = [2, 3].map(|me| {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(me, false, Manner::Wake))
-        });
+        let waiters = [2, 3].map(|me| model.pass_beside(me, false, Manner::Wake));
         model.use_value();
         model.release(Manner::Wake);
         let taken: u32 = waiters.map(|waiter| waiter.join().unwrap()).iter().sum();
@@ -300,10 +291,7 @@ fn an_unlock_that_began_calm_is_met_by_two() {
 fn a_lock_grows_calm_as_one_comes() {
     check_bounded(2, || {
         let model = Model::held();
-        let waiter = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(2, false, Manner::Wake))
-        };
+        let waiter = model.pass_beside(2, false, Manner::Wake);
         model.release(Manner::Wake);
         let taken = (0..2).map(|_| model.pass(1, false, Manner::Wake)).sum::<u32>() + waiter.join().unwrap();
         assert_eq!(taken, 3);
@@ -320,10 +308,7 @@ fn a_lock_is_calm_again_while_an_unlock_is_under_way() {
             let model = Arc::clone(&model);
             thread::spawn(move || (0..3).map(|_| model.pass(2, false, Manner::Wake)).sum::<u32>())
         };
-        let one = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(3, false, Manner::Wake))
-        };
+        let one = model.pass_beside(3, false, Manner::Wake);
         model.release(Manner::Wake);
         assert_eq!(many.join().unwrap() + one.join().unwrap(), 4);
         model.assert_over(4);
@@ -334,10 +319,8 @@ fn a_lock_is_calm_again_while_an_unlock_is_under_way() {
 #[test]
 fn who_is_met_may_get_the_lock() {
     check_held(2, |model| {
-        let waiters = [(2, true), (3, false)].map(|(me, hurried)| {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass(me, hurried, Manner::Wake))
-        });
+        let waiters =
+            [(2, true), (3, false)].map(|(me, hurried)| model.pass_beside(me, hurried, Manner::Wake));
         model.use_value();
         let wake = match model.line.release_alone() {
             Unlocked::Alone => None,
