@@ -10,6 +10,8 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
+#[path = "../../runtime/tests/loom/floors.rs"]
+mod floors;
 #[path = "loom/op.rs"]
 mod op;
 #[path = "../src/place.rs"]
@@ -33,6 +35,8 @@ mod vigil;
 mod wait;
 #[path = "../../runtime/tests/loom/worker.rs"]
 mod worker;
+
+use floors::{base, scheduler, sleep, tasks, waiter};
 
 #[path = "loom/readiness_models.rs"]
 mod readiness_models;

@@ -1,40 +1,43 @@
 #![doc = include_str!("../README.md")]
 
+mod api;
+mod base;
 mod blocking;
-mod cache;
 mod compile_fail;
 mod coroutine;
-mod current;
 pub mod driver;
-mod fences;
-mod idle;
 #[doc(hidden)]
 pub mod limit;
-mod panics;
-mod primitive;
-mod queue;
-mod report;
-mod ring;
 mod runtime;
+mod scheduler;
+mod sleep;
 mod stack;
 pub mod structured;
-mod sys;
 pub mod task;
+mod tasks;
 pub mod time;
 mod timer;
 #[doc(hidden)]
 pub mod wait;
-mod watch;
-mod worker;
+mod waiter;
 
-pub use blocking::unblock;
-pub use panics::TaskPanic;
-pub use runtime::{Builder, Handle, Runtime};
-pub use stack::Guards;
-pub use structured::{TaskGroup, join, parallel_for, parallel_for_each, race};
-pub use task::{
-    CancelToken, Elapsed, JoinError, JoinHandle, Task, block_on, scope, spawn, spawn_blocking, spawn_local,
-    timeout, timeout_at, yield_now,
-};
-pub use time::{sleep, sleep_until};
-pub use watch::Stall;
+pub use api::block_on::block_on;
+pub use api::builder::{spawn, spawn_blocking, spawn_local, yield_now};
+pub use api::cancel_token::CancelToken;
+pub use api::for_each::parallel_for_each;
+pub use api::group::TaskGroup;
+pub use api::join::join;
+pub use api::join_handle::{JoinError, JoinHandle};
+pub use api::race::race;
+pub use api::range::parallel_for;
+pub use api::scope::scope;
+pub use api::sleep::{sleep, sleep_until};
+pub use api::timeout::{Elapsed, timeout, timeout_at};
+pub use blocking::unblock::unblock;
+pub use runtime::builder::Builder;
+pub use runtime::handle::Handle;
+pub use runtime::shared::Runtime;
+pub use runtime::watchdog::Stall;
+pub use scheduler::panics::TaskPanic;
+pub use stack::guard::Guards;
+pub use tasks::task::Task;

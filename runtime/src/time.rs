@@ -12,104 +12,10 @@
 //!
 //! In a `select!` the clock is a channel: `channel::after`, `channel::tick`, and its case `default(timeout)`.
 
-use std::thread;
-
 pub use std::time::{Duration, Instant};
 
-use crate::current;
-pub use crate::task::{Elapsed, timeout, timeout_at};
-use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
-
-mod interval;
-
-pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
-
-/// Nobody notifies: only the deadline or a cancel ends it.
-struct ForTheClock;
-
-impl WaitStrategy for ForTheClock {
-    fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        Withdrawal::Withdrawn
-    }
-}
-
-/// Gives the point in time at which `timeout` from now has passed; `None`, which is never, if the clock cannot tell it.
-///
-/// For several waits that share one timeout: what remains after one of them is left to the next.
-///
-/// # Examples
-/// ```
-/// use fibra_runtime::time::{Duration, Instant, deadline};
-/// let end = deadline(Duration::from_secs(5)).expect("within this century");
-/// assert!(end > Instant::now());
-/// assert_eq!(deadline(Duration::MAX), None);
-/// ```
-pub fn deadline(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
-}
-
-/// Puts the calling task to sleep for at least `duration`. On a plain thread it is [`std::thread::sleep`].
-///
-/// Timers have a resolution of 16 µs and never end early.
-///
-/// # Cancellation
-/// A cancellation point.
-///
-/// # Examples
-/// ```
-/// # use fibra_runtime as fibra;
-/// use std::time::{Duration, Instant};
-/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
-/// let begin = Instant::now();
-/// fibra::sleep(Duration::from_millis(2));
-/// assert!(begin.elapsed() >= Duration::from_millis(2));
-/// # });
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub fn sleep(duration: Duration) {
-    if current::task().is_none() {
-        return thread::sleep(duration);
-    }
-    sleep_to(deadline(duration));
-}
-
-/// Puts the calling task to sleep until `deadline`. Returns at once when that has passed, after letting others run.
-///
-/// # Cancellation
-/// A cancellation point.
-pub fn sleep_until(deadline: Instant) {
-    if current::task().is_none() {
-        return thread::sleep(deadline.saturating_duration_since(Instant::now()));
-    }
-    if deadline <= Instant::now() {
-        return crate::task::yield_now();
-    }
-    sleep_to(Some(deadline));
-}
-
-/// Puts the calling task to sleep for `duration`, whatever befalls it meanwhile.
-pub(crate) fn sleep_shielded(duration: Duration) {
-    wait::sleep_shielded(&ForTheClock, deadline(duration));
-}
-
-/// Sleeps until `deadline`, on a plain thread too; without end where there is none.
+pub use crate::api::interval::{Interval, MissedTickBehavior, interval, interval_at};
+pub use crate::api::sleep::{deadline, sleep, sleep_until};
 #[doc(hidden)]
-pub fn sleep_to(deadline: Option<Instant>) {
-    match wait::CAN_UNWIND {
-        true => sleep_within(deadline),
-        // It could not say that it was cut short.
-        false => _ = wait::sleep_shielded(&ForTheClock, deadline),
-    }
-}
-
-/// The same for who can say so: where nothing can be unwound, a cancel ends a sleep that has a deadline.
-#[doc(hidden)]
-pub fn sleep_within(deadline: Option<Instant>) {
-    if wait::sleep(&ForTheClock, deadline) == Waking::Cancelled {
-        wait::unwind_cancelled();
-    }
-}
+pub use crate::api::sleep::{sleep_to, sleep_within};
+pub use crate::api::timeout::{Elapsed, timeout, timeout_at};

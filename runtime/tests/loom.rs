@@ -11,55 +11,54 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
-#[path = "../src/worker/biased.rs"]
+#[path = "../src/scheduler/biased.rs"]
 mod biased;
-#[path = "../src/cache.rs"]
-mod cache;
+#[path = "../src/scheduler/cancelled.rs"]
+mod cancelled;
 #[path = "loom/current.rs"]
 mod current;
+#[path = "../src/runtime/ending.rs"]
+mod ending;
 #[path = "loom/gate.rs"]
 mod gate;
 #[path = "loom/holders.rs"]
 mod holders;
-#[path = "../src/idle/mod.rs"]
+#[path = "../src/scheduler/idle/mod.rs"]
 mod idle;
-#[path = "../src/worker/inbox.rs"]
+#[path = "../src/scheduler/inbox.rs"]
 mod inbox;
-#[path = "../src/task/join_state.rs"]
+#[path = "../src/base/intrusive_list.rs"]
+mod intrusive_list;
+#[path = "../src/tasks/join_state.rs"]
 mod join_state;
-#[path = "../src/worker/marked.rs"]
-mod marked;
-#[path = "../src/worker/offer_state.rs"]
+#[path = "../src/scheduler/offer_state.rs"]
 mod offer_state;
-#[path = "../src/worker/park_state.rs"]
+#[path = "../src/scheduler/park_state.rs"]
 mod park_state;
-#[path = "../src/task/parking.rs"]
+#[path = "../src/tasks/parking.rs"]
 mod parking;
+#[path = "../src/base/prefetch.rs"]
+mod prefetch;
 #[path = "loom/primitive.rs"]
 mod primitive;
-#[path = "../src/ring.rs"]
-mod ring;
-#[path = "../src/watch/run.rs"]
-mod run;
-#[path = "../src/runtime"]
-mod runtime {
-    pub(crate) mod census;
-    pub(crate) mod ending;
-}
-#[path = "../src/task/signal.rs"]
-mod signal;
+#[path = "../src/scheduler/run_watch.rs"]
+mod run_watch;
+#[path = "../src/scheduler/task_counts.rs"]
+mod task_counts;
+#[path = "../src/api/wake_signal.rs"]
+mod wake_signal;
 /// The stacks of a runtime, over memory that is only counted.
 #[path = "../src/stack"]
 mod stack {
-    mod exchange;
-    mod guard;
-    mod handle;
-    mod line;
-    mod pool;
-    mod region;
-    mod shelf;
-    mod size;
-    mod stacks;
+    pub(crate) mod exchange;
+    pub(crate) mod guard;
+    pub(crate) mod handle;
+    pub(crate) mod line;
+    pub(crate) mod pool;
+    pub(crate) mod region;
+    pub(crate) mod shelf;
+    pub(crate) mod size;
+    pub(crate) mod stacks;
     #[path = "../../tests/loom/memory.rs"]
     pub(crate) mod sys;
 
@@ -68,7 +67,7 @@ mod stack {
     pub(crate) use pool::{Pool, Trim};
     pub(crate) use stacks::{Config, Stacks};
 }
-#[path = "../src/task/stop.rs"]
+#[path = "../src/tasks/stop.rs"]
 mod stop;
 #[path = "loom/task.rs"]
 mod task;
@@ -79,6 +78,28 @@ mod time;
 mod wait;
 #[path = "loom/worker.rs"]
 mod worker;
+
+/// The floors of the library, as the files that are included import from them: each name leads to the module that stands for it.
+mod base {
+    pub(crate) use crate::wait::lock as spin_lock;
+    pub(crate) use crate::{intrusive_list, prefetch, primitive};
+}
+mod waiter {
+    pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
+}
+mod sleep {
+    pub(crate) use crate::wait::{self as spin, self as task_sleep, crowd as wake_many};
+}
+mod scheduler {
+    pub(crate) use crate::{biased, current, idle, task_counts, worker};
+}
+mod tasks {
+    pub(crate) use crate::task::{self as header, self as task, bounds, cancel, raw};
+    pub(crate) use crate::{join_state, parking, stop};
+}
+mod api {
+    pub(crate) use crate::time as sleep;
+}
 
 #[path = "loom/biased_models.rs"]
 mod biased_models;

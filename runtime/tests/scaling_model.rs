@@ -11,28 +11,26 @@
 
 #[path = "scaling/block.rs"]
 mod block;
-#[path = "../src/runtime/census.rs"]
-mod census;
 #[path = "scaling/clock.rs"]
 mod clock;
 mod common;
 #[path = "scaling/costs.rs"]
 mod costs;
-#[path = "../src/idle/mod.rs"]
+#[path = "../src/scheduler/idle/mod.rs"]
 mod idle;
 #[path = "scaling/line.rs"]
 mod line;
 #[path = "scaling/load.rs"]
 mod load;
-#[path = "../src/worker/looks.rs"]
+#[path = "../src/scheduler/looks.rs"]
 mod looks;
 #[path = "scaling/model.rs"]
 mod model;
-#[path = "../src/worker/park_state.rs"]
+#[path = "../src/scheduler/park_state.rs"]
 mod park_state;
 #[path = "scaling/primitive.rs"]
 mod primitive;
-#[path = "../src/queue.rs"]
+#[path = "../src/scheduler/queue.rs"]
 mod queue;
 #[path = "scaling/random.rs"]
 mod random;
@@ -42,10 +40,23 @@ mod rest;
 mod tally;
 #[path = "scaling/task.rs"]
 mod task;
-#[path = "../src/worker/tuning.rs"]
+#[path = "../src/scheduler/task_counts.rs"]
+mod task_counts;
+#[path = "../src/scheduler/tuning.rs"]
 mod tuning;
 #[path = "scaling/worker.rs"]
 mod worker;
+
+/// The floors of the library, as the files that are included import from them.
+mod base {
+    pub(crate) use crate::primitive;
+}
+mod scheduler {
+    pub(crate) use crate::{block, idle};
+}
+mod tasks {
+    pub(crate) use crate::task as header;
+}
 
 use std::sync::LazyLock;
 

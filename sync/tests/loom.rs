@@ -70,6 +70,8 @@ mod doors {
     pub(crate) mod semaphore;
     pub(crate) mod wait_group;
 }
+#[path = "../../runtime/tests/loom/floors.rs"]
+mod floors;
 #[path = "../src/gate.rs"]
 mod gate;
 #[path = "../../runtime/tests/loom/gate.rs"]
@@ -114,6 +116,8 @@ mod watch {
 }
 #[path = "../../runtime/tests/loom/worker.rs"]
 mod worker;
+
+use floors::{base, scheduler, sleep, tasks, waiter};
 
 use doors::auto_reset_event::AutoResetEvent;
 use doors::countdown_event::CountdownEvent;

@@ -6,10 +6,14 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::thread;
-use crate::limit::Refusal;
-use crate::runtime::Shared;
-use crate::task::{JoinError, Nature, Task, TaskRef, discard_here};
+use crate::api::builder::discard_here;
+use crate::api::join_handle::JoinError;
+use crate::base::limit::Refusal;
+use crate::blocking::thread;
+use crate::blocking::thread::Life;
+use crate::runtime::shared::Shared;
+use crate::tasks::header::{Nature, TaskRef};
+use crate::tasks::task::Task;
 
 /// How the pool is to be.
 pub(crate) struct Config {
@@ -349,12 +353,7 @@ impl Pool {
     }
 
     /// Starts a thread that holds the runtime, for `life`.
-    fn start(
-        self: &Arc<Self>,
-        state: &mut State,
-        shared: &Arc<Shared>,
-        life: thread::Life,
-    ) -> Result<(), Refusal> {
+    fn start(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>, life: Life) -> Result<(), Refusal> {
         if state.started >= self.config.startable {
             return Err(thread::refusal(io::ErrorKind::WouldBlock.into()));
         }

@@ -5,13 +5,14 @@ use std::mem;
 use std::sync::{Arc, Weak};
 use std::thread;
 
-use super::pool::{Job, Pool, end_unrun};
-use crate::current;
-use crate::driver;
-use crate::limit::Refusal;
-use crate::runtime::Shared;
-use crate::task::raw::drop_quietly;
-use crate::task::{Nature, Task, TaskRef};
+use crate::base::limit::Refusal;
+use crate::blocking::pool::{Job, Pool, end_unrun};
+use crate::runtime::shared::Shared;
+use crate::scheduler::current;
+use crate::scheduler::driver;
+use crate::tasks::header::{Nature, TaskRef};
+use crate::tasks::raw::drop_quietly;
+use crate::tasks::task::Task;
 
 /// Starts one, which the caller counts.
 ///

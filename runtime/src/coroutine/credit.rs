@@ -6,8 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use corosensei::{Coroutine, Yielder};
 
-use super::ends::Ends;
-use crate::stack::{self, Pool, Stack, Stacks};
+use crate::coroutine::ends::Ends;
+use crate::stack::handle::Stack;
+use crate::stack::pool::Pool;
+use crate::stack::stacks;
+use crate::stack::stacks::{Config, Stacks};
 
 /// A coroutine with panics that are under way (raised), each in a destructor that the one before runs.
 ///
@@ -41,7 +44,7 @@ static STACKS: Mutex<Option<Pool>> = Mutex::new(None);
 fn take_stack() -> io::Result<Stack> {
     let mut stacks = STACKS.lock().unwrap_or_else(PoisonError::into_inner);
     if stacks.is_none() {
-        let config = stack::Config { size: STACK, ..stack::Config::default() };
+        let config = Config { size: STACK, ..stacks::Config::default() };
         *stacks = Some(Stacks::new(config)?.pool());
     }
     stacks.as_mut().expect("made above").take()

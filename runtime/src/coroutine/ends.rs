@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::stack::Stack;
+use crate::stack::handle::Stack;
 
 /// Where a stack begins and ends. The stack itself stays with who has it, for as long as something runs on it.
 pub(super) struct Ends {

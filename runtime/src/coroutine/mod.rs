@@ -7,7 +7,7 @@
 //! | `credit.rs` | panics held in the middle |
 //! | `ends.rs` | a stack of ours as corosensei wants it |
 //!
-//! Both offer the same [`Coroutine`]: to the worker, which resumes it, and to the task, which suspends itself. The panic of a
+//! Both offer the same [`Coroutine`](switch::Coroutine): to the worker, which resumes it, and to the task, which suspends itself. The panic of a
 //! task never reaches here: the task's own root catches it.
 //!
 //! # Why a switch of our own
@@ -40,24 +40,21 @@
 //! predicted, and what it looks at between two tasks has to be looked at either way. A call that is open over such a switch
 //! costs twice as much again (47), as its return goes where it was not predicted to.
 
-mod credit;
-mod ends;
+pub(crate) mod credit;
+pub(crate) mod ends;
 #[cfg(all(target_arch = "x86_64", unix, not(feature = "sanitizer")))]
 #[path = "native.rs"]
-mod switch;
+pub(crate) mod switch;
 #[cfg(not(all(target_arch = "x86_64", unix, not(feature = "sanitizer"))))]
 #[path = "portable.rs"]
-mod switch;
-
-pub(crate) use credit::Credits;
-pub(crate) use switch::Coroutine;
+pub(crate) mod switch;
 
 use std::io;
 
 use corosensei::stack::DefaultStack;
 
-use crate::stack;
-use crate::task::TaskRef;
+use crate::stack::size;
+use crate::tasks::header::TaskRef;
 
 /// Why a task left its stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +100,7 @@ pub(crate) type Body = fn(TaskRef);
 
 /// Runs `f` on a stack of `size` bytes that is made for it; for threads that run no task. `f` does not unwind.
 pub(crate) fn on_own_stack(size: usize, f: impl FnOnce()) -> io::Result<()> {
-    stack::check_fits(size)?;
+    size::check_fits(size)?;
     corosensei::on_stack(DefaultStack::new(size)?, f);
     Ok(())
 }

@@ -19,10 +19,10 @@ use std::marker::PhantomPinned;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
-use super::{Body, Resumed, Stop};
-use crate::cache;
-use crate::stack::Stack;
-use crate::task::TaskRef;
+use crate::base::prefetch;
+use crate::coroutine::{Body, Resumed, Stop};
+use crate::stack::handle::Stack;
+use crate::tasks::header::{Header, TaskRef};
 
 /// Saves where this stack stands in `from` and goes on with the one that stands at `to`, which gets `value`. The value that comes
 /// with the switch back. A macro, so that the worker's side may say what it does before the jump.
@@ -170,7 +170,7 @@ impl Coroutine {
     /// them, and a thousand that yield took 20 ns each instead of 15.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        cache::prefetch(self.ends.task.get());
+        prefetch::prefetch(self.ends.task.get());
     }
 
     /// Takes the stack of a finished coroutine.
@@ -214,7 +214,7 @@ unsafe extern "C" fn start() {
     reason = "both ends are ours: `start` hands on what `Coroutine::bind` has written"
 )]
 /// The first frame: `ends` came with the first resume.
-unsafe extern "C" fn first(ends: *const Ends, task: NonNull<crate::task::Header>, body: Body) -> ! {
+unsafe extern "C" fn first(ends: *const Ends, task: NonNull<Header>, body: Body) -> ! {
     // SAFETY: the coroutine stays in place while its task is on the stack.
     let ends = unsafe { &*ends };
     body(TaskRef::new(task));

@@ -5,10 +5,10 @@ use std::ptr;
 
 use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
-use super::ends::Ends;
-use super::{Body, Resumed, Stop};
-use crate::stack::Stack;
-use crate::task::TaskRef;
+use crate::coroutine::ends::Ends;
+use crate::coroutine::{Body, Resumed, Stop};
+use crate::stack::handle::Stack;
+use crate::tasks::header::TaskRef;
 
 /// What a running task suspends itself with; lives at the top of its stack.
 type Suspender = Yielder<(), Stop>;

@@ -10,16 +10,33 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::ending::Ending;
-use super::{Runtime, Shared};
-use crate::driver::{self, Factory};
-use crate::limit::Refusal;
-use crate::panics::{TaskPanic, TaskPanicHook};
-use crate::stack::{Guards, Stacks};
-use crate::watch::{self, Stall};
-use crate::worker::Worker;
-use crate::worker::block::Block;
-use crate::{blocking, current, idle, panics, queue, report, stack, sys, wait};
+use crate::base::limit::Refusal;
+use crate::base::report;
+use crate::base::sys;
+use crate::base::sys::Processors;
+use crate::blocking::pool;
+use crate::blocking::pool::Pool;
+use crate::runtime::ending::Ending;
+use crate::runtime::run;
+use crate::runtime::shared::{Runtime, Shared};
+use crate::runtime::watchdog;
+use crate::runtime::watchdog::{Stall, Watch};
+use crate::scheduler::block::Block;
+use crate::scheduler::current;
+use crate::scheduler::driver;
+use crate::scheduler::driver::Factory;
+use crate::scheduler::idle::Idle;
+use crate::scheduler::panics;
+use crate::scheduler::panics::{TaskPanic, TaskPanicHook};
+use crate::scheduler::queue;
+use crate::scheduler::queue::Stealable;
+use crate::scheduler::worker::Worker;
+use crate::sleep::spin;
+use crate::stack::guard::Guards;
+use crate::stack::overflow;
+use crate::stack::stacks;
+use crate::stack::stacks::Stacks;
+use crate::tasks::raw;
 
 /// No runtime has more workers.
 pub(crate) const MOST_WORKERS: usize = 4096;
@@ -40,11 +57,11 @@ pub(crate) struct Config {
     name: String,
     pub(crate) pin: bool,
     /// Of the thread that makes the runtime, or of the runtime whose worker that is: that one may be pinned.
-    pub(crate) processors: sys::Processors,
+    pub(crate) processors: Processors,
     on_start: Option<Hook>,
     on_stop: Option<Hook>,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
-    pub(crate) watch: watch::Config,
+    pub(crate) watch: watchdog::Config,
 }
 
 /// Describes a runtime; made by `Runtime::builder`.
@@ -52,8 +69,8 @@ pub(crate) struct Config {
 /// `R` is the type that [`build`](Builder::build) returns.
 pub struct Builder<R = Runtime> {
     workers: Option<usize>,
-    stacks: stack::Config,
-    blocking: blocking::Config,
+    stacks: stacks::Config,
+    blocking: pool::Config,
     config: Config,
     built: PhantomData<fn() -> R>,
 }
@@ -62,7 +79,7 @@ pub struct Builder<R = Runtime> {
 pub(crate) struct Seed {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
-    stealable: queue::Stealable,
+    stealable: Stealable,
 }
 
 impl<R: From<Runtime>> Builder<R> {
@@ -71,8 +88,8 @@ impl<R: From<Runtime>> Builder<R> {
     pub fn new() -> Self {
         Builder {
             workers: None,
-            stacks: stack::Config::default(),
-            blocking: blocking::Config::default(),
+            stacks: stacks::Config::default(),
+            blocking: pool::Config::default(),
             config: Config {
                 driver: Arc::new(driver::no_io),
                 polling: true,
@@ -84,7 +101,7 @@ impl<R: From<Runtime>> Builder<R> {
                 on_start: None,
                 on_stop: None,
                 on_task_panic: None,
-                watch: watch::Config::default(),
+                watch: watchdog::Config::default(),
             },
             built: PhantomData,
         }
@@ -238,7 +255,7 @@ impl<R: From<Runtime>> Builder<R> {
     ///
     /// The thread looks four times per limit, and once a millisecond at the most, so a stall is told up to half a limit late,
     /// and one that is hardly longer than the limit may be missed; none is told that was not. A machine that gives the worker
-    /// no processor makes a stall as well. [`Handle::stalls`](super::Handle::stalls) counts them.
+    /// no processor makes a stall as well. [`Handle::stalls`](crate::runtime::handle::Handle::stalls) counts them.
     ///
     /// # Panics
     /// If `limit` is zero.
@@ -302,10 +319,10 @@ impl<R: From<Runtime>> Builder<R> {
     where
         F: FnOnce() -> T,
     {
-        super::run::refuse_inside_a_task();
+        run::refuse_inside_a_task();
         let (shared, mut seeds) = self.prepare()?;
         let here = seeds.remove(0);
-        super::run_here(here, Starting::begin(&shared, seeds), f)
+        run::run_here(here, Starting::begin(&shared, seeds), f)
     }
 
     fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>)> {
@@ -315,22 +332,22 @@ impl<R: From<Runtime>> Builder<R> {
         self.config.processors = current::with_worker(|worker| worker.shared().config.processors)
             .unwrap_or_else(sys::Processors::of_caller);
         // Before any thread is pinned.
-        wait::count_processors();
+        spin::count_processors();
         panics::install_hook();
         report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));
-        let reserve = stack::Config { max_stacks: None, ..self.stacks.clone() };
+        let reserve = stacks::Config { max_stacks: None, ..self.stacks.clone() };
         let shared = Arc::new(Shared {
             blocks: queues.iter().enumerate().map(block).collect(),
             injector: queue::Shared::new(),
-            idle: idle::Idle::new(workers),
+            idle: Idle::new(workers),
             stacks: Stacks::new(self.stacks)?,
             reserve: Stacks::new(reserve)?,
-            blocking: blocking::Pool::new(self.blocking, format!("{}-blocking", self.config.name)),
+            blocking: Pool::new(self.blocking, format!("{}-blocking", self.config.name)),
             outside: Default::default(),
             live: Default::default(),
-            watch: watch::Watch::default(),
+            watch: Watch::default(),
             ending: Ending::new(),
             config: self.config,
         });
@@ -352,7 +369,7 @@ impl<R> fmt::Debug for Builder<R> {
 impl Seed {
     /// Makes the worker on the calling thread and gives it to `f`, between the hooks.
     pub(crate) fn grow(self, f: impl FnOnce(&Worker)) -> io::Result<()> {
-        let _alternate = stack::overflow::thread_setup()?;
+        let _alternate = overflow::thread_setup()?;
         let config = &self.shared.config;
         let _pinned = config.pin.then(|| config.processors.pin(self.index));
         let worker = Worker::new(Arc::clone(&self.shared), self.index, self.stealable)?;
@@ -377,7 +394,7 @@ fn call(hook: &Option<Hook>) -> io::Result<()> {
 /// Runs code of the user's beside the tasks; its panic becomes an error.
 pub(crate) fn guarded<T>(what: &str, f: impl FnOnce() -> T) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
-        crate::task::raw::drop_payload(payload);
+        raw::drop_payload(payload);
         io::Error::other(format!("{what} panicked"))
     })
 }
@@ -414,7 +431,7 @@ impl Starting {
             }
         }
         let workers = threads.len();
-        match watch::start(shared, &shared.config.name) {
+        match watchdog::start(shared, &shared.config.name) {
             Ok(watch) => threads.extend(watch),
             Err(error) => begun = Err(error),
         }

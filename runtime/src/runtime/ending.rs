@@ -12,10 +12,12 @@
 //!
 //! Who waits looks at the phase under the lock of the list; who makes the last move then takes that lock to find whom to wake.
 
-use super::census::Counts;
-use crate::primitive::{AtomicU8, Ordering};
-use crate::wait::list::{List, Node};
-use crate::wait::{Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::base::primitive::{AtomicU8, Ordering};
+use crate::base::spin_lock::Lock;
+use crate::scheduler::task_counts::Counts;
+use crate::waiter::kind::{RawWake, WakeHandle};
+use crate::waiter::list::{List, Node};
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;

@@ -4,9 +4,11 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use super::{Shared, run};
-use crate::current;
-use crate::task::{Builder, JoinHandle};
+use crate::api::builder::Builder;
+use crate::api::join_handle::JoinHandle;
+use crate::runtime::run;
+use crate::runtime::shared::Shared;
+use crate::scheduler::current;
 
 /// A handle to a runtime: spawns and runs tasks from any thread. Does not keep the runtime from ending.
 #[derive(Clone)]
@@ -39,7 +41,7 @@ impl Handle {
     }
 
     /// How often a task of that runtime has held its worker for longer than the
-    /// [`stall_limit`](super::Builder::stall_limit); 0 without one.
+    /// [`stall_limit`](crate::runtime::builder::Builder::stall_limit); 0 without one.
     pub fn stalls(&self) -> u64 {
         self.shared.watch.stalls()
     }
@@ -102,7 +104,7 @@ impl Handle {
     /// Runs `f` as a task of that runtime and waits for its value on the calling thread.
     ///
     /// # Panics
-    /// As for [`Runtime::run`](super::Runtime::run).
+    /// As for [`Runtime::run`](crate::runtime::shared::Runtime::run).
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where

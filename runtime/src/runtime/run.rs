@@ -6,12 +6,14 @@ use std::panic;
 use std::sync::Arc;
 use std::thread;
 
-use super::Shared;
-use super::builder::{Seed, Starting};
-use crate::current;
-use crate::driver;
-use crate::report::Bomb;
-use crate::task::{self, Builder, JoinError};
+use crate::api::builder::Builder;
+use crate::api::join_handle::JoinError;
+use crate::base::report::Bomb;
+use crate::runtime::builder::{Seed, Starting};
+use crate::runtime::shared::Shared;
+use crate::scheduler::current;
+use crate::scheduler::driver;
+use crate::tasks::task;
 
 /// Runs `f` on `shared` and waits for it.
 #[track_caller]

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
-use super::census::alive;
-use crate::report::say;
-use crate::time;
-use crate::wait::{self, Waking};
+use crate::api::sleep;
+use crate::base::report::say;
+use crate::runtime::shared::Shared;
+use crate::scheduler::task_counts::alive;
+use crate::sleep::task_sleep;
+use crate::waiter::strategy::Waking;
 
 /// When a shutdown says who is still there.
 const REPORT_AFTER: Duration = Duration::from_secs(5);
@@ -76,10 +77,10 @@ impl Shared {
 
     /// Waits for the end. True if it came in time.
     pub(crate) fn wait_for_end(&self, timeout: Option<Duration>) -> bool {
-        let deadline = timeout.and_then(time::deadline);
+        let deadline = timeout.and_then(sleep::deadline);
         let until = self.ending.until_ended();
         while !self.has_ended() {
-            if wait::sleep_shielded(&until, deadline) == Waking::TimedOut {
+            if task_sleep::sleep_shielded(&until, deadline) == Waking::TimedOut {
                 return self.has_ended();
             }
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::{mem, ptr};
 
-use super::sys;
+use crate::stack::sys;
 
 /// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
 const ROOM: usize = 64 * 1024;

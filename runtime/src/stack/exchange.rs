@@ -16,12 +16,14 @@ use std::mem;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::guard::Guards;
-use super::handle::Stack;
-use super::pool::Trim;
-use super::region::{Fresh, Region, RegionRef};
-use super::size;
-use crate::primitive::{Mutex, MutexGuard};
+use crate::base::primitive::{Mutex, MutexGuard};
+use crate::stack::guard::Guards;
+use crate::stack::handle::Stack;
+use crate::stack::pool::Trim;
+use crate::stack::region::{Fresh, Region, RegionRef};
+use crate::stack::size;
+#[cfg(test)]
+use crate::stack::stacks::Counts;
 
 /// How many stacks are trimmed in one go at most: a third of a millisecond of work where all were used deeply.
 pub(super) const LOT: usize = 16;
@@ -126,7 +128,7 @@ impl Class {
 
     #[cfg(test)]
     /// Adds what there is of this class to a runtime's count.
-    pub(super) fn count(&self, counts: &mut super::stacks::Counts) {
+    pub(super) fn count(&self, counts: &mut Counts) {
         let shared = self.lock();
         counts.regions += shared.regions.len();
         counts.mapped += shared.mapped;

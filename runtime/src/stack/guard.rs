@@ -11,7 +11,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::sys;
+use crate::stack::sys;
 
 /// Which guards the stacks of a runtime have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use super::region::RegionRef;
-use super::sys;
-use crate::cache;
+use crate::base::prefetch;
+use crate::stack::region::RegionRef;
+use crate::stack::sys;
 
 /// How far below its guard a wild access still counts as an overflow: a big frame that was not probed.
 const NEAR: usize = 64 * 1024;
@@ -17,7 +17,7 @@ const FIRST_LINES: usize = 3;
 
 /// The right to run on one piece of memory, with a guard at its low end.
 ///
-/// Give it back to a [`Pool`](super::Pool) of the runtime that it came from. Dropped instead, it is counted as lost and its
+/// Give it back to a [`Pool`](crate::stack::pool::Pool) of the runtime that it came from. Dropped instead, it is counted as lost and its
 /// region is never unmapped; no memory is freed or reused.
 #[must_use = "a stack that is not given back is lost"]
 pub(crate) struct Stack {
@@ -41,7 +41,7 @@ impl Stack {
     /// Fetches into the cache what the first frames of a task will touch.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        (1..=FIRST_LINES).for_each(|line| cache::prefetch(self.base.get() - line * cache::LINE));
+        (1..=FIRST_LINES).for_each(|line| prefetch::prefetch(self.base.get() - line * prefetch::LINE));
     }
 
     /// The lowest address, guard included; a multiple of the page size.

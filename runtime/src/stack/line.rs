@@ -18,7 +18,7 @@
 
 use std::sync::PoisonError;
 
-use crate::primitive::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::base::primitive::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 #[derive(Default)]
 pub(super) struct Line {

@@ -12,9 +12,8 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::overflow_line::Line;
-
-pub(crate) use super::alternate::AltStack;
+use crate::stack::alternate::AltStack;
+use crate::stack::overflow_line::Line;
 
 /// Which task overflowed.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +23,7 @@ pub(crate) struct Overflow {
     /// The task's name: where it lies, and how many bytes it has. Without a name the length is 0.
     pub(crate) name: *const u8,
     pub(crate) name_len: usize,
-    /// The size of its stack in bytes, as the user knows it: [`Stack::size`](super::Stack::size).
+    /// The size of its stack in bytes, as the user knows it: [`Stack::size`](crate::stack::handle::Stack::size).
     pub(crate) stack_size: usize,
 }
 

@@ -5,12 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::exchange::Class;
-use super::handle::Stack;
-use super::line::{Next, Who};
-use super::shelf::Shelf;
-use super::stacks::Stacks;
-use super::{size, stacks, sys};
+use crate::stack::exchange::Class;
+use crate::stack::handle::Stack;
+use crate::stack::line::{Next, Who};
+use crate::stack::shelf::Shelf;
+use crate::stack::size;
+use crate::stack::stacks;
+use crate::stack::stacks::Stacks;
+use crate::stack::sys;
 
 /// One worker's stacks: a shelf for each size it has met, the usual size first.
 ///
@@ -35,7 +37,7 @@ pub(crate) struct Pool {
 pub(crate) enum Trim {
     /// Nothing: no unused stack holds more than its topmost page.
     Clean,
-    /// Some unused stacks hold memory but are not old enough: call again after [`Config::trim_after`](super::Config).
+    /// Some unused stacks hold memory but are not old enough: call again after [`Config::trim_after`](crate::stack::stacks::Config).
     Later,
     /// One lot is done and more is ready: look for work, then call again.
     More,

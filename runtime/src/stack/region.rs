@@ -13,10 +13,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::guard::{self, Guards, Kind, Made};
-use super::handle::Stack;
-use super::size::{COLOUR_STEP, COLOURS};
-use super::sys;
+use crate::stack::guard;
+use crate::stack::guard::{Guards, Kind, Made};
+use crate::stack::handle::Stack;
+use crate::stack::size::{COLOUR_STEP, COLOURS};
+use crate::stack::sys;
 
 /// One mapping of `stacks` times `stride` bytes. Unmapped when dropped.
 pub(super) struct Region {

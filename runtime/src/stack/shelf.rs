@@ -5,11 +5,11 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::exchange::{Class, LOT};
-use super::handle::Stack;
-use super::pool::Trim;
-use super::region::Fresh;
-use super::stacks::Stacks;
+use crate::stack::exchange::{Class, LOT};
+use crate::stack::handle::Stack;
+use crate::stack::pool::Trim;
+use crate::stack::region::Fresh;
+use crate::stack::stacks::Stacks;
 
 /// A shelf that is this full sends a batch to the exchange.
 const FULL: usize = 96;

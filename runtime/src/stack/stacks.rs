@@ -20,12 +20,13 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::exchange::Class;
-use super::guard::Guards;
-use super::line::Line;
-use super::pool::Pool;
-use super::{size, sys};
-use crate::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::stack::exchange::Class;
+use crate::stack::guard::Guards;
+use crate::stack::line::Line;
+use crate::stack::pool::Pool;
+use crate::stack::size;
+use crate::stack::sys;
 
 /// The default of [`Config::size`] in bytes.
 const DEFAULT_SIZE: usize = 256 * 1024;

@@ -9,7 +9,12 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use super::*;
+use crate::stack::exchange;
+use crate::stack::guard::Guards;
+use crate::stack::handle::Stack;
+use crate::stack::pool::{Pool, Trim};
+use crate::stack::stacks::{Config, Stacks, is_a_matter_of_turn};
+use crate::stack::sys;
 
 mod overflow_report;
 

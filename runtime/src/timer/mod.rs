@@ -34,12 +34,9 @@
 //! no allocation, no atomics. A binary heap was rejected because a timeout is nearly always removed before it fires,
 //! which is what a heap does worst.
 
-mod ring;
-mod ticks;
-mod wheel;
+pub(crate) mod ring;
+pub(crate) mod ticks;
+pub(crate) mod wheel;
 
 #[cfg(test)]
 mod tests;
-
-pub(crate) use ring::Node;
-pub(crate) use wheel::Wheel;

@@ -3,13 +3,15 @@
 use std::cell::Cell;
 use std::ptr;
 
+use crate::timer::ticks;
+
 /// The binary logarithm of the number of places, that of a node in no ring included.
 const PLACE_BITS: u32 = 10;
 
 /// The place of a node that is in no ring.
 pub(super) const NOWHERE: u16 = (1 << PLACE_BITS) - 1;
 
-/// One timer: part of whatever waits for it, and linked into a [`Wheel`](super::Wheel) while it is armed.
+/// One timer: part of whatever waits for it, and linked into a [`Wheel`](crate::timer::wheel::Wheel) while it is armed.
 ///
 /// All fields are cells, and nobody forms a `&mut Node` while it is armed: its neighbours write to it.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub(crate) struct Node {
 }
 
 /// No tick is so large that the place takes any of its bits.
-const _: () = assert!(super::ticks::MOST <= u64::MAX >> PLACE_BITS);
+const _: () = assert!(ticks::MOST <= u64::MAX >> PLACE_BITS);
 
 impl Node {
     /// Makes a node that is not armed.
@@ -56,7 +58,7 @@ impl Node {
 /// A circular list of nodes in the order of their arrival: the head's `prev` is the tail.
 ///
 /// No node points to the ring itself, so that a wheel may be moved. Invariant: every linked node is alive and in place
-/// (what [`Wheel::insert`](super::Wheel::insert) asks of its caller), and in this ring only.
+/// (what [`Wheel::insert`](crate::timer::wheel::Wheel::insert) asks of its caller), and in this ring only.
 #[derive(Debug)]
 pub(super) struct Ring {
     head: Cell<*const Node>,

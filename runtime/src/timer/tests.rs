@@ -6,8 +6,9 @@ use std::ops::Deref;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use super::ticks::{TICK_BITS, Ticks};
-use super::{Node, Wheel};
+use crate::timer::ring::Node;
+use crate::timer::ticks::{TICK_BITS, Ticks};
+use crate::timer::wheel::Wheel;
 
 const TICK: Duration = Duration::from_nanos(1 << TICK_BITS);
 const DAY: Duration = Duration::from_secs(86_400);

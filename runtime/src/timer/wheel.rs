@@ -6,8 +6,8 @@ use std::fmt;
 use std::iter;
 use std::time::Instant;
 
-use super::ring::{NOWHERE, Node, Ring};
-use super::ticks::Ticks;
+use crate::timer::ring::{NOWHERE, Node, Ring};
+use crate::timer::ticks::Ticks;
 
 /// The binary logarithm of the number of slots in a row.
 const ROW_BITS: u32 = 6;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use loom::thread;
 
+use crate::ending::Ending;
 use crate::gate::assert_no_wake_is_left;
 use crate::primitive::{Ordering, check, check_bounded, fence};
-use crate::runtime::census::{Counts, alive, finished, spawned};
-use crate::runtime::ending::Ending;
+use crate::task_counts::{Counts, alive, finished, spawned};
 use crate::wait::{self, Waking, over};
 
 /// In which order the sums are taken.

@@ -9,8 +9,8 @@ use loom::thread;
 use super::Task;
 use super::family::{Family, Lost, Member, UntilAlone};
 use crate::gate::assert_no_wake_is_left;
+use crate::intrusive_list::Link;
 use crate::primitive::{Arc, check_bounded};
-use crate::ring::Link;
 use crate::wait::{self, Asleep, Sleeper, WaitStrategy, over};
 
 /// A child, and what it borrows of the scope's frame.

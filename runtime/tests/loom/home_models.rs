@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use loom::thread;
 
+use crate::cancelled::Marked;
 use crate::holders::Holders;
-use crate::marked::Marked;
 use crate::park_state::{Found, ParkState};
 use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
 use crate::sleep_models::Gate;

@@ -6,11 +6,11 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::idle::{Idle, Sight};
+use crate::intrusive_list::Link;
 use crate::join_state::Joiner;
 use crate::offer_state::{Offered, Offers, Taken};
 use crate::park_state::{Found, ParkState};
 use crate::primitive::check_bounded;
-use crate::ring::Link;
 use crate::task::Task;
 use crate::wait::{Sleeper, Tickets};
 

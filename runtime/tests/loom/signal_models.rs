@@ -6,8 +6,8 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::primitive::check;
-use crate::signal::Signal;
 use crate::wait::Sleeper;
+use crate::wake_signal::Signal;
 
 struct Model {
     signal: Signal,

@@ -1,20 +1,20 @@
 //! A task, reduced to what the files that are included ask of one.
 
-#[path = "../../src/task/bounds.rs"]
+#[path = "../../src/tasks/bounds.rs"]
 pub(crate) mod bounds;
-#[path = "../../src/task/family.rs"]
+#[path = "../../src/api/scope_children.rs"]
 mod family;
 #[path = "family_models.rs"]
 mod family_models;
-#[path = "../../src/task/marks.rs"]
+#[path = "../../src/tasks/cancel_flags.rs"]
 pub(crate) mod marks;
 #[path = "payload.rs"]
 pub(crate) mod raw;
-#[path = "../../src/task/refs.rs"]
+#[path = "../../src/tasks/refs.rs"]
 pub(crate) mod refs;
-#[path = "../../src/task/stop.rs"]
+#[path = "../../src/tasks/stop.rs"]
 mod stop;
-#[path = "../../src/task/token.rs"]
+#[path = "../../src/api/cancel_token.rs"]
 pub(crate) mod token;
 
 use std::cell::Cell;
@@ -22,29 +22,26 @@ use std::ptr::{self, NonNull};
 
 use loom::cell::UnsafeCell;
 
-pub(crate) use crate::join_state::{Join, JoinState};
 use crate::primitive::{Arc, AtomicPtr, Ordering};
 use crate::wait::{Kind, Sleeper, Waiter};
 use bounds::{Bound, Look};
 use marks::Marks;
 
 /// The payload of a cancellation: no model unwinds.
-mod cancel {
+pub(crate) mod cancel {
     use std::any::Any;
 
     use super::{Header, bounds::Bound};
 
-    pub(super) struct Cancelled;
+    pub(crate) use crate::wait::{checkpoint, unwind_cancelled};
+
+    pub(crate) struct Cancelled;
 
     impl Cancelled {
-        pub(super) fn ends(_payload: &(dyn Any + Send), _header: &Header, _bound: Option<&Bound>) -> bool {
+        pub(crate) fn ends(_payload: &(dyn Any + Send), _header: &Header, _bound: Option<&Bound>) -> bool {
             unreachable!("no model unwinds")
         }
     }
-}
-
-mod header {
-    pub(super) use super::Header;
 }
 
 /// What a queue, a waker and a canceller see of a task.

@@ -1,23 +1,23 @@
 //! The files of the wait core; and a sleeper that goes through them step by step as `wait/sleep.rs` does, without a stack to
 //! leave.
 
-#[path = "../../src/wait/claim.rs"]
-mod claim;
-#[path = "../../src/wait/crowd.rs"]
-mod crowd;
-#[path = "../../src/wait/list.rs"]
+#[path = "../../src/waiter/select_token.rs"]
+pub(crate) mod claim;
+#[path = "../../src/sleep/wake_many.rs"]
+pub(crate) mod crowd;
+#[path = "../../src/waiter/list.rs"]
 pub(crate) mod list;
-#[path = "../../src/wait/lock.rs"]
-mod lock;
-#[path = "../../src/wait/polled.rs"]
-mod polled;
-#[path = "../../src/wait/strategy.rs"]
-mod strategy;
-#[path = "../../src/wait/thread.rs"]
-mod thread;
-#[path = "../../src/wait/waiter.rs"]
-mod waiter;
-#[path = "../../src/wait/word.rs"]
+#[path = "../../src/base/spin_lock.rs"]
+pub(crate) mod lock;
+#[path = "../../src/sleep/polled.rs"]
+pub(crate) mod polled;
+#[path = "../../src/waiter/strategy.rs"]
+pub(crate) mod strategy;
+#[path = "../../src/waiter/thread.rs"]
+pub(crate) mod thread;
+#[path = "../../src/waiter/kind.rs"]
+pub(crate) mod waiter;
+#[path = "../../src/waiter/word.rs"]
 pub(crate) mod word;
 
 use std::cell::Cell;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use crate::primitive::check;
-use crate::run::Run;
+use crate::run_watch::Run;
 use crate::task::{Header, TaskRef};
 use crate::wait::Lock;
 

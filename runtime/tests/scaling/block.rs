@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::census::Counts;
 use crate::park_state::ParkState;
 use crate::queue;
+use crate::task_counts::Counts;
 
 pub(crate) struct Block {
     pub(crate) index: usize,

@@ -3,11 +3,13 @@
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::overflow::{self, Overflow};
-use super::{SIZE, case, config, poke, stacks, stderr};
+use crate::stack::overflow::{self, Overflow};
+
+use crate::stack::tests;
+use crate::stack::tests::{SIZE, case, config, poke, stacks, stderr};
 
 fn child(test: &str, case: &str) -> std::process::Output {
-    super::child(module_path!(), test, case)
+    tests::child(module_path!(), test, case)
 }
 
 /// What the lookup of the children answers for.

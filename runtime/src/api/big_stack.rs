@@ -1,0 +1,126 @@
+//! Code that needs more stack than its task has.
+//!
+//! The code runs as a coroutine on a stack of its own, resumed by its task. When it suspends, it suspends to its task, which
+//! then suspends to the worker: the task as a whole sleeps, and everything that is known of it stays as it is.
+
+use std::io;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::thread;
+use std::time::Instant;
+
+use crate::api::sleep;
+use crate::coroutine;
+use crate::coroutine::switch::Coroutine;
+use crate::scheduler::current;
+use crate::scheduler::start::FEED;
+use crate::scheduler::worker::Worker;
+use crate::stack::handle::Stack;
+use crate::tasks::header::{Header, TaskRef};
+
+/// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
+///
+/// The stack is one of the runtime's own, with a guard, and is kept for the next who asks for that size. `f` runs in the
+/// same task, and may do there what the task may do; only a switch inside costs twice as much. Calls nest. On a plain thread
+/// the stack is made for the one call.
+///
+/// It counts among those that [`max_stacks`](crate::runtime::builder::Builder::max_stacks) limits. Where all are in use the task waits for one to
+/// come back, a second at the most, unless [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids that; no cancellation ends the wait.
+///
+/// # Panics
+/// With the panic of `f`. When the stack cannot be had, with a message that says what was lacking.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// fn depth(levels: u64) -> u64 {
+///     let local = std::hint::black_box([levels; 16]);
+///     if levels == 0 { 0 } else { depth(levels - 1) + local[7] / levels }
+/// }
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// assert_eq!(task::on_big_stack(64 << 20, || depth(100_000)), 100_000);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
+    let mut errand = Errand { f: Some(f), result: None };
+    let outcome = match current::task() {
+        Some(task) => run_in(task, size, &mut errand),
+        None => coroutine::on_own_stack(size, || errand.run()),
+    };
+    if let Err(error) = outcome {
+        panic!("no stack of {size} bytes can be had: {error}");
+    }
+    match errand.result.expect("an errand that was run has a result") {
+        Ok(value) => value,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// A big stack that a task has gone to; lies in the frame that waits there.
+pub(crate) struct BigStack {
+    pub(crate) coroutine: Coroutine,
+    /// What its first frame runs.
+    errand: *mut (),
+}
+
+/// What is run on the other stack, and what came of it.
+struct Errand<F, R> {
+    f: Option<F>,
+    result: Option<thread::Result<R>>,
+}
+
+impl<F: FnOnce() -> R, R> Errand<F, R> {
+    fn run(&mut self) {
+        let f = self.f.take().expect("an errand runs once");
+        self.result = Some(catch_unwind(AssertUnwindSafe(f)));
+    }
+}
+
+fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F, R>) -> io::Result<()> {
+    let header = task.header();
+    let stack = take_stack(header, size)?;
+    let inner = BigStack { coroutine: Coroutine::vacant(), errand: ptr::from_mut(errand).cast() };
+    inner.coroutine.bind(stack, task, first_frame::<F, R>);
+    let outer = header.change_stack(&inner);
+    // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
+    while let Some(stop) = unsafe { inner.coroutine.resume() }.stop() {
+        // SAFETY: this code runs in the task, on the stack that it was on before.
+        unsafe { header.suspend_from(outer, stop) };
+    }
+    header.change_stack(outer);
+    // SAFETY: it has finished.
+    let stack = unsafe { inner.coroutine.take_stack() };
+    current::with_worker(|worker| worker.give_stack(stack));
+    Ok(())
+}
+
+/// Takes a stack; where it may, it waits for one to come back, as a task does that is to start.
+fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
+    let begin = Instant::now();
+    // Who may not wait asks twice: the first time a worker may have to leave its turn to another.
+    let mut at_once = header.is_forbidden();
+    loop {
+        let take = |worker: &Worker| (worker.take_stack_of(size), worker.shared().config.stack_patience);
+        match current::with_worker(take).expect("a task has a worker") {
+            (Err(error), patience)
+                if error.kind() == io::ErrorKind::OutOfMemory
+                    && !header.is_forbidden()
+                    && begin.elapsed() < patience => {}
+            (Err(error), _) if error.kind() == io::ErrorKind::OutOfMemory && mem::take(&mut at_once) => {
+                continue;
+            }
+            (taken, _) => return taken,
+        }
+        sleep::sleep_shielded(FEED);
+    }
+}
+
+/// The first frame on the other stack.
+fn first_frame<F: FnOnce() -> R, R>(task: TaskRef) {
+    // SAFETY: `run_in` has gone to this stack just before and waits for this frame to end. It does not touch the errand
+    // meanwhile.
+    unsafe { (*(*task.header().away()).errand.cast::<Errand<F, R>>()).run() };
+}

@@ -1,0 +1,127 @@
+//! Futures from blocking code: a task or a thread that polls one until it is ready.
+
+use std::future::IntoFuture;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::api::wake_signal::Signal;
+use crate::coroutine::Stop;
+use crate::scheduler::current;
+use crate::sleep::task_sleep;
+use crate::tasks::cancel;
+use crate::waiter::kind::WakeHandle;
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(wake) = self.raise() {
+            wake.wake();
+        }
+    }
+}
+
+/// Sleeps until the waker was called.
+struct UntilRaised<'a> {
+    signal: &'a Signal,
+}
+
+impl WaitStrategy for UntilRaised<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: only who raises the flag of a parked sleeper takes the wake, and then `leave` tells, and `before_awake`
+        // answers `Served`. Otherwise the wake is dropped unused.
+        match self.signal.enter(unsafe { me.raw() }) {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // A wake that has not ended the sleep may still be on its way.
+        match self.signal.leave() && why != Waking::Notified {
+            true => Withdrawal::Served,
+            false => Withdrawal::Withdrawn,
+        }
+    }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
+}
+
+/// Runs `future` to its end on the calling task, which sleeps between two polls. On a plain thread it blocks the thread.
+///
+/// Any future will do that does not need the reactor or the timers of another runtime; for those of tokio there is
+/// `fibra::compat::tokio::block_on`, and for our sockets `fibra::compat::Async`. The future need be neither `Send` nor
+/// `'static`: it stays on the stack of the caller. One small allocation is made for the waker, none for a poll or a sleep.
+/// The waker may be kept for ever, and called from anywhere: once this call is over it does nothing. It has nothing to do
+/// with the token of [`park`](crate::api::park::park()), neither gives it nor takes it.
+///
+/// # Fairness
+/// A future that gives way, by waking itself and returning `Pending`, lets all tasks run that are ready before it is polled
+/// again. One that never returns `Pending` is ordinary code that never waits: the sockets of `fibra::compat` and our
+/// `*_async` doors give way when a turn is used up, other futures do not. A loop over what is always ready there should yield.
+///
+/// # Nesting
+/// A future may call `block_on` in its turn, or anything else of fibra that waits: the whole task waits then, the outer
+/// future with all of its parts. A wake of the outer future that comes meanwhile is kept. What only another part of the outer
+/// future can bring about never comes: that is a deadlock.
+///
+/// # Cancellation
+/// A cancellation point, at the begin and before each sleep. The future is dropped by the unwinding. So a
+/// [`timeout`](crate::timeout) around it, a [`race`](crate::race()) and a token end it as they end any other wait.
+///
+/// # Panics
+/// With the panic of the future. Where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) is in force and the future has to be
+/// waited for.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let double = fibra::spawn(|| 21);
+/// let answer = fibra::block_on(async { 2 * double.await.unwrap() });
+/// assert_eq!(answer, 42);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    let mut future = pin!(future.into_future());
+    let signal = Arc::new(Signal::new());
+    let waker = Waker::from(Arc::clone(&signal));
+    let mut context = Context::from_waker(&waker);
+    cancel::checkpoint();
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        match signal.take() {
+            true => give_way(),
+            false => sleep_until_raised(&signal),
+        }
+    }
+}
+
+#[track_caller]
+fn sleep_until_raised(signal: &Signal) {
+    let until = UntilRaised { signal };
+    if task_sleep::sleep(&until, None) == Waking::Cancelled {
+        cancel::unwind_cancelled();
+    }
+}
+
+/// The future was woken while it was polled: it lets others run, where that is not forbidden.
+fn give_way() {
+    cancel::cancellation_point();
+    if let Some(task) = current::task()
+        && !task.header().is_forbidden()
+    {
+        // SAFETY: `task` is the current task.
+        unsafe { task.header().suspend(Stop::Yielded) };
+    }
+}

@@ -1,0 +1,698 @@
+//! How tasks are made.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::api::join_handle::{JoinError, JoinHandle};
+use crate::api::scope::{Scope, ScopedJoinHandle};
+use crate::coroutine::Stop;
+use crate::runtime::handle::Handle;
+use crate::runtime::shared;
+use crate::runtime::shared::Shared;
+use crate::scheduler::current;
+use crate::scheduler::worker::Worker;
+use crate::tasks::bounds::shield;
+use crate::tasks::cancel;
+use crate::tasks::cancel::may_unwind;
+use crate::tasks::forbid;
+use crate::tasks::header::{Heritage, Nature, Origin, TaskRef, Traits};
+use crate::tasks::locals::Locals;
+use crate::tasks::raw;
+use crate::tasks::raw::Kin;
+use crate::tasks::switch_hook::{Switch, SwitchHook};
+use crate::tasks::task;
+use crate::tasks::task::Task;
+
+/// Describes a task: its name, the size of its stack, where it may run.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let deep = task::Builder::new().name("deep").stack_size(1 << 20).spawn(|| task::current().to_string());
+/// assert!(deep.join().unwrap().contains("'deep'"));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Builder {
+    traits: Option<Box<Traits>>,
+    migratable: bool,
+}
+
+impl Builder {
+    /// A task without a name, on a stack of the runtime's size, that stays where it started.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the task; reports and panic messages show the name.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.traits().name = Some(name.into());
+        self
+    }
+
+    /// Sets the size of the task's stack in bytes of address space, guard included; rounded up to a power of two.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.traits().stack_size = Some(bytes);
+        self
+    }
+
+    /// Sets what is called around the task's runs, for things that are tied to the thread but belong to the task: an entered
+    /// tracing span, a scoped thread-local. One that was set before is replaced.
+    ///
+    /// The hook is called on the task's own stack: with [`Switch::In`] before the task's first code and each time right after
+    /// it is back from a suspension, with [`Switch::Out`] right before each suspension and after the last code, destructors
+    /// of task-locals and of an unclaimed result included. Calls alternate, beginning with `In`, and an `Out` is the last. A
+    /// task that ends un-run off the workers has none. The hook itself is dropped in the task, when that has ended.
+    ///
+    /// It must not suspend: [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) holds inside, and no cancellation is raised.
+    ///
+    /// # Panics
+    /// Not itself. A panic of the hook, so also an attempt to suspend in it, ends the process: the task is half switched. So
+    /// does a guard of `forbid_suspend` that it leaves behind, since what the task does next may have to sleep.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime::{self as fibra, task};
+    /// use std::cell::Cell;
+    /// thread_local! { static WHO: Cell<&'static str> = const { Cell::new("nobody") } }
+    ///
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let mut other = "me";
+    /// let swap = move |_: task::Switch| other = WHO.replace(other);
+    /// let task = task::Builder::new().on_switch(swap).spawn(|| {
+    ///     fibra::yield_now();
+    ///     WHO.get()
+    /// });
+    /// fibra::yield_now();
+    /// assert_eq!(WHO.get(), "nobody");
+    /// assert_eq!(task.join().unwrap(), "me");
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_switch(mut self, hook: impl FnMut(Switch) + Send + 'static) -> Self {
+        self.traits().on_switch = SwitchHook::new(hook);
+        self
+    }
+
+    /// Lets the task go on on another worker after each suspension.
+    ///
+    /// It does not migrate while it unwinds.
+    ///
+    /// # Safety
+    /// In all code that the task runs, over every suspension (of which each wait, lock, I/O and `yield_now` may be one):
+    /// * no value lives that is tied to a thread: `Rc`, a `MutexGuard` of std, anything that is not `Send`; nor one in a
+    ///   [`TaskLocal`](crate::api::task_local::TaskLocal), which lives until the task ends;
+    /// * no reference to a thread-local lives, and no address of one: the compiler may keep such an address in a register
+    ///   over any call that it can see through, so thread-locals are reached in functions only that do not suspend and are
+    ///   not inlined into ones that do.
+    pub unsafe fn migratable(mut self) -> Self {
+        self.migratable = true;
+        self
+    }
+
+    /// Spawns the task on the current runtime.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: `f` and `T` are `Send` and `'static`.
+        unsafe { self.spawn_kin(f, ()) }
+    }
+
+    /// Spawns the task on the runtime of `handle`.
+    pub fn spawn_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: `f` and `T` are `Send` and `'static`.
+        unsafe { self.spawn_erased(handle.shared(), f) }
+    }
+
+    /// Spawns the task into `scope`; as [`Scope::spawn_as`], under the name that it has in std.
+    ///
+    /// # Panics
+    /// As [`Scope::spawn`].
+    #[track_caller]
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        f: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.spawn_as(self, f)
+    }
+
+    /// Spawns the task on the current worker, where it stays: `f` and its value need not be `Send`.
+    ///
+    /// # Panics
+    /// Off a worker.
+    #[track_caller]
+    pub fn spawn_local<F, T>(mut self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + 'static,
+        T: 'static,
+    {
+        self.inherit();
+        // SAFETY: `f` and `T` are `'static`.
+        let spawned = current::with_worker(|worker| unsafe { self.spawn_local_erased(worker, f) });
+        spawned.unwrap_or_else(|| off_the_runtime("spawn_local"))
+    }
+
+    /// Spawns a task that starts and stays on that worker of the runtime of `handle`.
+    pub(crate) fn spawn_on_worker<F, T>(mut self, handle: &Handle, worker: usize, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.inherit();
+        let shared = handle.shared();
+        let (task, handle) = match self.admit_as(Nature::Local, shared, None, f, (), shared::reserve_ids(1)) {
+            Ok(made) => made,
+            Err(handle) => return handle,
+        };
+        end_if_refused(shared, shared.inject_at(worker, task), &handle);
+        handle
+    }
+
+    /// Runs `f` on the blocking pool of the current runtime.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub fn spawn_blocking<F, T>(mut self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_blocking"));
+        self.inherit();
+        self.spawn_on_pool(&shared, Nature::Blocking, f)
+    }
+
+    /// Runs `f` on the blocking pool of the runtime of `handle`.
+    pub fn spawn_blocking_on<F, T>(mut self, handle: &Handle, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.inherit();
+        self.spawn_on_pool(handle.shared(), Nature::Blocking, f)
+    }
+
+    fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, nature: Nature, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = self.make(None, f, (), nature, shared::reserve_ids(1));
+        // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
+        let handle = unsafe { JoinHandle::new(task) };
+        // SAFETY: as above.
+        unsafe { shared.spawn_on_pool(task) };
+        handle
+    }
+
+    /// # Safety
+    /// `f` and its value may be used on any thread, and what they borrow lives until the handle says that the task is done.
+    pub(crate) unsafe fn spawn_erased<F, T>(self, shared: &Arc<Shared>, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_kin_on(shared, f, ()) }
+    }
+
+    /// Spawns a task that has a kin on the current runtime.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    ///
+    /// # Safety
+    /// As for `spawn_erased`; and `kin` may be told on any thread, until it was told of the end.
+    #[track_caller]
+    pub(crate) unsafe fn spawn_kin<F, T, K>(self, f: F, kin: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        if let Some(worker) = current::worker() {
+            // SAFETY: by this function's contract; the worker is this thread's.
+            return unsafe { self.spawn_here(worker, f, kin) };
+        }
+        let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_kin_on(&shared, f, kin) }
+    }
+
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub(crate) fn require_runtime(what: &str) {
+        if current::worker().is_none() && current::runtime().is_none() {
+            off_the_runtime(what)
+        }
+    }
+
+    /// # Safety
+    /// As for `spawn_kin`.
+    unsafe fn spawn_kin_on<F, T, K>(mut self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        let here = |worker: &NonNull<Worker>| {
+            // SAFETY: the pointer is the worker of this thread.
+            Arc::ptr_eq(unsafe { worker.as_ref() }.shared(), shared)
+        };
+        if let Some(worker) = current::worker().filter(here) {
+            // SAFETY: by this function's contract.
+            return unsafe { self.spawn_here(worker, f, kin) };
+        }
+        self.inherit();
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_outside(shared, f, kin) }
+    }
+
+    /// Spawns a task as from outside the workers of `shared`; it inherits what was cloned for it before.
+    ///
+    /// # Safety
+    /// As for `spawn_kin`.
+    unsafe fn spawn_outside<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        let nature = self.nature();
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_outside_as(nature, shared, f, kin) }
+    }
+
+    /// # Safety
+    /// As for `spawn_kin`.
+    unsafe fn spawn_outside_as<F, T, K>(
+        self,
+        nature: Nature,
+        shared: &Arc<Shared>,
+        f: F,
+        kin: K,
+    ) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        let (task, handle) = match self.admit_as(nature, shared, None, f, kin, shared::reserve_ids(1)) {
+            Ok(made) => made,
+            Err(handle) => return handle,
+        };
+        end_if_refused(shared, shared.inject(task), &handle);
+        handle
+    }
+
+    /// # Safety
+    /// As for `spawn_kin`, and `worker` is this thread's.
+    #[inline(always)]
+    unsafe fn spawn_here<F, T, K>(mut self, mut worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        // SAFETY: by the contract.
+        if may_bequeath(unsafe { worker.as_ref() }) {
+            self.inherit();
+            // A clone may have suspended, and the task be on another worker since.
+            worker = current::worker().expect("tasks of a runtime stay on its workers");
+        }
+        // SAFETY: by the contract; the reference is not used after `admit` has refused, which may suspend.
+        let worker = unsafe { worker.as_ref() };
+        match self.admit(worker.shared(), Some(worker), f, kin, worker.next_id()) {
+            Ok((task, handle)) => {
+                worker.spawned(task);
+                handle
+            }
+            Err(handle) => handle,
+        }
+    }
+
+    /// # Safety
+    /// What `f` and its value borrow lives until the task is done; `worker` is this thread's, or about to be.
+    pub(crate) unsafe fn spawn_local_erased<F, T>(self, worker: &Worker, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_local_as(Nature::Local, worker, f) }
+    }
+
+    /// The same for a closure that was on offer. It is never refused.
+    ///
+    /// # Safety
+    /// As for `spawn_local_erased`.
+    pub(crate) unsafe fn spawn_offered<F, T>(self, worker: &Worker, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        // SAFETY: by this function's contract.
+        unsafe { self.spawn_local_as(Nature::Offered, worker, f) }
+    }
+
+    /// # Safety
+    /// As for `spawn_local_erased`.
+    unsafe fn spawn_local_as<F, T>(mut self, nature: Nature, worker: &Worker, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        let admitted = worker.shared().admit_task(nature);
+        let task = self.make(Some(worker), f, (), nature, worker.next_id());
+        // SAFETY: made with `T` just now; the handle's count goes to it.
+        let handle = unsafe { JoinHandle::new(task) };
+        match admitted {
+            Ok(()) => worker.spawned(task),
+            // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+            Err(error) => unsafe { discard_here(task, JoinError::not_started(handle.task(), error)) },
+        }
+        handle
+    }
+
+    /// Makes the task, or, over the limit of tasks, a handle that says so.
+    fn admit<F, T, K>(
+        self,
+        shared: &Shared,
+        worker: Option<&Worker>,
+        f: F,
+        kin: K,
+        id: u64,
+    ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        let nature = self.nature();
+        self.admit_as(nature, shared, worker, f, kin, id)
+    }
+
+    fn nature(&self) -> Nature {
+        if self.migratable { Nature::Migratable } else { Nature::Homing }
+    }
+
+    fn admit_as<F, T, K>(
+        mut self,
+        nature: Nature,
+        shared: &Shared,
+        worker: Option<&Worker>,
+        f: F,
+        kin: K,
+        id: u64,
+    ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        let admitted = shared.admit_task(nature);
+        let task = self.make(worker, f, kin, nature, id);
+        // SAFETY: made with `T` just now; the handle's count goes to it.
+        let handle = unsafe { JoinHandle::new(task) };
+        match admitted {
+            Ok(()) => Ok((task, handle)),
+            Err(error) => {
+                // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+                unsafe { discard_here(task, JoinError::not_started(handle.task(), error)) };
+                Err(handle)
+            }
+        }
+    }
+
+    #[inline]
+    fn make<F, T, K>(&mut self, worker: Option<&Worker>, f: F, kin: K, nature: Nature, id: u64) -> TaskRef
+    where
+        F: FnOnce() -> T,
+        K: Kin,
+    {
+        raw::new(
+            worker.map(|worker| &worker.shelf),
+            f,
+            kin,
+            Origin { id, nature, traits: self.traits.take() },
+        )
+    }
+
+    /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may suspend and panic.
+    #[cold]
+    pub(crate) fn inherit(&mut self) {
+        if let Some(heritage) = current::heritage() {
+            self.traits().heritage = Some(Heritage(heritage));
+        }
+    }
+
+    /// Neither its cancellation before the start nor the end of the runtime keeps the task from running: somebody who cannot
+    /// be unwound waits for what it makes, and sees to its end.
+    pub(crate) fn sheltered(mut self) -> Self {
+        self.traits().sheltered = true;
+        self
+    }
+
+    /// Describes a task whose value its spawner waits for, and cannot do without where it must not be unwound: there it is
+    /// [`sheltered`](Builder::sheltered). Where nothing can be unwound it ends as others do, and an error is its value. For this
+    /// library alone.
+    #[doc(hidden)]
+    pub fn helper() -> Self {
+        match cancel::CAN_UNWIND && !may_unwind() {
+            true => Builder::new().sheltered(),
+            false => Builder::new(),
+        }
+    }
+
+    /// The task that a thread makes for a closure which it waits for.
+    pub(crate) fn named_main(self) -> Self {
+        self.name("main")
+    }
+
+    fn traits(&mut self) -> &mut Traits {
+        self.traits.get_or_insert_default()
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let traits = self.traits.as_deref();
+        f.debug_struct("Builder")
+            .field("name", &traits.and_then(|traits| traits.name.as_deref()))
+            .field("stack_size", &traits.and_then(|traits| traits.stack_size))
+            .field("migratable", &self.migratable)
+            .finish()
+    }
+}
+
+/// True if code that runs on this worker may have values that tasks inherit.
+#[inline]
+fn may_bequeath(worker: &Worker) -> bool {
+    match worker.running() {
+        Some(task) => task.header().present_locals().is_some_and(Locals::has_heirs),
+        // A hook that runs beside the tasks.
+        None => true,
+    }
+}
+
+/// Ends a task that a runtime which is ending has refused.
+fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &JoinHandle<T>) {
+    if let Err(task) = queued {
+        let error = JoinError::cancelled(handle.task());
+        shared.task_ended(task.header().nature);
+        // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+        unsafe { discard_here(task, error) };
+    }
+}
+
+/// Ends a task that is in no queue; the closure is dropped in the caller, shielded: what befalls that one is no end of the task's
+/// destructors.
+///
+/// # Safety
+/// The stage and the runtime's count are the caller's.
+pub(crate) unsafe fn discard_here(task: TaskRef, error: JoinError) {
+    // SAFETY: by this function's contract.
+    shield(|| unsafe {
+        (task.header().vtable.discard)(task, error);
+        task.release();
+    });
+}
+
+#[track_caller]
+#[cold]
+fn off_the_runtime(what: &str) -> ! {
+    panic!(
+        "`{what}` was called on a thread that belongs to no runtime: start one with `fibra::run(|| ...)`, or keep a \
+         `Handle` and spawn on that"
+    )
+}
+
+/// Spawns a task on the current runtime: `f` runs beside its spawner, on any worker, and stays on the one that started
+/// it.
+///
+/// Dropping the handle detaches the task.
+///
+/// # Panics
+/// Off a runtime.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let sum = fibra::spawn(|| (1..=10).sum::<u32>());
+/// assert_eq!(sum.join().unwrap(), 55);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(f)
+}
+
+/// Spawns a task on the current worker, where it stays: `f` and its value need not be `Send`.
+///
+/// # Panics
+/// Off a worker.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::{cell::Cell, rc::Rc};
+/// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+/// let count = Rc::new(Cell::new(0));
+/// let shared = Rc::clone(&count);
+/// fibra::spawn_local(move || shared.set(1)).join().unwrap();
+/// assert_eq!(count.get(), 1);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn_local<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    Builder::new().spawn_local(f)
+}
+
+/// Runs `f` on a thread of the blocking pool, for calls that block a thread. The detached kind; to wait for it in place
+/// and to borrow, use [`unblock`](crate::unblock).
+///
+/// A closure that has started runs to its end; the end of the runtime waits for it. One that has not is dropped then.
+///
+/// # Panics
+/// Off a runtime.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let read = fibra::spawn_blocking(|| std::fs::read_to_string("/dev/null"));
+/// assert_eq!(read.join().unwrap().unwrap(), "");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn_blocking<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn_blocking(f)
+}
+
+/// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the runtime does not wait for it:
+/// for calls of the system that may never end. For this library alone: such a call runs no code of users, which might count on
+/// being waited for, and inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
+///
+/// A task that must not be unwound gets its value at the end of the runtime too; it is to wait for it.
+///
+/// # Panics
+/// Off a runtime.
+#[doc(hidden)]
+#[track_caller]
+pub fn spawn_call<F, T>(call: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_call"));
+    Builder::helper().spawn_on_pool(&shared, Nature::Call, call)
+}
+
+/// The same of a call that waits for others, a server or the other end of a FIFO: those have threads beside those of the rest, as many at
+/// the most, and begin in their order.
+///
+/// # Panics
+/// Off a runtime.
+#[doc(hidden)]
+#[track_caller]
+pub fn spawn_long_call<F, T>(call: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_long_call"));
+    Builder::helper().spawn_on_pool(&shared, Nature::LongCall, call)
+}
+
+/// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for
+/// tasks of its own, which serve others than the one who happens to start them. The limit of tasks does not count it: who waits for
+/// what it does may be all that the limit allows.
+#[doc(hidden)]
+pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: `f` and `T` are `Send` and `'static`, and there is no kin.
+    unsafe { Builder::new().spawn_outside_as(Nature::Servant, handle.shared(), f, ()) }
+}
+
+/// Lets all other tasks run that are ready, then goes on. On a plain thread it is [`std::thread::yield_now`].
+///
+/// # Cancellation
+/// A cancellation point, so that a loop over it can be ended.
+#[inline(always)]
+pub fn yield_now() {
+    let Some(task) = current::task() else { return std::thread::yield_now() };
+    let header = task.header();
+    if header.marks.any() || !header.bounds.get().is_null() {
+        cancel::cancellation_point();
+    }
+    forbid::check(header);
+    // SAFETY: `task` is the current task.
+    unsafe { header.suspend(Stop::Yielded) };
+}
+
+/// Runs `f` without the operation budget: it may go on over things that are ready for as long as it likes, and starves
+/// the tasks beside it while it does.
+pub fn unconstrained<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<(Task, bool)>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            if let Some((task, before)) = &self.0 {
+                task.header().unconstrained.set(*before);
+            }
+        }
+    }
+    let task = task::try_current();
+    let _restore = Restore(task.map(|task| {
+        let before = task.header().unconstrained.replace(true);
+        (task, before)
+    }));
+    f()
+}

@@ -1,0 +1,362 @@
+//! Tokens: cancellation of blocks of code, in any number of tasks, by whoever has the token.
+
+use std::error::Error;
+use std::fmt;
+use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use slab::Slab;
+
+use crate::api::sleep;
+use crate::base::primitive::{Mutex, MutexGuard};
+use crate::scheduler::current;
+use crate::sleep::task_sleep;
+use crate::sleep::wake_many;
+use crate::tasks::bounds::Bound;
+use crate::tasks::cancel;
+use crate::tasks::stop::Stop;
+use crate::tasks::task::Task;
+use crate::waiter::kind::{RawWake, WakeHandle};
+use crate::waiter::list::{List, Node};
+use crate::waiter::select_token::Claim;
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+/// A signal to stop, that many may hold, give and wait for.
+///
+/// [`scope`](CancelToken::scope) runs code that the token ends, [`cancelled`](CancelToken::cancelled) waits for it, and
+/// [`is_cancelled`](CancelToken::is_cancelled) asks. Tokens form trees: a cancelled token cancels its
+/// [children](CancelToken::child_token), and no child its parent. A token that was cancelled stays so.
+///
+/// Clones are the same token. Dropping all of them cancels nothing; see [`drop_guard`](CancelToken::drop_guard).
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use std::time::Duration;
+/// use fibra::CancelToken;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let stop = CancelToken::new();
+/// let heeds = stop.child_token();
+/// let service = fibra::spawn(move || heeds.scope(|| fibra::sleep(Duration::from_secs(60))));
+/// stop.cancel();
+/// assert!(service.join().unwrap().is_err(), "the scope was ended, the task was not");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CancelToken(Arc<Inner>);
+
+struct Inner {
+    /// Cancelled under the lock of `state`.
+    stop: Stop,
+    state: Mutex<State>,
+    /// With the place in its list.
+    parent: Option<(Arc<Inner>, usize)>,
+}
+
+/// Whom to tell.
+struct State {
+    children: Slab<Weak<Inner>>,
+    scopes: Slab<Registered>,
+}
+
+/// A scope that runs: the bound lies on its task's stack, and the scope takes this entry out before it ends.
+struct Registered {
+    task: Task,
+    bound: *const Bound,
+}
+
+// SAFETY: the bound is only touched under the lock that this is in, where it is alive, and by an atomic store.
+unsafe impl Send for Registered {}
+
+/// The token was cancelled under which [`CancelToken::scope`] ran.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cancelled(());
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the token of the scope was cancelled")
+    }
+}
+
+impl Error for Cancelled {}
+
+impl CancelToken {
+    /// Makes a token that has no parent.
+    pub fn new() -> Self {
+        Self::with(false, None)
+    }
+
+    fn with(cancelled: bool, parent: Option<(Arc<Inner>, usize)>) -> Self {
+        CancelToken(Arc::new(Inner {
+            stop: Stop::new(cancelled),
+            state: Mutex::new(State { children: Slab::new(), scopes: Slab::new() }),
+            parent,
+        }))
+    }
+
+    /// Makes a token that is cancelled with this one, and can be cancelled alone.
+    pub fn child_token(&self) -> CancelToken {
+        let mut state = self.0.lock();
+        if self.is_cancelled() {
+            return Self::with(true, None);
+        }
+        let place = state.children.vacant_key();
+        let child = Self::with(false, Some((Arc::clone(&self.0), place)));
+        state.children.insert(Arc::downgrade(&child.0));
+        child
+    }
+
+    /// True once the token was cancelled, or one above it: at the latest when a [`cancel`](CancelToken::cancel) of that one has
+    /// returned. While a `cancel` is under way on another thread it may have reached some of those below and not yet others.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.stop.is_cancelled()
+    }
+
+    /// Cancels the token and those below it: ends their scopes and wakes all who wait for them.
+    ///
+    /// When it returns all of them are cancelled, also if another call was the first and is still under way.
+    pub fn cancel(&self) {
+        let mut below = self.0.fire();
+        let mut fired = 0;
+        while fired < below.len() {
+            let mut children = below[fired].fire();
+            below.append(&mut children);
+            fired += 1;
+        }
+        if !below.is_empty() {
+            // Not before: until all are cancelled, whoever else cancels one of them has to go the same way.
+            self.0.forget_children();
+            below.iter().for_each(|token| token.forget_children());
+        }
+    }
+
+    /// Waits until the token is cancelled.
+    ///
+    /// # Cancellation
+    /// A cancellation point; of the task and of enclosing scopes, which is not what it waits for.
+    pub fn cancelled(&self) {
+        self.wait(None);
+    }
+
+    /// Waits until the token is cancelled, but no longer than `timeout`. True if it was.
+    ///
+    /// # Cancellation
+    /// As for [`cancelled`](CancelToken::cancelled).
+    pub fn cancelled_timeout(&self, timeout: Duration) -> bool {
+        self.wait(sleep::deadline(timeout))
+    }
+
+    /// Waits until the token is cancelled, but not beyond `deadline`. True if it was.
+    ///
+    /// # Cancellation
+    /// As for [`cancelled`](CancelToken::cancelled).
+    pub fn cancelled_deadline(&self, deadline: Instant) -> bool {
+        self.wait(Some(deadline))
+    }
+
+    fn wait(&self, deadline: Option<Instant>) -> bool {
+        cancel::checkpoint();
+        if self.is_cancelled() {
+            return true;
+        }
+        match task_sleep::sleep(&UntilCancelled { token: &self.0, node: Node::new() }, deadline) {
+            Waking::Notified => true,
+            Waking::TimedOut => false,
+            Waking::Cancelled => cancel::unwind_cancelled(),
+        }
+    }
+
+    /// Puts the node into the list of those who wait, as an arm if it is one of several; or answers false if the token is
+    /// cancelled.
+    ///
+    /// # Safety
+    /// As for [`List::push_back`], or for [`List::push_back_for`].
+    #[doc(hidden)]
+    pub unsafe fn enlist_waiter(&self, node: &Node, wake: RawWake, arm: Option<(&Claim, usize)>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.stop.join(node, wake, arm) }
+    }
+
+    /// Takes the node out of the list of those who wait. False if a cancel has done so.
+    ///
+    /// # Safety
+    /// The node is in this list or in none.
+    #[doc(hidden)]
+    pub unsafe fn withdraw_waiter(&self, node: &Node) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.0.stop.leave(node) }
+    }
+
+    /// Runs `f` until it returns or the token is cancelled: from then on its next cancellation point unwinds it, as
+    /// [`timeout`](crate::timeout) does when the time has run out.
+    ///
+    /// # Cancellation
+    /// Adds the token to the cancellation points of `f`; is none itself.
+    ///
+    /// # Panics
+    /// Off a task, as on a thread of the blocking pool. With the panic of `f`.
+    ///
+    /// # Errors
+    /// [`Cancelled`], when `f` was unwound. If `f` returns its value counts, whatever became of the token.
+    #[track_caller]
+    pub fn scope<T>(&self, f: impl FnOnce() -> T) -> Result<T, Cancelled> {
+        let task = current::task().expect(
+            "a token unwinds a task, and threads of the blocking pool run none: call `scope` from inside \
+             `fibra::run` or a spawned task, or ask `is_cancelled`",
+        );
+        let bound = Bound::token();
+        let _registration = self.register(Task::counted(task), &bound);
+        bound.run(task.header(), f).ok_or(Cancelled(()))
+    }
+
+    fn register<'a>(&'a self, task: Task, bound: &'a Bound) -> Registration<'a> {
+        let mut state = self.0.lock();
+        if self.is_cancelled() {
+            bound.fire();
+            task.header().marks.set_fired();
+        }
+        let place = state.scopes.insert(Registered { task: task.clone(), bound });
+        Registration { token: &self.0, task, place }
+    }
+
+    /// Makes a guard that cancels the token when it is dropped.
+    pub fn drop_guard(self) -> DropGuard {
+        DropGuard(Some(self))
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels this one token, unless that was done, and hands out the children that may not be cancelled yet.
+    fn fire(&self) -> Vec<Arc<Inner>> {
+        let (tasks, children) = {
+            let state = self.lock();
+            let children = state.children.iter().filter_map(|(_, child)| child.upgrade()).collect();
+            if !self.stop.cancel() {
+                return children;
+            }
+            let fired = state.scopes.iter().map(|(_, scope)| {
+                // SAFETY: the scope takes its entry out, under this lock, before its bound goes.
+                unsafe { (*scope.bound).fire() };
+                scope.task.clone()
+            });
+            (fired.collect::<Vec<Task>>(), children)
+        };
+        tasks.iter().for_each(|task| task.as_ref().fire());
+        wake_many::wake_all(self.stop.waiters(), List::pop_front);
+        children
+    }
+
+    /// All below this one are cancelled, and a token that is cancelled gets no more children: the next cancel is soon over.
+    fn forget_children(&self) {
+        let children = mem::take(&mut self.lock().children);
+        drop(children);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // A long line of tokens that only their children hold goes one by one, not one inside the other.
+        let mut parent = self.parent.take();
+        while let Some((token, place)) = parent {
+            drop(token.lock().children.try_remove(place));
+            parent = Arc::into_inner(token).and_then(|mut token| token.parent.take());
+        }
+    }
+}
+
+/// A scope is in the token's list until this is dropped.
+struct Registration<'a> {
+    token: &'a Inner,
+    task: Task,
+    place: usize,
+}
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        let entry = self.token.lock().scopes.remove(self.place);
+        drop(entry);
+        if self.task.header().marks.any() {
+            self.task.header().forget_token();
+        }
+    }
+}
+
+struct UntilCancelled<'a> {
+    token: &'a Inner,
+    node: Node,
+}
+
+impl WaitStrategy for UntilCancelled<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under the list's lock; its wake
+        // is taken out of it under the lock, and `before_awake` answers `Served` from then on.
+        match unsafe { self.token.stop.join(&self.node, me.raw(), None) } {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        if why == Waking::Notified {
+            return Withdrawal::Withdrawn;
+        }
+        // SAFETY: the node is in this list or in none.
+        match unsafe { self.token.stop.leave(&self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}
+
+impl Default for CancelToken {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for CancelToken {
+    /// True for clones of one token.
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+}
+
+impl Eq for CancelToken {}
+
+// What it shares is changed under locks and by atomics, so a panic between two uses leaves nothing half done.
+impl UnwindSafe for CancelToken {}
+impl RefUnwindSafe for CancelToken {}
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancelToken").field("cancelled", &self.is_cancelled()).finish_non_exhaustive()
+    }
+}
+
+/// Cancels a [`CancelToken`] when it is dropped.
+#[derive(Debug)]
+#[must_use = "the token is cancelled when this is dropped"]
+pub struct DropGuard(Option<CancelToken>);
+
+impl DropGuard {
+    /// Gives the token back, which is then not cancelled.
+    pub fn disarm(mut self) -> CancelToken {
+        self.0.take().expect("only taken here")
+    }
+}
+
+impl Drop for DropGuard {
+    fn drop(&mut self) {
+        if let Some(token) = &self.0 {
+            token.cancel();
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The field of a race: any number of closures, each with its type, as nested pairs; and the line that they run for.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
+use crate::api::builder::Builder;
+use crate::api::join_handle::JoinError;
+use crate::api::race::Either;
+use crate::api::scope::{Scope, ScopedJoinHandle};
+use crate::base::spin_lock::Lock;
+use crate::sleep::task_sleep;
+use crate::tasks::cancel;
+use crate::waiter::kind::{RawWake, WakeHandle};
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+/// Where the first to end is noted, and its race waits.
+#[doc(hidden)]
+pub struct FinishLine {
+    state: Lock<State>,
+}
+
+struct State {
+    first: Option<usize>,
+    race: Option<RawWake>,
+}
+
+impl FinishLine {
+    pub(crate) fn new() -> Self {
+        FinishLine { state: Lock::new(State { first: None, race: None }) }
+    }
+
+    fn cross(&self, index: usize) {
+        let race = {
+            let mut state = self.state.lock();
+            match state.first {
+                None => {
+                    state.first = Some(index);
+                    state.race.take()
+                }
+                Some(_) => None,
+            }
+        };
+        if let Some(race) = race {
+            race.wake();
+        }
+    }
+
+    fn first(&self) -> Option<usize> {
+        self.state.lock().first
+    }
+
+    /// Where nothing can be unwound this is also over when the race is cancelled; all who run in it are told then.
+    pub(crate) fn await_first(&self) {
+        if self.first().is_none()
+            && task_sleep::sleep_or_cancel(&UntilCrossed(self), None) == Waking::Cancelled
+            && cancel::CAN_UNWIND
+        {
+            cancel::unwind_cancelled();
+        }
+    }
+}
+
+struct UntilCrossed<'a>(&'a FinishLine);
+
+impl WaitStrategy for UntilCrossed<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut state = self.0.state.lock();
+        if state.first.is_some() {
+            return Asleep::Rouse;
+        }
+        // SAFETY: the wake is taken under this lock, and `before_awake` answers `Served` once it is.
+        state.race = Some(unsafe { me.raw() });
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        let withdrawn = self.0.state.lock().race.take().is_some();
+        if withdrawn || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
+    }
+}
+
+/// Crosses the line when it is dropped: at the end of its closure, also of one that never ran.
+struct Runner<'a> {
+    line: &'a FinishLine,
+    index: usize,
+}
+
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        self.line.cross(self.index);
+    }
+}
+
+/// Why a race has no value though nobody was cancelled.
+#[doc(hidden)]
+pub enum Lost {
+    Panicked(Box<dyn Any + Send>),
+    /// The first has not run, for this reason.
+    NotStarted(JoinError),
+}
+
+/// Closures that race.
+#[doc(hidden)]
+pub trait Field: Sized {
+    type Won;
+    type Running<'scope>;
+
+    fn start<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        line: &'scope FinishLine,
+        index: usize,
+    ) -> Self::Running<'scope>
+    where
+        Self: 'scope;
+
+    /// Cancels all but the first.
+    fn cancel(running: &Self::Running<'_>, index: usize, line: &FinishLine);
+
+    /// Waits for all. The value of the first, unless it was cancelled; or why there is none, and that is the panic of any.
+    fn finish(running: Self::Running<'_>, index: usize, line: &FinishLine)
+    -> Result<Option<Self::Won>, Lost>;
+}
+
+/// One closure of a field.
+#[doc(hidden)]
+pub struct Entry<F, T> {
+    f: F,
+    value: PhantomData<T>,
+}
+
+impl<F: FnOnce() -> T, T> Entry<F, T> {
+    pub fn new(f: F) -> Self {
+        Entry { f, value: PhantomData }
+    }
+}
+
+impl Field for () {
+    type Won = Infallible;
+    type Running<'scope> = ();
+
+    fn start<'scope>(self, _scope: &'scope Scope<'scope, '_>, _line: &'scope FinishLine, _index: usize)
+    where
+        Self: 'scope,
+    {
+    }
+
+    fn cancel(_running: &(), _index: usize, _line: &FinishLine) {}
+
+    fn finish(_running: (), _index: usize, _line: &FinishLine) -> Result<Option<Infallible>, Lost> {
+        Ok(None)
+    }
+}
+
+impl<F, T, R> Field for (Entry<F, T>, R)
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+    R: Field,
+{
+    type Won = Either<T, R::Won>;
+    type Running<'scope> = (ScopedJoinHandle<'scope, T>, R::Running<'scope>);
+
+    #[track_caller]
+    fn start<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        line: &'scope FinishLine,
+        index: usize,
+    ) -> Self::Running<'scope>
+    where
+        Self: 'scope,
+    {
+        let (Entry { f, .. }, rest) = self;
+        let runner = Runner { line, index };
+        // Where a race cannot be unwound it ends with a value, so somebody has to run.
+        let builder = if cancel::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
+        let first = scope.spawn_as(builder, move || {
+            let _runner = runner;
+            f()
+        });
+        (first, rest.start(scope, line, index + 1))
+    }
+
+    fn cancel((first, rest): &Self::Running<'_>, index: usize, line: &FinishLine) {
+        if line.first() != Some(index) {
+            first.task().cancel();
+        }
+        R::cancel(rest, index + 1, line);
+    }
+
+    fn finish(
+        (first, rest): Self::Running<'_>,
+        index: usize,
+        line: &FinishLine,
+    ) -> Result<Option<Self::Won>, Lost> {
+        let first = first.join();
+        let rest = match R::finish(rest, index + 1, line) {
+            Ok(rest) => rest,
+            Err(lost) => {
+                drop(first);
+                return Err(lost);
+            }
+        };
+        let won = line.first() == Some(index);
+        match first {
+            Ok(value) if won => Ok(Some(Either::Left(value))),
+            Err(error) if error.is_not_started() && won => Err(Lost::NotStarted(error)),
+            // Losers are dropped before the return: a destructor that panics in it would leak what is returned.
+            Err(error) if error.is_panic() => {
+                let panic = JoinError::into_panic(error);
+                drop(rest);
+                Err(Lost::Panicked(panic))
+            }
+            loser => {
+                drop(loser);
+                Ok(rest.map(Either::Right))
+            }
+        }
+    }
+}

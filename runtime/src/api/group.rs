@@ -1,0 +1,526 @@
+//! A growing set of tasks.
+//!
+//! The group's members are linked in one of two rings, running and ended, by links that lie in the tasks themselves; the
+//! group has the count and the right to the result that a `JoinHandle` would have. Both are kept under one lock.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::api::builder::Builder;
+use crate::api::group_error::{GroupError, StillRunning};
+use crate::api::join_handle::{JoinError, JoinHandle};
+use crate::api::sleep;
+use crate::base::intrusive_list::{Link, Ring};
+use crate::base::spin_lock::Lock;
+use crate::sleep::task_sleep;
+use crate::sleep::wake_many;
+use crate::tasks::cancel;
+use crate::tasks::header::TaskRef;
+use crate::tasks::raw::Kin;
+use crate::tasks::task::Task;
+use crate::waiter::kind::{RawWake, WakeHandle};
+use crate::waiter::list::{List, Node};
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+/// A growing set of tasks, whose results come in the order in which they end.
+///
+/// Tasks may be spawned and joined from several tasks and threads at once. What they own is `'static`; for tasks that borrow
+/// there is [`scope`](crate::scope). Dropping the group cancels its tasks and does not wait for them.
+///
+/// # Fairness
+/// Of several that wait for a result the one that came first is woken first; one who comes meanwhile may be faster. Of
+/// several that wait to spawn, the one that came first is next.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let group = fibra::TaskGroup::new();
+/// for n in [3, 1, 2] {
+///     group.spawn(move || {
+///         (0..n).for_each(|_| fibra::yield_now());
+///         n
+///     });
+/// }
+/// let ended: Vec<u64> = std::iter::from_fn(|| group.join_next()).map(Result::unwrap).collect();
+/// assert_eq!(ended, [1, 2, 3]);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Its tasks may not borrow:
+/// ```compile_fail,E0597
+/// # use fibra_runtime as fibra;
+/// let group = fibra::TaskGroup::new();
+/// let text = String::from("here");
+/// group.spawn(|| text.len());
+/// ```
+pub struct TaskGroup<T> {
+    shared: Arc<Shared>,
+    /// Invariant: results go in by a shared reference, and come out by another.
+    result: PhantomData<fn(T) -> T>,
+}
+
+// SAFETY: what the group moves between threads are results.
+unsafe impl<T: Send> Send for TaskGroup<T> {}
+// SAFETY: as above; a result leaves the group once, and no `&T` is ever given out.
+unsafe impl<T: Send> Sync for TaskGroup<T> {}
+
+struct Shared {
+    state: Lock<State>,
+    limit: usize,
+}
+
+struct State {
+    /// Members that have not ended; their tasks are alive.
+    running: Ring<Place>,
+    /// Members that have ended and are not joined; the group's count keeps them.
+    ended: Ring<Place>,
+    /// How many may not be exceeded by spawns: the running ones, and those that are about to be made.
+    occupied: usize,
+    /// Those in both rings, and those that are about to be made.
+    members: usize,
+    spawned: u64,
+    joiners: List,
+    spawners: List,
+}
+
+/// A member's place in the rings.
+struct Place {
+    /// Once it is made.
+    task: Cell<Option<TaskRef>>,
+    /// Counts the spawns.
+    number: Cell<u64>,
+}
+
+/// What a task has of its group. Lies in the task.
+struct Member {
+    link: Link<Place>,
+    shared: Arc<Shared>,
+}
+
+impl Kin for Member {
+    const AWAITS: bool = true;
+
+    fn made(&self, task: TaskRef) {
+        // The spawn's own: the group's may be used up, with the result, before the spawn returns.
+        task.retain();
+        self.link.data().task.set(Some(task));
+        let mut state = self.shared.state.lock();
+        state.spawned += 1;
+        self.link.data().number.set(state.spawned);
+        // SAFETY: new to every ring; it lies in the task, which stays until it was taken out: the runtime's count keeps it
+        // while it runs, and the group's from then on.
+        unsafe { state.running.push_back(&self.link) };
+    }
+
+    fn unclaimed(&self, _error: &JoinError) {}
+
+    fn ended(&self) {
+        let (joiner, spawner) = {
+            let mut state = self.shared.state.lock();
+            // SAFETY: in this ring, unless the group has gone, which took it out of all.
+            if !unsafe { state.running.remove(&self.link) } {
+                return;
+            }
+            // SAFETY: in no ring now.
+            unsafe { state.ended.push_back(&self.link) };
+            (state.joiners.pop_front(), state.vacate())
+        };
+        // A joiner may have taken this member's result by now; the runtime's count keeps the task until this returns.
+        joiner.into_iter().chain(spawner).for_each(RawWake::wake);
+    }
+}
+
+/// Gives a place back, should the spawn unwind that it was occupied for: what a task inherits is cloned by code of the
+/// user's.
+struct Occupied<'a>(&'a Shared);
+
+impl Drop for Occupied<'_> {
+    fn drop(&mut self) {
+        let (spawner, is_last) = {
+            let mut state = self.0.state.lock();
+            state.members -= 1;
+            (state.vacate(), state.members == 0)
+        };
+        spawner.into_iter().for_each(RawWake::wake);
+        if is_last {
+            wake_many::wake_present(&self.0.state, |state| &mut state.joiners);
+        }
+    }
+}
+
+impl State {
+    /// Occupies a place for a task that is to be made. False if there is none.
+    fn occupy(&mut self, limit: usize) -> bool {
+        let vacant = self.occupied < limit;
+        self.occupied += usize::from(vacant);
+        self.members += usize::from(vacant);
+        vacant
+    }
+
+    /// One place less is occupied, or it is the first spawner's now, who is to be woken.
+    fn vacate(&mut self) -> Option<RawWake> {
+        let next = self.spawners.pop_front();
+        match next {
+            Some(_) => self.members += 1,
+            None => self.occupied -= 1,
+        }
+        next
+    }
+}
+
+impl<T> TaskGroup<T> {
+    /// Makes an empty group that takes any number of tasks.
+    pub fn new() -> Self {
+        Self::with_limit(usize::MAX)
+    }
+
+    /// Makes an empty group of which so many tasks at the most run at once: a further spawn waits.
+    ///
+    /// # Panics
+    /// When `limit` is 0.
+    #[track_caller]
+    pub fn with_limit(limit: usize) -> Self {
+        assert!(limit > 0, "a group with a limit of 0 would never run anything");
+        let state = State {
+            running: Ring::new(),
+            ended: Ring::new(),
+            occupied: 0,
+            members: 0,
+            spawned: 0,
+            joiners: List::new(),
+            spawners: List::new(),
+        };
+        TaskGroup { shared: Arc::new(Shared { state: Lock::new(state), limit }), result: PhantomData }
+    }
+
+    /// How many tasks there are: running, and ended with a result that nobody has taken.
+    pub fn len(&self) -> usize {
+        self.shared.state.lock().members
+    }
+
+    /// True when there are no tasks, running or to be joined.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Cancels all tasks that run. Their results, which mostly are errors that answer `is_cancelled`, are still to be joined.
+    /// Tasks that are spawned later are not cancelled.
+    pub fn cancel_all(&self) {
+        self.running().iter().for_each(Task::cancel);
+    }
+
+    /// Counted handles to all members that have not ended.
+    fn running(&self) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        loop {
+            // Room is made without the lock.
+            let members = self.shared.state.lock().members;
+            tasks.reserve(members);
+            let state = self.shared.state.lock();
+            if state.members <= tasks.capacity() {
+                state.running.for_each(|place| tasks.extend(place.task.get().map(Task::counted)));
+                return tasks;
+            }
+        }
+    }
+
+    /// Takes the first of the ended out.
+    fn take(&self) -> Taken<T> {
+        let (task, number, empty) = {
+            let mut state = self.shared.state.lock();
+            let Some(link) = state.ended.pop_front() else {
+                return if state.members == 0 { Taken::Empty } else { Taken::Nothing };
+            };
+            // SAFETY: it was in this ring, so it is alive, and stays so by the group's count.
+            let link = unsafe { link.as_ref() };
+            state.members -= 1;
+            (link.data().task.get(), link.data().number.get(), state.members == 0)
+        };
+        if empty {
+            wake_many::wake_present(&self.shared.state, |state| &mut state.joiners);
+        }
+        let task = task.expect("a member is a task");
+        // SAFETY: made by this group's `spawn` with `T`, and the handle's count was left to the group.
+        Taken::Ended(number, unsafe { JoinHandle::new(task) })
+    }
+
+    /// The next one that ends, with its number; `None` when there are no tasks.
+    fn next(&self, deadline: Option<Instant>) -> Result<Option<Ended<T>>, StillRunning> {
+        cancel::checkpoint();
+        loop {
+            match self.take() {
+                Taken::Ended(number, handle) => return Ok(Some((number, handle.take()))),
+                Taken::Empty => return Ok(None),
+                Taken::Nothing => {}
+            }
+            let until = Until { shared: &self.shared, node: Node::new(), queue: Queue::Joiners };
+            match task_sleep::sleep(&until, deadline) {
+                Waking::Notified => {}
+                Waking::TimedOut => return Err(StillRunning),
+                Waking::Cancelled => cancel::unwind_cancelled(),
+            }
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = Ended<T>> {
+        std::iter::from_fn(|| match self.next(None) {
+            Ok(ended) => ended,
+            Err(StillRunning) => unreachable!("a wait without a deadline does not run out"),
+        })
+    }
+
+    /// Waits for the next task to end, and takes its result. `None` when there are no tasks.
+    ///
+    /// # Cancellation
+    /// A cancellation point; a result that came at the same moment is returned, or left for the next call.
+    pub fn join_next(&self) -> Option<Result<T, JoinError>> {
+        self.all().next().map(|(_, result)| result)
+    }
+
+    /// As [`join_next`](TaskGroup::join_next), but waits no longer than `timeout`.
+    ///
+    /// # Errors
+    /// When no task has ended in time.
+    pub fn join_next_timeout(&self, timeout: Duration) -> Result<Option<Result<T, JoinError>>, StillRunning> {
+        let ended = self.next(sleep::deadline(timeout))?;
+        Ok(ended.map(|(_, result)| result))
+    }
+
+    /// Takes the result of a task that has ended. `None` when there is no such task now.
+    pub fn try_join_next(&self) -> Option<Result<T, JoinError>> {
+        match self.take() {
+            Taken::Ended(_, handle) => Some(handle.take()),
+            Taken::Empty | Taken::Nothing => None,
+        }
+    }
+
+    /// Waits until there are no more tasks, and takes their results in the order in which they end.
+    ///
+    /// # Cancellation
+    /// A cancellation point; results taken so far are dropped then.
+    pub fn join_all(&self) -> Vec<Result<T, JoinError>> {
+        self.all().map(|(_, result)| result).collect()
+    }
+
+    /// Waits until there are no more tasks, and takes their results in the order in which they were spawned.
+    ///
+    /// # Cancellation
+    /// A cancellation point; what still runs then is cancelled, as by a drop.
+    pub fn into_results(self) -> Vec<Result<T, JoinError>> {
+        in_order(self.all().collect())
+    }
+}
+
+impl<T: Send + 'static> TaskGroup<T> {
+    /// Spawns a task. Waits while as many run as the limit allows.
+    ///
+    /// # Cancellation
+    /// A cancellation point in a group with a limit.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub fn spawn<F>(&self, f: F) -> Task
+    where
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.spawn_as(Builder::new(), f)
+    }
+
+    /// As [`spawn`](TaskGroup::spawn), for a task with a name.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub fn spawn_named<F>(&self, name: impl Into<Arc<str>>, f: F) -> Task
+    where
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.spawn_as(Builder::new().name(name), f)
+    }
+
+    /// As [`spawn`](TaskGroup::spawn), for a task with a name or a stack of its own.
+    ///
+    /// # Panics
+    /// Off a runtime.
+    #[track_caller]
+    pub fn spawn_as<F>(&self, builder: Builder, f: F) -> Task
+    where
+        F: FnOnce() -> T + Send + 'static,
+    {
+        Builder::require_runtime("TaskGroup::spawn");
+        self.occupy();
+        let occupied = Occupied(&self.shared);
+        let place = Place { task: Cell::new(None), number: Cell::new(0) };
+        let member = Member { link: Link::new(place), shared: Arc::clone(&self.shared) };
+        // SAFETY: `f` and `T` are `Send` and `'static`. What a member does with its place it does under the group's lock.
+        let handle = unsafe { builder.spawn_kin(f, member) };
+        mem::forget(occupied);
+        // SAFETY: the count that `made` has taken for this. Nothing but the handle itself is looked at: its count and the right
+        // to the result have been the group's since the task could run, and it may have been joined by now.
+        let task = unsafe { Task::from_count(handle.task().as_ref()) };
+        mem::forget(handle);
+        task
+    }
+
+    /// Occupies a place for a task that is made now.
+    fn occupy(&self) {
+        if self.shared.limit < usize::MAX {
+            cancel::checkpoint();
+        }
+        if self.shared.state.lock().occupy(self.shared.limit) {
+            return;
+        }
+        let until = Until { shared: &self.shared, node: Node::new(), queue: Queue::Spawners };
+        match task_sleep::sleep(&until, None) {
+            // Occupied by the hook, or handed over by one who ended.
+            Waking::Notified => {}
+            Waking::TimedOut => unreachable!("a wait without a deadline does not run out"),
+            Waking::Cancelled => cancel::unwind_cancelled(),
+        }
+    }
+}
+
+impl<T, E> TaskGroup<Result<T, E>> {
+    /// Waits until all tasks have succeeded, and takes their values in the order in which they were spawned. The first
+    /// failure, by an error, a panic or a cancellation, cancels the rest; it is returned when all have ended.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// With the first failure.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// for text in ["1", "two", "3"] {
+    ///     group.spawn(move || text.parse::<u32>());
+    /// }
+    /// assert!(group.try_join_all().is_err());
+    /// assert!(group.is_empty());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn try_join_all(&self) -> Result<Vec<T>, GroupError<E>> {
+        let mut values = Vec::new();
+        let mut failure = None;
+        for (number, result) in self.all() {
+            let error = match result {
+                Ok(Ok(value)) => {
+                    values.push((number, value));
+                    continue;
+                }
+                Ok(Err(error)) => GroupError::Failed(error),
+                Err(error) => GroupError::Ended(error),
+            };
+            if failure.is_none() {
+                failure = Some(error);
+            }
+            // Also what was spawned since the first failure.
+            self.cancel_all();
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(in_order(values)),
+        }
+    }
+}
+
+/// The result of a task that has ended, with the number of its spawn.
+type Ended<T> = (u64, Result<T, JoinError>);
+
+enum Taken<T> {
+    Ended(u64, JoinHandle<T>),
+    /// None has ended.
+    Nothing,
+    /// There are no tasks.
+    Empty,
+}
+
+fn in_order<V>(mut numbered: Vec<(u64, V)>) -> Vec<V> {
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, value)| value).collect()
+}
+
+impl<T> Drop for TaskGroup<T> {
+    fn drop(&mut self) {
+        let tasks = self.running();
+        tasks.iter().for_each(Task::cancel);
+        loop {
+            let task = {
+                let mut state = self.shared.state.lock();
+                let state = &mut *state;
+                let Some(link) = state.ended.pop_front().or_else(|| state.running.pop_front()) else { break };
+                // SAFETY: it was in a ring, so it is alive, and stays so by the group's count.
+                unsafe { link.as_ref() }.data().task.get()
+            };
+            // SAFETY: made by this group's `spawn` with `T`, and the handle's count was left to the group. The drop detaches
+            // the task, or drops its result.
+            drop(unsafe { JoinHandle::<T>::new(task.expect("a member is a task")) });
+        }
+    }
+}
+
+impl<T> Default for TaskGroup<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for TaskGroup<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskGroup").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Queue {
+    Joiners,
+    Spawners,
+}
+
+struct Until<'a> {
+    shared: &'a Shared,
+    node: Node,
+    queue: Queue,
+}
+
+impl Until<'_> {
+    fn list<'s>(&self, state: &'s mut State) -> &'s mut List {
+        match self.queue {
+            Queue::Joiners => &mut state.joiners,
+            Queue::Spawners => &mut state.spawners,
+        }
+    }
+}
+
+impl WaitStrategy for Until<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut state = self.shared.state.lock();
+        match self.queue {
+            Queue::Joiners if !state.ended.is_empty() || state.members == 0 => return Asleep::Rouse,
+            Queue::Spawners if state.occupy(self.shared.limit) => return Asleep::Rouse,
+            Queue::Joiners | Queue::Spawners => {}
+        }
+        // SAFETY: the node is in no list, lives until the sleep is over, and is touched under this lock alone. The wake is
+        // taken by who unlinks the node, and `before_awake` answers `Served` from then on.
+        unsafe { self.list(&mut state).push_back(&self.node, me.raw()) };
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        let mut state = self.shared.state.lock();
+        // SAFETY: the node is in this list or in none.
+        let linked = unsafe { self.list(&mut state).remove(&self.node) };
+        if linked || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
+    }
+}

@@ -1,0 +1,45 @@
+//! What the joins of a group fail with.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::api::join_handle::JoinError;
+
+/// No task of the group has ended in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StillRunning;
+
+impl fmt::Display for StillRunning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no task of the group has ended in time")
+    }
+}
+
+impl Error for StillRunning {}
+
+/// The first failure of a group's tasks.
+#[derive(Debug)]
+pub enum GroupError<E> {
+    /// A task returned an error.
+    Failed(E),
+    /// A task panicked, was cancelled or could not start.
+    Ended(JoinError),
+}
+
+impl<E: fmt::Display> fmt::Display for GroupError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GroupError::Failed(error) => error.fmt(f),
+            GroupError::Ended(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for GroupError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            GroupError::Failed(error) => error.source(),
+            GroupError::Ended(error) => error.source(),
+        }
+    }
+}

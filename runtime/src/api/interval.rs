@@ -1,0 +1,171 @@
+//! Ticks at a steady pace.
+
+use std::time::{Duration, Instant};
+
+use crate::api::sleep::{deadline, sleep, sleep_until};
+
+#[cfg(test)]
+mod tests;
+
+/// A tick that is later than this has been missed, also if the next one is not due: what a busy machine delays a timer by is
+/// less, and must not shift all ticks to come.
+const LATE: Duration = Duration::from_millis(5);
+
+/// Ticks at a steady pace; made by [`interval`] or [`interval_at`].
+///
+/// One task ticks at a time. Nothing runs between two ticks: what is late is known, and dealt with, at the next one.
+///
+/// # Differences from tokio
+/// The names and the meaning are tokio's. `tick` works on plain threads too.
+#[derive(Debug)]
+pub struct Interval {
+    /// When the next tick is due; never, if the clock cannot tell it.
+    next: Option<Instant>,
+    period: Duration,
+    behavior: MissedTickBehavior,
+}
+
+/// What an [`Interval`] does about ticks that were missed, because what was done between two of them took too long.
+///
+/// With a period of 100 ms, and work that takes 250 ms after the first tick and nothing later, ticks come at these
+/// milliseconds, those in parentheses late:
+///
+/// | behaviour | ticks |
+/// | --- | --- |
+/// | `Burst` | 0, (250 for 100), (250 for 200), 300, 400 |
+/// | `Delay` | 0, (250 for 100), 350, 450, 550 |
+/// | `Skip` | 0, (250 for 100), 300, 400, 500 |
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::time::{Duration, MissedTickBehavior, interval};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let mut ticks = interval(Duration::from_millis(2));
+/// let first = ticks.tick();
+/// ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+/// fibra::sleep(Duration::from_millis(5));
+/// assert_eq!(ticks.tick() - first, Duration::from_millis(2));
+/// // The one that was due meanwhile is left out.
+/// assert!(ticks.tick() - first >= Duration::from_millis(6));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MissedTickBehavior {
+    /// Make up for all of them, one right after the other, until the ticks are on time again. The default.
+    #[default]
+    Burst,
+    /// Tick late, and let the next tick come a whole period after that: the pace is kept, the time is not.
+    Delay,
+    /// Tick late, leave out what else was missed, and go on with the first tick that is still to come.
+    Skip,
+}
+
+/// Makes ticks of which the first is due at once, and each other one a `period` after the one before.
+///
+/// # Panics
+/// If the period is zero.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::time::{Duration, interval};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let mut ticks = interval(Duration::from_millis(2));
+/// let first = ticks.tick();
+/// assert_eq!(ticks.tick() - first, Duration::from_millis(2));
+/// assert!(first.elapsed() >= Duration::from_millis(2));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn interval(period: Duration) -> Interval {
+    interval_at(Instant::now(), period)
+}
+
+/// As [`interval`], with the first tick at `start`.
+///
+/// # Panics
+/// If the period is zero.
+#[track_caller]
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
+    assert!(!period.is_zero(), "ticks need time between them: give the interval a period above zero");
+    Interval { next: Some(start), period, behavior: MissedTickBehavior::default() }
+}
+
+impl Interval {
+    /// Waits until the next tick is due, and gives the time at which it was. One that is overdue comes at once, after
+    /// the others that are ready have run.
+    ///
+    /// # Cancellation
+    /// A cancellation point. Whoever unwinds has used up no tick.
+    pub fn tick(&mut self) -> Instant {
+        let Some(due) = self.next else { for_ever() };
+        sleep_until(due);
+        self.next = self.after(due, Instant::now());
+        due
+    }
+
+    /// When the tick is due that follows the one which was due at `due` and came at `now`.
+    fn after(&self, due: Instant, now: Instant) -> Option<Instant> {
+        let next = due.checked_add(self.period);
+        let late = now.saturating_duration_since(due);
+        match self.behavior {
+            MissedTickBehavior::Delay if late > LATE.min(self.period) => now.checked_add(self.period),
+            MissedTickBehavior::Skip if late >= self.period => {
+                now.checked_add(self.period - remainder(late, self.period))
+            }
+            MissedTickBehavior::Burst | MissedTickBehavior::Delay | MissedTickBehavior::Skip => next,
+        }
+    }
+
+    /// Lets the next tick come a whole period from now.
+    pub fn reset(&mut self) {
+        self.next = deadline(self.period);
+    }
+
+    /// Lets the next tick come at once.
+    pub fn reset_immediately(&mut self) {
+        self.reset_at(Instant::now());
+    }
+
+    /// Lets the next tick come after `delay`, and the others from there on.
+    pub fn reset_after(&mut self, delay: Duration) {
+        self.next = deadline(delay);
+    }
+
+    /// Lets the next tick come at `due`, and the others from there on.
+    pub fn reset_at(&mut self, due: Instant) {
+        self.next = Some(due);
+    }
+
+    /// The time between two ticks.
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// What is done about missed ticks.
+    pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
+        self.behavior
+    }
+
+    /// Sets what is done about missed ticks.
+    pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
+        self.behavior = behavior;
+    }
+}
+
+/// What is left of `time` once all whole periods are taken out of it.
+fn remainder(time: Duration, period: Duration) -> Duration {
+    let nanos = time.as_nanos() % period.as_nanos();
+    // Less than `time`, which was measured: more than five centuries of nanoseconds fit.
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// Waits for a tick that the clock cannot tell the time of. Ends by a cancel only.
+fn for_ever() -> ! {
+    loop {
+        sleep(Duration::MAX);
+    }
+}

@@ -1,0 +1,433 @@
+//! Waiting for the end of a task; the protocol is in `join_state.rs`.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::api::sleep;
+use crate::scheduler::budget;
+use crate::scheduler::current;
+use crate::sleep::task_sleep;
+use crate::tasks::cancel;
+use crate::tasks::header::TaskRef;
+use crate::tasks::join_state::{Detaching, Join, Joiner};
+use crate::tasks::raw;
+use crate::tasks::task::Task;
+use crate::waiter::kind::{RawWake, WakeHandle};
+use crate::waiter::select_token::Claim;
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+/// Sleeps until the end.
+pub(crate) struct UntilDone<'a> {
+    join: &'a Join,
+    joiner: Joiner,
+}
+
+impl<'a> UntilDone<'a> {
+    pub(crate) fn new(join: &'a Join) -> Self {
+        UntilDone { join, joiner: Joiner::new() }
+    }
+}
+
+impl WaitStrategy for UntilDone<'_> {
+    #[inline(never)]
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: only `finish` takes the wake, by unlinking the node for good; `before_awake` then answers `Served`.
+        match self.join.publish(&self.joiner, unsafe { me.raw() }) {
+            true => Asleep::Stay,
+            false => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        let roused_early = why == Waking::Notified && self.joiner.is_served();
+        match roused_early || self.join.withdraw(&self.joiner) {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
+}
+
+/// Owns the right to a task's result.
+///
+/// Dropping the handle detaches the task: it runs on, and its result is dropped when it ends.
+///
+/// # As a future
+/// The handle is a future of what [`join`](JoinHandle::join) answers, for every executor: [`block_on`](crate::block_on), or one
+/// of another crate on a thread of its own. As with all futures only the waker of the last poll is called; a
+/// [`join_timeout`](JoinHandle::join_timeout) or a `select!` over the handle forgets it, and the next poll leaves it again.
+/// Once a poll has answered the result is gone, and what asks for it again panics.
+///
+/// # Differences from std
+/// [`join_timeout`](JoinHandle::join_timeout) exists, and joining is possible from tasks and threads alike.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let (half, other) = (fibra::spawn(|| 20), fibra::spawn(|| 22));
+/// let whole = async { half.await.unwrap() + other.await.unwrap() };
+/// assert_eq!(fibra::block_on(whole), 42);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct JoinHandle<T> {
+    task: Task,
+    result: PhantomData<T>,
+}
+
+// SAFETY: the handle moves or drops a `T` on the thread it is on, so it may go where a `T` may.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: through `&JoinHandle` no `T` is reached.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+// The result lies in the task, so nothing of it is pinned with the handle.
+impl<T> Unpin for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// # Safety
+    /// `task` was made with the result type `T`, and the caller gives it the handle's count.
+    pub(crate) unsafe fn new(task: TaskRef) -> Self {
+        // SAFETY: the count is the caller's to give.
+        JoinHandle { task: unsafe { Task::from_count(task) }, result: PhantomData }
+    }
+
+    /// Waits for the task to end and takes its result.
+    ///
+    /// # Cancellation
+    /// A cancellation point while the task runs; a cancelled joiner detaches it. The result of a task that has ended is returned
+    /// in any case, not lost.
+    ///
+    /// # Panics
+    /// When a task joins itself.
+    ///
+    /// # Errors
+    /// [`JoinError`] tells whether the task panicked, was cancelled or could not start.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let answer = fibra::spawn(|| 6 * 7);
+    /// assert_eq!(answer.join().unwrap(), 42);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    pub fn join(self) -> Result<T, JoinError> {
+        match self.wait(None) {
+            Ok(output) => output,
+            Err(_) => unreachable!("a wait without a deadline does not run out"),
+        }
+    }
+
+    /// Waits for the task to end, but no longer than `timeout`; gives the handle back when the time runs out.
+    ///
+    /// # Cancellation
+    /// As for [`join`](JoinHandle::join).
+    ///
+    /// # Panics
+    /// When a task joins itself.
+    ///
+    /// # Errors
+    /// The handle, when the task has not ended in time.
+    #[track_caller]
+    pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        self.wait(sleep::deadline(timeout))
+    }
+
+    /// True once the task has ended and its result is there.
+    pub fn is_finished(&self) -> bool {
+        self.task.header().join.is_done()
+    }
+
+    /// The task itself.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// Asks the task to end; see [`Task::cancel`]. What became of it is told by [`join`](JoinHandle::join).
+    pub fn cancel(&self) {
+        self.task.cancel();
+    }
+
+    /// To be called before a joiner is published: forgets the waker that a poll has left.
+    ///
+    /// # Panics
+    /// In the task itself, or while it sleeps for the code that runs here.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn prepare_join(&mut self) {
+        self.assert_another();
+        drop(self.task.header().join.withdraw_waker());
+    }
+
+    #[track_caller]
+    fn assert_another(&self) {
+        let own = current::task().or_else(current::pool_task).or_else(current::sleeper);
+        assert!(own != Some(self.task.as_ref()), "{} joins itself", self.task);
+    }
+
+    /// Publishes a joiner that waits for several things, of which this one is `arm`; or answers false if the task has ended.
+    ///
+    /// # Safety
+    /// Nobody else waits for this task. `joiner` and `claim` stay in place until
+    /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of the wakes of this sleep the one is used that took
+    /// the claim.
+    #[doc(hidden)]
+    pub unsafe fn enlist_joiner(&self, joiner: &Joiner, wake: RawWake, claim: &Claim, arm: usize) -> bool {
+        self.task.header().join.publish_for(joiner, wake, claim, arm)
+    }
+
+    /// Takes the joiner back, or waits until the end of the task has let go of it.
+    #[doc(hidden)]
+    pub fn withdraw_joiner(&self, joiner: &Joiner) {
+        self.task.header().join.withdraw_for(joiner);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn wait(mut self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        if self.is_finished() {
+            budget::charge();
+            return Ok(self.take());
+        }
+        self.prepare_join();
+        let until = UntilDone::new(&self.task.header().join);
+        match task_sleep::sleep(&until, deadline) {
+            Waking::Notified => Ok(self.take()),
+            Waking::TimedOut => Err(self),
+            Waking::Cancelled => cancel::unwind_cancelled(),
+        }
+    }
+
+    /// The result of a task that is done.
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn take(self) -> Result<T, JoinError> {
+        // SAFETY: the task is done.
+        let output = unsafe { self.read() };
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped or used again, so its count moves out.
+        drop(unsafe { ptr::read(&this.task) });
+        output
+    }
+
+    /// Moves the result out. Panics if a poll has done that.
+    ///
+    /// # Safety
+    /// The task is done. The handle asks no more, nor drops the result.
+    #[track_caller]
+    unsafe fn read(&self) -> Result<T, JoinError> {
+        let mut output = None;
+        let task = self.task.as_ref();
+        // SAFETY: the result of a task that is done is its handle's; the place has the type that the task was made with.
+        unsafe { (task.header().vtable.read)(task, NonNull::from(&mut output).cast()) };
+        output
+            .unwrap_or_else(|| panic!("a poll of this handle has taken the result of {} already", self.task))
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    /// # Panics
+    /// In the task itself, and once a poll has answered.
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let join = &self.task.header().join;
+        if !join.is_done() {
+            self.assert_another();
+            // Clones and drops of wakers are code of others; meanwhile no waker is left.
+            let waker = match join.withdraw_waker() {
+                Some(mut kept) => {
+                    kept.as_mut().clone_from(context.waker());
+                    kept
+                }
+                None => Box::new(Waker::clone(context.waker())),
+            };
+            if join.publish_waker(waker).is_ok() {
+                return Poll::Pending;
+            }
+        }
+        // SAFETY: the task is done; that the result was taken is noted before anybody can ask again.
+        let output = unsafe { self.read() };
+        join.set_taken();
+        Poll::Ready(output)
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        let task = self.task.as_ref();
+        let join = &task.header().join;
+        // Dropped at last: it is code of others, which may panic.
+        let _waker = join.withdraw_waker();
+        // A call that nobody wants any more need not begin.
+        if task.header().nature.is_call() {
+            task.header().marks.set_cancelled();
+        }
+        if join.detach() == Detaching::Done {
+            // SAFETY: the task is done and nobody took its result, so it is the handle's.
+            unsafe { (task.header().vtable.drop_output)(task) }
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("task", &self.task).field("finished", &self.is_finished()).finish()
+    }
+}
+
+/// Why a task has no result.
+///
+/// One pointer, so that results that are none of these move in registers.
+pub struct JoinError(Box<Reason>);
+
+struct Reason {
+    cause: Cause,
+    task: String,
+}
+
+enum Cause {
+    Panicked(Payload),
+    Cancelled,
+    NotStarted(io::Error),
+}
+
+/// The payload of a panic. Behind a mutex only so that the error is `Sync`, as `Box<dyn Error + Send + Sync>` wants it.
+struct Payload(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Payload {
+    fn take(&mut self) -> Option<Box<dyn Any + Send>> {
+        self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+
+    /// The message, of a panic that has one.
+    fn message(&self) -> Option<String> {
+        let payload = self.0.lock().ok()?;
+        let text = payload.as_ref()?.downcast_ref::<&'static str>().map(|text| (*text).to_owned());
+        text.or_else(|| payload.as_ref()?.downcast_ref::<String>().cloned())
+    }
+}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        if let Some(payload) = self.take() {
+            raw::drop_payload(payload);
+        }
+    }
+}
+
+impl JoinError {
+    #[cold]
+    fn of(cause: Cause, task: &Task) -> Self {
+        JoinError(Box::new(Reason { cause, task: task.to_string() }))
+    }
+
+    pub(crate) fn panicked(task: &Task, payload: Box<dyn Any + Send>) -> Self {
+        Self::of(Cause::Panicked(Payload(Mutex::new(Some(payload)))), task)
+    }
+
+    pub(crate) fn cancelled(task: &Task) -> Self {
+        Self::of(Cause::Cancelled, task)
+    }
+
+    pub(crate) fn not_started(task: &Task, error: io::Error) -> Self {
+        Self::of(Cause::NotStarted(error), task)
+    }
+
+    /// True if the task panicked.
+    pub fn is_panic(&self) -> bool {
+        matches!(self.0.cause, Cause::Panicked(_))
+    }
+
+    /// True if the task was cancelled, by its owner or by the end of its runtime.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.0.cause, Cause::Cancelled)
+    }
+
+    /// True if the task never ran because something was lacking that it needed to start.
+    pub fn is_not_started(&self) -> bool {
+        matches!(self.0.cause, Cause::NotStarted(_))
+    }
+
+    /// What the task lacked to start: a stack, or a thread of the blocking pool.
+    pub fn io_error(&self) -> Option<&io::Error> {
+        match &self.0.cause {
+            Cause::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Panics
+    /// If the task did not panic.
+    #[track_caller]
+    pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
+        self.try_into_panic().unwrap_or_else(|error| panic!("no panic to take: {error}"))
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Errors
+    /// The error itself, if the task did not panic.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
+        match self.0.cause {
+            Cause::Panicked(mut payload) => Ok(payload.take().expect("only taken with the error itself")),
+            _ => Err(self),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.cause {
+            Cause::Panicked(payload) => match payload.message() {
+                Some(message) => write!(f, "{} panicked: {message}", self.0.task),
+                None => write!(f, "{} panicked", self.0.task),
+            },
+            Cause::Cancelled => write!(f, "{} was cancelled", self.0.task),
+            Cause::NotStarted(error) => write!(f, "{} could not start: {error}", self.0.task),
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({self})")
+    }
+}
+
+impl Error for JoinError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0.cause {
+            Cause::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<JoinError> for io::Error {
+    fn from(error: JoinError) -> Self {
+        match error.0.cause {
+            Cause::NotStarted(io) => io,
+            _ => io::Error::other(error),
+        }
+    }
+}

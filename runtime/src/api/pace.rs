@@ -1,0 +1,60 @@
+//! How many items to do at a time, so that looking up costs little and nothing else waits for long.
+
+use std::time::{Duration, Instant};
+
+use crate::api::builder::yield_now;
+use crate::scheduler::current;
+use crate::tasks::cancel;
+use crate::tasks::forbid;
+
+/// How long a piece should take: far longer than the look at the clock after it, far shorter than anybody notices.
+const PIECE: Duration = Duration::from_micros(8);
+
+/// How long one task may hold its worker.
+const SLICE: Duration = Duration::from_micros(200);
+
+/// The largest piece, in items.
+const MOST: usize = 1 << 20;
+
+/// One task's pace over its items.
+pub(crate) struct Pace {
+    grain: usize,
+    /// The last look at the clock.
+    at: Instant,
+    slice_began: Instant,
+}
+
+impl Pace {
+    /// Of one who has not done any: one at a time.
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Pace { grain: 1, at: now, slice_began: now }
+    }
+
+    /// How many to do before the next [`tick`](Pace::tick).
+    pub(crate) fn grain(&self) -> usize {
+        self.grain
+    }
+
+    /// A piece begins after a wait, which is not the items' fault.
+    pub(crate) fn begin(&mut self) {
+        self.at = Instant::now();
+    }
+
+    /// A piece of `count` items was done. A cancellation point, and at times one where others run.
+    pub(crate) fn tick(&mut self, count: usize) {
+        let now = Instant::now();
+        let took = (now - self.at).as_nanos().max(1);
+        let fits = (count as u128 * PIECE.as_nanos() / took) as usize;
+        self.grain = fits.clamp(1, 2 * count.max(1)).min(MOST);
+        self.at = now;
+        if now - self.slice_began < SLICE || !forbid::may_suspend() {
+            return cancel::cancellation_point();
+        }
+        // A turn of the worker goes by switches; in this one many would have had their place.
+        current::with_worker(|worker| worker.hasten_turn());
+        yield_now();
+        self.at = Instant::now();
+        self.slice_began = self.at;
+    }
+}

@@ -1,0 +1,111 @@
+//! Park and unpark: a token that one task keeps for itself.
+//!
+//! The state and who moves it are in `parking.rs`. Nothing else uses the token: a join, a lock or a socket that the task
+//! waits for neither takes it nor is ended by it.
+
+use std::time::{Duration, Instant};
+
+use crate::api::sleep;
+use crate::scheduler::current;
+use crate::sleep::task_sleep;
+use crate::tasks::cancel;
+use crate::tasks::header::TaskRef;
+use crate::tasks::parking::{Entered, Left, Parking, Unparked};
+use crate::tasks::task::Task;
+use crate::waiter::kind::WakeHandle;
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+struct UntilUnparked<'a> {
+    parking: &'a Parking,
+}
+
+impl WaitStrategy for UntilUnparked<'_> {
+    fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
+        match self.parking.enter() {
+            Entered::Parked => Asleep::Stay,
+            Entered::TokenFirst => Asleep::Rouse,
+        }
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        match self.parking.leave() {
+            // Its wake may still be on its way.
+            Left::Token if why != Waking::Notified => Withdrawal::Served,
+            _ => Withdrawal::Withdrawn,
+        }
+    }
+
+    fn may_spin(&self) -> bool {
+        true
+    }
+}
+
+/// Blocks the current task until it is unparked.
+///
+/// An [`unpark`](Task::unpark) that came before makes it return at once; several of them count as one. There are no
+/// other returns: a park that ends was unparked. On a plain thread, and in a closure of the blocking pool, it is
+/// [`std::thread::park`], which a [`Task`] does not reach.
+///
+/// # Cancellation
+/// A cancellation point.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let parked = fibra::spawn(task::park);
+/// parked.task().unpark();
+/// parked.join().unwrap();
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[inline(always)]
+pub fn park() {
+    match current::task() {
+        Some(task) => _ = park_until(task, None),
+        None => std::thread::park(),
+    }
+}
+
+/// Blocks the current task until it is unparked, but no longer than `timeout`. True if it was unparked.
+///
+/// On a plain thread it is [`std::thread::park_timeout`], which does not tell, and `true` is returned.
+///
+/// # Cancellation
+/// A cancellation point.
+pub fn park_timeout(timeout: Duration) -> bool {
+    match current::task() {
+        Some(task) => park_until(task, sleep::deadline(timeout)),
+        None => {
+            std::thread::park_timeout(timeout);
+            true
+        }
+    }
+}
+
+#[inline(always)]
+fn park_until(task: TaskRef, deadline: Option<Instant>) -> bool {
+    // Before the token is taken: who is unwound here leaves it to its next park.
+    cancel::checkpoint();
+    let parking = &task.header().park;
+    if parking.take_token() {
+        return true;
+    }
+    match task_sleep::sleep(&UntilUnparked { parking }, deadline) {
+        Waking::Notified => true,
+        Waking::TimedOut => false,
+        Waking::Cancelled => cancel::unwind_cancelled(),
+    }
+}
+
+impl Task {
+    /// Gives the task the token that its next [`park`] takes, and wakes it if it is parked.
+    ///
+    /// # Examples
+    /// See [`park`].
+    pub fn unpark(&self) {
+        if self.header().park.unpark() == Unparked::Wake {
+            self.as_ref().notify();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Several closures of which the first to end wins.
+
+use std::mem;
+use std::panic::resume_unwind;
+
+use crate::api::contest::{Entry, Field, FinishLine, Lost};
+use crate::api::scope::{Scope, scope};
+use crate::tasks::cancel;
+
+/// Which of two it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Either<A, B> {
+    /// The first.
+    Left(A),
+    /// The second.
+    Right(B),
+}
+
+/// Runs both closures, each in a task of its own; the first to end wins, and the other is cancelled and waited for.
+///
+/// So whatever waits can be raced against whatever else waits: a read against a channel, a permit against a sleep. Both may
+/// borrow from here, as nothing is left of either when this returns. What the loser was about to do it may or may not have
+/// done: a loser that had ended as well has its value dropped. Where that would lose something, as a message that was
+/// received, use a primitive's own way to wait for several things.
+///
+/// The loser ends at its next cancellation point; one that has none holds the race up.
+///
+/// # Cancellation
+/// A cancellation point: both are cancelled and waited for. In a destructor that runs while its task unwinds, and inside of
+/// [`shield`](crate::task::shield), it is none, and the end of the runtime lets both run: there must be a winner.
+///
+/// # Panics
+/// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with the panic of a closure, be it
+/// the loser's, after both have ended. The end by a panic, too, cancels the other one, and so does that of a closure which could
+/// not start, for want of a stack, say: unless the other one has ended before, that is a panic, too. The same holds for a panic of a
+/// task-local's `clone`, where they inherit one. Off a task, as on a thread of
+/// the blocking pool, also when both were cancelled before either had a value: so it is there once the runtime ends.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::time::Duration;
+/// use fibra::structured::Either;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let answer = [6, 7];
+/// let won = fibra::race(|| answer[0] * answer[1], || fibra::sleep(Duration::from_secs(60)));
+/// assert_eq!(won, Either::Left(42));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// They run at once, so they may not borrow the same thing mutably:
+/// ```compile_fail,E0499
+/// # use fibra_runtime as fibra;
+/// let mut buffer = [0; 8];
+/// fibra::race(|| buffer[0] = 1, || buffer[1] = 2);
+/// ```
+#[track_caller]
+pub fn race<A, B, F, G>(f: F, g: G) -> Either<A, B>
+where
+    F: FnOnce() -> A + Send,
+    G: FnOnce() -> B + Send,
+    A: Send,
+    B: Send,
+{
+    match run((Entry::new(f), (Entry::new(g), ()))) {
+        Either::Left(value) => Either::Left(value),
+        Either::Right(Either::Left(value)) => Either::Right(value),
+        Either::Right(Either::Right(nobody)) => match nobody {},
+    }
+}
+
+/// Runs the field to its first end; for the macro.
+#[doc(hidden)]
+#[track_caller]
+pub fn run<R: Field>(field: R) -> R::Won {
+    let line = FinishLine::new();
+    let finished = scope(|s| {
+        let starting = Starting(s);
+        let running = field.start(s, &line, 0);
+        mem::forget(starting);
+        line.await_first();
+        R::cancel(&running, 0, &line);
+        R::finish(running, 0, &line)
+    });
+    match finished {
+        Ok(Some(won)) => won,
+        Ok(None) => {
+            // The winner's own task was cancelled, from inside: so it goes with this one, where it would have run otherwise.
+            cancel::end_with_others(
+                "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime",
+            )
+        }
+        Err(Lost::Panicked(payload)) => resume_unwind(payload),
+        Err(Lost::NotStarted(error)) => panic!("the first closure of a race to end has not run: {error}"),
+    }
+}
+
+/// Cancels those that run when the start of another one unwinds, as a clone for it may that it is to inherit: nobody would end them
+/// otherwise, and they are waited for.
+struct Starting<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
+
+impl Drop for Starting<'_, '_, '_> {
+    fn drop(&mut self) {
+        self.0.cancel_children();
+    }
+}
+
+/// Evaluates several expressions, each in a task of its own; the first to end wins, the others are cancelled and waited
+/// for, and then the winner's arm is evaluated here.
+///
+/// An arm is `pattern = expression => result`; the pattern must be irrefutable. The expressions may borrow from the frame, and
+/// as they are bodies of closures there is no `return`, `break` or `?` out of them; out of the results there is. See
+/// [`race`](fn@crate::race) for all the rest.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::time::Duration;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let text = String::from("forty-two");
+/// let length = fibra::race! {
+///     length = text.len() => Some(length),
+///     () = fibra::sleep(Duration::from_secs(60)) => None,
+///     _ = fibra::task::park() => unreachable!("nobody unparks it"),
+/// };
+/// assert_eq!(length, Some(9));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[macro_export]
+macro_rules! race {
+    ($($pattern:pat = $expression:expr => $result:expr),+ $(,)?) => {
+        $crate::race!(@match
+            $crate::structured::run_race($crate::race!(@field $($expression,)+));
+            $($pattern => $result,)+
+        )
+    };
+    (@field) => { () };
+    (@field $first:expr, $($rest:expr,)*) => {
+        ($crate::structured::Entry::new(|| $first), $crate::race!(@field $($rest,)*))
+    };
+    (@match $won:expr;) => { match $won {} };
+    (@match $won:expr; $pattern:pat => $result:expr, $($rest:tt)*) => {
+        match $won {
+            $crate::structured::Either::Left($pattern) => $result,
+            $crate::structured::Either::Right(others) => $crate::race!(@match others; $($rest)*),
+        }
+    };
+}

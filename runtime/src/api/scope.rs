@@ -1,0 +1,269 @@
+//! Scopes: tasks that borrow from the stack of the one who spawns them.
+//!
+//! What a child borrows lives until the scope's wait is over, and that ends only when every child has let go of it. The
+//! runner of a child counts it out as its very last act, after its closure, its captures and, where nobody asks for it,
+//! its result are gone; also for a child that ends un-run. Handles cannot leave the scope, except by being leaked, and
+//! then they leak memory and nothing else.
+//!
+//! What scope and children share lies in the frame of the scope, and each child's link to it in the child's own
+//! allocation: a child costs what a task costs, and two short locks.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, catch_unwind};
+use std::task::Poll;
+
+use crate::api::builder::Builder;
+use crate::api::join_handle::{JoinError, JoinHandle};
+use crate::api::scope_children::{Family, Lost, Member, UntilAlone};
+use crate::base::intrusive_list::Link;
+use crate::base::report::Bomb;
+use crate::scheduler::current;
+use crate::sleep::task_sleep;
+use crate::tasks::bounds::Look;
+use crate::tasks::cancel;
+use crate::tasks::forbid;
+use crate::tasks::header::TaskRef;
+use crate::tasks::raw::Kin;
+use crate::tasks::task::Task;
+use crate::waiter::strategy::Waking;
+
+/// A scope to spawn borrowing tasks in; see [`scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    /// Lies in the frame of [`scope`], where it stays until all children are counted out.
+    family: Family,
+    /// Invariant in both, as `std::thread::Scope` is.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Runs `f`, which may spawn tasks that borrow from here, and returns when all of them have ended, whatever unwinds.
+///
+/// # Cancellation
+/// A cancellation point. A scope is never left early: when its task is cancelled it cancels its children, waits for them
+/// to unwind, and unwinds then. So it does when the end of the runtime has cut a child short that nobody joined. In a destructor that
+/// runs while its task unwinds, and inside of [`shield`](crate::tasks::bounds::shield), it is none, and the end of the runtime leaves its children
+/// alone.
+///
+/// # Panics
+/// With the panic of `f`, which cancels no child (those that are to end then can run inside of a
+/// [`CancelToken`](crate::api::cancel_token::CancelToken)'s `scope`, while `f` holds its drop guard); or, when a child that nobody joined has panicked, or
+/// could not start and was not cancelled, with a message that says so. Off a task, as on a thread of the blocking pool, also when the end of the runtime has cut such a child short.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let mut numbers = [1, 2, 3, 4];
+/// let (left, right) = numbers.split_at_mut(2);
+/// fibra::scope(|s| {
+///     s.spawn(|| left.reverse());
+///     s.spawn(|| right.reverse());
+/// });
+/// assert_eq!(numbers, [2, 1, 4, 3]);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let family = Family::new(cancel::CAN_UNWIND && !cancel::may_unwind());
+    let scope = Scope { family, scope: PhantomData, env: PhantomData };
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    let lost = scope.family.await_children(result.is_err());
+    match (result, lost) {
+        (Err(payload), _) => panic::resume_unwind(payload),
+        (Ok(_), Some(Lost::Panicked)) => panic!("a task of the scope panicked"),
+        (Ok(_), Some(Lost::NotStarted(error))) => panic!("a task of the scope has not run: {error}"),
+        (Ok(_), Some(Lost::Ended)) if cancel::CAN_UNWIND => {
+            cancel::end_with_others("the end of the runtime has cancelled a task of the scope")
+        }
+        // What cannot be unwound goes on.
+        (Ok(value), Some(Lost::Ended) | None) => {
+            cancel::cancellation_point();
+            value
+        }
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Spawns a task that may borrow from outside the scope.
+    ///
+    /// # Panics
+    /// Off a runtime; and where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids the scope to wait for the task. One that is
+    /// forbidden to wait for tasks which it has ends the process.
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        self.spawn_as(Builder::new(), f)
+    }
+
+    /// As [`spawn`](Scope::spawn), for a task with a name or a stack of its own.
+    ///
+    /// # Panics
+    /// As [`spawn`](Scope::spawn).
+    #[track_caller]
+    pub fn spawn_as<F, T>(&'scope self, builder: Builder, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        forbid::check_may_suspend();
+        let child = Child(Link::new(Member::of(&self.family)));
+        // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait; and
+        // that waits until the child's kin was told of its end, after closure and result are gone. A result that a handle
+        // owns is reached through the handle alone, which does not outlive 'scope.
+        let task = unsafe { builder.spawn_kin(f, child) };
+        ScopedJoinHandle { task, scope: PhantomData }
+    }
+}
+
+impl Scope<'_, '_> {
+    /// Cancels all tasks of the scope that are alive, and those that come.
+    pub(crate) fn cancel_children(&self) {
+        self.family.cancel_children();
+    }
+}
+
+/// A child's place in the family. Lies in the task, so it is there until it was told of the end.
+struct Child(Link<Member>);
+
+impl Child {
+    fn family(&self) -> &Family {
+        // SAFETY: the family lies in the scope's frame, which is not left before this child is counted out; and a handle,
+        // which may ask after that, does not outlive the scope.
+        unsafe { self.0.data().family().as_ref() }
+    }
+
+    /// What the child lacks, by an error that nobody asks for; nothing if somebody has cancelled it: nobody counts on it then.
+    fn lost(&self, error: &JoinError) -> Option<Lost> {
+        if error.is_panic() {
+            return Some(Lost::Panicked);
+        }
+        let header = self.0.data().task()?.header();
+        if header.marks.is_asked() {
+            return None;
+        }
+        if error.is_not_started() && !header.marks.is_cancelled() {
+            return Some(Lost::NotStarted(error.to_string()));
+        }
+        let ends = || current::runtime().is_some_and(|runtime| runtime.is_ending());
+        (!header.is_sheltered() && ends()).then_some(Lost::Ended)
+    }
+}
+
+impl Kin for Child {
+    const AWAITS: bool = true;
+
+    fn made(&self, task: TaskRef) {
+        if self.family().shelters() {
+            task.header().shelter();
+        }
+        // SAFETY: the link lies in the task, which is made and stays; `ended` takes it out.
+        if unsafe { self.family().enter(&self.0, task) } {
+            task.header().marks.set_cancelled();
+        }
+    }
+
+    fn unclaimed(&self, error: &JoinError) {
+        if let Some(lost) = self.lost(error) {
+            self.family().lose(lost);
+        }
+    }
+
+    fn ended(&self) {
+        // SAFETY: `made` has entered it.
+        if let Some(parent) = unsafe { self.family().leave(&self.0) } {
+            parent.wake();
+        }
+    }
+}
+
+impl Family {
+    fn cancel_children(&self) {
+        self.cancel().iter().for_each(Task::cancel);
+    }
+
+    /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked, perhaps by a cancellation. Answers a child
+    /// that has no result.
+    fn await_children(&self, unwinding: bool) -> Option<Lost> {
+        if self.alive() == 0
+            && let Poll::Ready(lost) = self.try_end()
+        {
+            return lost;
+        }
+        let until = UntilAlone(self);
+        // A frame that children borrow from must not be left, whatever happens in here: a guard that was forgotten may forbid
+        // the wait.
+        let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
+        let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
+        let cut_short =
+            (unwinding && cancelled()) || task_sleep::sleep_or_cancel(&until, None) == Waking::Cancelled;
+        if cut_short {
+            self.cancel_children();
+        }
+        let lost = loop {
+            if let Poll::Ready(lost) = self.try_end() {
+                break lost;
+            }
+            _ = task_sleep::sleep_shielded(&until, None);
+        };
+        bomb.defuse();
+        lost
+    }
+}
+
+/// Owns the right to the result of a task of a [`Scope`].
+pub struct ScopedJoinHandle<'scope, T> {
+    task: JoinHandle<T>,
+    scope: PhantomData<&'scope ()>,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits for the task to end and takes its result.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// As for [`JoinHandle::join`].
+    #[track_caller]
+    pub fn join(self) -> Result<T, JoinError> {
+        self.task.join()
+    }
+
+    /// True once the task has ended and its result is there.
+    pub fn is_finished(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// The task itself.
+    pub fn task(&self) -> &Task {
+        self.task.task()
+    }
+
+    /// Asks the task to end; see [`Task::cancel`].
+    pub fn cancel(&self) {
+        self.task().cancel();
+    }
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle").field("task", self.task()).finish_non_exhaustive()
+    }
+}
+
+// As std's, so that a child can be spawned inside of a `catch_unwind`: the family is changed under its lock alone.
+impl RefUnwindSafe for Scope<'_, '_> {}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("alive", &self.family.alive()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,189 @@
+//! A scope and its children: who is alive, and who waits for the last of them.
+//!
+//! ```text
+//!   Family, in the frame of the scope            a child's link, in its own allocation
+//!
+//!   enter: one more is alive ◀────────────────── made
+//!      …
+//!   leave: one less is alive ◀────────────────── ended, as the very last act
+//!      └── of the last one: the wake of the parent is handed out, the lock let go. The family may be gone.
+//!
+//!   UntilAlone: nobody is alive, or the parent's wake stays here
+//!   cancel: marks the family, and hands out who is alive; who enters later finds the mark
+//! ```
+//!
+//! All of it is one state under one lock, and the store that lets the lock go is the last touch of a child. The frame is left by
+//! one who has taken the lock and found nobody alive: so after that store.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::task::Poll;
+
+use crate::base::intrusive_list::{Link, Ring};
+use crate::base::primitive::{AtomicUsize, Ordering};
+use crate::base::spin_lock::Lock;
+use crate::tasks::header::TaskRef;
+use crate::tasks::task::Task;
+use crate::waiter::kind::{RawWake, WakeHandle};
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+/// What a scope and its children share.
+pub(crate) struct Family {
+    state: Lock<State>,
+    /// How many are not counted out. Changed under the lock.
+    alive: AtomicUsize,
+    /// The parent cannot be unwound, whatever ends the children.
+    shelters: bool,
+}
+
+struct State {
+    /// The children that are not counted out.
+    children: Ring<Member>,
+    /// The children were cancelled; so is each that comes after.
+    cancelled: bool,
+    parent: Option<RawWake>,
+    /// A child whose handle nobody joined.
+    lost: Option<Lost>,
+}
+
+/// Why a child has no result that somebody may count on.
+pub(crate) enum Lost {
+    Panicked,
+    /// The error in words.
+    NotStarted(String),
+    /// The end of the runtime has cut it short.
+    Ended,
+}
+
+/// What a child knows of its scope, and the scope of it.
+pub(crate) struct Member {
+    /// There until the child is counted out.
+    family: NonNull<Family>,
+    /// The child itself, once it is made.
+    task: Cell<Option<TaskRef>>,
+}
+
+impl Member {
+    /// A child of the family, to be.
+    pub(crate) fn of(family: &Family) -> Self {
+        Member { family: NonNull::from(family), task: Cell::new(None) }
+    }
+
+    pub(crate) fn family(&self) -> NonNull<Family> {
+        self.family
+    }
+
+    /// The child, once it is made. By its runner.
+    pub(crate) fn task(&self) -> Option<TaskRef> {
+        self.task.get()
+    }
+}
+
+impl Family {
+    pub(crate) const fn new(shelters: bool) -> Self {
+        let state = State { children: Ring::new(), cancelled: false, parent: None, lost: None };
+        Family { state: Lock::new(state), alive: AtomicUsize::new(0), shelters }
+    }
+
+    /// True if the end of the runtime is to leave the children alone.
+    pub(crate) fn shelters(&self) -> bool {
+        self.shelters
+    }
+
+    /// Counts a child in. True if it is to be cancelled.
+    ///
+    /// # Safety
+    /// The link is in no ring, and stays in place until [`leave`](Family::leave) takes it out. The task lives as long.
+    pub(crate) unsafe fn enter(&self, child: &Link<Member>, task: TaskRef) -> bool {
+        child.data().task.set(Some(task));
+        let mut state = self.state.lock();
+        // Relaxed, here and below: the lock orders it.
+        self.alive.store(self.alive() + 1, Ordering::Relaxed);
+        // SAFETY: the caller's contract; the ring is reached under this lock only.
+        unsafe { state.children.push_back(child) };
+        state.cancelled
+    }
+
+    /// Counts a child out. Whom to wake, after the last one: the family is not to be touched any more, whatever the answer.
+    ///
+    /// # Safety
+    /// The child has entered here.
+    pub(crate) unsafe fn leave(&self, child: &Link<Member>) -> Option<RawWake> {
+        let mut state = self.state.lock();
+        // SAFETY: the caller's contract; the lock is held.
+        unsafe { state.children.remove(child) };
+        let alive = self.alive() - 1;
+        self.alive.store(alive, Ordering::Relaxed);
+        match alive {
+            0 => state.parent.take(),
+            _ => None,
+        }
+    }
+
+    /// Notes that a child has no result, before it leaves.
+    pub(crate) fn lose(&self, child: Lost) {
+        let mut state = self.state.lock();
+        // The end of the runtime is no news beside an error.
+        let other = match child {
+            Lost::Ended if state.lost.is_some() => Some(child),
+            child => state.lost.replace(child),
+        };
+        drop(state);
+        // What is not kept is dropped without the lock.
+        drop(other);
+    }
+
+    /// Once nobody is alive: such a child, if there was one. Who finds that may leave the frame.
+    pub(crate) fn try_end(&self) -> Poll<Option<Lost>> {
+        let mut state = self.state.lock();
+        match self.alive() {
+            0 => Poll::Ready(state.lost.take()),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// How many are alive. Without the lock it tells nothing else.
+    pub(crate) fn alive(&self) -> usize {
+        self.alive.load(Ordering::Relaxed)
+    }
+
+    /// Marks the family as cancelled, and hands out the children that are alive.
+    pub(crate) fn cancel(&self) -> Vec<Task> {
+        let mut children: Vec<Task> = Vec::new();
+        loop {
+            // Room is made without the lock.
+            let alive = self.alive();
+            children.reserve(alive);
+            let mut state = self.state.lock();
+            if self.alive() <= children.capacity() {
+                state.cancelled = true;
+                // A child that is in the ring has not ended, so the runtime's count keeps it.
+                state.children.for_each(|member| children.extend(member.task.get().map(Task::counted)));
+                return children;
+            }
+        }
+    }
+}
+
+/// The wait of the parent until nobody is alive.
+pub(crate) struct UntilAlone<'a>(pub(crate) &'a Family);
+
+impl WaitStrategy for UntilAlone<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut state = self.0.state.lock();
+        if self.0.alive() == 0 {
+            return Asleep::Rouse;
+        }
+        // SAFETY: the wake is taken under this lock, and `before_awake` answers `Served` once it is.
+        state.parent = Some(unsafe { me.raw() });
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // Notified, it has left no wake here: the last child has taken it, or none was left when it found nobody alive.
+        match why == Waking::Notified || self.0.state.lock().parent.take().is_some() {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Values that each task has for itself.
+
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::fmt;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicBool;
+
+use crate::scheduler::current;
+use crate::tasks::locals::{Found, Key, Kind, Locals};
+
+/// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
+///
+/// The initializer runs in each task at its first use, and may suspend. A key marked `#[inherit]` is passed on: when a task
+/// that has a value spawns another, or offers work to others as [`join`](crate::join) does, the value is cloned, and the clone is
+/// the other's value from its start; its type is [`Clone`] and [`Send`] for that.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::cell::Cell;
+/// fibra::task_local! {
+///     static STEPS: Cell<u32> = Cell::new(0);
+///     /// Of the request that the task works for.
+///     #[inherit]
+///     pub static REQUEST: Cell<u64> = Cell::new(0);
+/// }
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// STEPS.set(3);
+/// REQUEST.set(17);
+/// let seen = fibra::spawn(|| (STEPS.get(), REQUEST.get())).join().unwrap();
+/// assert_eq!(seen, (0, 17));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// What is inherited is cloned and goes to another thread:
+/// ```compile_fail,E0277
+/// fibra_runtime::task_local! {
+///     #[inherit]
+///     static SHARED: std::rc::Rc<u32> = std::rc::Rc::new(0);
+/// }
+/// ```
+/// ```compile_fail,E0277
+/// struct Single;
+/// fibra_runtime::task_local! {
+///     #[inherit]
+///     static SINGLE: Single = Single;
+/// }
+/// ```
+#[macro_export]
+macro_rules! task_local {
+    (@key [$($kept:tt)*] [$($new:ident)+] #[inherit] $($rest:tt)*) => {
+        $crate::task_local! { @key [$($kept)*] [inheriting] $($rest)* }
+    };
+    (@key [$($kept:tt)*] [$($new:ident)+] #[$($attribute:tt)*] $($rest:tt)*) => {
+        $crate::task_local! { @key [$($kept)* #[$($attribute)*]] [$($new)+] $($rest)* }
+    };
+    (@key [$($kept:tt)*] [$new:ident] $vis:vis static $name:ident: $value:ty = $init:expr $(; $($rest:tt)*)?) => {
+        $($kept)*
+        $vis static $name: $crate::task::TaskLocal<$value> = {
+            fn init() -> $value {
+                $init
+            }
+            $crate::task::TaskLocal::$new(init)
+        };
+        $($crate::task_local! { $($rest)* })?
+    };
+    () => {};
+    ($($keys:tt)+) => {
+        $crate::task_local! { @key [] [fresh] $($keys)+ }
+    };
+}
+
+/// A key to a value that each task has for itself; declared by [`task_local!`](crate::task_local).
+///
+/// A value is made at the first use in its task, lives in the task and not in the thread, and is dropped in the task, at its
+/// end, before its result is there for others. The last one made is dropped first. Destructors may suspend; neither the
+/// task's cancellation nor a deadline cuts them short, and their panics end nothing. While a task's values are being dropped,
+/// one that is gone is not made anew: it cannot be used.
+///
+/// On a thread that runs no task a key is a thread-local of that thread; so it is in the closure of an
+/// [`unblock`](crate::unblock), which is another thread's. A task on the blocking pool has values of its own.
+///
+/// # Differences from std
+/// An initializer and the closures given to a key may suspend. Keys can be inherited; also from a plain thread, by the tasks
+/// that it spawns.
+///
+/// # Panics
+/// All but `try_with` panic when the value is gone, and all when an initializer needs the very value that it makes.
+///
+/// # Examples
+/// What `with` lends stays in the task:
+/// ```compile_fail,E0521
+/// fibra_runtime::task_local! { static NAME: String = String::new(); }
+/// let mut kept = None;
+/// NAME.with(|name| kept = Some(name));
+/// ```
+pub struct TaskLocal<T: 'static> {
+    init: fn() -> T,
+    kind: &'static Kind,
+    /// Never touched. What has such a thing in it is never put together with an equal constant, so that each key has an
+    /// address of its own.
+    _alone: AtomicBool,
+}
+
+/// The value is gone: it was dropped, as the task or the thread is at its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct AccessError(());
+
+impl<T: 'static> TaskLocal<T> {
+    /// A key that each task begins anew. For `task_local!`.
+    #[doc(hidden)]
+    pub const fn fresh(init: fn() -> T) -> Self {
+        TaskLocal {
+            init,
+            kind: const { &Kind { drop: drop_place::<T>, clone: None } },
+            _alone: AtomicBool::new(false),
+        }
+    }
+
+    /// A key whose value is passed on to spawned tasks. For `task_local!`.
+    #[doc(hidden)]
+    pub const fn inheriting(init: fn() -> T) -> Self
+    where
+        T: Clone + Send,
+    {
+        let kind = const { &Kind { drop: drop_place::<T>, clone: Some(clone_place::<T>) } };
+        TaskLocal { init, kind, _alone: AtomicBool::new(false) }
+    }
+
+    /// Runs `f` with the task's value, which is made if there is none. Both may suspend.
+    ///
+    /// # Panics
+    /// When the value is gone, and when the initializer needs the value that it makes.
+    #[track_caller]
+    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.try_with(f).unwrap_or_else(|error| gone(error))
+    }
+
+    /// As [`with`](TaskLocal::with), for code that may run in destructors.
+    ///
+    /// # Errors
+    /// When the value is gone.
+    ///
+    /// # Panics
+    /// When the initializer needs the value that it makes.
+    #[track_caller]
+    pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
+        self.reach(self.init, f)
+    }
+
+    /// Runs `f` with the value; one that is not there is made by `make`.
+    #[track_caller]
+    fn reach<R>(&'static self, make: impl FnOnce() -> T, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
+        let locals = current::locals().ok_or(AccessError(()))?;
+        // SAFETY: the record of the task or thread that runs this, and it does not end before this returns.
+        let locals = unsafe { locals.as_ref() };
+        let value = match locals.find(self.key()) {
+            Found::Live(value) => value,
+            Found::Nothing => self.enter(locals, make),
+            Found::Gone => return Err(AccessError(())),
+            Found::Begun => panic!("the initializer of a task-local needs the very value that it makes"),
+        };
+        // SAFETY: entered under this key, so it is a `T`: keys are `'static`, and no two have one address. It stays in its
+        // place until the end of the task or thread, which comes after this call. There are only shared references to it.
+        Ok(f(unsafe { value.cast::<T>().as_ref() }))
+    }
+
+    #[cold]
+    fn enter(&'static self, locals: &Locals, make: impl FnOnce() -> T) -> NonNull<()> {
+        let begun = locals.begin(self.key(), self.kind);
+        let value = NonNull::from(Box::leak(Box::new(make()))).cast();
+        begun.fill(value);
+        value
+    }
+
+    fn key(&'static self) -> Key {
+        ptr::from_ref(self).cast()
+    }
+
+    /// Hands `value` to `replace` if there is one already, and else makes it the value. The initializer does not run.
+    #[track_caller]
+    fn put<V>(&'static self, value: V, wrap: fn(V) -> T, replace: impl FnOnce(&T, V)) {
+        let mut left = Some(value);
+        let make = || wrap(left.take().expect("a value is made once"));
+        let place = self.reach(make, |place| ptr::from_ref(place));
+        let place = place.unwrap_or_else(|error| gone(error));
+        if let Some(value) = left {
+            // SAFETY: as in `reach`.
+            replace(unsafe { &*place }, value);
+        }
+    }
+}
+
+/// # Safety
+/// `value` was leaked from a box by `TaskLocal::<T>::enter` or `clone_place::<T>`, and is not used after this.
+unsafe fn drop_place<T>(value: NonNull<()>) {
+    // SAFETY: by the contract.
+    drop(unsafe { Box::from_raw(value.cast::<T>().as_ptr()) });
+}
+
+/// # Safety
+/// `value` is a live value of such a place.
+unsafe fn clone_place<T: Clone + Send>(value: NonNull<()>) -> NonNull<()> {
+    // SAFETY: by the contract.
+    let clone = unsafe { value.cast::<T>().as_ref() }.clone();
+    NonNull::from(Box::leak(Box::new(clone))).cast()
+}
+
+#[cold]
+#[track_caller]
+fn gone(error: AccessError) -> ! {
+    panic!("{error}; `try_with` tells")
+}
+
+impl<T: 'static> TaskLocal<Cell<T>> {
+    /// Sets the task's value. The initializer does not run for it.
+    #[track_caller]
+    pub fn set(&'static self, value: T) {
+        self.put(value, Cell::new, Cell::set);
+    }
+
+    /// A copy of the task's value.
+    #[track_caller]
+    pub fn get(&'static self) -> T
+    where
+        T: Copy,
+    {
+        self.with(Cell::get)
+    }
+
+    /// Takes the task's value and leaves the default.
+    #[track_caller]
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(Cell::take)
+    }
+
+    /// Sets the task's value and returns the one of before.
+    #[track_caller]
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> TaskLocal<RefCell<T>> {
+    /// Runs `f` with the task's value.
+    ///
+    /// # Panics
+    /// When it is mutably borrowed.
+    #[track_caller]
+    pub fn with_borrow<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.with(|cell| f(&cell.borrow()))
+    }
+
+    /// Runs `f` with the task's value, mutably.
+    ///
+    /// # Panics
+    /// When it is borrowed.
+    #[track_caller]
+    pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|cell| f(&mut cell.borrow_mut()))
+    }
+
+    /// Sets the task's value. The initializer does not run for it.
+    ///
+    /// # Panics
+    /// When it is borrowed.
+    #[track_caller]
+    pub fn set(&'static self, value: T) {
+        self.put(value, RefCell::new, |cell, value| drop(cell.replace(value)));
+    }
+
+    /// Takes the task's value and leaves the default.
+    ///
+    /// # Panics
+    /// When it is borrowed.
+    #[track_caller]
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(RefCell::take)
+    }
+
+    /// Sets the task's value and returns the one of before.
+    ///
+    /// # Panics
+    /// When it is borrowed.
+    #[track_caller]
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> fmt::Debug for TaskLocal<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskLocal").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the value of this task-local is gone: its task or thread is at its end")
+    }
+}
+
+impl fmt::Debug for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccessError")
+    }
+}
+
+impl Error for AccessError {}

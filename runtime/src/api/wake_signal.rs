@@ -1,0 +1,68 @@
+//! The flag that the waker of a `block_on` raises.
+//!
+//! The state is that of `parking.rs`, in a token of its own: what a user's `unpark` means for `task::park` is not touched by
+//! it. In place of a task there is the right to wake whoever sleeps, a task or a thread, which is there while it is parked:
+//!
+//! ```text
+//!   the sleeper:  put the wake, enter, ... , leave, take the wake back unless somebody has raised the flag
+//!   a waker:      raise: who moves PARKED to TOKEN takes the wake and lands it
+//! ```
+//!
+//! Between two sleeps, and once the last one is over, nobody is behind the flag: a waker that is kept for ever raises it and
+//! that is all.
+
+use crate::base::primitive::Cell;
+use crate::tasks::parking::{Entered, Left, Parking, Unparked};
+use crate::waiter::kind::RawWake;
+
+/// One flag, and who sleeps until it is raised.
+pub(crate) struct Signal {
+    parking: Parking,
+    /// Belongs to the sleeper while it is not parked; from then on to who moves PARKED to TOKEN, until that wake lands.
+    sleeper: Cell<Option<RawWake>>,
+}
+
+// SAFETY: the cell is touched by one at a time, as said at the field, and a wake may be used on any thread.
+unsafe impl Sync for Signal {}
+
+impl Signal {
+    pub(crate) const fn new() -> Self {
+        Signal { parking: Parking::new(), sleeper: Cell::new(None) }
+    }
+
+    /// Raises the flag, and hands out the wake that it is the caller's to give. By anybody.
+    #[must_use = "a sleeper waits for this wake"]
+    pub(crate) fn raise(&self) -> Option<RawWake> {
+        match self.parking.unpark() {
+            Unparked::Wake => self.sleeper.take(),
+            Unparked::Kept => None,
+        }
+    }
+
+    /// Takes the flag down, if it is up. By the sleeper.
+    pub(crate) fn take(&self) -> bool {
+        self.parking.take_token()
+    }
+
+    /// Leaves `wake` for who raises the flag. False if it is up already: then the wake is dropped unused. By the sleeper.
+    pub(crate) fn enter(&self, wake: RawWake) -> bool {
+        self.sleeper.set(Some(wake));
+        let parked = self.parking.enter() == Entered::Parked;
+        if !parked {
+            // The token was there, so nobody else has seen the wake.
+            self.sleeper.take();
+        }
+        parked
+    }
+
+    /// Ends the sleep that `enter` began, and takes the flag down. True if it was raised: that wake has landed or is about
+    /// to. By the sleeper.
+    #[must_use]
+    pub(crate) fn leave(&self) -> bool {
+        let raised = self.parking.leave() == Left::Token;
+        if !raised {
+            self.sleeper.take();
+        }
+        raised
+    }
+}

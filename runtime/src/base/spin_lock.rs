@@ -1,0 +1,115 @@
+//! A spin lock for state words and wait lists: held for a handful of instructions, never over a wait or a wake. (Of a mutex's line,
+//! once in many thousand times, over a fence for all threads.)
+//!
+//! ```text
+//!         swap, Acquire: found free
+//!   free ──────────────────────────▶ held ◀──┐ swap: found held, spin
+//!        ◀──────────────────────────      ───┘
+//!         store, Release: the holder's last touch
+//! ```
+//!
+//! Why not a futex lock: the sections are shorter than the cost of its second read-modify-write (an unlock here is a
+//! plain store). Why not spin without end: the holder may have been preempted, so after a few rounds the waiting
+//! thread gives its time slice away.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use crate::base::primitive::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
+
+/// A value behind a spin lock; and something beside the lock, that is reached without it: a small one costs no space there.
+pub struct Lock<T, B = ()> {
+    locked: AtomicBool,
+    beside: B,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands out one `&mut T` at a time, to any thread; so `T: Send` is what both take. What is beside it is as a
+// field of any struct.
+unsafe impl<T: Send, B: Send> Send for Lock<T, B> {}
+// SAFETY: as above; a `&T` goes to several threads by a shared guard only, which has a bound for it.
+unsafe impl<T: Send, B: Sync> Sync for Lock<T, B> {}
+
+impl<T> Lock<T> {
+    /// Makes an unlocked lock.
+    pub const fn new(value: T) -> Self {
+        Lock::beside((), value)
+    }
+}
+
+impl<T, B> Lock<T, B> {
+    /// Makes an unlocked lock with something beside it.
+    pub const fn beside(beside: B, value: T) -> Self {
+        Lock { locked: AtomicBool::new(false), beside, value: UnsafeCell::new(value) }
+    }
+
+    /// What is beside the lock.
+    #[inline]
+    pub const fn what_is_beside(&self) -> &B {
+        &self.beside
+    }
+
+    /// Locks, spinning until the holder is gone. No caller may hold it over a wait, a wake or user code.
+    pub fn lock(&self) -> LockGuard<'_, T, B> {
+        self.lock_or_first(|| ())
+    }
+
+    /// The same; where somebody holds it, does what `held` does before it spins.
+    #[inline]
+    pub fn lock_or_first(&self, held: impl FnOnce()) -> LockGuard<'_, T, B> {
+        // Acquire: pairs with the Release in the guard's drop.
+        if self.locked.swap(true, Ordering::Acquire) {
+            held();
+            self.lock_slow();
+        }
+        LockGuard { lock: self, not_sync: PhantomData }
+    }
+
+    #[cold]
+    fn lock_slow(&self) {
+        let mut rounds = 0_u32;
+        loop {
+            // Relaxed: only a hint; the swap decides.
+            if !self.locked.load(Ordering::Relaxed) && !self.locked.swap(true, Ordering::Acquire) {
+                return;
+            }
+            rounds += 1;
+            if rounds.is_multiple_of(64) { yield_now() } else { spin_loop() }
+        }
+    }
+}
+
+/// Unlocks when dropped.
+pub struct LockGuard<'a, T, B = ()> {
+    lock: &'a Lock<T, B>,
+    /// It gives `&T`, which `T: Send` is not enough for.
+    not_sync: PhantomData<*const ()>,
+}
+
+// SAFETY: any thread may unlock, and reaches the value alone, as by the lock.
+unsafe impl<T: Send, B: Sync> Send for LockGuard<'_, T, B> {}
+// SAFETY: what several threads reach through it is `&T`.
+unsafe impl<T: Sync, B: Sync> Sync for LockGuard<'_, T, B> {}
+
+impl<T, B> Deref for LockGuard<'_, T, B> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists, so the lock is held by it and nobody else reaches the value.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T, B> DerefMut for LockGuard<'_, T, B> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and `&mut self` keeps this borrow alone.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T, B> Drop for LockGuard<'_, T, B> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `lock`.
+        self.lock.locked.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,171 @@
+//! What is asked of the operating system beside memory, with fall-backs where it cannot be had.
+//!
+//! A system owes: [`Processors`] (may do nothing), [`processors`], [`register_membarrier`] (may say no).
+
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use crate::base::report::Bomb;
+
+/// Whether workers that poll take nothing from anybody: the machine has several processors, and the process may use one
+/// for each worker.
+pub(crate) fn may_poll(workers: usize, usable: usize) -> bool {
+    cfg!(unix) && processors() > 1 && usable >= workers
+}
+
+/// How many processors the calling thread may use.
+pub(crate) fn usable_processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// The processor time that the calling thread has spent so far.
+#[cfg(unix)]
+pub(crate) fn thread_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is a `timespec` of ours. The clock exists; were it refused, the time would stay zero.
+    _ = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn thread_time() -> Duration {
+    Duration::ZERO
+}
+
+/// The processors of the machine, whether this process may use them or not.
+#[cfg(unix)]
+fn processors() -> usize {
+    // SAFETY: `sysconf` takes any number and touches no memory of ours.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).unwrap_or(1)
+}
+
+#[cfg(not(unix))]
+fn processors() -> usize {
+    usable_processors()
+}
+
+/// Asks for the right to call [`membarrier`]. False where there is none.
+#[cfg(target_os = "linux")]
+pub(crate) fn register_membarrier() -> bool {
+    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+    command_membarrier(REGISTER_PRIVATE_EXPEDITED)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn register_membarrier() -> bool {
+    false
+}
+
+/// Has every thread of the process run a full fence, and returns after that.
+#[cfg(target_os = "linux")]
+pub(crate) fn membarrier() {
+    const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+    if !command_membarrier(PRIVATE_EXPEDITED) {
+        Bomb::of_user("the system has begun to refuse `membarrier`").go_off();
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn membarrier() {
+    unreachable!("never registered here");
+}
+
+#[cfg(target_os = "linux")]
+fn command_membarrier(command: libc::c_int) -> bool {
+    // SAFETY: the call takes a command, flags and a processor number, and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// The processors that a thread may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Processors {
+    #[cfg(target_os = "linux")]
+    set: Option<libc::cpu_set_t>,
+}
+
+/// The thread may use other processors until this is dropped.
+pub(crate) struct Moved {
+    #[cfg(target_os = "linux")]
+    before: Processors,
+}
+
+#[cfg(target_os = "linux")]
+impl Processors {
+    /// Those of the calling thread.
+    pub(crate) fn of_caller() -> Self {
+        Processors { set: affinity() }
+    }
+
+    /// Binds the calling thread to the `index`-th of them, counted round. Does nothing where that is refused.
+    pub(crate) fn pin(&self, index: usize) -> Moved {
+        let before = Processors::of_caller();
+        let Some(set) = &self.set else { return Moved { before } };
+        // SAFETY: `cpu_set_t` is plain bits, and the processors asked for are below its size.
+        let allowed: Vec<usize> =
+            (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, set) }).collect();
+        // SAFETY: as above; all zero is the empty set.
+        let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        unsafe { libc::CPU_SET(allowed[index % allowed.len()], &mut one) };
+        set_affinity(&one);
+        Moved { before }
+    }
+
+    /// Lets the calling thread use all of them.
+    pub(crate) fn allow(&self) {
+        if let Some(set) = &self.set {
+            set_affinity(set);
+        }
+    }
+
+    /// The same for a while.
+    pub(crate) fn lend(&self) -> Moved {
+        let before = Processors::of_caller();
+        self.allow();
+        Moved { before }
+    }
+}
+
+/// Nothing is bound here.
+#[cfg(not(target_os = "linux"))]
+impl Processors {
+    pub(crate) fn of_caller() -> Self {
+        Processors {}
+    }
+
+    pub(crate) fn pin(&self, _index: usize) -> Moved {
+        Moved {}
+    }
+
+    pub(crate) fn allow(&self) {}
+
+    pub(crate) fn lend(&self) -> Moved {
+        Moved {}
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn affinity() -> Option<libc::cpu_set_t> {
+    // SAFETY: all zero is the empty set; the call writes no more than the size it is told.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let result = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+        (result == 0 && libc::CPU_COUNT(&set) > 0).then_some(set)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn set_affinity(set: &libc::cpu_set_t) {
+    // SAFETY: the set is read only, of the size that is told. A refusal leaves the thread where it is.
+    _ = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Moved {
+    fn drop(&mut self) {
+        self.before.allow();
+    }
+}

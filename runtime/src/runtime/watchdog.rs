@@ -1,0 +1,169 @@
+//! The watch over tasks that hold their workers.
+//!
+//! A thread of its own looks at each worker, four times per limit. Where it finds the same run for longer than the limit, it finds
+//! out which task that is, by [`Run`](crate::scheduler::run_watch::Run), and tells.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::base::limit::Refusal;
+use crate::base::report::say;
+use crate::runtime::builder::guarded;
+use crate::runtime::shared::Shared;
+use crate::scheduler::block::Block;
+use crate::scheduler::driver;
+use crate::tasks::task::Task;
+
+/// The watch looks so often per limit, and not more often than that.
+const LOOKS: u32 = 4;
+const LOOK_LEAST: Duration = Duration::from_millis(1);
+
+type Hook = dyn Fn(&Stall) + Send + Sync;
+
+/// What the watch of a runtime is to do.
+#[derive(Default)]
+pub(crate) struct Config {
+    pub(crate) limit: Option<Duration>,
+    pub(crate) hook: Option<Arc<Hook>>,
+}
+
+/// A task that has held its worker for too long; see [`Builder::stall_limit`](crate::runtime::builder::Builder::stall_limit).
+pub struct Stall {
+    task: Task,
+    worker: usize,
+    held: Duration,
+}
+
+impl Stall {
+    /// The task, which held its worker still when the watch looked.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The worker, by its index.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// For how long the task has held it so far, at the least.
+    pub fn held(&self) -> Duration {
+        self.held
+    }
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} has held worker {} for {:?}", self.task, self.worker, self.held)
+    }
+}
+
+impl fmt::Debug for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Stall");
+        out.field("task", &self.task).field("worker", &self.worker).field("held", &self.held).finish()
+    }
+}
+
+/// What the runtime and its watching thread share.
+#[derive(Default)]
+pub(crate) struct Watch {
+    stalls: AtomicU64,
+    ended: Mutex<bool>,
+    end: Condvar,
+}
+
+impl Watch {
+    pub(crate) fn stalls(&self) -> u64 {
+        // Relaxed: a count and nothing behind it.
+        self.stalls.load(Ordering::Relaxed)
+    }
+
+    /// The runtime has ended, and so does the watch.
+    pub(crate) fn end(&self) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.end.notify_all();
+    }
+
+    /// Waits for the next look. False at the end.
+    fn wait(&self, pause: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.end.wait_timeout_while(ended, pause, |ended| !*ended);
+        let (ended, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !*ended
+    }
+}
+
+/// Starts the watch of `shared`, if there is to be one.
+///
+/// # Errors
+/// When its thread cannot be had.
+pub(crate) fn start(shared: &Arc<Shared>, name: &str) -> io::Result<Option<thread::JoinHandle<()>>> {
+    let Some(limit) = shared.config.watch.limit else { return Ok(None) };
+    let shared = Arc::clone(shared);
+    let builder = thread::Builder::new().name(format!("{name}-watch"));
+    match driver::unpinned(|| builder.spawn(move || watch(&shared, limit))) {
+        Ok(thread) => Ok(Some(thread)),
+        Err(error) => Err(Refusal::of_thread("the watch of the workers", error).into()),
+    }
+}
+
+fn watch(shared: &Shared, limit: Duration) {
+    let pause = (limit / LOOKS).max(LOOK_LEAST);
+    let now = Instant::now();
+    let mut seen: Vec<Seen> = shared.blocks.iter().map(|block| Seen::new(block, now)).collect();
+    while shared.watch.wait(pause) {
+        for (seen, block) in seen.iter_mut().zip(&shared.blocks) {
+            if let Some(stall) = seen.look(block, shared, limit) {
+                tell(shared, &stall, limit);
+            }
+        }
+    }
+}
+
+fn tell(shared: &Shared, stall: &Stall, limit: Duration) {
+    // Relaxed: as in `stalls`.
+    shared.watch.stalls.fetch_add(1, Ordering::Relaxed);
+    match &shared.config.watch.hook {
+        None => say(format_args!("{stall}, longer than the limit of {limit:?}")),
+        Some(hook) => {
+            if let Err(error) = guarded("the hook for stalls", || hook(stall)) {
+                say(format_args!("{error} at this: {stall}"));
+            }
+        }
+    }
+}
+
+/// What the watch has seen of one worker.
+struct Seen {
+    number: u64,
+    since: Instant,
+    told: bool,
+}
+
+impl Seen {
+    fn new(block: &Block, now: Instant) -> Self {
+        Seen { number: block.run.look().number, since: now, told: false }
+    }
+
+    fn look(&mut self, block: &Block, shared: &Shared, limit: Duration) -> Option<Stall> {
+        let now = Instant::now();
+        let sight = block.run.look();
+        if !sight.is_of_a_run() || sight.number != self.number {
+            *self = Seen { number: sight.number, since: now, told: false };
+            return None;
+        }
+        let held = now - self.since;
+        if self.told || held <= limit {
+            return None;
+        }
+        // A migratable task is at home where it started.
+        let find = |address| shared.blocks.iter().find_map(|block| block.registry.find(address));
+        let task = block.run.task_of(sight, find)?;
+        self.told = true;
+        Some(Stall { task, worker: block.index, held })
+    }
+}

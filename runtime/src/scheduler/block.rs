@@ -1,0 +1,140 @@
+//! What others may reach of a worker.
+//!
+//! The block outlives the worker for as long as somebody holds a count. One who wakes a task of another worker takes a
+//! count before it pushes: after the push the task may run, end, and let its whole runtime end.
+//!
+//! Whether its worker has to be woken is in `park_state.rs`.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
+
+use crate::scheduler::cancelled::Marked;
+use crate::scheduler::driver::Unpark;
+use crate::scheduler::inbox::Inbox;
+use crate::scheduler::offer_state::Offers;
+use crate::scheduler::park_state::{Found, ParkState};
+use crate::scheduler::queue;
+use crate::scheduler::queue::{Shared, Thief};
+use crate::scheduler::registry::Registry;
+use crate::scheduler::run_watch::Run;
+use crate::scheduler::task_counts::Counts;
+use crate::tasks::header::TaskRef;
+
+pub(crate) struct Block {
+    pub(crate) index: usize,
+    /// Started tasks of this worker that others woke, and tasks that were spawned for it.
+    pub(crate) inbox: Inbox,
+    /// Those at whose marks it is to look.
+    pub(crate) marked: Marked,
+    /// Un-started tasks that others placed here; thieves may take them as well.
+    pub(crate) placed: Shared,
+    /// The stealable queue's other end.
+    pub(crate) thief: Thief,
+    /// Closures that its tasks will run themselves, unless somebody idles.
+    pub(crate) offers: Offers,
+    /// How many tasks this worker has taken out of its stealable queue; written by it alone. Tells a thief whether what
+    /// it saw there has waited.
+    pub(crate) taken: AtomicU32,
+    /// How many tasks were spawned on this worker and how many ended on it; written by it alone.
+    pub(crate) counts: Counts,
+    /// The started tasks that are at home here.
+    pub(crate) registry: Registry,
+    /// What a watch may know of the present run.
+    pub(crate) run: Run,
+    state: ParkState,
+    unparker: OnceLock<Arc<dyn Unpark>>,
+}
+
+impl Block {
+    pub(crate) fn new(index: usize, thief: queue::Thief) -> Self {
+        Block {
+            index,
+            inbox: Inbox::new(),
+            marked: Marked::new(),
+            placed: queue::Shared::new(),
+            thief,
+            offers: Offers::new(),
+            taken: AtomicU32::new(0),
+            counts: Counts::default(),
+            registry: Registry::new(),
+            run: Run::default(),
+            state: ParkState::new(),
+            unparker: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn set_unparker(&self, unparker: Arc<dyn Unpark>) {
+        _ = self.unparker.set(unparker);
+    }
+
+    /// How many tasks wait here that thieves may take.
+    pub(crate) fn waiting(&self) -> usize {
+        self.thief.len() + self.placed.len()
+    }
+
+    /// True if something waits here that thieves may take: a task, or an offer.
+    pub(crate) fn tempts(&self) -> bool {
+        self.waiting() > 0 || !self.offers.is_empty()
+    }
+
+    /// Hands a task that the caller was told to queue to its home.
+    #[inline(never)]
+    pub(crate) fn deliver(home: *const Block, task: TaskRef) {
+        // SAFETY: the task is asleep and at home there, or is about to leave its stack, and no worker leaves while a task of its
+        // own is; so the block is alive until the push, and by this count after it.
+        let block = unsafe { counted(home) };
+        block.inbox.push(task);
+        block.unpark_if_parked();
+    }
+
+    /// Has a worker look at the marks of a task that stays there, unless it has ended or another has sent it just now.
+    pub(crate) fn send_marked(home: *const Block, task: TaskRef) {
+        if !task.header().marks.note() {
+            return;
+        }
+        // SAFETY: the task had not ended when it was noted, and its worker waits at its end for what is noted; so the block is
+        // alive until the push, and by this count after it.
+        let block = unsafe { counted(home) };
+        block.marked.push(task);
+        block.unpark_if_parked();
+    }
+
+    /// True while the worker is in its park, and no task is on its stack.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.state.is_parked()
+    }
+
+    /// Breaks the worker's park, if it is in one. To be called after something was put where the worker looks.
+    pub(crate) fn unpark_if_parked(&self) {
+        if self.is_parked() {
+            self.unpark();
+        }
+    }
+
+    /// Makes the present or else the next park return.
+    pub(crate) fn unpark(&self) {
+        if self.state.unpark() == Found::Parked {
+            self.unparker.get().expect("a worker parks after it has set its unparker").unpark();
+        }
+    }
+
+    /// By the worker: from now on others have to break its park. False if one has asked for that already.
+    pub(crate) fn begin_park(&self) -> bool {
+        self.state.begin_park()
+    }
+
+    /// By the worker: running again.
+    pub(crate) fn end_park(&self) {
+        self.state.end_park();
+    }
+}
+
+/// # Safety
+/// The block is alive.
+unsafe fn counted(block: *const Block) -> Arc<Block> {
+    // SAFETY: by this function's contract; blocks live in an `Arc`.
+    unsafe {
+        Arc::increment_strong_count(block);
+        Arc::from_raw(block)
+    }
+}

@@ -1,0 +1,183 @@
+//! The driver seam: how a worker waits for the outside world.
+//!
+//! Every worker owns one driver, made on its own thread by the [`Factory`] that the builder was given. The runtime knows
+//! no sockets and the driver knows no queues: it hands over what became ready, the worker queues it. Whoever waits for
+//! something of a driver finds it by [`current`], a typed slot that the runtime keeps without knowing the type.
+
+use std::any::Any;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use crate::scheduler::worker::Worker;
+use crate::sleep::wake_many;
+use crate::waiter::kind::RawWake;
+
+/// How one worker waits.
+pub trait Driver: Send + 'static {
+    /// Waits up to `timeout` and appends every waiter that became ready to `ready`.
+    ///
+    /// `Some(ZERO)` only polls, `None` waits until unparked. Resumes no task and touches no queue. Spurious returns are
+    /// fine, a lost event is not.
+    ///
+    /// # Errors
+    /// When the operating system refuses to wait at all; the worker cannot go on then and the process aborts.
+    fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()>;
+
+    /// What breaks `park` from any thread. An unpark that comes first makes the next park return at once.
+    fn unparker(&self) -> Arc<dyn Unpark>;
+}
+
+/// Breaks a driver's `park`.
+pub trait Unpark: Send + Sync + 'static {
+    /// Makes the present or else the next `park` return.
+    fn unpark(&self);
+}
+
+/// The waiters that a driver found ready.
+#[derive(Default)]
+pub struct Ready(Vec<RawWake>);
+
+impl Ready {
+    /// Makes an empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends one waiter.
+    pub fn push(&mut self, wake: RawWake) {
+        self.0.push(wake);
+    }
+
+    /// The number of waiters.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True when nobody became ready.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Wakes them all, in their order, by the worker whose driver found them.
+    pub(crate) fn wake_all(&mut self, worker: &Worker) {
+        wake_many::wake_each_by(Some(worker), self.0.drain(..));
+    }
+}
+
+/// What a factory makes for one worker.
+pub struct Parts {
+    /// The worker's own.
+    pub driver: Box<dyn Driver>,
+    /// What [`current`] answers with on that worker.
+    pub handle: Arc<dyn Any + Send + Sync>,
+    /// What [`current_id`] answers with: an [`Id::fresh`] of this driver's own.
+    pub id: Id,
+}
+
+/// Tells one driver from all others of the process, also from those that are gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Id(u64);
+
+impl Id {
+    /// Makes one that no driver has yet.
+    pub fn fresh() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only the uniqueness of the number counts.
+        Id(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number behind it: never zero, and small beside the largest.
+    #[inline]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// Makes the driver of each worker, on the worker's own thread.
+pub trait Factory: Send + Sync + 'static {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// When the operating system has no more descriptors; building the runtime then fails with this error.
+    fn make(&self) -> io::Result<Parts>;
+}
+
+impl<F> Factory for F
+where
+    F: Fn() -> io::Result<Parts> + Send + Sync + 'static,
+{
+    fn make(&self) -> io::Result<Parts> {
+        self()
+    }
+}
+
+/// The handle of the current worker's driver; `None` off the workers, or when the driver has another one.
+pub fn current<H: Any + Send + Sync>() -> Option<Arc<H>> {
+    crate::scheduler::current::with_worker(|worker| Arc::clone(worker.driver_handle()))?.downcast().ok()
+}
+
+/// Which driver the current worker has; `None` off the workers.
+#[inline]
+pub fn current_id() -> Option<Id> {
+    crate::scheduler::current::with_worker(Worker::driver_id)
+}
+
+/// Runs `start` where what it starts, a thread or a process, may use the processors of the runtime: on a pinned worker that would
+/// be pinned as well. It must not wait.
+pub fn unpinned<R>(start: impl FnOnce() -> R) -> R {
+    let _moved = crate::scheduler::current::with_worker(|worker| {
+        let config = &worker.shared().config;
+        config.pin.then(|| config.processors.lend())
+    });
+    start()
+}
+
+/// The driver of runtimes without I/O: a flag and a condition variable.
+pub(crate) struct NoIo(Arc<Flag>);
+
+struct Flag {
+    unparked: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// Makes [`NoIo`] drivers.
+pub(crate) fn no_io() -> io::Result<Parts> {
+    let flag = Arc::new(Flag { unparked: Mutex::new(false), changed: Condvar::new() });
+    Ok(Parts { driver: Box::new(NoIo(flag)), handle: Arc::new(()), id: Id::fresh() })
+}
+
+impl Driver for NoIo {
+    fn park(&mut self, timeout: Option<Duration>, _ready: &mut Ready) -> io::Result<()> {
+        let mut unparked = self.0.lock();
+        match timeout {
+            _ if *unparked => {}
+            Some(Duration::ZERO) => {}
+            None => unparked = self.0.changed.wait(unparked).unwrap_or_else(|e| e.into_inner()),
+            Some(timeout) => {
+                unparked =
+                    self.0.changed.wait_timeout(unparked, timeout).unwrap_or_else(|e| e.into_inner()).0;
+            }
+        }
+        *unparked = false;
+        Ok(())
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        Arc::clone(&self.0) as Arc<dyn Unpark>
+    }
+}
+
+impl Flag {
+    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.unparked.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Unpark for Flag {
+    fn unpark(&self) {
+        *self.lock() = true;
+        self.changed.notify_one();
+    }
+}

@@ -1,0 +1,107 @@
+#![doc = include_str!("README.md")]
+
+pub(crate) mod counters;
+
+use crossbeam_utils::CachePadded;
+
+use crate::base::primitive::{Mutex, MutexGuard, Ordering, fence};
+use crate::scheduler::idle::counters::{Counters, Snapshot};
+
+/// The idle workers of one runtime.
+pub(crate) struct Idle {
+    /// On a line of its own: every spawn reads it, and what else changes while workers come and go must not take it away.
+    counters: CachePadded<Counters>,
+    /// Who is parked; the last one parked is woken first, its caches are warm. The counters change under this lock
+    /// together with it.
+    parked: CachePadded<Mutex<Vec<Parked>>>,
+    workers: u64,
+}
+
+struct Parked {
+    index: usize,
+    watching: bool,
+}
+
+/// What a worker that parks has seen of the others' queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sight {
+    Nothing,
+    /// New spawns since its last look, none of which waits: one watcher is enough for these.
+    News,
+    /// Something waits that it cannot take yet.
+    Waiting,
+}
+
+impl Idle {
+    pub(crate) fn new(workers: usize) -> Self {
+        Idle {
+            counters: CachePadded::new(Counters::new()),
+            parked: CachePadded::new(Mutex::new(Vec::with_capacity(workers))),
+            workers: workers as u64,
+        }
+    }
+
+    /// Enters the search, unless half of the workers search already.
+    pub(crate) fn try_search(&self) -> bool {
+        self.counters.try_search(self.workers)
+    }
+
+    /// Leaves the search. True for the last one, who wakes another if it found more work than it can run at once.
+    pub(crate) fn end_search(&self) -> bool {
+        self.counters.end_search()
+    }
+
+    /// Counts worker `index` as parked, and tells whether it is to watch. It looks at the queues again before it really parks,
+    /// at the others' only where it saw nothing there: otherwise it watches, or trusts in who does.
+    pub(crate) fn park(&self, index: usize, searching: bool, sight: Sight) -> bool {
+        let mut parked = self.lock();
+        let watching = match sight {
+            Sight::Nothing => false,
+            Sight::News => self.counters.snapshot().watching == 0,
+            Sight::Waiting => true,
+        };
+        parked.push(Parked { index, watching });
+        self.counters.park(searching, watching);
+        watching
+    }
+
+    /// Counts worker `index` as running again. False if a producer has done so before and made it a searcher.
+    pub(crate) fn unpark(&self, index: usize) -> bool {
+        let mut parked = self.lock();
+        let Some(place) = parked.iter().position(|p| p.index == index) else { return false };
+        let entry = parked.remove(place);
+        self.counters.unpark(entry.watching, false);
+        true
+    }
+
+    /// After a task was queued where its spawner will look: the worker to wake for it, if one is to be woken.
+    #[must_use]
+    pub(crate) fn after_spawn(&self) -> Option<usize> {
+        self.pick(Snapshot::wants_wake)
+    }
+
+    /// After a task was queued where nobody is sure to look soon: the worker to wake for it, if one is to be woken.
+    #[must_use]
+    pub(crate) fn after_global(&self) -> Option<usize> {
+        self.pick(Snapshot::wants_wake_at_once)
+    }
+
+    fn pick(&self, wanted: fn(Snapshot) -> bool) -> Option<usize> {
+        // The fence of the store-load pair: the task was queued before, the counters are read after.
+        fence(Ordering::SeqCst);
+        if !wanted(self.counters.snapshot()) {
+            return None;
+        }
+        let mut parked = self.lock();
+        if !wanted(self.counters.snapshot()) {
+            return None;
+        }
+        let entry = parked.pop()?;
+        self.counters.unpark(entry.watching, true);
+        Some(entry.index)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Parked>> {
+        self.parked.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

@@ -1,0 +1,112 @@
+//! What a thief saw of the others' queues, so that it takes only what has waited: one that idles, which looks at all of
+//! them, and one that is busy, which keeps an eye on one at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::scheduler::block::Block;
+use crate::scheduler::idle::Sight;
+
+/// Between two looks that count as two.
+pub(crate) const TICK: Duration = Duration::from_micros(20);
+
+/// The last look at each worker's queue.
+pub(crate) struct Looks {
+    at: Option<Instant>,
+    seen: Vec<Seen>,
+    spawned: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    taken: u32,
+    waiting: u32,
+    offer: u64,
+}
+
+impl Looks {
+    pub(crate) fn new(workers: usize) -> Self {
+        Looks { at: None, seen: vec![Seen::default(); workers], spawned: 0 }
+    }
+
+    /// True when the last look is a tick old, so that what it saw counts.
+    pub(crate) fn is_ripe(&self, now: Instant) -> bool {
+        self.at.is_some_and(|at| now.saturating_duration_since(at) >= TICK)
+    }
+
+    /// True if of what the last look saw in this queue something is still there.
+    pub(crate) fn has_waited(&self, block: &Block) -> bool {
+        let seen = self.seen[block.index];
+        // Relaxed: a hint; the queue itself decides what a theft finds.
+        let taken_since = block.taken.load(Ordering::Relaxed).wrapping_sub(seen.taken);
+        taken_since < seen.waiting && block.waiting() > 0
+    }
+
+    /// True if the first offer there is the one that the last look saw.
+    pub(crate) fn has_offer_waited(&self, block: &Block) -> bool {
+        let seen = self.seen[block.index];
+        seen.offer != 0 && seen.offer == block.offers.first()
+    }
+
+    /// Looks again, for tasks and offers.
+    pub(crate) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> Sight {
+        let mut waiting = false;
+        let mut spawned = 0_u64;
+        for block in blocks.iter().filter(|block| block.index != own) {
+            let seen = Seen {
+                // Relaxed: hints, as above.
+                taken: block.taken.load(Ordering::Relaxed),
+                waiting: u32::try_from(block.waiting()).unwrap_or(u32::MAX),
+                offer: block.offers.first(),
+            };
+            waiting |= seen.waiting > 0 || seen.offer != 0;
+            spawned = spawned.wrapping_add(block.counts.spawned());
+            spawned = spawned.wrapping_add(block.offers.published());
+            self.seen[block.index] = seen;
+        }
+        let news = std::mem::replace(&mut self.spawned, spawned) != spawned;
+        self.at = Some(now);
+        match (waiting, news) {
+            (true, _) => Sight::Waiting,
+            (false, true) => Sight::News,
+            (false, false) => Sight::Nothing,
+        }
+    }
+}
+
+/// How long a worker that takes none of what waits there is left alone by those who are busy.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What a busy worker saw of one other at a time. A look costs what it costs to read that one's lines.
+pub(crate) struct Eye {
+    on: usize,
+    /// How many tasks that one had taken, and since when it has taken no more though some wait.
+    seen: Option<(u32, Instant)>,
+}
+
+impl Eye {
+    /// Makes an eye that looks at worker `on` first.
+    pub(crate) fn new(on: usize) -> Self {
+        Eye { on, seen: None }
+    }
+
+    /// Looks once more: at this worker while it takes none of what waits there, else at the next. The worker, if that has
+    /// gone on for so long that the caller may help.
+    pub(crate) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> Option<usize> {
+        let block = &blocks[self.on];
+        // Relaxed: a hint, as above.
+        let taken = block.taken.load(Ordering::Relaxed);
+        let waits = self.on != own && block.waiting() > 0;
+        if !waits || self.seen.is_some_and(|(before, _)| before != taken) {
+            *self = Eye::new((self.on + 1) % blocks.len());
+            return None;
+        }
+        let (_, since) = *self.seen.get_or_insert((taken, now));
+        let is_late = now.saturating_duration_since(since) >= PATIENCE;
+        if is_late {
+            self.seen = None;
+        }
+        is_late.then_some(self.on)
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether a worker has to be woken: the state between its park and those who put something where it looks.
+//!
+//! ```text
+//!   RUNNING ──begin_park──▶ PARKED ──unpark (any thread)──▶ NOTIFIED ──end_park──▶ RUNNING
+//!      │                      └──────────────end_park────────────────────────────────▲
+//!      └──────────────────────────unpark (any thread)──────────▶ NOTIFIED ──end_park─┘
+//! ```
+//!
+//! A push and the look at this state that follows it ([`ParkState::is_parked`]) are a store-load pair with the worker's
+//! [`ParkState::begin_park`] and its look at the queues after it. All four are sequentially consistent, so one of the two
+//! sees the other. A notice that comes while the worker runs makes its next `begin_park` fail.
+
+use crate::base::primitive::{AtomicU8, Ordering};
+
+const RUNNING: u8 = 0;
+const PARKED: u8 = 1;
+const NOTIFIED: u8 = 2;
+
+/// The park state of one worker.
+pub(crate) struct ParkState(AtomicU8);
+
+/// What an unpark found.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// The worker is in its park, and the caller breaks it.
+    Parked,
+    /// It runs, or somebody else breaks its park; it looks again before the next.
+    Awake,
+}
+
+impl ParkState {
+    pub(crate) const fn new() -> Self {
+        ParkState(AtomicU8::new(RUNNING))
+    }
+
+    /// True if an unpark is owed after something was put where the worker looks.
+    pub(crate) fn is_parked(&self) -> bool {
+        // SeqCst: the load of the pair.
+        self.0.load(Ordering::SeqCst) == PARKED
+    }
+
+    /// Asks the worker to look again. By anybody.
+    pub(crate) fn unpark(&self) -> Found {
+        // SeqCst: the load of the pair. As a Release it pairs with the Acquire in `begin_park` and `end_park`.
+        match self.0.swap(NOTIFIED, Ordering::SeqCst) {
+            PARKED => Found::Parked,
+            _ => Found::Awake,
+        }
+    }
+
+    /// By the worker: from now on others have to break its park. False if one has asked for a look already.
+    #[must_use]
+    pub(crate) fn begin_park(&self) -> bool {
+        // SeqCst: the store of the pair.
+        self.0.compare_exchange(RUNNING, PARKED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// By the worker: running again. Takes a notice away, so that it does not end the next park as well.
+    pub(crate) fn end_park(&self) {
+        // Acquire: pairs with the Release in `unpark`; what the notice was for is seen by the look that follows.
+        self.0.swap(RUNNING, Ordering::Acquire);
+    }
+}

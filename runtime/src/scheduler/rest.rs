@@ -1,0 +1,212 @@
+//! A worker without work: it searches, polls a little, parks.
+
+use std::time::{Duration, Instant};
+
+use crate::base::sys;
+use crate::scheduler::idle::Sight;
+use crate::scheduler::polling::Reading;
+use crate::scheduler::start::FEED;
+use crate::scheduler::tuning::{WATCH_FIRST, WATCH_MOST};
+use crate::scheduler::worker::Worker;
+use crate::stack::pool::Trim;
+
+/// Unused stacks are looked at so often while there are warm ones.
+const TRIM: Duration = Duration::from_millis(500);
+
+impl Worker {
+    /// Waits until there may be something to run. False when the runtime has ended.
+    pub(crate) fn rest(&self) -> bool {
+        let mut watch = WATCH_FIRST;
+        self.rests.set(self.rests.get().wrapping_add(1));
+        self.block.run.end();
+        loop {
+            self.heed_shutdown();
+            if self.shared.is_ending() && self.shared.end_if_quiescent() {
+                return false;
+            }
+            self.stacks.borrow_mut().answer_hunger();
+            if self.search() || self.poll() {
+                return true;
+            }
+            if self.park(watch) {
+                return true;
+            }
+            watch = (watch * 2).min(WATCH_MOST);
+        }
+    }
+
+    /// True if there is something in this worker's own queues.
+    pub(crate) fn has_work(&self) -> bool {
+        let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty() || self.has_offers();
+        !self.local.is_empty()
+            || !self.woken.is_empty()
+            || !self.block.inbox.is_empty()
+            || !self.block.marked.is_empty()
+            || (!self.is_starving() && startable())
+    }
+
+    /// Looks for work that any worker may run. True if some came.
+    fn search(&self) -> bool {
+        if self.is_starving() {
+            self.feed_starved();
+            self.relieve_offer();
+            return !self.local.is_empty();
+        }
+        if !self.searching.get() {
+            if !self.shared.idle.try_search() {
+                return false;
+            }
+            self.searching.set(true);
+        }
+        self.take_shared() || self.steal()
+    }
+
+    fn steal(&self) -> bool {
+        let blocks = &self.shared.blocks;
+        if blocks.len() == 1 {
+            return false;
+        }
+        let looks = self.looks.borrow();
+        if !looks.is_ripe(Instant::now()) {
+            return false;
+        }
+        let others = || (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
+        others().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
+            || others().filter(|block| looks.has_offer_waited(block)).any(|block| self.accept(block))
+    }
+
+    /// The search has an end: this worker runs something. The last searcher wakes one more where work is left, since the
+    /// producers of the meantime trusted in it.
+    #[cold]
+    pub(crate) fn found_work(&self) {
+        self.searching.set(false);
+        // Left first, looked after: the pair of a producer's push and its look at the counters.
+        if self.shared.idle.end_search() && self.leaves_work() {
+            self.tell_thieves();
+        }
+    }
+
+    /// True if there is something that another worker could run.
+    fn leaves_work(&self) -> bool {
+        !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.tempts())
+    }
+
+    /// Polls the driver for a little while, where that is cheaper than sleeping. True if work came.
+    fn poll(&self) -> bool {
+        let Some(longest) = self.polling.borrow_mut().begin(self.handed.get(), || self.read()) else {
+            return false;
+        };
+        let mut begin = None;
+        loop {
+            self.poll_driver(Some(Duration::ZERO));
+            let now = self.expire_due();
+            if self.has_work() || self.take_shared() {
+                self.note_who_came();
+                self.polling.borrow_mut().succeeded();
+                return true;
+            }
+            let now = now.unwrap_or_else(Instant::now);
+            if now - *begin.get_or_insert(now) >= longest {
+                self.polling.borrow_mut().failed(|| self.read());
+                return false;
+            }
+        }
+    }
+
+    fn note_who_came(&self) {
+        self.handed.set(!self.block.inbox.is_empty());
+    }
+
+    /// What this thread has spent and done so far.
+    fn read(&self) -> Reading {
+        let done = self.picks.get().wrapping_sub(self.rests.get());
+        Reading { at: Instant::now(), spent: sys::thread_time(), done, events: self.events.get() }
+    }
+
+    /// Parks in the driver, unless something came after all. True if something did, or is here now.
+    fn park(&self, watch: Duration) -> bool {
+        let now = Instant::now();
+        let sight = self.look(now);
+        let timeout = self.timeout(now);
+        let searching = self.searching.replace(false);
+        let watching = self.shared.idle.park(self.block.index, searching, sight);
+        let timeout = [timeout, watching.then_some(watch)].into_iter().flatten().min();
+        let came = if self.block.begin_park() {
+            let came = self.sees_work(sight);
+            self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
+            came
+        } else {
+            true
+        };
+        self.block.end_park();
+        // Woken by a producer, it has been counted as a searcher. One that searched before and found something at its
+        // second look searches on: producers may have trusted in it for more than it takes now.
+        let woken = !self.shared.idle.unpark(self.block.index);
+        self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
+        self.note_who_came();
+        self.expire_due();
+        let leaves = came || self.has_work();
+        if watching && leaves && !self.searching.get() && self.leaves_work() {
+            // Something else calls the watcher away: another one takes over.
+            self.tell_thieves();
+        }
+        leaves
+    }
+
+    /// The look after the worker is counted as parked; the other half of the store-load pairs of `idle` and `Block`.
+    fn sees_work(&self, sight: Sight) -> bool {
+        let others = || self.shared.blocks.iter().any(|block| block.tempts());
+        self.has_work()
+            || (!self.shared.injector.is_empty() && !self.is_starving())
+            || (sight == Sight::Nothing && others())
+            || self.must_heed()
+    }
+
+    /// Looks at the others' queues.
+    fn look(&self, now: Instant) -> Sight {
+        let blocks = &self.shared.blocks;
+        if blocks.len() == 1 {
+            return Sight::Nothing;
+        }
+        let mut looks = self.looks.borrow_mut();
+        looks.look(now, blocks, self.block.index)
+    }
+
+    /// How long to park at the most, unless it is to watch.
+    fn timeout(&self, now: Instant) -> Option<Duration> {
+        let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
+        let starved = self.is_starving().then_some(FEED);
+        [timer, starved, self.until_accept(), self.trim(now)].into_iter().flatten().min()
+    }
+
+    /// Gives cold stacks back now and then. How long until the next look, if one is owed.
+    fn trim(&self, now: Instant) -> Option<Duration> {
+        let next = self.next_trim.get();
+        if next > now {
+            return self.trim_owed.get().then(|| next - now);
+        }
+        self.shelf.borrow_mut().trim();
+        let (wait, owed) = match self.stacks.borrow_mut().trim() {
+            Trim::Clean => (TRIM, false),
+            Trim::Later => (TRIM, true),
+            Trim::More => (Duration::from_millis(1), true),
+        };
+        self.next_trim.set(now + wait);
+        self.trim_owed.set(owed);
+        owed.then_some(wait)
+    }
+
+    /// Once the runtime is to end: cancels what is at home here.
+    pub(crate) fn heed_shutdown(&self) {
+        if self.must_heed() {
+            self.told.set(true);
+            let tasks = self.block.registry.tasks();
+            let left = tasks.iter().filter(|task| !task.header().is_sheltered());
+            left.for_each(|task| task.as_ref().overtake());
+        }
+    }
+
+    fn must_heed(&self) -> bool {
+        self.shared.is_ending() && !self.told.get()
+    }
+}

@@ -1,0 +1,379 @@
+//! The loop: which task is next, its run, and what its stop means.
+
+use std::hint::cold_path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::base::report::Bomb;
+use crate::coroutine::Stop;
+use crate::scheduler::block::Block;
+use crate::scheduler::budget::OPERATIONS;
+use crate::scheduler::current;
+use crate::scheduler::panics;
+use crate::scheduler::tuning::{STARTS, TURN};
+use crate::scheduler::worker::{Round, Side, Worker};
+use crate::tasks::header::{Nature, TaskRef};
+use crate::waiter::word::{Fallen, Woke};
+
+impl Worker {
+    /// Runs tasks until the runtime has ended.
+    pub(crate) fn run(&self) {
+        let entered = current::enter(self);
+        // A panic of the runtime itself would leave tasks behind that borrow from each other.
+        let bomb = Bomb::of_runtime("a worker has panicked");
+        // A caller that unwinds already, and makes its thread a worker in a destructor, has no part in what tasks count.
+        let callers = panics::take_out();
+        loop {
+            match self.next() {
+                Some(task) => self.execute(task),
+                None if self.rest() => {}
+                None => break,
+            }
+        }
+        panics::put_back(callers);
+        bomb.defuse();
+        drop(entered);
+    }
+
+    fn next(&self) -> Option<TaskRef> {
+        let picks = self.picks.get().wrapping_add(1);
+        self.picks.set(picks);
+        if picks == self.next_turn.get() {
+            cold_path();
+            self.next_turn.set(picks.wrapping_add(TURN));
+            self.turn();
+        }
+        if !self.block.inbox.is_empty() {
+            cold_path();
+            self.take_inbox();
+        }
+        if !self.block.marked.is_empty() {
+            cold_path();
+            self.heed_marked();
+        }
+        match self.next_in_round() {
+            Some(task) => Some(task),
+            None => {
+                cold_path();
+                self.next_from_others()
+            }
+        }
+    }
+
+    /// Started and un-started tasks take turns. A turn of the un-started has all that wait when it begins; the turn of the
+    /// started ones that follows has those that were ready by then, so that who starts in the former and yields stays behind
+    /// what it has spawned. So a task that yields lets all of them run that were ready or spawned before, and neither kind
+    /// starves the other. The turn of a crowd takes long, so whom the driver or a timer wakes in a turn of the un-started runs in
+    /// between; but for migratable tasks, which are queued with these.
+    fn next_in_round(&self) -> Option<TaskRef> {
+        // While nothing waits to start there is nobody to take turns with.
+        if self.round.get().is_over() && self.stealable.is_empty() {
+            return self.local.pop();
+        }
+        cold_path();
+        if !self.woken.is_empty()
+            && let Some(task) = self.next_woken()
+        {
+            return Some(task);
+        }
+        self.next_by_turns()
+    }
+
+    #[inline(never)]
+    fn next_by_turns(&self) -> Option<TaskRef> {
+        for _ in 0..4 {
+            let round = self.round.get();
+            if round.left > 0 {
+                self.round.set(Round { left: round.left - 1, ..round });
+                let task = match round.side {
+                    Side::Started => self.local.pop(),
+                    Side::Unstarted => self.next_unstarted(),
+                };
+                if task.is_some() {
+                    return task;
+                }
+            }
+            self.round.set(self.round_after(self.with_woken(round)));
+        }
+        None
+    }
+
+    /// One of those that were woken in this turn of the un-started, who have one pick in so many for themselves, and the last one.
+    /// Then the woken are the first of those behind the turn.
+    #[cold]
+    fn next_woken(&self) -> Option<TaskRef> {
+        let round = self.round.get();
+        if round.left == 1 {
+            self.round.set(self.with_woken(round));
+            return None;
+        }
+        if self.picks.get().is_multiple_of(STARTS) {
+            return None;
+        }
+        let task = self.woken.pop();
+        if let Some(next) = self.woken.peek() {
+            next.header().coroutine.prefetch();
+        }
+        task
+    }
+
+    /// The woken are the first of those behind the un-started, whose turn ends, be it since thieves have taken the rest.
+    #[inline]
+    fn with_woken(&self, round: Round) -> Round {
+        if self.woken.is_empty() {
+            return round;
+        }
+        cold_path();
+        let woken = self.woken.len();
+        self.local.prepend(&self.woken);
+        Round { behind: round.behind + woken, ..round }
+    }
+
+    fn round_after(&self, round: Round) -> Round {
+        if round.side == Side::Unstarted && round.behind > 0 {
+            return Round { side: Side::Started, left: round.behind, behind: 0 };
+        }
+        match self.stealable.len() {
+            0 => Round { side: Side::Started, left: self.local.len(), behind: 0 },
+            some => Round { side: Side::Unstarted, left: some, behind: self.local.len() },
+        }
+    }
+
+    /// What waits to start here. Nothing while a task is starved that came earlier.
+    fn next_unstarted(&self) -> Option<TaskRef> {
+        if self.is_starving() {
+            return None;
+        }
+        self.pop_stealable()
+    }
+
+    /// What others put here or where anybody may take it.
+    #[inline(never)]
+    fn next_from_others(&self) -> Option<TaskRef> {
+        debug_assert!(self.woken.is_empty(), "no turn is left to them");
+        if self.is_starving() {
+            return None;
+        }
+        if let Some(task) = self.pop_placed() {
+            return Some(task);
+        }
+        self.take_shared();
+        self.pop_stealable().or_else(|| {
+            self.accept_own();
+            self.local.pop()
+        })
+    }
+
+    #[cold]
+    pub(crate) fn take_inbox(&self) {
+        self.block.inbox.take(|task| self.make_ready(task));
+    }
+
+    /// Moves what others placed here to where it takes part in the rounds.
+    fn take_placed(&self) {
+        if !self.block.placed.is_empty() {
+            self.block.placed.steal_batch(&self.stealable);
+        }
+    }
+
+    /// Takes its share of what anybody may take, by a worker that has nothing else to start.
+    pub(crate) fn take_shared(&self) -> bool {
+        let injector = &self.shared.injector;
+        !injector.is_empty() && injector.steal_share(self.shared.blocks.len(), &self.stealable)
+    }
+
+    /// The same by one that has, and takes more than a share: were others free for the rest, it would not be here any more.
+    fn take_from_shared(&self) {
+        if !self.shared.injector.is_empty() {
+            self.shared.injector.steal_batch(&self.stealable);
+        }
+    }
+
+    /// Looks at everything that the picks do not look at.
+    #[cold]
+    fn turn(&self) {
+        self.take_from_shared();
+        self.take_placed();
+        self.help();
+        self.heed_events();
+        if self.is_starving() {
+            self.feed_starved();
+            self.relieve_offer();
+        } else {
+            self.heed_offers();
+        }
+        self.stacks.borrow_mut().answer_hunger();
+        self.heed_shutdown();
+    }
+
+    /// Makes ready whom the driver and the timers wake.
+    fn heed_events(&self) {
+        let mark = self.local.mark();
+        self.poll_driver(Some(Duration::ZERO));
+        self.expire_due();
+        if self.round.get().is_of_unstarted() {
+            self.local.move_since(mark, &self.woken);
+        }
+    }
+
+    /// Takes from a worker that does not come to what waits there, if nothing waits to be started here: it may be stuck in a task,
+    /// and nobody idles.
+    fn help(&self) {
+        if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
+            let blocks = &self.shared.blocks;
+            let stuck = self.eye.borrow_mut().look(Instant::now(), blocks, self.block.index);
+            if stuck.is_some_and(|index| self.take_from(&blocks[index])) {
+                self.tell_thieves();
+            }
+        }
+    }
+
+    /// Moves about half of what waits there to this worker. True if any came.
+    pub(crate) fn take_from(&self, block: &Block) -> bool {
+        let stolen = block.thief.steal_half(&self.stealable);
+        self.may_migrate.set(self.may_migrate.get() || stolen);
+        stolen || block.placed.steal_batch(&self.stealable)
+    }
+
+    /// Waits in the driver, and makes ready what it found.
+    pub(crate) fn poll_driver(&self, timeout: Option<Duration>) {
+        let mut ready = self.ready.borrow_mut();
+        if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
+            panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
+        }
+        // Fits: a driver finds far fewer at a time.
+        self.events.set(self.events.get().wrapping_add(ready.len() as u32));
+        ready.wake_all(self);
+    }
+
+    fn execute(&self, task: TaskRef) {
+        if self.searching.get() {
+            cold_path();
+            self.found_work();
+        }
+        if !task.header().is_started() {
+            cold_path();
+            if !self.start(task) {
+                return;
+            }
+        }
+        self.resume(task);
+    }
+
+    pub(crate) fn resume(&self, task: TaskRef) {
+        if let Some(next) = self.local.peek() {
+            next.header().coroutine.prefetch();
+        }
+        let header = task.header();
+        if header.is_owed() {
+            cold_path();
+            panics::put_back(header.take_owed());
+        }
+        header.set_home(&self.block);
+        self.budget.set(OPERATIONS);
+        self.running.set(Some(task));
+        if self.watched {
+            cold_path();
+            self.block.run.begin(task);
+        }
+        // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one was
+        // bound, is in no queue after its end, and its coroutine stays in its header.
+        let resumed = unsafe { header.coroutine.resume() };
+        self.running.set(None);
+        if thread::panicking() {
+            cold_path();
+            header.set_owed(panics::take_out());
+        }
+        match resumed.stop() {
+            Some(Stop::Asleep) => self.settle(task),
+            Some(Stop::Yielded) => self.queue(task),
+            None => {
+                cold_path();
+                self.finish(task)
+            }
+        }
+    }
+
+    /// The task is off its stack and wants to sleep; what came before it was off is dealt with here.
+    fn settle(&self, task: TaskRef) {
+        let header = task.header();
+        let word = &header.waiter.word;
+        // Whoever wakes it meanwhile sends it to this worker, so it does not run before this worker's next pick.
+        if !word.is_down() {
+            cold_path();
+            let fallen = match header.nature {
+                Nature::Migratable => word.fall_asleep(),
+                _ => word.fall_asleep_at_home(),
+            };
+            if fallen == Fallen::Roused {
+                return self.make_ready(task);
+            }
+        }
+        if header.marks.any() {
+            cold_path();
+            self.look_at_marks(task);
+        }
+    }
+
+    /// Ends the sleep of a task that is off its stack here, if it is asleep and a mark of it ends that.
+    #[cold]
+    pub(crate) fn look_at_marks(&self, task: TaskRef) {
+        let header = task.header();
+        let word = &header.waiter.word;
+        if header.is_marked(word.why().at_end) && word.cancel_at_home() == Woke::Queue {
+            self.make_ready(task);
+        }
+    }
+
+    /// Looks at the tasks of this worker that others have marked.
+    #[cold]
+    fn heed_marked(&self) {
+        for task in self.block.marked.take() {
+            // Before the look: who marks it from now on sends it anew.
+            task.header().marks.take_note();
+            self.look_at_marks(task);
+        }
+    }
+
+    /// Until the one who has noted a task that has ended has sent it, which takes a few instructions; then nobody needs it any more.
+    #[cold]
+    fn await_note(&self, task: TaskRef) {
+        loop {
+            self.heed_marked();
+            if !task.header().marks.is_noted() {
+                return;
+            }
+            thread::yield_now();
+        }
+    }
+
+    #[inline(never)]
+    fn finish(&self, task: TaskRef) {
+        let header = task.header();
+        if header.waiter.word.is_at_home() && header.marks.end() {
+            self.await_note(task);
+        }
+        // SAFETY: the task is this worker's and has ended.
+        self.take_back(task, unsafe { header.coroutine.take_stack() });
+        // Before it leaves the registry: from then on another task may have its address.
+        self.block.run.end();
+        let (at, slot) = header.registered();
+        match at == self.block.index {
+            // SAFETY: the task was entered in this worker's registry, at that slot.
+            true => unsafe { self.block.registry.leave(slot) },
+            // A migratable task may end away from the worker that it started on.
+            false => self.shared.blocks[at].registry.leave_from_afar(slot),
+        }
+        self.ended(task);
+    }
+
+    /// Counts a task as ended and gives up the runtime's count of it.
+    pub(crate) fn ended(&self, task: TaskRef) {
+        // SAFETY: the runtime's count is this worker's to give up once the task is in no queue and no registry.
+        unsafe { task.release() };
+        self.block.counts.finish();
+        if self.is_starving() {
+            self.feed_starved();
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The first run of a task: on which worker, on which stack.
+
+use std::io;
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
+
+use crate::api::join_handle::JoinError;
+use crate::coroutine::Body;
+use crate::scheduler::current;
+use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
+use crate::scheduler::worker::Worker;
+use crate::stack::handle::Stack;
+use crate::stack::stacks;
+use crate::tasks::header::TaskRef;
+use crate::tasks::task::Task;
+
+/// While a task waits for a stack to come back its worker, or the task itself, tries again so often.
+pub(crate) const FEED: Duration = Duration::from_millis(2);
+
+/// Who finds no stack so soon after another one was refused has waited behind that one.
+const MOMENT: Duration = Duration::from_millis(100);
+
+impl Worker {
+    /// Gives an un-started task its stack and its home. False if it does not run here now.
+    #[inline(never)]
+    pub(crate) fn start(&self, task: TaskRef) -> bool {
+        if self.place_elsewhere(task) {
+            return false;
+        }
+        match self.take_stack(task) {
+            Ok(stack) => {
+                self.refused.set(None);
+                self.bind(task, stack, if self.is_unwanted(task) { never_entered } else { body });
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                self.starve(task);
+                false
+            }
+            // No wait would mend it: the size fits into no address space.
+            Err(error) => {
+                self.end_unrun(task, error);
+                false
+            }
+        }
+    }
+
+    /// True if the task is not to enter its body.
+    fn is_unwanted(&self, task: TaskRef) -> bool {
+        let header = task.header();
+        (header.marks.is_cancelled() && !header.runs_in_any_case()) || self.is_overtaken(task)
+    }
+
+    /// True if the end of the runtime came before the task's start. Somebody counts on one that is sheltered.
+    fn is_overtaken(&self, task: TaskRef) -> bool {
+        self.shared.is_ending() && !task.header().is_sheltered()
+    }
+
+    #[inline(always)]
+    fn take_stack(&self, task: TaskRef) -> io::Result<Stack> {
+        let mut stacks = self.stacks.borrow_mut();
+        match task.header().stack_size() {
+            None => stacks.take(),
+            Some(size) => stacks.take_sized(size),
+        }
+    }
+
+    /// A stack for code of the running task that needs a big one. Where there is none the others are asked: later tries may
+    /// find one.
+    pub(crate) fn take_stack_of(&self, size: usize) -> io::Result<Stack> {
+        self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.wake_over_stacks())
+    }
+
+    /// Gives such a stack back.
+    pub(crate) fn give_stack(&self, stack: Stack) {
+        self.stacks.borrow_mut().give(stack);
+        self.trim_owed.set(true);
+        self.came_back.set(true);
+    }
+
+    fn bind(&self, task: TaskRef, stack: Stack, body: Body) {
+        let header = task.header();
+        header.set_started();
+        // SAFETY: the registry of this worker.
+        let slot = unsafe { self.block.registry.enter(task) };
+        header.set_registered(self.block.index, slot);
+        header.coroutine.bind(stack, task, body);
+    }
+
+    /// Gives a task its stack before its turn comes.
+    pub(crate) fn bind_in_turn(&self, task: TaskRef, stack: Stack) {
+        self.bind(task, stack, body_in_turn);
+    }
+
+    pub(crate) fn take_back(&self, task: TaskRef, stack: Stack) {
+        match task.header().on_reserve.get() {
+            true => {
+                self.reserve.borrow_mut().give(stack);
+                self.came_back.set(true);
+            }
+            false => self.give_stack(stack),
+        }
+    }
+
+    /// Started tasks stay, so where they start decides the balance. A task that is likely to outlive its spawner goes to
+    /// the better of two workers; one that is being joined runs here, where the joiner is.
+    fn place_elsewhere(&self, task: TaskRef) -> bool {
+        let header = task.header();
+        let workers = self.shared.blocks.len();
+        if workers == 1 || header.nature.is_local() || header.join.is_awaited() {
+            return false;
+        }
+        // It is placed once: whoever takes it then runs it.
+        if !header.home().is_null() {
+            return false;
+        }
+        let abandoned = header.join.is_detached() && !header.vtable.is_awaited;
+        let margin = if abandoned { MARGIN_DETACHED } else { MARGIN_HELD };
+        let other = &self.shared.blocks[self.other_worker(workers, task)];
+        // What waits there is its load of a moment later; without it a burst would go there as a whole.
+        if self.block.registry.load() < other.registry.load() + other.waiting() + margin {
+            return false;
+        }
+        header.set_home(other);
+        other.placed.push(task);
+        // The fence of the store-load pair with the other's park. Should it be stuck in a task, thieves see to this one.
+        fence(Ordering::SeqCst);
+        other.unpark_if_parked();
+        self.tell_thieves();
+        true
+    }
+
+    /// Some worker that is not this one, another for each task.
+    fn other_worker(&self, workers: usize, task: TaskRef) -> usize {
+        let step = 1 + (task.header().id as usize) % (workers - 1);
+        (self.block.index + step) % workers
+    }
+
+    /// Puts a task that found no stack aside. Nothing starts before it.
+    fn starve(&self, task: TaskRef) {
+        self.starved.borrow_mut().push_back(task);
+        self.note_shortage();
+        self.ask_for_stacks();
+    }
+
+    /// Somebody waits for a stack: since now, unless another one was refused a moment ago. Behind that one it has waited as long.
+    fn note_shortage(&self) {
+        if self.starving.replace(true) {
+            return;
+        }
+        let now = Instant::now();
+        if self.refused.get().is_none_or(|at| now - at > MOMENT) {
+            self.shortage.set(now);
+        }
+        self.keep_started();
+    }
+
+    /// Moves the started tasks from the stealable queue, which waits for stacks, to the local one. They may be the very
+    /// ones that have the stacks.
+    fn keep_started(&self) {
+        if !self.may_migrate.replace(false) {
+            return;
+        }
+        for _ in 0..self.stealable.len() {
+            let Some(task) = self.stealable.pop() else { break };
+            if task.header().is_started() {
+                self.count_taken();
+                self.local.push(task);
+            } else {
+                self.stealable.push(task);
+            }
+        }
+        // Thieves may have come while those were out that are back.
+        self.tell_thieves();
+    }
+
+    #[inline]
+    pub(crate) fn is_starving(&self) -> bool {
+        self.starving.get()
+    }
+
+    fn ask_for_stacks(&self) {
+        self.next_feed.set(Instant::now() + FEED);
+        self.wake_over_stacks();
+    }
+
+    /// Others may sleep over warm stacks that nobody uses. The failed take has left word; this makes them look.
+    pub(crate) fn wake_over_stacks(&self) {
+        let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
+        others.for_each(|block| block.unpark_if_parked());
+    }
+
+    /// Tries again for the first of those that found no stack, when a stack may have come back.
+    pub(crate) fn feed_starved(&self) {
+        let came_back = self.came_back.replace(false) || self.stacks.borrow().is_served();
+        if came_back || Instant::now() >= self.next_feed.get() {
+            self.feed_first();
+        }
+    }
+
+    /// Tries for the first one; ends it un-run when no stack came free for too long.
+    fn feed_first(&self) {
+        let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
+        match self.take_stack(task) {
+            Ok(stack) => {
+                self.bind_in_turn(task, stack);
+                self.unstarve();
+                // Those behind it have waited for their turn only.
+                self.shortage.set(Instant::now());
+                self.local.push(task);
+            }
+            Err(error) if self.is_overtaken(task) || self.waited_enough(&error) => {
+                self.unstarve();
+                self.refused.set(Some(Instant::now()));
+                self.end_unrun(task, error);
+            }
+            Err(_) => self.ask_for_stacks(),
+        }
+    }
+
+    /// Takes the first one out.
+    fn unstarve(&self) {
+        let mut starved = self.starved.borrow_mut();
+        starved.pop_front();
+        self.starving.set(!starved.is_empty());
+    }
+
+    /// True if no stack came free for too long. Where one has its turn when it comes to it, one that another has got counts too.
+    fn waited_enough(&self, error: &io::Error) -> bool {
+        let served = self.stacks.borrow().served_so_far();
+        if self.served.replace(served) != served && stacks::is_a_matter_of_turn(error) {
+            self.shortage.set(Instant::now());
+        }
+        self.shortage.get().elapsed() >= self.shared.config.stack_patience
+    }
+
+    /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits; one of these is
+    /// kept since the worker started, so that there is an end also where the system itself has no more memory.
+    fn end_unrun(&self, task: TaskRef, error: io::Error) {
+        let stack = self.reserve.borrow_mut().take();
+        match stack {
+            Ok(stack) => {
+                task.header().on_reserve.set(true);
+                if self.is_overtaken(task) {
+                    self.bind(task, stack, never_entered);
+                } else {
+                    self.bind(task, stack, never_started);
+                    self.lacking.borrow_mut().push_back(error);
+                }
+                self.local.push(task);
+            }
+            // Others are on it, and will give it back.
+            Err(_) => {
+                self.starved.borrow_mut().push_front(task);
+                self.note_shortage();
+                self.next_feed.set(Instant::now() + FEED);
+            }
+        }
+    }
+}
+
+/// A task's first frame.
+fn body(task: TaskRef) {
+    // SAFETY: the task has not run, and this is its own stack.
+    unsafe { (task.header().vtable.run)(task) };
+}
+
+/// The same for a task whose stack came before its turn: it may have been cancelled meanwhile.
+fn body_in_turn(task: TaskRef) {
+    match current::with_worker(|worker| worker.is_unwanted(task)) {
+        Some(true) => never_entered(task),
+        _ => body(task),
+    }
+}
+
+/// The same for a task that was cancelled before it started: its closure is dropped, not entered.
+fn never_entered(task: TaskRef) {
+    // Perhaps by the end of the runtime, of which its worker has heard before it had the task.
+    task.header().marks.set_overtaken();
+    let error = JoinError::cancelled(&Task::counted(task));
+    // SAFETY: as in `body`.
+    unsafe { (task.header().vtable.discard)(task, error) };
+}
+
+/// The same for a task that found no stack of its own.
+fn never_started(task: TaskRef) {
+    let lacking = current::with_worker(|worker| worker.lacking.borrow_mut().pop_front()).flatten();
+    let lacking = lacking.expect("what each of these lacks is noted when it is queued");
+    let error = JoinError::not_started(&Task::counted(task), lacking);
+    // SAFETY: as in `body`.
+    unsafe { (task.header().vtable.discard)(task, error) };
+}

@@ -1,0 +1,478 @@
+//! One worker: a thread, the tasks that are at home on it, and the loop that runs them.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `run.rs` | the loop: the next task, its run, and what its stop means |
+//! | `start.rs` | the first run of a task: where, on which stack |
+//! | `rest.rs` | a worker without work: search, poll, park |
+//! | `offers.rs` | closures that a task will run itself, unless a worker idles |
+//! | `offer_state.rs` | who has the right to one; modelled |
+//! | `polling.rs` | whether to poll before parking |
+//! | `looks.rs` | what a thief saw of the others' queues |
+//! | `block.rs` | what others may reach of a worker |
+//! | `inbox.rs` | what others have woken or spawned for it; pure, modelled |
+//! | `marked.rs` | those at whose marks it is to look; modelled |
+//! | `park_state.rs` | whether it has to be woken; pure, modelled |
+//! | `registry.rs` | who is at home |
+//! | `biased.rs` | the lock around it, which costs the worker itself next to nothing; modelled |
+//! | `budget.rs` | the operation budget |
+//! | `tuning.rs` | how often it looks, and when it sends tasks elsewhere |
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::hint::cold_path;
+use std::io;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::runtime::builder::guarded;
+use crate::runtime::shared;
+use crate::runtime::shared::Shared;
+use crate::scheduler::block::Block;
+use crate::scheduler::current;
+use crate::scheduler::driver;
+use crate::scheduler::driver::{Driver, Id, Ready};
+use crate::scheduler::looks::{Eye, Looks};
+use crate::scheduler::polling::Polling;
+use crate::scheduler::queue;
+use crate::scheduler::queue::{Local, Stealable};
+use crate::scheduler::tuning;
+use crate::stack::pool;
+use crate::stack::pool::Pool;
+use crate::tasks::header::{Nature, TaskRef};
+use crate::tasks::slab_cache::Shelf;
+use crate::timer::wheel::Wheel;
+use crate::waiter::word::Woke;
+
+#[cfg(test)]
+mod tests;
+
+/// Ids are handed to workers in pieces, so that a spawn touches no shared counter.
+pub(super) const IDS: u64 = 1024;
+
+/// The two kinds of ready task that take turns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Started,
+    Unstarted,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy)]
+pub(super) struct Round {
+    pub(super) side: Side,
+    /// How many are left in the turn.
+    pub(super) left: usize,
+    /// In a turn of the un-started: how many started ones were ready when it began.
+    pub(super) behind: usize,
+}
+
+impl Round {
+    /// True if nobody is left in it, nor behind it.
+    pub(super) fn is_over(self) -> bool {
+        self.left | self.behind == 0
+    }
+
+    /// True in a turn of the un-started.
+    pub(super) fn is_of_unstarted(self) -> bool {
+        self.side == Side::Unstarted && self.left > 0
+    }
+}
+
+/// What only the worker's own thread touches.
+pub(crate) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) block: Arc<Block>,
+    pub(super) local: Local,
+    /// Those that the driver and the timers have woken in this turn of the un-started. Empty in all other turns.
+    pub(super) woken: queue::Local,
+    pub(super) stealable: Stealable,
+    pub(super) wheel: Wheel,
+    pub(super) stacks: RefCell<Pool>,
+    /// For the destructors of tasks that found no stack. One is warm from the start.
+    pub(super) reserve: RefCell<pool::Pool>,
+    /// A stack was given back since the last attempt to feed a starved task.
+    pub(super) came_back: Cell<bool>,
+    pub(super) driver: RefCell<Box<dyn Driver>>,
+    pub(super) driver_handle: Arc<dyn Any + Send + Sync>,
+    pub(super) driver_id: Id,
+    pub(super) ready: RefCell<Ready>,
+    pub(super) running: Cell<Option<TaskRef>>,
+    /// There are other workers.
+    pub(super) has_peers: bool,
+    /// A thread watches how long tasks run.
+    pub(super) watched: bool,
+    /// Memory for tasks.
+    pub(crate) shelf: RefCell<Shelf>,
+    /// Inside a panic hook waits block the thread.
+    pub(crate) in_hook: Cell<bool>,
+    /// What is left of the running task's turn. It falls below zero where that is not heeded, for centuries if need be.
+    pub(super) budget: Cell<i64>,
+    pub(super) picks: Cell<u32>,
+    /// Those of them that found nothing.
+    pub(super) rests: Cell<u32>,
+    /// What the driver found; wraps.
+    pub(super) events: Cell<u32>,
+    /// The pick at which to look at everything.
+    pub(super) next_turn: Cell<u32>,
+    /// How many own offers were taken up since there were none; when to take up the next, and the next that its owner may wait for.
+    pub(super) heeded: Cell<u32>,
+    pub(super) next_heed: Cell<Instant>,
+    pub(super) next_awaited: Cell<Instant>,
+    /// When to try again for a stack, if the last try for an own offer found none.
+    pub(super) next_accept: Cell<Option<Instant>>,
+    /// Which own offer was first when it lacked a stack, and since when.
+    pub(super) lack: Cell<Option<(u64, Instant)>>,
+    pub(super) round: Cell<Round>,
+    pub(super) ids: Cell<(u64, u64)>,
+    /// Tasks whose first run found no stack.
+    pub(super) starved: RefCell<VecDeque<TaskRef>>,
+    pub(super) starving: Cell<bool>,
+    /// Since when the first of them waits, while there is one.
+    pub(super) shortage: Cell<Instant>,
+    /// When one was last ended for want of a stack, if none has started since that found one at once.
+    pub(super) refused: Cell<Option<Instant>>,
+    /// How often a stack had come back that some worker waited for.
+    pub(super) served: Cell<u64>,
+    /// Started tasks may be in `stealable`.
+    pub(super) may_migrate: Cell<bool>,
+    /// What those in `local` lacked that end un-run, in their order.
+    pub(super) lacking: RefCell<VecDeque<io::Error>>,
+    /// When the next attempt is due.
+    pub(super) next_feed: Cell<Instant>,
+    pub(super) polling: RefCell<Polling>,
+    /// Another thread ended the last idle time.
+    pub(super) handed: Cell<bool>,
+    pub(super) looks: RefCell<Looks>,
+    pub(super) eye: RefCell<Eye>,
+    pub(super) searching: Cell<bool>,
+    /// When to look at cold stacks next, and whether there may be any.
+    pub(super) next_trim: Cell<Instant>,
+    pub(super) trim_owed: Cell<bool>,
+    /// The tasks at home here were told of the shutdown.
+    pub(super) told: Cell<bool>,
+}
+
+impl Worker {
+    /// Makes worker `index` of `shared`, on its own thread. `stealable` is the queue that its block's thief steals from.
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, stealable: queue::Stealable) -> io::Result<Self> {
+        let block = Arc::clone(&shared.blocks[index]);
+        let parts = guarded("the driver's factory", || shared.config.driver.make())??;
+        block.set_unparker(parts.driver.unparker());
+        let stacks = shared.stacks.pool();
+        let mut reserve = shared.reserve.pool();
+        let warm = reserve.take()?;
+        reserve.give(warm);
+        Ok(Worker {
+            local: queue::Local::new(),
+            woken: queue::Local::new(),
+            stealable,
+            wheel: Wheel::new(Instant::now()),
+            stacks: RefCell::new(stacks),
+            reserve: RefCell::new(reserve),
+            came_back: Cell::new(false),
+            driver: RefCell::new(parts.driver),
+            driver_handle: parts.handle,
+            driver_id: parts.id,
+            ready: RefCell::new(Ready::new()),
+            running: Cell::new(None),
+            has_peers: shared.blocks.len() > 1,
+            watched: shared.config.watch.limit.is_some(),
+            shelf: RefCell::new(Shelf::new()),
+            in_hook: Cell::new(false),
+            budget: Cell::new(0),
+            picks: Cell::new(0),
+            rests: Cell::new(0),
+            events: Cell::new(0),
+            next_turn: Cell::new(tuning::TURN),
+            heeded: Cell::new(0),
+            next_heed: Cell::new(Instant::now()),
+            next_awaited: Cell::new(Instant::now()),
+            next_accept: Cell::new(None),
+            lack: Cell::new(None),
+            round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
+            ids: Cell::new((0, 0)),
+            starved: RefCell::new(VecDeque::new()),
+            starving: Cell::new(false),
+            shortage: Cell::new(Instant::now()),
+            refused: Cell::new(None),
+            served: Cell::new(0),
+            may_migrate: Cell::new(false),
+            lacking: RefCell::new(VecDeque::new()),
+            next_feed: Cell::new(Instant::now()),
+            polling: RefCell::new(Polling::new(shared.config.polling)),
+            handed: Cell::new(false),
+            looks: RefCell::new(Looks::new(shared.blocks.len())),
+            eye: RefCell::new(Eye::new(index)),
+            searching: Cell::new(false),
+            next_trim: Cell::new(Instant::now()),
+            trim_owed: Cell::new(false),
+            told: Cell::new(false),
+            block,
+            shared,
+        })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn driver_handle(&self) -> &Arc<dyn Any + Send + Sync> {
+        &self.driver_handle
+    }
+
+    #[inline]
+    pub(crate) fn driver_id(&self) -> driver::Id {
+        self.driver_id
+    }
+
+    /// The task that this thread runs right now.
+    #[inline]
+    pub(crate) fn running(&self) -> Option<TaskRef> {
+        self.running.get()
+    }
+
+    /// The same, if it is what sleeps when the code that runs waits: inside a panic hook that is the thread.
+    #[inline]
+    pub(crate) fn waiting_task(&self) -> Option<TaskRef> {
+        match self.in_hook.get() {
+            true => None,
+            false => self.running(),
+        }
+    }
+
+    /// Takes one from the running task's budget. True when it is used up.
+    #[inline]
+    pub(crate) fn charge(&self) -> bool {
+        self.budget.set(self.budget.get() - 1);
+        self.is_overdrawn()
+    }
+
+    /// True when the running task's budget is used up.
+    #[inline]
+    pub(crate) fn is_overdrawn(&self) -> bool {
+        self.budget.get() <= 0
+    }
+
+    /// Lets the next pick look at everything: the task that runs has held the worker for long.
+    pub(crate) fn hasten_turn(&self) {
+        self.next_turn.set(self.picks.get().wrapping_add(1));
+    }
+
+    /// A number that tells this worker from all others that exist.
+    pub(crate) fn place(&self) -> usize {
+        Arc::as_ptr(&self.block).addr()
+    }
+
+    /// True when there is another worker.
+    #[inline]
+    pub(crate) fn has_peers(&self) -> bool {
+        self.has_peers
+    }
+
+    /// True when a started task is ready here.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.local.is_empty()
+    }
+
+    /// True when nothing is ready here and there is another worker.
+    pub(crate) fn may_spin(&self) -> bool {
+        self.has_peers && !self.has_work()
+    }
+
+    /// The id of the next task that is spawned here.
+    #[inline]
+    pub(crate) fn next_id(&self) -> u64 {
+        let (next, end) = self.ids.get();
+        if next == end {
+            let first = shared::reserve_ids(IDS);
+            self.ids.set((first + 1, first + IDS));
+            return first;
+        }
+        self.ids.set((next + 1, end));
+        next
+    }
+
+    /// Queues a task that was spawned on this worker and has not run.
+    pub(crate) fn spawned(&self, task: TaskRef) {
+        self.block.counts.spawn();
+        match task.header().nature {
+            Nature::Local | Nature::Offered => {
+                task.header().set_home(&self.block);
+                self.local.push(task);
+            }
+            _ => self.push_stealable(task),
+        }
+    }
+
+    /// Sees to it that somebody looks here, should this worker not come to it.
+    #[inline]
+    pub(crate) fn tell_thieves(&self) {
+        if self.has_peers
+            && let Some(index) = self.shared.idle.after_spawn()
+        {
+            self.shared.blocks[index].unpark();
+        }
+    }
+
+    /// Sets the running task's timer for the sleep that it has begun.
+    pub(crate) fn arm_timer(&self, task: TaskRef, deadline: Instant) {
+        task.header().timed.set(true);
+        // SAFETY: the node lies in the task, which is at home here and does not end while its timer is armed: whatever
+        // makes it ready disarms it first, on this worker.
+        unsafe { self.wheel.insert(task.timer(), deadline) };
+    }
+
+    /// Queues a task of this worker that was woken.
+    #[inline]
+    pub(crate) fn make_ready(&self, task: TaskRef) {
+        if task.header().timed.get() {
+            self.disarm_timer(task);
+        }
+        self.queue(task);
+    }
+
+    #[inline(never)]
+    pub(super) fn disarm_timer(&self, task: TaskRef) {
+        let header = task.header();
+        header.timed.set(false);
+        // SAFETY: armed in this worker's wheel by `arm_timer`, or fired since, which has disarmed it.
+        unsafe { self.wheel.remove(&header.timer) };
+    }
+
+    /// Queues a task of this worker that is ready.
+    #[inline]
+    pub(super) fn queue(&self, task: TaskRef) {
+        let header = task.header();
+        // What is stealable waits while somebody waits for a stack.
+        if header.nature == Nature::Migratable && !header.is_owed() && !self.is_starving() {
+            cold_path();
+            self.may_migrate.set(true);
+            return self.push_stealable(task);
+        }
+        self.local.push(task);
+    }
+
+    #[inline(never)]
+    pub(super) fn push_stealable(&self, task: TaskRef) {
+        self.stealable.push(task);
+        self.tell_thieves();
+    }
+
+    /// Fires the timers that are due. The clock is read only if there are any; what it said then is returned.
+    #[inline]
+    pub(super) fn expire_due(&self) -> Option<Instant> {
+        (!self.wheel.is_empty()).then(|| self.expire_timers())
+    }
+
+    #[inline(never)]
+    pub(super) fn expire_timers(&self) -> Instant {
+        let now = Instant::now();
+        self.wheel.expire(now, |node| {
+            // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on its way to this worker, which
+            // disarms before anything else; so it has not ended.
+            let task = unsafe { TaskRef::of_timer(node) };
+            let word = &task.header().waiter.word;
+            // Armed until now, so the sleep has not ended: whatever ends it passes this worker first, which disarms.
+            if word.expire(word.epoch()) == Woke::Queue {
+                self.make_ready(task);
+            }
+        });
+        now
+    }
+
+    /// Queues a sleeping task that the caller, on this worker's thread, was told to queue.
+    #[inline(always)]
+    pub(crate) fn wake(&self, task: TaskRef) {
+        let home = task.header().home();
+        if self.is_home_of(home) {
+            return self.make_ready(task);
+        }
+        cold_path();
+        Block::deliver(home, task);
+    }
+
+    /// Notifies the present sleep of a task, by one on this worker's thread who has unlinked it.
+    #[inline(always)]
+    pub(crate) fn notify(&self, task: TaskRef) {
+        let header = task.header();
+        let word = &header.waiter.word;
+        if word.is_at_home() && self.is_home_of(header.home()) {
+            if word.notify_at_home() == Woke::Queue {
+                self.make_ready(task);
+            }
+            return;
+        }
+        cold_path();
+        if word.notify() == Woke::Queue {
+            self.wake(task);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_home_of(&self, block: *const Block) -> bool {
+        ptr::eq(Arc::as_ptr(&self.block), block)
+    }
+
+    /// Takes from the stealable queue, and says so to thieves.
+    pub(super) fn pop_stealable(&self) -> Option<TaskRef> {
+        let task = self.stealable.pop()?;
+        self.count_taken();
+        Some(task)
+    }
+
+    /// The same for what others placed here.
+    pub(super) fn pop_placed(&self) -> Option<TaskRef> {
+        if self.block.placed.is_empty() {
+            return None;
+        }
+        let task = self.block.placed.pop()?;
+        self.count_taken();
+        Some(task)
+    }
+
+    pub(super) fn count_taken(&self) {
+        let taken = self.block.taken.load(Ordering::Relaxed);
+        // Relaxed: a hint for thieves, written by this worker alone.
+        self.block.taken.store(taken.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+/// Queues a sleeping task that the caller was told to queue.
+#[inline(always)]
+pub(crate) fn wake(task: TaskRef) {
+    if current::with_worker(|worker| worker.wake(task)).is_none() {
+        cold_path();
+        Block::deliver(task.header().home(), task);
+    }
+}
+
+/// Notifies the present sleep of a task, by one who has unlinked it.
+#[inline(always)]
+pub(crate) fn notify(task: TaskRef) {
+    if current::with_worker(|worker| worker.notify(task)).is_none() {
+        cold_path();
+        if task.header().waiter.word.notify() == Woke::Queue {
+            Block::deliver(task.header().home(), task);
+        }
+    }
+}
+
+/// Has the worker on which a task stays look at its marks.
+#[cold]
+pub(crate) fn heed_marks(task: TaskRef) {
+    let home = task.header().home();
+    let here = current::with_worker(|worker| {
+        let here = worker.is_home_of(home);
+        if here {
+            worker.look_at_marks(task);
+        }
+        here
+    });
+    if here != Some(true) {
+        Block::send_marked(home, task);
+    }
+}

@@ -1,0 +1,116 @@
+//! Who waits or unlocks: what a primitive has to know of its caller.
+
+use std::cell::Cell;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::thread;
+
+use crate::runtime::shared;
+use crate::scheduler::block::Block;
+use crate::scheduler::budget;
+use crate::scheduler::current;
+use crate::tasks::task::Task;
+
+thread_local! {
+    /// The number of this thread as an owner, once it was asked for.
+    static NUMBER: Cell<Option<NonZeroU64>> = const { Cell::new(None) };
+}
+
+/// The number of the task or the thread that runs here. No other task and no other thread ever has it, also after this one
+/// has ended: owners of locks are told apart by it.
+#[inline(never)]
+pub fn owner() -> NonZeroU64 {
+    match current::with_worker_in_place(|worker| worker.waiting_task()) {
+        Some(Some(task)) => numbered(task.header().id),
+        _ => thread_number(),
+    }
+}
+
+/// The same, and inside a panic hook that of the task which panics: for locks that may be taken again by who has them. A wait there is
+/// the thread's all the same.
+pub fn owner_in_hook() -> NonZeroU64 {
+    match current::with_worker_in_place(|worker| worker.running()) {
+        Some(Some(task)) => numbered(task.header().id),
+        _ => thread_number(),
+    }
+}
+
+fn numbered(id: u64) -> NonZeroU64 {
+    NonZeroU64::new(id).expect("numbers begin with 1")
+}
+
+/// As [`owner`], and counts one operation of the caller as [`charge`](crate::scheduler::budget::charge) does: for locks that are taken without
+/// a wait, where two ways to the worker would cost more than the lock may.
+#[inline(never)]
+pub fn charged_owner() -> NonZeroU64 {
+    let number = current::with_worker_in_place(|worker| match worker.charge() {
+        true => None,
+        false => NonZeroU64::new(worker.waiting_task()?.header().id),
+    });
+    match number {
+        Some(number) => number.unwrap_or_else(charged_owner_slow),
+        None => thread_number(),
+    }
+}
+
+#[inline(never)]
+fn charged_owner_slow() -> NonZeroU64 {
+    budget::charge();
+    owner()
+}
+
+fn thread_number() -> NonZeroU64 {
+    if let Some(number) = NUMBER.get() {
+        return number;
+    }
+    let number = numbered(shared::reserve_ids(1));
+    NUMBER.set(Some(number));
+    number
+}
+
+/// Names the task or the thread that runs here, for the message of a panic.
+pub fn describe_caller() -> String {
+    match current::task() {
+        Some(task) => Task::counted(task).to_string(),
+        None => match thread::current().name() {
+            Some(name) => format!("thread `{name}`"),
+            None => format!("thread {:?}", thread::current().id()),
+        },
+    }
+}
+
+/// True if at one moment of the call all other tasks of the caller's runtime were asleep: for tests, which want what they have
+/// started to have come as far as it goes. Off a runtime there are none.
+pub fn others_are_asleep() -> bool {
+    let Some(shared) = current::runtime() else { return true };
+    let me = current::task();
+    let tasks = shared.tasks();
+    let others = || tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
+    let words = || others().map(|task| task.header().waiter.word.why());
+    let seen: Vec<_> = words().collect();
+    // One that counts as asleep may be about to leave its stack, where its worker is not in its park, or was cancelled, of which that
+    // one has not heard.
+    let is_here = |block| current::with_worker(|worker| worker.is_home_of(block)) == Some(true);
+    let is_at_rest = |block: &Arc<Block>| block.is_parked() || is_here(Arc::as_ptr(block));
+    let at_rest = shared.blocks.iter().all(|block| is_at_rest(block) && block.marked.is_empty());
+    // One that was seen asleep may have been woken by one that was looked at later, and fell asleep in between. Who is in the
+    // same sleep at a second look, after all first ones, slept all the while.
+    at_rest
+        && shared.alive() == tasks.len() as u64
+        && seen.iter().all(|word| word.is_asleep())
+        && words().eq(seen)
+}
+
+/// A worker, told from others and from plain threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Home(usize);
+
+/// The worker that the caller runs on, if it is a task.
+pub fn home() -> Option<Home> {
+    current::with_worker(|worker| Home(worker.place()))
+}
+
+/// True where the caller is a task, false on a plain thread (also inside a panic hook, where a wait blocks the thread).
+pub fn in_task() -> bool {
+    current::task().is_some()
+}

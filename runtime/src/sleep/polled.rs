@@ -1,0 +1,260 @@
+//! Futures as waiters: a strategy that sleeps between two polls.
+//!
+//! ```text
+//!  the future                                      who has woken it asleep, by the word
+//!
+//!  poll: under the lock of the waker,              takes the waker, under its lock
+//!    notified: goes on                             released := true, the last touch of the cell
+//!    else its waker takes the place of the last    calls the waker
+//!  goes on, or goes away: until RELEASED ◀──────
+//!  the cell is the next sleep's, or gone
+//! ```
+//!
+//! A poll looks at the word under the lock under which the waker is taken. So it finds the wake there, or the one who wakes finds
+//! what the poll has left.
+//!
+//! The cell lies in the future, which is pinned, and stays until a raw wake has landed: nothing is allocated for a sleep. A wake
+//! that is kept may outlive the future. So that sleep gets a cell of its own, counted, as soon as its strategy takes such a wake,
+//! which is while it is published; the future's own is then not used in it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
+
+use crate::base::primitive::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
+use crate::waiter::kind::{Kind, Waiter, WakeHandle};
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+use crate::waiter::word::Fallen;
+
+/// What wakers find a sleep by.
+#[repr(C)]
+struct Cell {
+    waiter: Waiter,
+    /// Who polls, as of the last poll. Taken by the one who wakes, or else by the end of the sleep: who keeps a wake of one
+    /// that is over keeps nobody's waker.
+    waker: Mutex<Option<Waker>>,
+    /// Set by the one who was to queue the future, as the last thing it does here.
+    released: AtomicBool,
+}
+
+/// The cell in a future.
+#[repr(C)]
+struct Place {
+    own: Cell,
+    /// That of a sleep whose wake is kept. Only who polls looks here.
+    counted: OnceLock<Arc<Cell>>,
+}
+
+static OWN: Kind = Kind { queue, retain: stand_in, release: |_| unreachable!("it was never counted") };
+static COUNTED: Kind = Kind { queue, retain, release };
+
+/// One sleep of a [`WaitStrategy`] as a future: the first poll publishes it, the poll after its wake withdraws it.
+///
+/// Dropped between the two it withdraws as well. A notification that came meanwhile is then the strategy's to pass on:
+/// [`Polled::withdraw`] tells.
+pub struct Polled<S: WaitStrategy> {
+    how: S,
+    state: State,
+    place: Place,
+    _pinned: std::marker::PhantomPinned,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Asleep,
+    Done,
+}
+
+/// Whether the wake of a sleep runs `queue`, or came too early for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Landing {
+    Queues,
+    Leaves,
+}
+
+impl<S: WaitStrategy> Polled<S> {
+    /// Makes a sleep that has not begun.
+    pub fn new(how: S) -> Self {
+        Polled { how, state: State::New, place: Place::new(), _pinned: std::marker::PhantomPinned }
+    }
+
+    /// The strategy.
+    pub fn strategy(&self) -> &S {
+        &self.how
+    }
+
+    /// Makes a sleep that is over one that has not begun.
+    pub fn renew(self: Pin<&mut Self>) {
+        // SAFETY: nothing is moved out of `how`, the only part that is pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        if this.state == State::Done {
+            this.state = State::New;
+        }
+    }
+
+    /// Ends the sleep early. True if a notification had come, which is then the caller's to take or to pass on.
+    pub fn withdraw(self: Pin<&mut Self>) -> bool {
+        // SAFETY: nothing is moved out of `how`, the only part that is pinned.
+        unsafe { self.get_unchecked_mut() }.withdraw_now()
+    }
+
+    fn withdraw_now(&mut self) -> bool {
+        if std::mem::replace(&mut self.state, State::Done) != State::Asleep {
+            return false;
+        }
+        let served = self.how.before_awake(Waking::Cancelled) == Withdrawal::Served;
+        let cell = self.place.cell();
+        let notified = served || cell.waiter.word.why().notified;
+        if notified {
+            cell.await_landing(Landing::Queues);
+        }
+        drop(self.place.leave());
+        notified
+    }
+}
+
+impl<S: WaitStrategy> Future for Polled<S> {
+    type Output = Waking;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Waking> {
+        // SAFETY: nothing is moved out of `how`, the only part that is pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        match this.state {
+            State::New => this.begin(cx.waker()),
+            State::Asleep if !this.place.cell().poll(cx.waker()) => Poll::Pending,
+            State::Asleep => this.finish(Landing::Queues),
+            State::Done => panic!("a finished sleep was polled again"),
+        }
+    }
+}
+
+impl<S: WaitStrategy> Polled<S> {
+    fn begin(&mut self, waker: &Waker) -> Poll<Waking> {
+        self.place.make_ready_for(waker.clone());
+        let epoch = self.place.own.waiter.word.begin(true);
+        let stay = self.how.after_asleep(WakeHandle::new(self.place.waiter(), epoch, &()));
+        self.state = State::Asleep;
+        let roused = stay == Asleep::Rouse || self.place.cell().waiter.word.fall_asleep() == Fallen::Roused;
+        if roused { self.finish(Landing::Leaves) } else { Poll::Pending }
+    }
+
+    fn finish(&mut self, landing: Landing) -> Poll<Waking> {
+        self.state = State::Done;
+        let served = self.how.before_awake(Waking::Notified) == Withdrawal::Served;
+        if served || landing == Landing::Queues {
+            self.place.cell().await_landing(landing);
+        }
+        drop(self.place.leave());
+        Poll::Ready(Waking::Notified)
+    }
+}
+
+impl<S: WaitStrategy> Drop for Polled<S> {
+    fn drop(&mut self) {
+        self.withdraw_now();
+    }
+}
+
+impl Place {
+    fn new() -> Self {
+        Place { own: Cell::new(Waiter::new(&OWN), None), counted: OnceLock::new() }
+    }
+
+    /// For a sleep that is about to begin.
+    fn make_ready_for(&mut self, waker: Waker) {
+        // Of a sleep whose strategy has panicked, against the rules.
+        self.counted.take();
+        *self.own.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
+        self.own.released = AtomicBool::new(false);
+    }
+
+    fn waiter(&self) -> NonNull<Waiter> {
+        NonNull::from(self).cast()
+    }
+
+    /// That of the present sleep.
+    fn cell(&self) -> &Cell {
+        self.counted.get().map_or(&self.own, |counted| counted)
+    }
+
+    /// The sleep is over. Answers the waker that nobody calls, whose drop is code of others: the place is as it is to be before.
+    fn leave(&mut self) -> Option<Waker> {
+        let unused = self.cell().lock().take();
+        self.counted.take();
+        unused
+    }
+}
+
+impl Cell {
+    fn new(waiter: Waiter, waker: Option<Waker>) -> Self {
+        Cell { waiter, waker: Mutex::new(waker), released: AtomicBool::new(false) }
+    }
+
+    /// True once notified; until then keeps `waker`.
+    fn poll(&self, waker: &Waker) -> bool {
+        // Clones and drops of wakers are code of others: none of it under the lock.
+        let fresh = waker.clone();
+        let mut kept = self.lock();
+        if self.waiter.word.why().notified {
+            return true;
+        }
+        let former = kept.replace(fresh);
+        drop(kept);
+        drop(former);
+        false
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Until the waker that has unlinked this sleep is done with it: a few instructions of its thread.
+    fn await_landing(&self, landing: Landing) {
+        while !self.waiter.word.why().notified {
+            yield_now();
+        }
+        // Acquire: pairs with the Release in `queue`.
+        while landing == Landing::Queues && !self.released.load(Ordering::Acquire) {
+            yield_now();
+        }
+    }
+}
+
+unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
+    // SAFETY: a waiter of both kinds is the first field of a `Cell`. The sleep of a raw wake waits for `released`, as the wake
+    // queues, before its cell is used again or goes away; a retained wake counts its cell.
+    let cell = unsafe { waiter.cast::<Cell>().as_ref() };
+    let waker = cell.lock().take();
+    // Release: pairs with the Acquire in `await_landing`. The last touch of the cell.
+    cell.released.store(true, Ordering::Release);
+    waker
+}
+
+/// The first time in a sleep makes the cell that is counted.
+unsafe fn stand_in(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
+    // SAFETY: a waiter of this kind is the first field of the `Place` of a future, in which a strategy publishes a sleep.
+    let Place { own, counted } = unsafe { waiter.cast::<Place>().as_ref() };
+    let counted = counted.get_or_init(|| {
+        let waiter = Waiter::new(&COUNTED);
+        waiter.word.begin_as(own.waiter.word.epoch());
+        Arc::new(Cell::new(waiter, own.lock().take()))
+    });
+    // SAFETY: `Arc::as_ptr` is never null.
+    let waiter = unsafe { NonNull::new_unchecked(Arc::as_ptr(counted).cast_mut().cast::<Waiter>()) };
+    // SAFETY: the pointer is that of an `Arc` that is alive.
+    unsafe { retain(waiter) }
+}
+
+unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
+    // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive.
+    unsafe { Arc::increment_strong_count(waiter.cast::<Cell>().as_ptr()) };
+    waiter
+}
+
+unsafe fn release(waiter: NonNull<Waiter>) {
+    // SAFETY: as above, and the caller owns one count.
+    unsafe { Arc::decrement_strong_count(waiter.cast::<Cell>().as_ptr()) }
+}

@@ -1,0 +1,267 @@
+//! The sleep of a task.
+
+use std::time::Instant;
+
+use crate::coroutine::Stop;
+use crate::scheduler::current;
+use crate::scheduler::driver::Id;
+use crate::scheduler::worker::Worker;
+use crate::sleep::spin;
+use crate::tasks::cancel::{CAN_UNWIND, note_cancelled_here};
+use crate::tasks::forbid;
+use crate::tasks::header::{Header, TaskRef};
+use crate::waiter::kind::WakeHandle;
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+use crate::waiter::thread;
+use crate::waiter::word::Heeded;
+
+/// Puts the caller to sleep until it is notified, until `deadline`, or until its task is cancelled.
+///
+/// A cancellation point: [`Waking::Cancelled`] comes when the task is cancelled, unless it is shielded or unwinding.
+/// The caller then unwinds by [`unwind_cancelled`](crate::tasks::cancel::unwind_cancelled).
+///
+/// Where nothing can be unwound no caller hears of a cancel: a sleep with a deadline of its own ends as if that had come, for
+/// its caller has a way to say that it waited in vain; any other goes on.
+#[inline(always)]
+pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    match (CAN_UNWIND, deadline) {
+        (true, _) => sleep_or_cancel(how, deadline),
+        (false, None) => sleep_shielded(how, None),
+        (false, Some(_)) => match sleep_or_cancel(how, deadline) {
+            Waking::Cancelled => {
+                note_cancelled_here();
+                Waking::TimedOut
+            }
+            why => why,
+        },
+    }
+}
+
+/// As [`sleep`], for those who pass a cancellation on or report it, and so hear of it in every build.
+#[inline(always)]
+pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    sleep_as::<WhileWhole>(how, deadline)
+}
+
+/// The same, and hears of it also while the task unwinds from a panic, and in destructors at the task's end: for operations that fail
+/// then. The caller must not unwind there.
+#[inline(always)]
+pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    sleep_as::<Always>(how, deadline)
+}
+
+/// As [`sleep`], but no cancellation and no enclosing deadline ends it: for locks, and for waits that somebody else's memory
+/// depends on.
+#[inline(always)]
+pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    sleep_as::<Never>(how, deadline)
+}
+
+/// When a sleep is ended by a cancel that no shield keeps away.
+trait Heed {
+    const IS_SHIELDED: bool;
+    /// Also in a panic, and at the end of the task.
+    const ALWAYS: bool = false;
+}
+
+struct Never;
+struct WhileWhole;
+struct Always;
+
+impl Heed for Never {
+    const IS_SHIELDED: bool = true;
+}
+
+impl Heed for WhileWhole {
+    const IS_SHIELDED: bool = false;
+}
+
+impl Heed for Always {
+    const IS_SHIELDED: bool = false;
+    const ALWAYS: bool = true;
+}
+
+/// The usual sleep becomes a part of whoever calls, so that its caller and all up to the user's code can be one frame: a return
+/// that is open over a switch is predicted wrongly when another task's comes in between, which takes longer than all the rest.
+#[inline(always)]
+fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    match current::task_with(Worker::has_peers) {
+        Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
+            let may_spin = has_peers && how.may_spin();
+            // SAFETY: the current task is alive while it runs, and this is its own thread of control.
+            unsafe { sleep_in(task, how, None, None, heeded(H::IS_SHIELDED), may_spin) }
+        }
+        here => sleep_unusual::<H>(here.map(|(task, _)| task), how, deadline),
+    }
+}
+
+/// As [`sleep_or_cancel`] without a deadline and without a spin, of a task for which nothing unusual holds, in one look at where
+/// it runs: if the driver of its worker is the one that `wakes` it. `None`, before anything is published, for any other caller,
+/// and for a cancelled task where nothing can be unwound; `wakes` may have been asked all the same. It must not wait.
+#[inline(always)]
+pub fn sleep_by_driver(wakes: impl FnOnce(Id) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
+    match current::task_with(|worker| wakes(worker.driver_id())) {
+        Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().marks.any()) => {
+            // SAFETY: as in `sleep_as`.
+            Some(unsafe { sleep_in(task, how, None, None, Heeded::Open, false) })
+        }
+        _ => None,
+    }
+}
+
+/// True where nothing is around the code that runs which a sleep has to heed.
+#[inline(always)]
+fn is_usual(header: &Header) -> bool {
+    header.bounds.get().is_null() && !header.is_forbidden() && !std::thread::panicking()
+}
+
+#[inline(never)]
+fn sleep_unusual<H: Heed>(
+    task: Option<TaskRef>,
+    how: &impl WaitStrategy,
+    deadline: Option<Instant>,
+) -> Waking {
+    let Some(task) = task else { return thread::sleep(how, deadline) };
+    let header = task.header();
+    forbid::check(header);
+    let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
+    let enclosing = if shielded { None } else { header.enclosing_deadline() };
+    let heeded = match H::ALWAYS && header.is_at_end() {
+        true => Heeded::AtEnd,
+        false => heeded(shielded || !header.is_open()),
+    };
+    // SAFETY: as in `sleep_as`.
+    unsafe { sleep_in(task, how, deadline, enclosing, heeded, how.may_spin()) }
+}
+
+#[inline(always)]
+fn heeded(shielded: bool) -> Heeded {
+    if shielded { Heeded::Nothing } else { Heeded::Open }
+}
+
+/// # Safety
+/// `task` is the current task.
+#[inline(always)]
+unsafe fn sleep_in(
+    task: TaskRef,
+    how: &impl WaitStrategy,
+    own: Option<Instant>,
+    enclosing: Option<Instant>,
+    heeded: Heeded,
+    may_spin: bool,
+) -> Waking {
+    let word = &task.header().waiter.word;
+    debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
+    // Found out before anybody knows of the sleep: who does not spin is asleep at once.
+    let spins = may_spin && spin::is_worth_while();
+    let epoch = word.begin_in_task(heeded, !spins);
+    let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
+        // SAFETY: by this function's contract.
+        Asleep::Rouse => unsafe { stay(task, Waking::Notified) },
+        // Published, and still on its stack: a wake that comes now costs nothing but its bit.
+        // What it was published to may have made others ready here.
+        Asleep::Stay if spins && !spin::is_another_ready() && spin::spin(|| word.why().notified) => {
+            Waking::Notified
+        }
+        // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
+        Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => {
+            // SAFETY: as above.
+            unsafe { stay(task, Waking::Cancelled) }
+        }
+        Asleep::Stay => {
+            // SAFETY: as above.
+            unsafe { leave_stack(task, earlier(own, enclosing)) };
+            match word.why().notified {
+                true => Waking::Notified,
+                // SAFETY: as above.
+                false => unsafe { last(task, own, enclosing) },
+            }
+        }
+    };
+    if how.before_awake(why) == Withdrawal::Withdrawn {
+        return why;
+    }
+    // SAFETY: as above.
+    unsafe { await_landing(task) };
+    Waking::Notified
+}
+
+/// Goes on without a sleep, for that reason. If it was woken first it is queued, or is going to be, and leaves its stack for that;
+/// a notification then comes before the reason.
+///
+/// # Safety
+/// `task` is the current task.
+#[cold]
+unsafe fn stay(task: TaskRef, why: Waking) -> Waking {
+    let word = &task.header().waiter.word;
+    if !word.rise() {
+        // SAFETY: by this function's contract.
+        unsafe { leave_stack(task, None) };
+    }
+    if word.why().notified { Waking::Notified } else { why }
+}
+
+/// Sleeps on, shielded, until the notification lands that is on its way.
+///
+/// # Safety
+/// `task` is the current task.
+#[cold]
+unsafe fn await_landing(task: TaskRef) {
+    while !task.header().waiter.word.await_landing() {
+        // SAFETY: by this function's contract.
+        unsafe { leave_stack(task, None) };
+    }
+}
+
+#[inline(always)]
+fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> {
+    match (own, enclosing) {
+        (Some(own), Some(enclosing)) => Some(own.min(enclosing)),
+        _ => own.or(enclosing),
+    }
+}
+
+/// What has ended a sleep, if that was no notification; sleeps on while it does not concern it.
+///
+/// # Safety
+/// `task` is the current task.
+#[cold]
+unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>) -> Waking {
+    let header = task.header();
+    let until = earlier(own, enclosing);
+    loop {
+        let why = header.waiter.word.why();
+        match (why.notified, why.timed_out) {
+            (true, _) => return Waking::Notified,
+            (false, true) if own == until => return Waking::TimedOut,
+            // The time of a scope around it: that is a cancellation.
+            (false, true) => return Waking::Cancelled,
+            (false, false) if header.is_marked(why.at_end) => return Waking::Cancelled,
+            // The cancel concerned code outside of a shield, or a scope that has ended.
+            (false, false) => header.waiter.word.go_on(),
+        }
+        // SAFETY: by this function's contract.
+        unsafe { leave_stack(task, until) };
+    }
+}
+
+/// Off the stack, until something made the task ready again.
+///
+/// # Safety
+/// `task` is the current task.
+#[inline(always)]
+unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>) {
+    // Whoever makes the task ready disarms its timer; a strategy that wakes its own sleep has done so already.
+    if let Some(deadline) = deadline
+        && !task.header().waiter.word.why().is_woken()
+    {
+        arm_timer(task, deadline);
+    }
+    // SAFETY: by this function's contract.
+    unsafe { task.header().suspend(Stop::Asleep) };
+}
+
+#[inline(never)]
+fn arm_timer(task: TaskRef, deadline: Instant) {
+    current::with_worker(|worker| worker.arm_timer(task, deadline));
+}

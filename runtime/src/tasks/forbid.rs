@@ -1,0 +1,87 @@
+//! Code that must not suspend.
+
+use std::marker::PhantomData;
+
+use crate::scheduler::current;
+use crate::tasks::header::Header;
+use crate::tasks::task;
+use crate::tasks::task::Task;
+
+/// Until dropped, a suspension of the task is a panic; see [`forbid_suspend`].
+#[must_use = "a suspension is forbidden until this is dropped"]
+pub struct ForbidSuspend {
+    task: Option<Task>,
+    not_send: PhantomData<*const ()>,
+}
+
+/// Forbids the running task to suspend until the guard is dropped: a wait that would have to sleep, and a `yield_now`,
+/// panic instead, at the place that is to blame. For code that holds a std lock or a reference to a thread-local that other
+/// tasks of the worker use as well.
+///
+/// Operations that complete without a wait are not affected, and the operation budget is not enforced meanwhile. Guards
+/// nest. Off a task the guard does nothing.
+///
+/// # Panics
+/// Not itself. What it forbids panics; inside a destructor that runs during a panic, that ends the process. So it does where
+/// somebody else's memory depends on the wait: at the end of a scope that has tasks, or of a `join` whose second half was
+/// taken, if the guard was made meanwhile.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let sleepy = fibra::spawn(|| {
+///     let _here = task::forbid_suspend();
+///     fibra::yield_now();
+/// });
+/// assert!(sleepy.join().unwrap_err().is_panic());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn forbid_suspend() -> ForbidSuspend {
+    let task = task::try_current();
+    if let Some(task) = &task {
+        task.header().forbid();
+    }
+    ForbidSuspend { task, not_send: PhantomData }
+}
+
+impl Drop for ForbidSuspend {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.header().permit();
+        }
+    }
+}
+
+/// Panics if the caller is a task that must not suspend: for operations that give something up before they may have to wait
+/// to get it back, and must not unwind between the two.
+///
+/// # Panics
+/// Where [`forbid_suspend`] forbids a suspension.
+#[track_caller]
+pub fn check_may_suspend() {
+    if let Some(task) = current::task() {
+        check(task.header());
+    }
+}
+
+/// True unless [`forbid_suspend`] is in force here.
+pub fn may_suspend() -> bool {
+    current::task().is_none_or(|task| !task.header().is_forbidden())
+}
+
+/// Panics if the running task, whose header this is, must not suspend.
+#[inline]
+#[track_caller]
+pub(crate) fn check(header: &Header) {
+    if header.is_forbidden() {
+        forbidden();
+    }
+}
+
+#[cold]
+#[track_caller]
+fn forbidden() -> ! {
+    panic!("{} would suspend where `forbid_suspend` forbids it", task::current())
+}

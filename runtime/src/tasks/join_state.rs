@@ -1,0 +1,252 @@
+//! The end of a task, and the one who waits for it.
+//!
+//! One atomic pointer is both the state of the handle and the place of its one waiter:
+//!
+//! ```text
+//!             handle dropped
+//!   NOBODY ───────────────────▶ DETACHED
+//!    │  ▲                           │
+//!    │  │ withdrawn                 │ finish: the runner drops the result
+//!    ▼  │                           ▼
+//!   a node on the joiner's stack ─▶ DONE ◀── finish: the result is the handle's
+//!   or a waker in a box             │
+//!                                   └──▶ TAKEN    a poll has taken the result
+//! ```
+//!
+//! The runner makes the moves to DONE, the handle makes all others. Every move but the last is one read-modify-write with
+//! Acquire and Release: DONE publishes the result to the handle, DETACHED gives up the stage to the runner.
+//!
+//! A handle that is polled as a future leaves the waker in a box, whose address carries the mark `WAKER`. The box belongs to
+//! the word: who takes it out, the handle by withdrawing it or the runner by DONE, owns it from then on, so neither waits for
+//! the other.
+//!
+//! From its move to DONE on the runner reads the node it found. A joiner that waits for nothing else stays until the wake lands
+//! that is in it. One that waits for several things may have been woken for another: the runner takes its claim before the
+//! wake, and lets go of the node at last, which such a joiner waits for when it comes too late to withdraw. It is a matter of
+//! a few instructions.
+
+use std::ptr;
+use std::task::Waker;
+
+use crate::base::primitive::{AtomicBool, AtomicPtr, Cell, Ordering, spin_loop, yield_now};
+use crate::waiter::kind::RawWake;
+use crate::waiter::select_token::Claim;
+
+const NOBODY: *mut Joiner = ptr::null_mut();
+const DETACHED: *mut Joiner = ptr::without_provenance_mut(1);
+const DONE: *mut Joiner = ptr::without_provenance_mut(ENDED);
+const TAKEN: *mut Joiner = ptr::without_provenance_mut(ENDED | 1);
+
+/// The bit of DONE and TAKEN that no address of a node has, nor that of a waker.
+const ENDED: usize = 2;
+/// Marks the address of a waker in a box.
+const WAKER: usize = 1;
+const MARKS: usize = ENDED | WAKER;
+
+const _: () = assert!(align_of::<Joiner>() > MARKS && align_of::<Waker>() > MARKS);
+
+/// The state of a task's end.
+pub(crate) struct Join(AtomicPtr<Joiner>);
+
+/// The one who waits; lives on its stack.
+pub struct Joiner {
+    wake: Cell<Option<RawWake>>,
+    /// For one that waits for several things: which of them this is.
+    claim: Cell<(*const Claim, usize)>,
+    /// With a claim: the runner touches this no more.
+    released: AtomicBool,
+}
+
+/// Whom the runner finds at the end of a task.
+#[must_use]
+pub(crate) enum JoinState {
+    /// Also one that was woken for something else.
+    Nobody,
+    Waiting(RawWake),
+    /// A future, whose waker is now the runner's to call.
+    Polled(Box<Waker>),
+    Detached,
+}
+
+/// What a handle that goes away finds.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Detaching {
+    /// The runner drops the result, when there is one.
+    Left,
+    /// The task is done, and the result is still the handle's.
+    Done,
+    /// A poll has taken the result.
+    Taken,
+}
+
+impl Join {
+    pub(crate) const fn new() -> Self {
+        Join(AtomicPtr::new(NOBODY))
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        // Acquire: pairs with the Release in `finish`; who sees DONE may read the result.
+        self.0.load(Ordering::Acquire).addr() & ENDED != 0
+    }
+
+    pub(crate) fn is_detached(&self) -> bool {
+        // Acquire: pairs with the Release in `detach`.
+        self.0.load(Ordering::Acquire) == DETACHED
+    }
+
+    /// True while somebody waits for the end; a hint.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let seen = self.0.load(Ordering::Relaxed);
+        seen != NOBODY && seen != DETACHED && seen.addr() & ENDED == 0
+    }
+
+    /// Publishes the end. By the runner, once.
+    pub(crate) fn finish(&self) -> JoinState {
+        // Release: publishes the result. Acquire: pairs with `publish` and `detach`.
+        match self.0.swap(DONE, Ordering::AcqRel) {
+            NOBODY => JoinState::Nobody,
+            DETACHED => JoinState::Detached,
+            // SAFETY: a marked address is that of a box which was the word's until now.
+            waker if is_waker(waker) => JoinState::Polled(unsafe { boxed(waker) }),
+            joiner => {
+                // SAFETY: a joiner that published its node stays until it has withdrawn it, which fails from now on, or
+                // until the wake lands that is taken here, or until it is released.
+                let wake = unsafe { (*joiner).claim_wake() };
+                wake.map_or(JoinState::Nobody, JoinState::Waiting)
+            }
+        }
+    }
+
+    /// Leaves the result to the runner, unless the task is done already. By a handle that has withdrawn what it published.
+    pub(crate) fn detach(&self) -> Detaching {
+        // Release: gives up the stage. Acquire on failure: the result is ours.
+        match self.0.compare_exchange(NOBODY, DETACHED, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => Detaching::Left,
+            Err(TAKEN) => Detaching::Taken,
+            Err(found) => {
+                debug_assert!(found == DONE, "nobody waits through a handle that goes away");
+                Detaching::Done
+            }
+        }
+    }
+
+    /// Notes that the result was taken by a handle that stays. By the handle of a task that is done.
+    pub(crate) fn set_taken(&self) {
+        // Release: whoever sees this sees what the runner published as well, which this handle has acquired.
+        self.0.store(TAKEN, Ordering::Release);
+    }
+
+    /// Leaves a waker to be called at the end; gives it back if the task is done. By a handle that waits in no other way.
+    pub(crate) fn publish_waker(&self, waker: Box<Waker>) -> Result<(), Box<Waker>> {
+        let marked = Box::into_raw(waker).cast::<Joiner>().map_addr(|address| address | WAKER);
+        // Release: pairs with the Acquire in `finish`, which takes the box. Acquire on failure: DONE.
+        match self.0.compare_exchange(NOBODY, marked, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            // SAFETY: the box of above, which nobody else has seen.
+            Err(_) => Err(unsafe { boxed(marked) }),
+        }
+    }
+
+    /// Takes the waker back that was left, if there is one and the task is not done. By the handle.
+    #[inline]
+    pub(crate) fn withdraw_waker(&self) -> Option<Box<Waker>> {
+        // Relaxed: only the handle leaves one, so it knows.
+        let seen = self.0.load(Ordering::Relaxed);
+        if is_waker(seen) { self.withdraw_seen(seen) } else { None }
+    }
+
+    #[cold]
+    fn withdraw_seen(&self, marked: *mut Joiner) -> Option<Box<Waker>> {
+        // Relaxed: nobody has looked into the box. Acquire on failure: DONE.
+        let taken = self.0.compare_exchange(marked, NOBODY, Ordering::Relaxed, Ordering::Acquire);
+        // SAFETY: a marked address is that of a box which was the word's until now.
+        taken.ok().map(|_| unsafe { boxed(marked) })
+    }
+
+    /// False if the task is done: nothing was published.
+    pub(crate) fn publish(&self, joiner: &Joiner, wake: RawWake) -> bool {
+        joiner.wake.set(Some(wake));
+        let node = ptr::from_ref(joiner).cast_mut();
+        // Release: pairs with the Acquire in `finish`, which reads the node. Acquire on failure: DONE.
+        let published = self.0.compare_exchange(NOBODY, node, Ordering::Release, Ordering::Acquire).is_ok();
+        if !published {
+            // Dropped unused.
+            joiner.wake.take();
+        }
+        published
+    }
+
+    /// False if the task is done: the wake that was in the node is on its way, or has come.
+    pub(crate) fn withdraw(&self, joiner: &Joiner) -> bool {
+        let node = ptr::from_ref(joiner).cast_mut();
+        // Acquire on failure: DONE. Relaxed otherwise: the node was never read.
+        self.0.compare_exchange(node, NOBODY, Ordering::Relaxed, Ordering::Acquire).is_ok()
+    }
+
+    /// As [`publish`](Join::publish), for one that waits for several things, of which this one is `arm`.
+    pub(crate) fn publish_for(&self, joiner: &Joiner, wake: RawWake, claim: &Claim, arm: usize) -> bool {
+        joiner.claim.set((claim, arm));
+        // Relaxed: published with the node.
+        joiner.released.store(false, Ordering::Relaxed);
+        self.publish(joiner, wake)
+    }
+
+    /// Takes the node back that [`publish_for`](Join::publish_for) published, or waits until the runner has let go of it.
+    pub(crate) fn withdraw_for(&self, joiner: &Joiner) {
+        if !self.withdraw(joiner) {
+            joiner.await_release();
+        }
+    }
+}
+
+fn is_waker(word: *mut Joiner) -> bool {
+    word.addr() & MARKS == WAKER && word != DETACHED
+}
+
+/// # Safety
+/// `marked` is the marked address of a box that is the caller's.
+unsafe fn boxed(marked: *mut Joiner) -> Box<Waker> {
+    // SAFETY: by the contract, and without its mark the address is the box's again.
+    unsafe { Box::from_raw(marked.map_addr(|address| address & !WAKER).cast::<Waker>()) }
+}
+
+impl Joiner {
+    /// Makes a node that is published nowhere.
+    pub const fn new() -> Self {
+        Joiner { wake: Cell::new(None), claim: Cell::new((ptr::null(), 0)), released: AtomicBool::new(false) }
+    }
+
+    /// The wake, by the runner, unless the joiner was claimed for something else.
+    fn claim_wake(&self) -> Option<RawWake> {
+        let wake = self.wake.take();
+        assert!(wake.is_some(), "a node is published with a wake");
+        let (claim, arm) = self.claim.get();
+        // SAFETY: the claim lives until its joiner has withdrawn, which waits for the release.
+        let Some(claim) = (unsafe { claim.as_ref() }) else { return wake };
+        let taken = claim.take(arm);
+        // Release: pairs with the Acquire in `await_release`. The last touch of the node and of the claim.
+        self.released.store(true, Ordering::Release);
+        wake.filter(|_| taken)
+    }
+
+    /// True if the runner has taken the wake, or none was published.
+    pub(crate) fn is_served(&self) -> bool {
+        self.wake.take().is_none()
+    }
+
+    fn await_release(&self) {
+        let mut rounds = 0_u32;
+        // Acquire: pairs with the Release in `claim_wake`.
+        while !self.released.load(Ordering::Acquire) {
+            rounds += 1;
+            if rounds.is_multiple_of(64) { yield_now() } else { spin_loop() }
+        }
+    }
+}
+
+impl Default for Joiner {
+    fn default() -> Self {
+        Self::new()
+    }
+}

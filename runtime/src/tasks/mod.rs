@@ -1,0 +1,17 @@
+//! Floor 4: the record of a task: header, lifecycle, join state, cancellation state and task-locals.
+
+pub(crate) mod bounds;
+pub(crate) mod cancel;
+pub(crate) mod cancel_flags;
+pub(crate) mod forbid;
+pub(crate) mod header;
+pub(crate) mod join_state;
+pub(crate) mod locals;
+pub(crate) mod parking;
+pub(crate) mod raw;
+pub(crate) mod refs;
+pub(crate) mod slab_cache;
+pub(crate) mod slow_path_flags;
+pub(crate) mod stop;
+pub(crate) mod switch_hook;
+pub(crate) mod task;

@@ -1,0 +1,89 @@
+//! The token of `park` and `unpark`, as a state.
+//!
+//! ```text
+//!            unpark                         unpark: wakes
+//!   EMPTY ───────────▶ TOKEN        PARKED ───────────────▶ TOKEN
+//!     ▲                  │             ▲
+//!     └──── park takes it┘    EMPTY ───┘ park falls asleep; timed out or cancelled: back to EMPTY
+//! ```
+//!
+//! Only the task itself moves to EMPTY and PARKED, anybody moves to TOKEN. Who moves PARKED to TOKEN has unlinked the
+//! sleeper and may wake it without an epoch; the sleeper finds TOKEN then and waits for that wake to land.
+
+use crate::base::primitive::{AtomicU8, Ordering};
+
+const EMPTY: u8 = 0;
+const PARKED: u8 = 1;
+const TOKEN: u8 = 2;
+
+/// The parking state of one task.
+pub(crate) struct Parking(AtomicU8);
+
+/// What `unpark` found.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unparked {
+    /// The task is parked and its wake is the caller's to give.
+    Wake,
+    /// The token waits for the next park.
+    Kept,
+}
+
+/// What a task found that wants to park.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entered {
+    /// From here on an unpark gives a wake.
+    Parked,
+    /// The token is there.
+    TokenFirst,
+}
+
+/// What a parked task found when it went on.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Left {
+    /// Nobody has unparked it.
+    Unserved,
+    /// Somebody has, and gives a wake unless the token was there when the park began.
+    Token,
+}
+
+impl Parking {
+    pub(crate) const fn new() -> Self {
+        Parking(AtomicU8::new(EMPTY))
+    }
+
+    /// Gives the token. By anybody.
+    pub(crate) fn unpark(&self) -> Unparked {
+        // Release: what the unparker did is seen by the parked one. Acquire: pairs with `enter`.
+        match self.0.swap(TOKEN, Ordering::AcqRel) {
+            PARKED => Unparked::Wake,
+            _ => Unparked::Kept,
+        }
+    }
+
+    /// Takes the token, if it is there, without parking. By the task.
+    pub(crate) fn take_token(&self) -> bool {
+        // Acquire: pairs with the Release in `unpark`. Relaxed: a look; the swap decides.
+        self.0.load(Ordering::Relaxed) == TOKEN && self.0.swap(EMPTY, Ordering::Acquire) == TOKEN
+    }
+
+    /// Parks, unless the token is there; leaves it where it is. By the task.
+    pub(crate) fn enter(&self) -> Entered {
+        // Release: pairs with `unpark`, which wakes what was readied before. Acquire: pairs with it as well.
+        match self.0.compare_exchange(EMPTY, PARKED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Entered::Parked,
+            Err(_) => Entered::TokenFirst,
+        }
+    }
+
+    /// Ends the park, and takes the token if it is there. By the task.
+    pub(crate) fn leave(&self) -> Left {
+        // Acquire: pairs with the Release in `unpark`.
+        match self.0.swap(EMPTY, Ordering::AcqRel) {
+            TOKEN => Left::Token,
+            _ => Left::Unserved,
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The one allocation of a task: header, then closure, later result.
+//!
+//! ```text
+//!  Cell<F, T, K> ┬ Header  … everything that does not depend on F, T and K (see `header.rs`)
+//!                ├ Stage   Closure(F) ─run─▶ Empty ─▶ Output(Result<T, JoinError>) ─read─▶ Empty
+//!                └ K       the kin: what is told of its making and of its end; `()` for most
+//! ```
+//!
+//! The stage belongs to the one who runs the task until the task is done; from then on to the join handle, or, when
+//! that is gone, to the one who ran the task. The last counted reference frees the allocation and never finds anything
+//! of a user's in it: a user's destructors run in tasks and in whoever drops a handle.
+
+use std::alloc::Layout;
+use std::any::Any;
+use std::cell::{RefCell, UnsafeCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::task::Waker;
+
+use crate::api::join_handle::JoinError;
+use crate::scheduler::current;
+use crate::tasks::bounds::Bound;
+use crate::tasks::cancel;
+use crate::tasks::header::{Header, Origin, TaskRef};
+use crate::tasks::join_state::JoinState;
+use crate::tasks::locals::Locals;
+use crate::tasks::slab_cache;
+use crate::tasks::slab_cache::Shelf;
+use crate::tasks::switch_hook::Switch;
+
+#[repr(C)]
+struct Cell<F, T, K> {
+    header: Header,
+    stage: UnsafeCell<Stage<F, T>>,
+    kin: K,
+}
+
+/// To whom a task belongs, beyond its handle. The value lies in the task and does not move.
+pub(crate) trait Kin {
+    /// True if somebody waits for the end of the task also where nobody has its handle.
+    const AWAITS: bool;
+
+    /// The task was made; nobody else has seen it.
+    fn made(&self, task: TaskRef);
+
+    /// The task ended with an error of which nobody will ask. Comes before `ended`, or from the handle that is dropped.
+    fn unclaimed(&self, error: &JoinError);
+
+    /// The task has ended, and its closure and, where nobody asks for it, its result are gone. The last that the runner
+    /// does for it.
+    fn ended(&self);
+}
+
+impl Kin for () {
+    const AWAITS: bool = false;
+
+    #[inline(always)]
+    fn made(&self, _task: TaskRef) {}
+
+    fn unclaimed(&self, _error: &JoinError) {}
+
+    #[inline(always)]
+    fn ended(&self) {}
+}
+
+enum Stage<F, T> {
+    Closure(F),
+    Output(Result<T, JoinError>),
+    Empty,
+}
+
+/// What the untyped rest of the runtime can do with a task.
+pub(crate) struct VTable {
+    /// Runs the closure to its end and completes the task. On the task's own stack, or on a thread of the pool.
+    pub(crate) run: unsafe fn(TaskRef),
+    /// Drops the closure un-run and completes the task with an error.
+    pub(crate) discard: unsafe fn(TaskRef, JoinError),
+    /// Moves the result of a done task to where the pointer shows: a `*mut Option<Result<T, JoinError>>`. Leaves `None` there
+    /// if it was taken before.
+    pub(crate) read: unsafe fn(TaskRef, NonNull<()>),
+    /// Drops the result of a done task.
+    pub(crate) drop_output: unsafe fn(TaskRef),
+    /// Frees the allocation.
+    pub(crate) free: unsafe fn(TaskRef),
+    /// Somebody waits for its end, also where nobody has its handle.
+    pub(crate) is_awaited: bool,
+}
+
+/// Makes a task that has not run. The caller gets two counts: the runtime's and the handle's.
+#[inline]
+pub(crate) fn new<F, T, K>(shelf: Option<&RefCell<Shelf>>, f: F, kin: K, origin: Origin) -> TaskRef
+where
+    F: FnOnce() -> T,
+    K: Kin,
+{
+    let vtable = const {
+        &VTable {
+            run: run::<F, T, K>,
+            discard: discard::<F, T, K>,
+            read: read::<F, T, K>,
+            drop_output: drop_output::<F, T, K>,
+            free: free::<F, T, K>,
+            is_awaited: K::AWAITS,
+        }
+    };
+    let cell = slab_cache::take(shelf, Layout::new::<Cell<F, T, K>>()).cast::<Cell<F, T, K>>();
+    // SAFETY: memory of this layout, ours alone. Written field by field, where it stays.
+    unsafe {
+        (&raw mut (*cell.as_ptr()).header).write(Header::new(vtable, origin));
+        (&raw mut (*cell.as_ptr()).stage).write(UnsafeCell::new(Stage::Closure(f)));
+        (&raw mut (*cell.as_ptr()).kin).write(kin);
+    }
+    let task = TaskRef::new(cell.cast());
+    // SAFETY: written just now.
+    unsafe { kin_of::<F, T, K>(task) }.made(task);
+    task
+}
+
+/// # Safety
+/// `task` was made by `new::<F, T, K>`, is alive, and the caller is the owner of the stage (see the module's head).
+unsafe fn stage<F, T, K>(task: TaskRef) -> *mut Stage<F, T> {
+    // SAFETY: by the contract the pointer is to a live `Cell<F, T, K>`.
+    unsafe { (*task.as_ptr().cast::<Cell<F, T, K>>()).stage.get() }
+}
+
+/// # Safety
+/// `task` was made by `new::<F, T, K>`, and is alive for as long as the reference is used.
+unsafe fn kin_of<'a, F, T, K: 'a>(task: TaskRef) -> &'a K {
+    // SAFETY: by the contract the pointer is to a live `Cell<F, T, K>`.
+    unsafe { &(*task.as_ptr().cast::<Cell<F, T, K>>()).kin }
+}
+
+unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
+    // SAFETY: the vtable's contract is this function's; who runs a task owns its stage.
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
+    let Stage::Closure(f) = taken else { unreachable!("a task runs once") };
+    task.header().switches(Switch::In);
+    let output = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(task, payload));
+    // SAFETY: as above.
+    unsafe { complete::<F, T, K>(task, output) };
+}
+
+unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) {
+    // SAFETY: as in `run`.
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
+    match task.header().is_started() {
+        true => task.header().switches(Switch::In),
+        // The code that runs is not the task's.
+        false => drop_hook(task),
+    }
+    let error = match shielded(task, || catch_unwind(AssertUnwindSafe(|| drop(taken)))) {
+        Ok(()) => error,
+        Err(payload) => cancel::judge(task, payload),
+    };
+    // SAFETY: as in `run`.
+    unsafe { complete::<F, T, K>(task, Err(error)) };
+}
+
+/// Stores the result, or drops it where nobody will ask for it, and tells who waits.
+unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
+    let header = task.header();
+    let join = &header.join;
+    // SAFETY: the task is alive until its runner gives up the runtime's count, after this.
+    let kin = unsafe { kin_of::<F, T, K>(task) };
+    end_locals(task);
+    if join.is_detached() {
+        shielded(task, || drop_unclaimed(kin, output));
+        end_locals(task);
+        leave(task);
+        count_out(header);
+        let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
+        drop_hook(task);
+        return kin.ended();
+    }
+    leave(task);
+    // SAFETY: the task is not done, so its runner owns the stage.
+    unsafe { *stage::<F, T, K>(task) = Stage::Output(output) };
+    count_out(header);
+    match join.finish() {
+        JoinState::Nobody => {}
+        JoinState::Waiting(wake) => wake.wake(),
+        JoinState::Polled(waker) => call_as(task, *waker),
+        // The handle was dropped between the look and the finish, and left the result to us.
+        JoinState::Detached => {
+            header.switches(Switch::In);
+            // SAFETY: so the stage is ours.
+            shielded(task, || unsafe { drop_output::<F, T, K>(task) });
+            end_locals(task);
+            leave(task);
+        }
+    }
+    drop_hook(task);
+    kin.ended();
+}
+
+/// Counts a task out of those alive: before anybody hears of its end, since who does may spawn the next one. Those that run on
+/// the blocking pool were not counted, and one that a runtime has refused is counted out by who was refused.
+#[inline(always)]
+fn count_out(header: &Header) {
+    if header.is_started() {
+        current::with_worker(|worker| worker.shared().task_ended(header.nature));
+    }
+}
+
+/// Calls the waker of a future that waits for the end of `task`: code of a user's, which runs as a part of the task.
+#[cold]
+fn call_as(task: TaskRef, waker: Waker) {
+    task.header().switches(Switch::In);
+    shielded(task, || quietly(|| waker.wake()));
+    end_locals(task);
+    leave(task);
+}
+
+/// Switches out for good, as far as is known. What the hook has entered there goes at once: nothing is left to whoever
+/// drops the last handle.
+#[inline(always)]
+fn leave(task: TaskRef) {
+    task.header().switches(Switch::Out);
+    if task.header().is_hooked() {
+        end_locals(task);
+    }
+}
+
+/// Drops the hook around the switches, which has been called for the last time.
+#[inline(always)]
+fn drop_hook(task: TaskRef) {
+    if task.header().is_hooked() {
+        drop_present_hook(task);
+    }
+}
+
+#[cold]
+fn drop_present_hook(task: TaskRef) {
+    let hook = task.header().unhook();
+    shielded(task, || drop_quietly(hook));
+    // Its destructor may have entered some.
+    end_locals(task);
+}
+
+/// Drops the values of task-locals. Those too that the destructor of an unclaimed result has entered: it finds none of
+/// before.
+#[inline]
+pub(crate) fn end_locals(task: TaskRef) {
+    if let Some(locals) = task.header().present_locals() {
+        end_present(task, locals);
+    }
+}
+
+#[cold]
+fn end_present(task: TaskRef, locals: &Locals) {
+    shielded(task, || locals.end());
+}
+
+unsafe fn read<F, T, K>(task: TaskRef, into: NonNull<()>) {
+    // SAFETY: the handle of a done task owns the stage.
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
+    let Stage::Output(output) = taken else { return };
+    // SAFETY: the caller gave a place of this type.
+    unsafe { *into.cast::<Option<Result<T, JoinError>>>().as_mut() = Some(output) };
+}
+
+unsafe fn drop_output<F, T, K: Kin>(task: TaskRef) {
+    // SAFETY: the caller owns the stage.
+    let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
+    let Stage::Output(output) = taken else { unreachable!("a result is dropped once, of a done task") };
+    // SAFETY: the caller has the task.
+    drop_unclaimed(unsafe { kin_of::<F, T, K>(task) }, output);
+}
+
+/// Drops a result of which nobody will ask.
+fn drop_unclaimed<T>(kin: &impl Kin, output: Result<T, JoinError>) {
+    if let Err(error) = &output {
+        kin.unclaimed(error);
+    }
+    drop_quietly(output);
+}
+
+unsafe fn free<F, T, K>(task: TaskRef) {
+    let cell = task.as_ptr().cast::<Cell<F, T, K>>();
+    // SAFETY: the last reference is gone; the memory came from `take` with this layout.
+    unsafe {
+        cell.drop_in_place();
+        slab_cache::give(NonNull::new_unchecked(cell.cast()), Layout::new::<Cell<F, T, K>>());
+    }
+}
+
+/// Runs destructors at the end of the current task, `task`. Its cancellation must not cut them short, as it does not where
+/// the task unwinds. `f` does not unwind.
+fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
+    Bound::shield_at_end().run(task.header(), f).expect("nothing is raised for a shield")
+}
+
+/// Drops a user's value; a panic of its destructor goes no further than its message.
+pub(crate) fn drop_quietly<V>(value: V) {
+    quietly(|| drop(value));
+}
+
+/// Runs a user's destructors; a panic goes no further than its message.
+pub(crate) fn quietly(f: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
+        drop_payload(payload);
+    }
+}
+
+/// Drops the payload of a panic. One whose destructor panics in its turn is leaked: there must be an end.
+pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(another);
+    }
+}

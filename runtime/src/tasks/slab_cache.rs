@@ -1,0 +1,102 @@
+//! The memory of ended tasks, kept on each worker for new ones.
+//!
+//! An allocator's own cache holds a handful of blocks of a size; a server that spawns and ends tasks by the thousand runs
+//! past it, into the arena's locks and, where the arena is trimmed, into page faults. Blocks come from the global
+//! allocator and go back to it, so that it does not matter on which thread a task is made and on which it ends.
+
+use std::alloc::{self, Layout};
+use std::cell::RefCell;
+use std::ptr::NonNull;
+
+use crate::scheduler::current;
+use crate::tasks::header::Header;
+
+/// A block has room for a header and for what comes behind it, which is rounded up to this. Allocators round to as much
+/// anyhow: of a larger step each sleeping task would have memory for nothing.
+const STEP: usize = 16;
+const SIZES: usize = 22;
+const ALIGN: usize = 16;
+
+/// Blocks of one size that a worker keeps at the most.
+const MOST: usize = 10_240;
+
+/// What one worker keeps.
+pub(crate) struct Shelf {
+    blocks: [Vec<NonNull<u8>>; SIZES],
+}
+
+impl Shelf {
+    pub(crate) fn new() -> Self {
+        Shelf { blocks: [const { Vec::new() }; SIZES] }
+    }
+
+    /// Gives half of the blocks back to the allocator. For now and then, when idle: kept apart from the worker's loop, whose
+    /// registers it would take.
+    #[inline(never)]
+    pub(crate) fn trim(&mut self) {
+        for (size, blocks) in self.blocks.iter_mut().enumerate() {
+            for block in blocks.drain(blocks.len() / 2..) {
+                // SAFETY: it came from `take` with this layout, and nobody uses it.
+                unsafe { alloc::dealloc(block.as_ptr(), layout_of(size)) };
+            }
+            blocks.shrink_to(2 * blocks.len());
+        }
+    }
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        while self.blocks.iter().any(|blocks| !blocks.is_empty()) {
+            self.trim();
+        }
+    }
+}
+
+/// Which size serves a layout, if one does.
+const fn size_of_layout(layout: Layout) -> Option<usize> {
+    let size = (layout.size() - size_of::<Header>()).div_ceil(STEP);
+    if layout.align() <= ALIGN && size < SIZES { Some(size) } else { None }
+}
+
+fn layout_of(size: usize) -> Layout {
+    Layout::from_size_align(size_of::<Header>() + size * STEP, ALIGN).expect("a small layout")
+}
+
+/// Takes memory for `layout`, off the shelf of the worker where there is one.
+#[inline]
+pub(crate) fn take(shelf: Option<&RefCell<Shelf>>, layout: Layout) -> NonNull<u8> {
+    let Some(size) = size_of_layout(layout) else { return allocate(layout) };
+    let kept = shelf.map(|shelf| shelf.borrow_mut().blocks[size].pop());
+    kept.flatten().unwrap_or_else(|| allocate(layout_of(size)))
+}
+
+/// Gives memory back that `take` gave for `layout`.
+///
+/// # Safety
+/// It did, and nobody uses it any more.
+#[inline]
+pub(crate) unsafe fn give(block: NonNull<u8>, layout: Layout) {
+    let Some(size) = size_of_layout(layout) else {
+        // SAFETY: by the contract; `take` allocated it with this layout.
+        return unsafe { alloc::dealloc(block.as_ptr(), layout) };
+    };
+    let kept = current::with_worker(|worker| {
+        let blocks = &mut worker.shelf.borrow_mut().blocks[size];
+        let room = blocks.len() < MOST;
+        if room {
+            blocks.push(block);
+        }
+        room
+    });
+    if kept != Some(true) {
+        // SAFETY: as above, with the rounded layout.
+        unsafe { alloc::dealloc(block.as_ptr(), layout_of(size)) };
+    }
+}
+
+#[cold]
+fn allocate(layout: Layout) -> NonNull<u8> {
+    // SAFETY: no layout of a task has the size zero.
+    let block = unsafe { alloc::alloc(layout) };
+    NonNull::new(block).unwrap_or_else(|| alloc::handle_alloc_error(layout))
+}

@@ -1,0 +1,29 @@
+//! The wait core as primitives and sockets see it: sleeps, wakes and what a primitive knows of its caller.
+
+pub use crate::api::sleep::{sleep_to, sleep_within};
+pub use crate::base::fences::{
+    bare_light_fence, has_bare_light_fence, heavy_fence, prepare as prepare_fences,
+};
+pub use crate::base::report::take_back;
+pub use crate::base::spin_lock::{Lock, LockGuard};
+pub use crate::scheduler::budget::{charge, charge_poll};
+pub use crate::sleep::caller::{
+    Home, charged_owner, describe_caller, home, in_task, others_are_asleep, owner, owner_in_hook,
+};
+pub use crate::sleep::polled::Polled;
+pub use crate::sleep::spin::{back_off_until, spin_until, stand_back, stand_back_until};
+pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
+pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};
+pub use crate::tasks::cancel::{
+    CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled,
+    note_cancelled_here, unwind_cancelled, unwinds_cancelled,
+};
+pub use crate::tasks::forbid::{check_may_suspend, may_suspend};
+pub use crate::waiter::kind::{RawWake, RetainedWake, WakeHandle, call_waker};
+pub use crate::waiter::select_token::Claim;
+pub use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+/// The list of waiters.
+pub mod list {
+    pub use crate::waiter::list::{List, Node};
+}

@@ -1,0 +1,170 @@
+//! Who waits, and the rights to wake it.
+//!
+//! A [`Waiter`] is the head of a task's allocation, of a thread's parking place, or of a polled future's place. They differ in
+//! a [`Kind`]: how the waiter is made to run again, and how it is kept alive.
+
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::task::Waker;
+
+use crate::scheduler::worker::Worker;
+use crate::tasks::header::TaskRef;
+use crate::tasks::raw::drop_payload;
+use crate::waiter::word::{Epoch, Woke, Word};
+
+/// What differs between the kinds of waiter.
+pub(crate) struct Kind {
+    /// Makes a waiter run that its waker found asleep. Of a future it hands out whom to [call](call_waker) for that: code of
+    /// the user's, which may do anything, also end other sleeps and wait for their wakes. So the caller lands the wakes that
+    /// it owes before it calls.
+    ///
+    /// # Safety
+    /// The caller's wake answered [`Woke::Queue`]; it is called once for that wake, and the waiter is not touched after.
+    pub(crate) queue: unsafe fn(NonNull<Waiter>) -> Option<Waker>,
+    /// Counts one more owner, of the waiter that is answered: this one, or where this one cannot be counted one that stands for
+    /// it in its present sleep.
+    ///
+    /// # Safety
+    /// The waiter is alive meanwhile; one that cannot be counted is in `after_asleep` of that sleep, which calls.
+    pub(crate) retain: unsafe fn(NonNull<Waiter>) -> NonNull<Waiter>,
+    /// Gives one counted ownership up.
+    ///
+    /// # Safety
+    /// The caller has it from `retain`, which answered this waiter.
+    pub(crate) release: unsafe fn(NonNull<Waiter>),
+}
+
+/// The part that all waiters share; the first field of each of them.
+#[repr(C)]
+pub(crate) struct Waiter {
+    pub(crate) word: Word,
+    kind: &'static Kind,
+}
+
+impl Waiter {
+    pub(crate) const fn new(kind: &'static Kind) -> Self {
+        Waiter { word: Word::new(), kind }
+    }
+}
+
+/// The present sleep of a waiter, as its strategy sees it.
+#[derive(Clone, Copy)]
+pub struct WakeHandle<'a> {
+    waiter: NonNull<Waiter>,
+    epoch: Epoch,
+    borrowed: PhantomData<&'a ()>,
+}
+
+impl<'a> WakeHandle<'a> {
+    /// `waiter` lives for `'a` at the least.
+    pub(crate) fn new(waiter: NonNull<Waiter>, epoch: Epoch, _life: &'a ()) -> Self {
+        WakeHandle { waiter, epoch, borrowed: PhantomData }
+    }
+
+    /// Takes the right to wake this sleep, without a count and without an epoch.
+    ///
+    /// # Safety
+    /// The result is used at most once, for this sleep: either it lands, or is dropped unused, before `before_awake`
+    /// returns `Withdrawn`; or its holder has unlinked it under the lock of the list it was published in, and
+    /// `before_awake` answers `Served` from then on. Of one sleep at most one raw wake is ever used: a sleeper waits for one
+    /// landing, and a second would touch it after. None is used once [`retain`](WakeHandle::retain) was called for the sleep, also if
+    /// that was dropped: a future then sleeps where a raw wake does not find it, and of a task that is at home the worker takes a raw
+    /// wake for the only one.
+    pub unsafe fn raw(self) -> RawWake {
+        RawWake(self.waiter)
+    }
+
+    /// Makes a counted handle that wakes this sleep and no other, and is safe to keep for ever.
+    pub fn retain(self) -> RetainedWake {
+        // SAFETY: the waiter is alive for the handle's lifetime, which is that of the call of `after_asleep`; the count is given
+        // back in `drop`.
+        let waiter = unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
+        RetainedWake { waiter, epoch: self.epoch }
+    }
+}
+
+/// The right to wake one sleeper once. Dropped unused it does nothing.
+#[must_use]
+pub struct RawWake(NonNull<Waiter>);
+
+// SAFETY: a wake is made of atomics on the waiter's word and of `Kind::queue`, which may run on any thread.
+unsafe impl Send for RawWake {}
+
+impl RawWake {
+    /// Notifies the sleeper. Not to be called with a lock held: on a worker it queues the task, elsewhere it may make a
+    /// system call.
+    pub fn wake(self) {
+        if let Some(waker) = self.land(None) {
+            call_waker(waker);
+        }
+    }
+
+    /// Notifies the sleeper, and hands out whom to [call](call_waker) for it, once all other wakes have landed. The worker
+    /// that this thread is, if it is at hand, is spared the way to itself.
+    #[inline]
+    pub(crate) fn land(self, worker: Option<&Worker>) -> Option<Waker> {
+        // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
+        let waiter = unsafe { self.0.as_ref() };
+        let kind = waiter.kind;
+        match TaskRef::of_waiter(self.0, kind) {
+            Some(task) => match worker {
+                Some(worker) => worker.notify(task),
+                None => task.notify(),
+            },
+            None if waiter.word.notify() == Woke::Left => {}
+            // SAFETY: this wake answered `Queue`.
+            None => return unsafe { (kind.queue)(self.0) },
+        }
+        None
+    }
+}
+
+/// Calls the waker of a future. A panic of its ends here: this may be a worker, which goes on.
+#[cold]
+pub fn call_waker(waker: Waker) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // Its message has been printed.
+        drop_payload(payload);
+    }
+}
+
+/// A counted right to wake one sleep: late uses do nothing.
+pub struct RetainedWake {
+    waiter: NonNull<Waiter>,
+    epoch: Epoch,
+}
+
+// SAFETY: the count keeps the waiter alive, and everything done to it is atomic.
+unsafe impl Send for RetainedWake {}
+// SAFETY: as above; `wake` takes `&self` and may run on several threads at once.
+unsafe impl Sync for RetainedWake {}
+
+impl RetainedWake {
+    /// Notifies the sleep that this handle was made for; does nothing when that is over.
+    pub fn wake(&self) {
+        // SAFETY: this handle counts, so the waiter is alive.
+        let waiter = unsafe { self.waiter.as_ref() };
+        if waiter.word.notify_in(self.epoch) == Woke::Queue
+            // SAFETY: this wake answered `Queue`.
+            && let Some(waker) = unsafe { (waiter.kind.queue)(self.waiter) }
+        {
+            call_waker(waker);
+        }
+    }
+}
+
+impl Clone for RetainedWake {
+    fn clone(&self) -> Self {
+        // SAFETY: this handle counts, so the waiter is alive and can be counted.
+        let waiter = unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
+        RetainedWake { waiter, epoch: self.epoch }
+    }
+}
+
+impl Drop for RetainedWake {
+    fn drop(&mut self) {
+        // SAFETY: gives up the count that `retain` or `clone` took.
+        unsafe { (self.waiter.as_ref().kind.release)(self.waiter) }
+    }
+}

@@ -1,0 +1,316 @@
+//! The intrusive FIFO list of sleepers, whose nodes live on the sleepers' own stacks.
+//!
+//! The list has no lock of its own: it is kept in a [`Lock`](crate::base::spin_lock::Lock) together with the state that the sleepers
+//! wait on. A node holds the right to wake its sleeper (a [`RawWake`]); whoever unlinks the node under the lock takes
+//! that right out of it and touches the node no more, so the node may die as soon as the wake lands.
+//!
+//! ```text
+//!  List{head} ─▶ Node ⇄ Node ⇄ Node ⇄ (head)     a ring, so that one pointer finds both ends
+//!
+//!  linked: in the list, `wake` is Some
+//!  unlinked by a waker: `wake` was taken, the sleeper answers Served
+//!  unlinked by its sleeper: `wake` is dropped unused
+//!  passed over: its sleeper waits for several things and was claimed for another; `wake` is dropped unused
+//! ```
+
+use std::iter::successors;
+use std::marker::PhantomData;
+use std::ptr;
+
+use crate::base::primitive::Cell;
+use crate::waiter::kind::RawWake;
+use crate::waiter::select_token::Claim;
+
+/// A place in a [`List`], on the stack of the one who sleeps, with what the wakers want to know of it.
+///
+/// All fields are cells and nobody forms a `&mut` to a published node: a waker writes to it while its sleeper holds a
+/// shared reference. The fields of `data` are cells or atomics for the same reason.
+pub struct Node<T = ()> {
+    previous: Cell<*const Node<T>>,
+    next: Cell<*const Node<T>>,
+    wake: Cell<Option<RawWake>>,
+    /// For a sleeper that waits for several things: which of them this is.
+    claim: Cell<(*const Claim, usize)>,
+    data: T,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Node {
+    /// Makes a node that is in no list.
+    pub const fn new() -> Self {
+        Node::with(())
+    }
+}
+
+impl<T> Node<T> {
+    /// Makes a node that is in no list and carries `data`.
+    pub const fn with(data: T) -> Self {
+        Node {
+            previous: Cell::new(ptr::null()),
+            next: Cell::new(ptr::null()),
+            wake: Cell::new(None),
+            claim: Cell::new((ptr::null(), 0)),
+            data,
+            not_send: PhantomData,
+        }
+    }
+
+    /// What the node carries. While the node is linked it is only touched under the list's lock.
+    pub fn data(&self) -> &T {
+        &self.data
+    }
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Sleepers in the order in which they came.
+pub struct List<T = ()> {
+    head: *const Node<T>,
+}
+
+// SAFETY: the list is only reached under the lock it is kept in (the contract of `push_back`), which also lets the nodes'
+// data be touched by any thread; and what it hands out, `RawWake`, is `Send`.
+unsafe impl<T> Send for List<T> {}
+
+impl<T> List<T> {
+    /// Makes an empty list.
+    pub const fn new() -> Self {
+        List { head: ptr::null() }
+    }
+
+    /// True when nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.head.is_null()
+    }
+
+    /// How many wait, counted one by one.
+    pub fn len(&self) -> usize {
+        self.nodes().count()
+    }
+
+    /// The data of the longest waiter.
+    pub fn front(&self) -> Option<&T> {
+        // SAFETY: a linked node is alive by the contract under which it was pushed, and nobody unlinks it while this
+        // list is borrowed.
+        unsafe { self.head.as_ref() }.map(|node| &node.data)
+    }
+
+    /// True if somebody waits here who is not the sleeper behind `claim`.
+    pub fn has_other_than(&self, claim: &Claim) -> bool {
+        self.nodes().any(|node| !ptr::eq(node.claim.get().0, claim))
+    }
+
+    /// True if somebody waits here who is `wanted`.
+    pub fn has(&self, wanted: impl Fn(&T) -> bool) -> bool {
+        self.nodes().any(|node| wanted(&node.data))
+    }
+
+    /// The nodes, in their order.
+    fn nodes(&self) -> impl Iterator<Item = &Node<T>> {
+        // SAFETY: as in `front`.
+        let first = unsafe { self.head.as_ref() };
+        successors(first, |node| {
+            let next = node.next.get();
+            // SAFETY: as in `front`.
+            (!ptr::eq(next, self.head)).then(|| unsafe { &*next })
+        })
+    }
+
+    /// Appends a sleeper.
+    ///
+    /// # Safety
+    /// `node` is in no list, stays alive and in place until it is unlinked, and this list, its nodes and their data are
+    /// only touched under one lock, by threads that may touch such data.
+    pub unsafe fn push_back(&mut self, node: &Node<T>, wake: RawWake) {
+        node.claim.set((ptr::null(), 0));
+        // SAFETY: the caller's contract.
+        unsafe { self.link(node, wake) }
+    }
+
+    /// Appends a sleeper that waits for several things, of which this one is `arm`.
+    ///
+    /// # Safety
+    /// As for [`push_back`](List::push_back); and `claim` lives as long as the node is linked.
+    pub unsafe fn push_back_for(&mut self, node: &Node<T>, wake: RawWake, claim: &Claim, arm: usize) {
+        node.claim.set((claim, arm));
+        // SAFETY: the caller's contract.
+        unsafe { self.link(node, wake) }
+    }
+
+    /// Puts a sleeper before all others.
+    ///
+    /// # Safety
+    /// As for [`push_back`](List::push_back).
+    pub unsafe fn push_front(&mut self, node: &Node<T>, wake: RawWake) {
+        // SAFETY: the caller's contract.
+        unsafe { self.push_back(node, wake) };
+        // The last one of a ring is the first one of the ring that begins with it.
+        self.head = node;
+    }
+
+    /// # Safety
+    /// As for `push_back`.
+    unsafe fn link(&mut self, node: &Node<T>, wake: RawWake) {
+        node.wake.set(Some(wake));
+        if self.head.is_null() {
+            node.previous.set(node);
+            node.next.set(node);
+            self.head = node;
+            return;
+        }
+        // SAFETY: linked nodes are alive by the contract under which they were pushed.
+        unsafe {
+            let first = &*self.head;
+            let last = &*first.previous.get();
+            node.previous.set(last);
+            node.next.set(first);
+            last.next.set(node);
+            first.previous.set(node);
+        }
+    }
+
+    /// Unlinks the longest waiter and takes the right to wake it.
+    pub fn pop_front(&mut self) -> Option<RawWake> {
+        self.pop_front_with(|_| ()).map(|(wake, ())| wake)
+    }
+
+    /// Unlinks the longest waiter, if it is `wanted`, and takes the right to wake it.
+    pub fn pop_front_if(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Option<RawWake> {
+        loop {
+            if !wanted(self.front()?) {
+                return None;
+            }
+            if let Some((wake, _)) = self.unlink_front() {
+                return Some(wake);
+            }
+        }
+    }
+
+    /// Unlinks the longest waiter, gives something to it, and takes the right to wake it.
+    pub fn pop_front_with<R>(&mut self, give: impl FnOnce(&T) -> R) -> Option<(RawWake, R)> {
+        loop {
+            if self.is_empty() {
+                return None;
+            }
+            if let Some((wake, node)) = self.unlink_front() {
+                // SAFETY: the node is alive until its wake lands, which is after this call.
+                return Some((wake, give(unsafe { &(*node).data })));
+            }
+        }
+    }
+
+    /// Unlinks the longest waiter of those that are `wanted`, gives something to it, and takes the right to wake it.
+    pub fn pop_first_with<R>(
+        &mut self,
+        wanted: impl Fn(&T) -> bool,
+        give: impl FnOnce(&T) -> R,
+    ) -> Option<(RawWake, R)> {
+        loop {
+            let node = ptr::from_ref(self.nodes().find(|node| wanted(&node.data))?);
+            // SAFETY: it is linked in this list, hence alive.
+            if let Some(wake) = unsafe { self.take_out(&*node) } {
+                // SAFETY: the node is alive until its wake lands, which is after this call.
+                return Some((wake, give(unsafe { &(*node).data })));
+            }
+        }
+    }
+
+    /// Unlinks all who are `wanted`, in their order, and hands out the rights to wake them.
+    pub fn pop_each(&mut self, wanted: impl Fn(&T) -> bool, mut wakes: impl FnMut(RawWake)) {
+        let Some(last) = self.nodes().last().map(ptr::from_ref) else { return };
+        let mut node = self.head;
+        loop {
+            // SAFETY: it was linked as the walk came to its predecessor, of which this list has unlinked none but that one since;
+            // so it is linked now, hence alive.
+            let (next, is_wanted) = unsafe { ((*node).next.get(), wanted(&(*node).data)) };
+            if is_wanted {
+                // SAFETY: as above.
+                unsafe { self.take_out(&*node) }.into_iter().for_each(&mut wakes);
+            }
+            if ptr::eq(node, last) {
+                return;
+            }
+            node = next;
+        }
+    }
+
+    /// Moves the longest waiter to the end of another list, with its right to be woken. False if there is none.
+    ///
+    /// # Safety
+    /// The caller holds the locks of both lists; the sleeper knows that its node may be in either.
+    pub unsafe fn shift_to(&mut self, other: &mut List<T>) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        if let Some((wake, node)) = self.unlink_front() {
+            // SAFETY: the node was linked, so it is alive, and it is now in no list; the rest is the caller's contract.
+            unsafe { other.push_back(&*node, wake) };
+        }
+        true
+    }
+
+    /// Takes the first node out of the list, which has one. Its wake, unless its sleeper was claimed elsewhere.
+    fn unlink_front(&mut self) -> Option<(RawWake, *const Node<T>)> {
+        let node = self.head;
+        // SAFETY: `head` is linked, hence alive until its wake lands or its sleeper has unlinked it under the lock.
+        unsafe { self.take_out(&*node) }.map(|wake| (wake, node))
+    }
+
+    /// Takes a node out of the list. Its wake, unless its sleeper was claimed elsewhere.
+    ///
+    /// # Safety
+    /// `node` is linked in this list.
+    unsafe fn take_out(&mut self, node: &Node<T>) -> Option<RawWake> {
+        // SAFETY: the caller's contract.
+        unsafe { self.unlink(node) };
+        let wake = node.wake.take()?;
+        let (claim, arm) = node.claim.get();
+        // SAFETY: a claim lives as long as its node is linked, and the lock is still held.
+        match unsafe { claim.as_ref() } {
+            Some(claim) if !claim.take(arm) => None,
+            _ => Some(wake),
+        }
+    }
+
+    /// Unlinks `node` and drops its right to wake. False if a waker was first, whose wake is then on its way (or which has
+    /// passed the node over).
+    ///
+    /// # Safety
+    /// `node` is in this list or in none.
+    pub unsafe fn remove(&mut self, node: &Node<T>) -> bool {
+        if node.wake.take().is_none() {
+            return false;
+        }
+        // SAFETY: it held its wake, so it is linked, and by the contract in this list.
+        unsafe { self.unlink(node) };
+        true
+    }
+
+    /// # Safety
+    /// `node` is linked in this list.
+    unsafe fn unlink(&mut self, node: &Node<T>) {
+        let (previous, next) = (node.previous.get(), node.next.get());
+        if ptr::eq(next, node) {
+            self.head = ptr::null();
+            return;
+        }
+        // SAFETY: the neighbours of a linked node are linked, hence alive.
+        unsafe {
+            (*previous).next.set(next);
+            (*next).previous.set(previous);
+        }
+        if ptr::eq(self.head, node) {
+            self.head = next;
+        }
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,131 @@
+//! Plain threads as waiters.
+//!
+//! ```text
+//!  the thread                                      who has woken it asleep, by the word
+//!
+//!  falls asleep by the word, and parks             takes a counted `Thread` out of the place
+//!  until RELEASED ◀─────────────────────────────── released := true, the last touch of the place
+//!  released := false: the place is the next        unparks the `Thread`
+//!  sleep's, or goes with the thread
+//! ```
+//!
+//! A waker may be the last to know of a thread that has gone on and ended. So the thread waits for a flag that the
+//! waker sets as its last touch, and the waker takes a counted `Thread` before it sets it. A thread whose time ran out claims its
+//! sleep by the word as any waker does: where another was first it waits for the flag all the same.
+
+use std::ptr::NonNull;
+use std::task::Waker;
+use std::time::Instant;
+
+use crate::base::primitive::thread::Thread;
+
+use crate::base::primitive::{Arc, AtomicBool, Ordering, thread, thread_local};
+use crate::sleep::spin::spin_until;
+use crate::waiter::kind::{Kind, Waiter, WakeHandle};
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+use crate::waiter::word::{Epoch, Fallen, Woke};
+
+/// The place where one thread waits.
+#[repr(C)]
+struct Place {
+    waiter: Waiter,
+    thread: Thread,
+    /// Set by the one who was to queue the thread, as the last thing it does here.
+    released: AtomicBool,
+}
+
+static KIND: Kind = Kind { queue, retain, release };
+
+thread_local! {
+    static PLACE: Arc<Place> = Arc::new(Place::new());
+}
+
+impl Place {
+    fn new() -> Self {
+        Place { waiter: Waiter::new(&KIND), thread: thread::current(), released: AtomicBool::new(false) }
+    }
+
+    fn waiter(place: &Arc<Self>) -> NonNull<Waiter> {
+        // The pointer of the whole allocation: `retain` and `release` make an `Arc` of it again.
+        // SAFETY: `Arc::as_ptr` is never null.
+        unsafe { NonNull::new_unchecked(Arc::as_ptr(place).cast::<Waiter>().cast_mut()) }
+    }
+
+    /// Waits until the waker that answered `Queue` has let go of this place.
+    fn await_release(&self) {
+        // Acquire: pairs with the Release in `queue`.
+        while !self.released.load(Ordering::Acquire) {
+            thread::park();
+        }
+        // Relaxed: the next waker finds the place by a lock taken after this.
+        self.released.store(false, Ordering::Relaxed);
+    }
+
+    /// Off the processor until woken or until the deadline; true if a waker did it.
+    fn park_until(&self, deadline: Option<Instant>) {
+        while !self.released.load(Ordering::Acquire) {
+            let Some(deadline) = deadline else {
+                thread::park();
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
+    }
+}
+
+/// Sleeps on the calling thread. There is no cancel here.
+pub(crate) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+    // In the destructors of other thread-locals the thread's own place may be gone; one made for the occasion serves.
+    let place = PLACE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Place::new()));
+    let word = &place.waiter.word;
+    let epoch = word.begin(true);
+    let why = match how.after_asleep(WakeHandle::new(Place::waiter(&place), epoch, &())) {
+        Asleep::Rouse => Waking::Notified,
+        Asleep::Stay if how.may_spin() && spin_until(|| word.why().notified) => Waking::Notified,
+        Asleep::Stay => block(&place, deadline, epoch),
+    };
+    if how.before_awake(why) == Withdrawal::Withdrawn {
+        return why;
+    }
+    if !word.await_landing() && word.fall_asleep() == Fallen::Asleep {
+        place.await_release();
+    }
+    Waking::Notified
+}
+
+fn block(place: &Place, deadline: Option<Instant>, epoch: Epoch) -> Waking {
+    let word = &place.waiter.word;
+    if word.fall_asleep() == Fallen::Asleep {
+        place.park_until(deadline);
+        // The deadline claims the sleep as any waker does; if another was first, that one lets go of the place.
+        if word.expire(epoch) == Woke::Left {
+            place.await_release();
+        }
+    }
+    if word.why().notified { Waking::Notified } else { Waking::TimedOut }
+}
+
+unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
+    // SAFETY: a waiter of this kind is the first field of a `Place`, which waits for `released` before it goes on.
+    let place = unsafe { waiter.cast::<Place>().as_ref() };
+    let thread = place.thread.clone();
+    // Release: pairs with the Acquire in `await_release`. The last touch of the place.
+    place.released.store(true, Ordering::Release);
+    thread.unpark();
+    None
+}
+
+unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
+    // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive.
+    unsafe { Arc::increment_strong_count(waiter.cast::<Place>().as_ptr()) };
+    waiter
+}
+
+unsafe fn release(waiter: NonNull<Waiter>) {
+    // SAFETY: as above, and the caller owns one count.
+    unsafe { Arc::decrement_strong_count(waiter.cast::<Place>().as_ptr()) }
+}

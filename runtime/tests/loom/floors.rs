@@ -1,0 +1,24 @@
+//! The floors of the library, as the files that are included import from them: each name leads to the module of the models that
+//! stands for it.
+
+pub(crate) mod base {
+    pub(crate) use crate::primitive;
+    pub(crate) use crate::wait::lock as spin_lock;
+}
+
+pub(crate) mod waiter {
+    pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
+}
+
+pub(crate) mod sleep {
+    pub(crate) use crate::wait as spin;
+}
+
+pub(crate) mod scheduler {
+    pub(crate) use crate::worker;
+}
+
+pub(crate) mod tasks {
+    pub(crate) use crate::task as header;
+    pub(crate) use crate::task::raw;
+}
