@@ -83,7 +83,7 @@ pub use crate::api::builder::{Builder, spawn, spawn_blocking, spawn_local, uncon
 #[doc(hidden)]
 pub use crate::api::builder::{spawn_call, spawn_long_call, spawn_servant};
 pub use crate::api::cancel_token::{CancelToken, Cancelled, DropGuard};
-pub use crate::api::join_handle::{JoinError, JoinHandle};
+pub use crate::api::join_handle::JoinHandle;
 pub use crate::api::park::{park, park_timeout};
 pub use crate::api::scope::{Scope, ScopedJoinHandle, scope};
 pub use crate::api::task_local::{AccessError, TaskLocal};
@@ -93,6 +93,7 @@ pub use crate::blocking::unblock::heed_end;
 pub use crate::tasks::bounds::shield;
 pub use crate::tasks::cancel::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
+pub use crate::tasks::join_error::JoinError;
 #[doc(hidden)]
 pub use crate::tasks::join_state::Joiner;
 pub use crate::tasks::switch_hook::Switch;

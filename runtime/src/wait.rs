@@ -1,10 +1,10 @@
 //! The wait core as primitives and sockets see it: sleeps, wakes and what a primitive knows of its caller.
 
 pub use crate::api::sleep::{sleep_to, sleep_within};
+pub use crate::base::abort::take_back;
 pub use crate::base::fences::{
     bare_light_fence, has_bare_light_fence, heavy_fence, prepare as prepare_fences,
 };
-pub use crate::base::report::take_back;
 pub use crate::base::spin_lock::{Lock, LockGuard};
 pub use crate::scheduler::budget::{charge, charge_poll};
 pub use crate::sleep::caller::{

@@ -81,6 +81,7 @@ mod worker;
 
 /// The floors of the library, as the files that are included import from them: each name leads to the module that stands for it.
 mod base {
+    pub(crate) use crate::task::raw as payload;
     pub(crate) use crate::wait::lock as spin_lock;
     pub(crate) use crate::{intrusive_list, prefetch, primitive};
 }
@@ -94,7 +95,7 @@ mod scheduler {
     pub(crate) use crate::{biased, current, idle, task_counts, worker};
 }
 mod tasks {
-    pub(crate) use crate::task::{self as header, self as task, bounds, cancel, raw};
+    pub(crate) use crate::task::{self as header, self as task, bounds, cancel};
     pub(crate) use crate::{join_state, parking, stop};
 }
 mod api {

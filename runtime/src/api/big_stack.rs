@@ -17,6 +17,7 @@ use crate::scheduler::current;
 use crate::scheduler::start::FEED;
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
+use crate::tasks::big_stack::BigStack;
 use crate::tasks::header::{Header, TaskRef};
 
 /// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
@@ -57,13 +58,6 @@ pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
         Ok(value) => value,
         Err(payload) => resume_unwind(payload),
     }
-}
-
-/// A big stack that a task has gone to; lies in the frame that waits there.
-pub(crate) struct BigStack {
-    pub(crate) coroutine: Coroutine,
-    /// What its first frame runs.
-    errand: *mut (),
 }
 
 /// What is run on the other stack, and what came of it.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::api::join_handle::{JoinError, JoinHandle};
+use crate::api::join_handle::JoinHandle;
 use crate::api::scope::{Scope, ScopedJoinHandle};
 use crate::coroutine::Stop;
 use crate::runtime::handle::Handle;
@@ -17,6 +17,7 @@ use crate::tasks::cancel;
 use crate::tasks::cancel::may_unwind;
 use crate::tasks::forbid;
 use crate::tasks::header::{Heritage, Nature, Origin, TaskRef, Traits};
+use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw;
 use crate::tasks::raw::Kin;

@@ -5,12 +5,11 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use crate::api::builder::Builder;
-use crate::api::join_handle::JoinError;
-use crate::api::race::Either;
 use crate::api::scope::{Scope, ScopedJoinHandle};
 use crate::base::spin_lock::Lock;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
+use crate::tasks::join_error::JoinError;
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -219,4 +218,13 @@ where
             }
         }
     }
+}
+
+/// Which of two it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Either<A, B> {
+    /// The first.
+    Left(A),
+    /// The second.
+    Right(B),
 }

@@ -4,9 +4,10 @@
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::api::join_handle::{JoinError, UntilDone};
+use crate::api::join_handle::UntilDone;
+use crate::base::abort::Bomb;
 use crate::base::intrusive_list::Link;
-use crate::base::report::Bomb;
+use crate::base::payload;
 use crate::scheduler::current;
 use crate::scheduler::offer_state::Offered;
 use crate::scheduler::offers;
@@ -14,6 +15,7 @@ use crate::sleep::task_sleep;
 use crate::tasks::bounds;
 use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
+use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw;
 use crate::waiter::strategy::Waking;
@@ -96,7 +98,7 @@ struct Rest<T>(Option<T>);
 
 impl<T> Drop for Rest<T> {
     fn drop(&mut self) {
-        raw::drop_quietly(self.0.take());
+        payload::drop_quietly(self.0.take());
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::builder::Builder;
 use crate::api::group_error::{GroupError, StillRunning};
-use crate::api::join_handle::{JoinError, JoinHandle};
+use crate::api::join_handle::JoinHandle;
 use crate::api::sleep;
 use crate::base::intrusive_list::{Link, Ring};
 use crate::base::spin_lock::Lock;
@@ -20,6 +20,7 @@ use crate::sleep::task_sleep;
 use crate::sleep::wake_many;
 use crate::tasks::cancel;
 use crate::tasks::header::TaskRef;
+use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::Kin;
 use crate::tasks::task::Task;
 use crate::waiter::kind::{RawWake, WakeHandle};

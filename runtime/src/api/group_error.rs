@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::api::join_handle::JoinError;
+use crate::tasks::join_error::JoinError;
 
 /// No task of the group has ended in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

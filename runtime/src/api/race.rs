@@ -3,18 +3,10 @@
 use std::mem;
 use std::panic::resume_unwind;
 
+use crate::api::contest::Either;
 use crate::api::contest::{Entry, Field, FinishLine, Lost};
 use crate::api::scope::{Scope, scope};
 use crate::tasks::cancel;
-
-/// Which of two it was.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Either<A, B> {
-    /// The first.
-    Left(A),
-    /// The second.
-    Right(B),
-}
 
 /// Runs both closures, each in a task of its own; the first to end wins, and the other is cancelled and waited for.
 ///

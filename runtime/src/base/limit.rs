@@ -56,3 +56,6 @@ impl From<Refusal> for io::Error {
         io::Error::new(refusal.cause.kind(), refusal)
     }
 }
+
+/// No runtime has more workers.
+pub(crate) const MOST_WORKERS: usize = 4096;

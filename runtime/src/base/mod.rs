@@ -1,10 +1,11 @@
 //! Floor 0: what knows nothing of tasks: system calls, atomics, the spin lock, the intrusive list, aborts.
 
+pub(crate) mod abort;
 pub(crate) mod fences;
 pub(crate) mod intrusive_list;
 pub(crate) mod limit;
+pub(crate) mod payload;
 pub(crate) mod prefetch;
 pub(crate) mod primitive;
-pub(crate) mod report;
 pub(crate) mod spin_lock;
 pub(crate) mod sys;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-use crate::base::report::Bomb;
+use crate::base::abort::Bomb;
 
 /// Whether workers that poll take nothing from anybody: the machine has several processors, and the process may use one
 /// for each worker.

@@ -7,12 +7,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::api::builder::discard_here;
-use crate::api::join_handle::JoinError;
 use crate::base::limit::Refusal;
 use crate::blocking::thread;
 use crate::blocking::thread::Life;
 use crate::runtime::shared::Shared;
 use crate::tasks::header::{Nature, TaskRef};
+use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
 
 /// How the pool is to be.

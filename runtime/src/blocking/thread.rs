@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use crate::base::limit::Refusal;
+use crate::base::payload::drop_quietly;
 use crate::blocking::pool::{Job, Pool, end_unrun};
 use crate::runtime::shared::Shared;
 use crate::scheduler::current;
 use crate::scheduler::driver;
 use crate::tasks::header::{Nature, TaskRef};
-use crate::tasks::raw::drop_quietly;
 use crate::tasks::task::Task;
 
 /// Starts one, which the caller counts.

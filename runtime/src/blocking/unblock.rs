@@ -30,13 +30,13 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::api::builder::discard_here;
-use crate::api::join_handle::JoinError;
 use crate::blocking::pool::{Borrowed, Job};
 use crate::runtime::shared::Shared;
 use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
 use crate::tasks::header::TaskRef;
+use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};

@@ -4,14 +4,14 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crate::base::limit::MOST_WORKERS;
 use crate::base::limit::Refusal;
-use crate::base::report;
+use crate::base::payload::guarded;
 use crate::base::sys;
 use crate::base::sys::Processors;
 use crate::blocking::pool;
@@ -36,10 +36,7 @@ use crate::stack::guard::Guards;
 use crate::stack::overflow;
 use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
-use crate::tasks::raw;
-
-/// No runtime has more workers.
-pub(crate) const MOST_WORKERS: usize = 4096;
+use crate::tasks::overflow_report;
 
 /// The environment variable that sets the number of workers where the program does not.
 const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
@@ -334,7 +331,7 @@ impl<R: From<Runtime>> Builder<R> {
         // Before any thread is pinned.
         spin::count_processors();
         panics::install_hook();
-        report::install()?;
+        overflow_report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));
         let reserve = stacks::Config { max_stacks: None, ..self.stacks.clone() };
@@ -389,14 +386,6 @@ impl Seed {
 fn call(hook: &Option<Hook>) -> io::Result<()> {
     let Some(hook) = hook else { return Ok(()) };
     guarded("a worker's start or stop hook", || hook())
-}
-
-/// Runs code of the user's beside the tasks; its panic becomes an error.
-pub(crate) fn guarded<T>(what: &str, f: impl FnOnce() -> T) -> io::Result<T> {
-    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
-        raw::drop_payload(payload);
-        io::Error::other(format!("{what} panicked"))
-    })
 }
 
 fn default_workers(usable: usize) -> usize {

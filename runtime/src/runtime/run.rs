@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::api::builder::Builder;
-use crate::api::join_handle::JoinError;
-use crate::base::report::Bomb;
+use crate::base::abort::Bomb;
 use crate::runtime::builder::{Seed, Starting};
 use crate::runtime::shared::Shared;
 use crate::scheduler::current;
 use crate::scheduler::driver;
+use crate::tasks::join_error::JoinError;
 use crate::tasks::task;
 
 /// Runs `f` on `shared` and waits for it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::sleep;
-use crate::base::report::say;
+use crate::base::abort::say;
 use crate::runtime::shared::Shared;
 use crate::scheduler::task_counts::alive;
 use crate::sleep::task_sleep;

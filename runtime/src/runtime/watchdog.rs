@@ -10,9 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::base::abort::say;
 use crate::base::limit::Refusal;
-use crate::base::report::say;
-use crate::runtime::builder::guarded;
+use crate::base::payload::guarded;
 use crate::runtime::shared::Shared;
 use crate::scheduler::block::Block;
 use crate::scheduler::driver;

@@ -31,8 +31,8 @@ use std::panic::{self, Location, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::thread;
 
+use crate::base::abort::{Bomb, say};
 use crate::base::limit::Refusal;
-use crate::base::report::{Bomb, say};
 use crate::coroutine::credit::Credits;
 use crate::scheduler::current;
 use crate::scheduler::driver;

@@ -4,7 +4,7 @@ use std::hint::cold_path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::base::report::Bomb;
+use crate::base::abort::Bomb;
 use crate::coroutine::Stop;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget::OPERATIONS;

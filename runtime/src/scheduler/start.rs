@@ -4,7 +4,6 @@ use std::io;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use crate::api::join_handle::JoinError;
 use crate::coroutine::Body;
 use crate::scheduler::current;
 use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
@@ -12,6 +11,7 @@ use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
 use crate::stack::stacks;
 use crate::tasks::header::TaskRef;
+use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
 
 /// While a task waits for a stack to come back its worker, or the task itself, tries again so often.

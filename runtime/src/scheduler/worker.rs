@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::runtime::builder::guarded;
+use crate::base::payload::guarded;
 use crate::runtime::shared;
 use crate::runtime::shared::Shared;
 use crate::scheduler::block::Block;

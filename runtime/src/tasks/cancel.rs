@@ -9,15 +9,15 @@
 use std::any::Any;
 use std::panic;
 
-use crate::api::join_handle::JoinError;
-use crate::base::report::say;
+use crate::base::abort::say;
+use crate::base::payload::drop_payload;
 use crate::coroutine::Stop;
 use crate::scheduler::budget::overdrawn;
 use crate::scheduler::current;
 use crate::scheduler::worker;
 use crate::tasks::bounds::{Bound, Look, Target};
 use crate::tasks::header::{Header, TaskRef};
-use crate::tasks::raw::drop_payload;
+use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
 use crate::waiter::word::Woke;
 

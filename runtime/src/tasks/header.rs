@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::task::Waker;
 
-use crate::api::big_stack::BigStack;
+use crate::base::limit::MOST_WORKERS;
 use crate::coroutine::Stop;
 use crate::coroutine::switch::Coroutine;
-use crate::runtime::builder::MOST_WORKERS;
 use crate::scheduler::block::Block;
 use crate::scheduler::worker;
 use crate::stack::handle::Stack;
+use crate::tasks::big_stack::BigStack;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel_flags::Marks;
 use crate::tasks::join_state::Join;

@@ -15,7 +15,7 @@
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
-use crate::tasks::raw::quietly;
+use crate::base::payload::quietly;
 
 /// The values of one task or thread.
 #[derive(Default)]

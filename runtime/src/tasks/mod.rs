@@ -1,12 +1,15 @@
 //! Floor 4: the record of a task: header, lifecycle, join state, cancellation state and task-locals.
 
+pub(crate) mod big_stack;
 pub(crate) mod bounds;
 pub(crate) mod cancel;
 pub(crate) mod cancel_flags;
 pub(crate) mod forbid;
 pub(crate) mod header;
+pub(crate) mod join_error;
 pub(crate) mod join_state;
 pub(crate) mod locals;
+pub(crate) mod overflow_report;
 pub(crate) mod parking;
 pub(crate) mod raw;
 pub(crate) mod refs;

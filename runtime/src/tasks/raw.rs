@@ -11,17 +11,18 @@
 //! of a user's in it: a user's destructors run in tasks and in whoever drops a handle.
 
 use std::alloc::Layout;
-use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use crate::api::join_handle::JoinError;
+use crate::base::payload::drop_quietly;
+use crate::base::payload::quietly;
 use crate::scheduler::current;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel;
 use crate::tasks::header::{Header, Origin, TaskRef};
+use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::JoinState;
 use crate::tasks::locals::Locals;
 use crate::tasks::slab_cache;
@@ -288,23 +289,4 @@ unsafe fn free<F, T, K>(task: TaskRef) {
 /// the task unwinds. `f` does not unwind.
 fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
     Bound::shield_at_end().run(task.header(), f).expect("nothing is raised for a shield")
-}
-
-/// Drops a user's value; a panic of its destructor goes no further than its message.
-pub(crate) fn drop_quietly<V>(value: V) {
-    quietly(|| drop(value));
-}
-
-/// Runs a user's destructors; a panic goes no further than its message.
-pub(crate) fn quietly(f: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        drop_payload(payload);
-    }
-}
-
-/// Drops the payload of a panic. One whose destructor panics in its turn is leaked: there must be an end.
-pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
-    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(another);
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::base::report::Bomb;
+use crate::base::abort::Bomb;
 use crate::tasks::bounds::Bound;
 use crate::tasks::header::Header;
 

@@ -8,9 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use crate::base::payload::drop_payload;
 use crate::scheduler::worker::Worker;
 use crate::tasks::header::TaskRef;
-use crate::tasks::raw::drop_payload;
 use crate::waiter::word::{Epoch, Woke, Word};
 
 /// What differs between the kinds of waiter.

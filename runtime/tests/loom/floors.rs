@@ -3,6 +3,7 @@
 
 pub(crate) mod base {
     pub(crate) use crate::primitive;
+    pub(crate) use crate::task::raw as payload;
     pub(crate) use crate::wait::lock as spin_lock;
 }
 
@@ -20,5 +21,4 @@ pub(crate) mod scheduler {
 
 pub(crate) mod tasks {
     pub(crate) use crate::task as header;
-    pub(crate) use crate::task::raw;
 }

@@ -1,27 +1,7 @@
-//! What the runtime says on standard error: which task overflowed its stack, and lines of its own.
+//! Lines on standard error, and the end of the process where code must not unwind.
 
 use std::fmt;
 use std::io::{self, Write};
-
-use crate::scheduler::current;
-use crate::stack::overflow;
-use crate::stack::overflow::Overflow;
-
-/// Installs the handler, once for the process.
-pub(crate) fn install() -> io::Result<()> {
-    // SAFETY: `running_task` reads a thread-local without a destructor and fields of the running task and of its stack that
-    // nobody but the interrupted code changes, each in one store; it allocates nothing, takes no lock, and the name lives as
-    // long as the task.
-    unsafe { overflow::install(running_task) }
-}
-
-fn running_task(fault: usize) -> Option<Overflow> {
-    let header = current::task_for_report()?.header();
-    // SAFETY: the task that runs on this thread is interrupted here.
-    let stack = unsafe { header.stack() }.filter(|stack| stack.is_overflow(fault))?;
-    let name = header.name().unwrap_or_default();
-    Some(Overflow { id: header.id, name: name.as_ptr(), name_len: name.len(), stack_size: stack.size() })
-}
 
 /// Writes one line to standard error, if there is one: a closed one is no reason to panic.
 pub(crate) fn say(line: fmt::Arguments<'_>) {

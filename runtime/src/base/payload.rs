@@ -1,0 +1,32 @@
+//! Panics of user code: run it, drop its values and its payloads, without letting a panic pass.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Drops a user's value; a panic of its destructor goes no further than its message.
+pub(crate) fn drop_quietly<V>(value: V) {
+    quietly(|| drop(value));
+}
+
+/// Runs a user's destructors; a panic goes no further than its message.
+pub(crate) fn quietly(f: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
+        drop_payload(payload);
+    }
+}
+
+/// Drops the payload of a panic. One whose destructor panics in its turn is leaked: there must be an end.
+pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(another);
+    }
+}
+
+/// Runs code of the user's beside the tasks; its panic becomes an error.
+pub(crate) fn guarded<T>(what: &str, f: impl FnOnce() -> T) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+        drop_payload(payload);
+        io::Error::other(format!("{what} panicked"))
+    })
+}

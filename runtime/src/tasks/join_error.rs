@@ -1,0 +1,149 @@
+//! Why a task has no result.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Mutex;
+
+use crate::base::payload::drop_payload;
+use crate::tasks::task::Task;
+
+/// Why a task has no result.
+///
+/// One pointer, so that results that are none of these move in registers.
+pub struct JoinError(Box<Reason>);
+
+struct Reason {
+    cause: Cause,
+    task: String,
+}
+
+enum Cause {
+    Panicked(Payload),
+    Cancelled,
+    NotStarted(io::Error),
+}
+
+/// The payload of a panic. Behind a mutex only so that the error is `Sync`, as `Box<dyn Error + Send + Sync>` wants it.
+struct Payload(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Payload {
+    fn take(&mut self) -> Option<Box<dyn Any + Send>> {
+        self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+
+    /// The message, of a panic that has one.
+    fn message(&self) -> Option<String> {
+        let payload = self.0.lock().ok()?;
+        let text = payload.as_ref()?.downcast_ref::<&'static str>().map(|text| (*text).to_owned());
+        text.or_else(|| payload.as_ref()?.downcast_ref::<String>().cloned())
+    }
+}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        if let Some(payload) = self.take() {
+            drop_payload(payload);
+        }
+    }
+}
+
+impl JoinError {
+    #[cold]
+    fn of(cause: Cause, task: &Task) -> Self {
+        JoinError(Box::new(Reason { cause, task: task.to_string() }))
+    }
+
+    pub(crate) fn panicked(task: &Task, payload: Box<dyn Any + Send>) -> Self {
+        Self::of(Cause::Panicked(Payload(Mutex::new(Some(payload)))), task)
+    }
+
+    pub(crate) fn cancelled(task: &Task) -> Self {
+        Self::of(Cause::Cancelled, task)
+    }
+
+    pub(crate) fn not_started(task: &Task, error: io::Error) -> Self {
+        Self::of(Cause::NotStarted(error), task)
+    }
+
+    /// True if the task panicked.
+    pub fn is_panic(&self) -> bool {
+        matches!(self.0.cause, Cause::Panicked(_))
+    }
+
+    /// True if the task was cancelled, by its owner or by the end of its runtime.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.0.cause, Cause::Cancelled)
+    }
+
+    /// True if the task never ran because something was lacking that it needed to start.
+    pub fn is_not_started(&self) -> bool {
+        matches!(self.0.cause, Cause::NotStarted(_))
+    }
+
+    /// What the task lacked to start: a stack, or a thread of the blocking pool.
+    pub fn io_error(&self) -> Option<&io::Error> {
+        match &self.0.cause {
+            Cause::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Panics
+    /// If the task did not panic.
+    #[track_caller]
+    pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
+        self.try_into_panic().unwrap_or_else(|error| panic!("no panic to take: {error}"))
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Errors
+    /// The error itself, if the task did not panic.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
+        match self.0.cause {
+            Cause::Panicked(mut payload) => Ok(payload.take().expect("only taken with the error itself")),
+            _ => Err(self),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.cause {
+            Cause::Panicked(payload) => match payload.message() {
+                Some(message) => write!(f, "{} panicked: {message}", self.0.task),
+                None => write!(f, "{} panicked", self.0.task),
+            },
+            Cause::Cancelled => write!(f, "{} was cancelled", self.0.task),
+            Cause::NotStarted(error) => write!(f, "{} could not start: {error}", self.0.task),
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({self})")
+    }
+}
+
+impl Error for JoinError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0.cause {
+            Cause::NotStarted(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<JoinError> for io::Error {
+    fn from(error: JoinError) -> Self {
+        match error.0.cause {
+            Cause::NotStarted(io) => io,
+            _ => io::Error::other(error),
+        }
+    }
+}
