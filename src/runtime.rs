@@ -1,4 +1,4 @@
-//! The one place that wires runtime and reactor together.
+//! Wires the runtime and the reactor together. No other module knows both.
 
 use std::fmt;
 use std::io;
@@ -7,10 +7,14 @@ use std::time::Duration;
 
 use fibra_runtime::Task;
 
-/// Describes a runtime with I/O; made by [`Runtime::builder`], which sets the reactor (a bare `Builder::new` does not).
+/// Configures a runtime with I/O.
+///
+/// [`Runtime::builder`] makes one that has a reactor; `Builder::new` makes one without.
 pub type Builder = fibra_runtime::Builder<Runtime>;
 
-/// A runtime with I/O: a [`fibra_runtime::Runtime`] whose workers wait in a reactor.
+/// Runs tasks on workers that wait for I/O in a reactor.
+///
+/// Derefs to [`fibra_runtime::Runtime`].
 ///
 /// # Examples
 /// ```
@@ -22,27 +26,38 @@ pub type Builder = fibra_runtime::Builder<Runtime>;
 pub struct Runtime(fibra_runtime::Runtime);
 
 impl Runtime {
-    /// Starts a runtime with the defaults: a worker for each processor that the process may use.
+    /// Starts a runtime with the defaults: one worker for each processor that the process may use.
     ///
     /// # Errors
-    /// When a thread or a descriptor for it cannot be had.
+    /// Returns the system's error if it refuses a thread or a descriptor.
     pub fn new() -> io::Result<Self> {
         Self::builder().build()
     }
 
-    /// Starts to describe a runtime.
+    /// Returns a builder with the defaults and a reactor.
     pub fn builder() -> Builder {
         Builder::new().driver(fibra_io::driver())
     }
 
-    /// Cancels all tasks, unwinds each on its own worker, and waits until all of them and all closures on the blocking
-    /// pool have ended.
+    /// Cancels all tasks and waits until they have ended.
+    ///
+    /// Each task unwinds on its own worker. Closures on the blocking pool are waited for as well.
+    ///
+    /// # Examples
+    /// ```
+    /// let runtime = fibra::Runtime::new()?;
+    /// let sleeper = runtime.spawn(|| fibra::sleep(std::time::Duration::from_secs(3600)));
+    /// runtime.shutdown();
+    /// assert!(sleeper.join().is_err_and(|error| error.is_cancelled()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn shutdown(self) {
         self.0.shutdown();
     }
 
-    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have started and not
-    /// ended; their workers stay until they do.
+    /// Cancels all tasks and waits until they have ended, at most for `timeout`.
+    ///
+    /// Returns the started tasks that have not ended. Their workers stay until they do. See [`shutdown`](Runtime::shutdown).
     pub fn shutdown_timeout(self, timeout: Duration) -> Vec<Task> {
         self.0.shutdown_timeout(timeout)
     }
@@ -68,14 +83,14 @@ impl fmt::Debug for Runtime {
     }
 }
 
-/// Runs `f` as the first task of a runtime with the defaults, whose worker 0 is the calling thread.
+/// Runs `f` as the first task of a runtime with the defaults.
 ///
-/// `f` and its value need be neither `Send` nor `'static`. When `f` returns, what is left is cancelled and unwound, each
-/// task on its own worker; after five seconds of that it is said on standard error who is still there.
+/// The calling thread is worker 0, so `f` and its value need be neither `Send` nor `'static`. When `f` returns, the other
+/// tasks are cancelled, and each unwinds on its own worker. Tasks that remain after five seconds are named on standard error.
 ///
 /// # Panics
-/// With the panic of `f`; when called from a task; and when the runtime cannot be started, for want of threads or
-/// descriptors. [`Runtime::builder`] has a `run` that returns that as an error.
+/// Resumes the panic of `f`. Panics if a task calls it, and if the system refuses a thread or a descriptor; `run` of
+/// [`Runtime::builder`] returns that as an error.
 ///
 /// # Examples
 /// ```

@@ -1,23 +1,22 @@
-//! Signals of the system: Ctrl-C, `SIGTERM`, `SIGHUP` and their like, as something to wait for.
+//! Waits for signals of the system: Ctrl-C, `SIGTERM`, `SIGHUP` and others.
 //!
 //! A [`Signal`] listens to one signal, [`ctrl_c`] waits for one Ctrl-C. Both work in tasks, in plain threads, and without a
 //! runtime.
 //!
 //! # Nothing is lost
 //!
-//! Any number of listeners may listen to one signal, and each of them sees each delivery. What comes while a listener is not
-//! waiting is kept for its next [`recv`](Signal::recv), once: as in the system itself, deliveries that follow each other
-//! faster than they are received may be seen as one. What came before a listener was made is not for it, unless it is on its
-//! way still.
+//! Any number of listeners may listen to one signal, and each of them sees each delivery. A listener keeps one delivery for
+//! its next [`recv`](Signal::recv). As in the system itself, several deliveries between two receives may be seen as one.
+//! A new listener misses earlier deliveries, except one that is still on its way.
 //!
-//! # What concerns the whole process
+//! # Effects on the whole process
 //!
-//! The first listener to a signal takes the place of what the system does by default, which for most signals is to end
-//! the process, **and for good**: when the last listener is gone, the signal does nothing any more. Handlers that other code has
-//! installed before go on to be called.
+//! The first listener to a signal replaces the system's default action, which for most signals ends the process. It does so
+//! **for good**: after the last listener is dropped, the signal does nothing. Handlers that other code installed before are
+//! still called.
 //!
-//! So Ctrl-C after `ctrl_c()` has returned does nothing, unless somebody listens again. A program that ends in an orderly
-//! way on the first one and at once on the second keeps one listener for both:
+//! So Ctrl-C after `ctrl_c()` has returned does nothing without a new listener. A program that shuts down on the first
+//! Ctrl-C and exits on the second keeps one listener for both:
 //!
 //! ```no_run
 //! use fibra::signal::{SIGINT, Signal};
@@ -37,9 +36,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The handler in the process is that of the crate signal-hook, which notes the number and writes a byte into a pipe. A
-//! thread of ours, started with the first listener, reads it and tells the listeners. The system runs the handler on
-//! whatever stack is in use, so it may take a few KiB of that of a task.
+//! The handler is that of the crate signal-hook. It notes the number and writes a byte into a pipe. A thread, started with
+//! the first listener, reads the pipe and sets the listeners' events. The system runs the handler on the stack in use, so it
+//! may take a few KiB of a task's stack.
 
 #[doc(no_inline)]
 pub use signal_hook::consts::{
@@ -56,15 +55,15 @@ use std::time::{Duration, Instant};
 use fibra_sync::AutoResetEvent;
 use registry::Listener;
 
-/// Waits for Ctrl-C (`SIGINT`), once.
+/// Waits for one Ctrl-C (`SIGINT`).
 ///
-/// Listens from the call until it returns; see the [module](self) for what Ctrl-C does after that.
+/// Listens from the call until it returns. The [module](self) says what Ctrl-C does after that.
 ///
 /// # Cancellation
 /// A cancellation point.
 ///
 /// # Errors
-/// As [`Signal::new`].
+/// Returns the errors of [`Signal::new`].
 ///
 /// # Examples
 /// ```
@@ -83,11 +82,11 @@ pub fn ctrl_c() -> io::Result<()> {
 
 /// Listens to one signal of the system.
 ///
-/// In a `select!` it is waited for by its [`event`](Signal::event).
+/// A `select!` waits for its [`event`](Signal::event).
 ///
 /// # Fairness
-/// Several tasks may wait on one listener: each delivery is for the one that has waited longest. To tell all of them, make a
-/// listener for each.
+/// If several tasks wait on one listener, each delivery wakes the longest waiter. To wake all of them, make a listener for
+/// each.
 ///
 /// # Examples
 /// ```
@@ -109,17 +108,17 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Begins to listen to the signal of that number.
+    /// Starts to listen to the signal with this number.
     ///
     /// # Errors
-    /// `InvalidInput` if the signal cannot be listened to: there is none of that number, the system lets nobody have it
-    /// (`SIGKILL`, `SIGSTOP`), or it tells a thread of an error of its own (`SIGSEGV`, `SIGBUS`, `SIGILL`, `SIGFPE`). And
-    /// when there is no thread or no descriptor left for the first listener.
+    /// Returns `InvalidInput` if no such signal exists, if the system lets no process handle it (`SIGKILL`, `SIGSTOP`), and
+    /// if it reports a thread's own error (`SIGSEGV`, `SIGBUS`, `SIGILL`, `SIGFPE`). Returns the system's error if it refuses
+    /// the first listener a thread or a descriptor.
     pub fn new(number: i32) -> io::Result<Signal> {
         Ok(Signal { listener: Listener::new(number)? })
     }
 
-    /// The number of the signal.
+    /// Returns the number of the signal.
     pub fn number(&self) -> i32 {
         self.listener.number()
     }
@@ -127,33 +126,35 @@ impl Signal {
     /// Waits for a delivery.
     ///
     /// # Cancellation
-    /// A cancellation point. Whoever unwinds has used up no delivery.
+    /// A cancellation point. A cancelled wait consumes no delivery.
     pub fn recv(&self) {
         self.event().wait();
     }
 
-    /// Waits for a delivery, but no longer than `timeout`. True if there was one.
+    /// Waits for a delivery, at most for `timeout`. Returns whether one came.
     ///
     /// # Cancellation
-    /// A cancellation point. Whoever unwinds has used up no delivery.
+    /// A cancellation point. A cancelled wait consumes no delivery.
     pub fn recv_timeout(&self, timeout: Duration) -> bool {
         self.event().wait_timeout(timeout)
     }
 
-    /// Waits for a delivery, but not beyond `deadline`. True if there was one.
+    /// Waits for a delivery until `deadline` at the latest. Returns whether one came.
     ///
     /// # Cancellation
-    /// A cancellation point. Whoever unwinds has used up no delivery.
+    /// A cancellation point. A cancelled wait consumes no delivery.
     pub fn recv_deadline(&self, deadline: Instant) -> bool {
         self.event().wait_deadline(deadline)
     }
 
-    /// Tells whether there was a delivery that nobody has received yet, and receives it. Does not wait.
+    /// Receives a delivery if there is one, without waiting. Returns whether there was one.
     pub fn try_recv(&self) -> bool {
         self.event().try_wait()
     }
 
-    /// The event that each delivery sets: for a `select!`, and for futures, which wait for it by its `wait_async`.
+    /// Returns the event that each delivery sets.
+    ///
+    /// A `select!` can wait for it, and a future by its `wait_async`.
     pub fn event(&self) -> &AutoResetEvent {
         self.listener.event()
     }

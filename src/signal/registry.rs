@@ -1,11 +1,11 @@
-//! Who listens to what, for the whole process, and the thread that tells them.
+//! Keeps the listeners of the whole process, and the thread that sets their events.
 //!
 //! ```text
 //!   a signal ──▶ the handler of signal-hook ── a byte ──▶ the thread ── set ──▶ the event of each listener
 //! ```
 //!
-//! A thread and no task: who listens may be on any runtime or on none, and a task would need one of them to live.
-//! Rejected: a pipe for each listener, which its reactor waits for. It needs no thread, but two descriptors for each
+//! A thread and no task: a listener may be on any runtime or on none, and a task would need a runtime.
+//! Rejected: a pipe for each listener, registered with its reactor. It needs no thread, but two descriptors for each
 //! listener, and no `select!` could wait for it.
 
 use std::collections::BTreeMap;
@@ -19,20 +19,20 @@ use fibra_sync::AutoResetEvent;
 use signal_hook::consts::{FORBIDDEN, SIGBUS};
 use signal_hook::iterator::{Handle, Signals};
 
-/// One more than the largest number that signal-hook takes. The system knows fewer, and says so itself.
+/// One more than the largest number that signal-hook takes. The system refuses those that it does not know.
 const NUMBERS: i32 = 128;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handle: None, listeners: BTreeMap::new(), next: 0 });
 
 struct Registry {
-    /// There once the thread is.
+    /// `None` until the thread runs.
     handle: Option<Handle>,
-    /// By signal, then in the order in which they came.
+    /// By signal, then in the order of registration.
     listeners: BTreeMap<(i32, u64), Arc<AutoResetEvent>>,
     next: u64,
 }
 
-/// A place in the registry.
+/// An entry of the registry, removed on drop.
 pub(super) struct Listener {
     key: (i32, u64),
     event: Arc<AutoResetEvent>,
@@ -40,7 +40,7 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) fn new(number: i32) -> io::Result<Listener> {
-        // The faults are no news for others, and those of the memory are the report of stack overflows.
+        // Faults concern one thread only, and those of memory report stack overflows.
         if !(1..NUMBERS).contains(&number) || FORBIDDEN.contains(&number) || number == SIGBUS {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -52,7 +52,7 @@ impl Listener {
         let handle = registry.handle()?;
         let key = (number, registry.next);
         registry.next += 1;
-        // Before the handler is: it misses nothing.
+        // Before the handler is installed, so that no delivery is missed.
         registry.listeners.insert(key, Arc::clone(&event));
         drop(registry);
         let listener = Listener { key, event };
@@ -76,7 +76,7 @@ impl Drop for Listener {
 }
 
 impl Registry {
-    /// What signals are added to. Starts the thread if there is none.
+    /// Returns the handle that takes further signals. Starts the thread if it does not run yet.
     fn handle(&mut self) -> io::Result<Handle> {
         if let Some(handle) = &self.handle {
             return Ok(handle.clone());
@@ -85,19 +85,19 @@ impl Registry {
         let mut signals =
             signals.map_err(|error| Refusal::of_descriptor("the reception of signals", error))?;
         let handle = signals.handle();
-        let tell = move || signals.forever().for_each(deliver);
-        let started = unpinned(|| thread::Builder::new().name("fibra-signals".to_owned()).spawn(tell));
+        let deliver_all = move || signals.forever().for_each(deliver);
+        let started = unpinned(|| thread::Builder::new().name("fibra-signals".to_owned()).spawn(deliver_all));
         started.map_err(|error| Refusal::of_thread("the reception of signals", error))?;
         Ok(self.handle.insert(handle).clone())
     }
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
-    // Nothing that runs under the lock leaves it half done.
+    // No code under the lock panics half-way.
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells all who listen to that signal now. They are woken when the lock is released: a future's waker may make a listener.
+/// Sets the events of the signal's listeners, after the lock is released: a future's waker may add a listener.
 fn deliver(number: i32) {
     let events: Vec<_> = {
         let registry = registry();
