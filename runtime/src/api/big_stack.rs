@@ -18,6 +18,7 @@ use crate::scheduler::start::FEED;
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
 use crate::tasks::big_stack::BigStack;
+use crate::tasks::context;
 use crate::tasks::header::{Header, TaskRef};
 
 /// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
@@ -47,7 +48,7 @@ use crate::tasks::header::{Header, TaskRef};
 #[track_caller]
 pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
     let mut errand = Errand { f: Some(f), result: None };
-    let outcome = match current::task() {
+    let outcome = match context::task() {
         Some(task) => run_in(task, size, &mut errand),
         None => coroutine::on_own_stack(size, || errand.run()),
     };

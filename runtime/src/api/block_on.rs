@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::api::wake_signal::Signal;
 use crate::coroutine::Stop;
-use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -118,7 +118,7 @@ fn sleep_until_raised(signal: &Signal) {
 /// The future was woken while it was polled: it lets others run, where that is not forbidden.
 fn give_way() {
     cancel::cancellation_point();
-    if let Some(task) = current::task()
+    if let Some(task) = context::task()
         && !task.header().is_forbidden()
     {
         // SAFETY: `task` is the current task.

@@ -15,6 +15,7 @@ use crate::scheduler::worker::Worker;
 use crate::tasks::bounds::shield;
 use crate::tasks::cancel;
 use crate::tasks::cancel::may_unwind;
+use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::{Heritage, Nature, Origin, TaskRef, Traits};
 use crate::tasks::join_error::JoinError;
@@ -374,7 +375,7 @@ impl Builder {
     where
         F: FnOnce() -> T,
     {
-        let admitted = worker.shared().admit_task(nature);
+        let admitted = worker.shared().live.admit(nature);
         let task = self.make(Some(worker), f, (), nature, worker.next_id());
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
@@ -420,7 +421,7 @@ impl Builder {
         F: FnOnce() -> T,
         K: Kin,
     {
-        let admitted = shared.admit_task(nature);
+        let admitted = shared.live.admit(nature);
         let task = self.make(worker, f, kin, nature, id);
         // SAFETY: made with `T` just now; the handle's count goes to it.
         let handle = unsafe { JoinHandle::new(task) };
@@ -441,7 +442,7 @@ impl Builder {
         K: Kin,
     {
         raw::new(
-            worker.map(|worker| &worker.shelf),
+            worker.map(|worker| &worker.context().shelf),
             f,
             kin,
             Origin { id, nature, traits: self.traits.take() },
@@ -451,7 +452,7 @@ impl Builder {
     /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may suspend and panic.
     #[cold]
     pub(crate) fn inherit(&mut self) {
-        if let Some(heritage) = current::heritage() {
+        if let Some(heritage) = context::heritage() {
             self.traits().heritage = Some(Heritage(heritage));
         }
     }
@@ -498,7 +499,7 @@ impl fmt::Debug for Builder {
 /// True if code that runs on this worker may have values that tasks inherit.
 #[inline]
 fn may_bequeath(worker: &Worker) -> bool {
-    match worker.running() {
+    match worker.context().running() {
         Some(task) => task.header().present_locals().is_some_and(Locals::has_heirs),
         // A hook that runs beside the tasks.
         None => true,
@@ -509,7 +510,7 @@ fn may_bequeath(worker: &Worker) -> bool {
 fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &JoinHandle<T>) {
     if let Err(task) = queued {
         let error = JoinError::cancelled(handle.task());
-        shared.task_ended(task.header().nature);
+        shared.live.ended(task.header().nature);
         // SAFETY: never queued, so the stage and the runtime's count are this caller's.
         unsafe { discard_here(task, error) };
     }
@@ -669,7 +670,7 @@ where
 /// A cancellation point, so that a loop over it can be ended.
 #[inline(always)]
 pub fn yield_now() {
-    let Some(task) = current::task() else { return std::thread::yield_now() };
+    let Some(task) = context::task() else { return std::thread::yield_now() };
     let header = task.header();
     if header.marks.any() || !header.bounds.get().is_null() {
         cancel::cancellation_point();

@@ -12,11 +12,11 @@ use slab::Slab;
 
 use crate::api::sleep;
 use crate::base::primitive::{Mutex, MutexGuard};
-use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::sleep::wake_many;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::stop::Stop;
 use crate::tasks::task::Task;
 use crate::waiter::kind::{RawWake, WakeHandle};
@@ -204,7 +204,7 @@ impl CancelToken {
     /// [`Cancelled`], when `f` was unwound. If `f` returns its value counts, whatever became of the token.
     #[track_caller]
     pub fn scope<T>(&self, f: impl FnOnce() -> T) -> Result<T, Cancelled> {
-        let task = current::task().expect(
+        let task = context::task().expect(
             "a token unwinds a task, and threads of the blocking pool run none: call `scope` from inside \
              `fibra::run` or a spawned task, or ask `is_cancelled`",
         );

@@ -8,13 +8,13 @@ use crate::api::join_handle::UntilDone;
 use crate::base::abort::Bomb;
 use crate::base::intrusive_list::Link;
 use crate::base::payload;
-use crate::scheduler::current;
 use crate::scheduler::offer_state::Offered;
 use crate::scheduler::offers;
 use crate::sleep::task_sleep;
 use crate::tasks::bounds;
 use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw;
@@ -83,7 +83,7 @@ where
 /// What a taker's task is to inherit. Cloned ahead, since only this task may touch its values.
 #[inline]
 fn bequest() -> Option<Box<Locals>> {
-    let task = current::task().filter(|task| !task.header().is_forbidden())?;
+    let task = context::task().filter(|task| !task.header().is_forbidden())?;
     task.header().present_locals()?.bequeath()
 }
 
@@ -118,7 +118,7 @@ fn fail(error: JoinError) -> ! {
     match error.try_into_panic() {
         Ok(payload) => resume_unwind(payload),
         Err(_) => {
-            if let Some(task) = current::task() {
+            if let Some(task) = context::task() {
                 cancel::mark_with_others(task);
             }
             cancel::unwind_cancelled()
@@ -167,7 +167,7 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
     unsafe fn run(whole: *const ()) {
         // SAFETY: its owner waits for the taker, and leaves all in it alone until then.
         let fork = unsafe { &*whole.cast::<Self>() };
-        let task = current::task().expect("what was taken runs in a task");
+        let task = context::task().expect("what was taken runs in a task");
         // SAFETY: as above; the values are of keys that tasks inherit, so they are `Send`.
         if let Some(heritage) = unsafe { (*fork.heritage.get()).take() } {
             task.header().inherit(heritage);
@@ -188,7 +188,7 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
         let until = UntilDone::new(&offered.done);
         // The frame must not be left, whatever happens in here.
         let bomb = Bomb::of_user("the wait for a closure beside another one has unwound");
-        let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
+        let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
         let cut_short = (unwinding && cancelled())
             || (!offered.done.is_done() && task_sleep::sleep_or_cancel(&until, None) == Waking::Cancelled);
         if cut_short {

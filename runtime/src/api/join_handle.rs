@@ -1,7 +1,5 @@
 //! Waiting for the end of a task; the protocol is in `join_state.rs`.
 
-use std::any::Any;
-use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -12,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::api::sleep;
 use crate::scheduler::budget;
-use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::{Detaching, Join, Joiner};
@@ -175,7 +173,7 @@ impl<T> JoinHandle<T> {
 
     #[track_caller]
     fn assert_another(&self) {
-        let own = current::task().or_else(current::pool_task).or_else(current::sleeper);
+        let own = context::task().or_else(context::pool_task).or_else(context::sleeper);
         assert!(own != Some(self.task.as_ref()), "{} joins itself", self.task);
     }
 

@@ -6,9 +6,9 @@
 use std::time::{Duration, Instant};
 
 use crate::api::sleep;
-use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::parking::{Entered, Left, Parking, Unparked};
 use crate::tasks::task::Task;
@@ -61,7 +61,7 @@ impl WaitStrategy for UntilUnparked<'_> {
 /// ```
 #[inline(always)]
 pub fn park() {
-    match current::task() {
+    match context::task() {
         Some(task) => _ = park_until(task, None),
         None => std::thread::park(),
     }
@@ -74,7 +74,7 @@ pub fn park() {
 /// # Cancellation
 /// A cancellation point.
 pub fn park_timeout(timeout: Duration) -> bool {
-    match current::task() {
+    match context::task() {
         Some(task) => park_until(task, sleep::deadline(timeout)),
         None => {
             std::thread::park_timeout(timeout);

@@ -22,6 +22,7 @@ use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
@@ -202,7 +203,7 @@ impl Family {
         // A frame that children borrow from must not be left, whatever happens in here: a guard that was forgotten may forbid
         // the wait.
         let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
-        let cancelled = || current::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
+        let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
         let cut_short =
             (unwinding && cancelled()) || task_sleep::sleep_or_cancel(&until, None) == Waking::Cancelled;
         if cut_short {

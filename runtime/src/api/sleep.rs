@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::api::builder;
-use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -58,7 +58,7 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn sleep(duration: Duration) {
-    if current::task().is_none() {
+    if context::task().is_none() {
         return thread::sleep(duration);
     }
     sleep_to(deadline(duration));
@@ -69,7 +69,7 @@ pub fn sleep(duration: Duration) {
 /// # Cancellation
 /// A cancellation point.
 pub fn sleep_until(deadline: Instant) {
-    if current::task().is_none() {
+    if context::task().is_none() {
         return thread::sleep(deadline.saturating_duration_since(Instant::now()));
     }
     if deadline <= Instant::now() {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicBool;
 
-use crate::scheduler::current;
+use crate::tasks::context;
 use crate::tasks::locals::{Found, Key, Kind, Locals};
 
 /// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
@@ -153,7 +153,7 @@ impl<T: 'static> TaskLocal<T> {
     /// Runs `f` with the value; one that is not there is made by `make`.
     #[track_caller]
     fn reach<R>(&'static self, make: impl FnOnce() -> T, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
-        let locals = current::locals().ok_or(AccessError(()))?;
+        let locals = context::locals().ok_or(AccessError(()))?;
         // SAFETY: the record of the task or thread that runs this, and it does not end before this returns.
         let locals = unsafe { locals.as_ref() };
         let value = match locals.find(self.key()) {

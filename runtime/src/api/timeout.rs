@@ -6,8 +6,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::api::sleep;
-use crate::scheduler::current;
 use crate::tasks::bounds::Bound;
+use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 
 /// The time ran out that [`timeout`] or [`timeout_at`] had given.
@@ -92,7 +92,7 @@ pub fn timeout_at<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, Elap
 
 #[track_caller]
 fn require_task() -> TaskRef {
-    current::task().expect(
+    context::task().expect(
         "a timeout unwinds a task, and threads of the blocking pool run none: call it from inside `fibra::run` \
          or a spawned task, or give the operation a timeout of its own",
     )

@@ -11,6 +11,7 @@ use crate::blocking::pool::{Job, Pool, end_unrun};
 use crate::runtime::shared::Shared;
 use crate::scheduler::current;
 use crate::scheduler::driver;
+use crate::tasks::context;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::task::Task;
 
@@ -119,13 +120,13 @@ fn is_wanted(shared: &Shared, task: TaskRef) -> bool {
 }
 
 fn enter(task: TaskRef) {
-    current::set_pool_task(Some(task));
+    context::set_pool_task(Some(task));
     // SAFETY: taken from the queue by this thread alone, and never run; the runtime's count came with it.
     unsafe {
         (task.header().vtable.run)(task);
         task.release();
     }
-    current::set_pool_task(None);
+    context::set_pool_task(None);
 }
 
 /// Holds the runtime again, after a call. `None` if it has ended: the thread leaves.

@@ -35,6 +35,7 @@ use crate::runtime::shared::Shared;
 use crate::scheduler::current;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
@@ -93,9 +94,9 @@ impl<F: FnOnce() -> T, T> Frame<F, T> {
         let Stage::Waiting(f) = (unsafe { frame.stage.get().replace(Stage::Running) }) else {
             unreachable!("a job runs once")
         };
-        current::set_sleeper(Some(frame.task));
+        context::set_sleeper(Some(frame.task));
         let result = catch_unwind(AssertUnwindSafe(f));
-        current::set_sleeper(None);
+        context::set_sleeper(None);
         // SAFETY: as above.
         unsafe { *frame.stage.get() = Stage::Done(result) };
         // SAFETY: as above.
@@ -178,7 +179,7 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let Some(task) = current::task() else { return f() };
+    let Some(task) = context::task() else { return f() };
     // The pool may be quick: a closure that has started is not taken back for a cancel that was there before it.
     cancel::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
@@ -201,7 +202,7 @@ where
 /// There is no thread any more for a closure or a call of this task: at the end of the runtime it is cancelled, as its worker would
 /// do in a moment. Returns where it cannot be unwound.
 pub fn heed_end() {
-    let Some(me) = current::task() else { return };
+    let Some(me) = context::task() else { return };
     let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());
     if is_ending && !me.header().is_sheltered() {
         me.overtake();

@@ -36,6 +36,7 @@ use crate::stack::guard::Guards;
 use crate::stack::overflow;
 use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
+use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::overflow_report;
 
 /// The environment variable that sets the number of workers where the program does not.
@@ -343,7 +344,7 @@ impl<R: From<Runtime>> Builder<R> {
             reserve: Stacks::new(reserve)?,
             blocking: Pool::new(self.blocking, format!("{}-blocking", self.config.name)),
             outside: Default::default(),
-            live: Default::default(),
+            live: Arc::new(LiveTasks::new(self.config.max_tasks)),
             watch: Watch::default(),
             ending: Ending::new(),
             config: self.config,

@@ -10,10 +10,9 @@
 //! | `shutdown.rs` | the end |
 
 use std::fmt;
-use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -32,7 +31,8 @@ use crate::scheduler::idle::Idle;
 use crate::scheduler::queue;
 use crate::scheduler::task_counts::Counts;
 use crate::stack::stacks::Stacks;
-use crate::tasks::header::{Nature, TaskRef};
+use crate::tasks::header::TaskRef;
+use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::task::Task;
 
 /// What all workers of one runtime share.
@@ -50,8 +50,7 @@ pub(crate) struct Shared {
     pub(crate) blocking: Arc<Pool>,
     /// Tasks that were spawned and ended off the workers.
     pub(super) outside: CachePadded<Counts>,
-    /// Live tasks; counted only where there is a limit.
-    pub(super) live: CachePadded<AtomicUsize>,
+    pub(crate) live: Arc<LiveTasks>,
     pub(crate) watch: Watch,
     pub(super) ending: Ending,
 }
@@ -122,30 +121,6 @@ impl Shared {
         self.outside.finish_outside();
         if self.is_ending() {
             self.end_if_quiescent();
-        }
-    }
-
-    /// Makes room for one more live task of that nature.
-    ///
-    /// # Errors
-    /// An error that names the limit, if it is reached.
-    pub(crate) fn admit_task(&self, nature: Nature) -> io::Result<()> {
-        let Some(limit) = self.config.max_tasks.filter(|_| nature.is_counted()) else { return Ok(()) };
-        let more = |live| Some(live + 1).filter(|live| *live <= limit);
-        // Relaxed: a count and nothing behind it.
-        if self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {
-            return Ok(());
-        }
-        let text = format!("no task left: all {limit} that max_tasks allows are alive");
-        Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
-    }
-
-    /// A task of that nature has ended, or was refused.
-    #[inline]
-    pub(crate) fn task_ended(&self, nature: Nature) {
-        if self.config.max_tasks.is_some() && nature.is_counted() {
-            // Relaxed: as above.
-            self.live.fetch_sub(1, Ordering::Relaxed);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::coroutine::Stop;
 use crate::scheduler::current;
+use crate::tasks::context;
 
 /// Operations in one turn of a task before it has to let the others run.
 pub(crate) const OPERATIONS: i64 = 128;
@@ -21,13 +22,13 @@ pub fn charge() {
 #[inline]
 pub fn charge_poll() -> bool {
     current::with_worker(|worker| worker.charge()) == Some(true)
-        && current::task().is_some_and(|task| !task.header().unconstrained.get())
+        && context::task().is_some_and(|task| !task.header().unconstrained.get())
 }
 
 /// The current task has used its turn up.
 #[cold]
 pub(crate) fn overdrawn() {
-    if let Some(task) = current::task()
+    if let Some(task) = context::task()
         && !task.header().unconstrained.get()
         && !task.header().is_forbidden()
     {

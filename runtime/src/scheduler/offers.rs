@@ -26,7 +26,7 @@ use crate::tasks::header::TaskRef;
 #[inline]
 pub(crate) unsafe fn publish(link: &Link<Offered>, whole: *const ()) -> bool {
     let published = current::with_worker(|worker| {
-        let task = worker.waiting_task()?;
+        let task = worker.context().waiting_task()?;
         if task.header().is_forbidden() {
             return None;
         }

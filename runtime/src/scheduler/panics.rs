@@ -37,6 +37,7 @@ use crate::coroutine::credit::Credits;
 use crate::scheduler::current;
 use crate::scheduler::driver;
 use crate::tasks::cancel::CAN_UNWIND;
+use crate::tasks::context;
 use crate::tasks::task::Task;
 
 /// All credits of the process, by how many of theirs are raised.
@@ -190,13 +191,13 @@ impl fmt::Debug for TaskPanic<'_> {
 pub(crate) type TaskPanicHook = dyn Fn(&TaskPanic<'_>) + Send + Sync;
 
 fn report(previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHookInfo<'_>) {
-    let Some(task) = current::task() else {
-        return match current::pool_task() {
+    let Some(task) = context::task() else {
+        return match context::pool_task() {
             Some(task) => report_of(Task::counted(task), previous, info),
             None => previous(info),
         };
     };
-    let _in_hook = current::enter_hook();
+    let _in_hook = context::enter_hook();
     let call = OnThisThread(|| report_of(Task::counted(task), previous, info));
     // SAFETY: the hook runs in the task that panics, on its stack, and waits do not suspend in here.
     unsafe { task.header().on_worker_stack(move || call.call()) }

@@ -271,7 +271,7 @@ impl Worker {
         }
         header.set_home(&self.block);
         self.budget.set(OPERATIONS);
-        self.running.set(Some(task));
+        self.context().set_running(Some(task));
         if self.watched {
             cold_path();
             self.block.run.begin(task);
@@ -279,7 +279,7 @@ impl Worker {
         // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one was
         // bound, is in no queue after its end, and its coroutine stays in its header.
         let resumed = unsafe { header.coroutine.resume() };
-        self.running.set(None);
+        self.context().set_running(None);
         if thread::panicking() {
             cold_path();
             header.set_owed(panics::take_out());

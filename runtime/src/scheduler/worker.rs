@@ -42,8 +42,8 @@ use crate::scheduler::queue::{Local, Stealable};
 use crate::scheduler::tuning;
 use crate::stack::pool;
 use crate::stack::pool::Pool;
+use crate::tasks::context::Context;
 use crate::tasks::header::{Nature, TaskRef};
-use crate::tasks::slab_cache::Shelf;
 use crate::timer::wheel::Wheel;
 use crate::waiter::word::Woke;
 
@@ -100,15 +100,12 @@ pub(crate) struct Worker {
     pub(super) driver_handle: Arc<dyn Any + Send + Sync>,
     pub(super) driver_id: Id,
     pub(super) ready: RefCell<Ready>,
-    pub(super) running: Cell<Option<TaskRef>>,
+    /// What floors below see of this worker.
+    context: Context,
     /// There are other workers.
     pub(super) has_peers: bool,
     /// A thread watches how long tasks run.
     pub(super) watched: bool,
-    /// Memory for tasks.
-    pub(crate) shelf: RefCell<Shelf>,
-    /// Inside a panic hook waits block the thread.
-    pub(crate) in_hook: Cell<bool>,
     /// What is left of the running task's turn. It falls below zero where that is not heeded, for centuries if need be.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
@@ -178,11 +175,9 @@ impl Worker {
             driver_handle: parts.handle,
             driver_id: parts.id,
             ready: RefCell::new(Ready::new()),
-            running: Cell::new(None),
+            context: Context::new(Arc::clone(&shared.live)),
             has_peers: shared.blocks.len() > 1,
             watched: shared.config.watch.limit.is_some(),
-            shelf: RefCell::new(Shelf::new()),
-            in_hook: Cell::new(false),
             budget: Cell::new(0),
             picks: Cell::new(0),
             rests: Cell::new(0),
@@ -229,19 +224,10 @@ impl Worker {
         self.driver_id
     }
 
-    /// The task that this thread runs right now.
+    /// What floors below see of this worker.
     #[inline]
-    pub(crate) fn running(&self) -> Option<TaskRef> {
-        self.running.get()
-    }
-
-    /// The same, if it is what sleeps when the code that runs waits: inside a panic hook that is the thread.
-    #[inline]
-    pub(crate) fn waiting_task(&self) -> Option<TaskRef> {
-        match self.in_hook.get() {
-            true => None,
-            false => self.running(),
-        }
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// Takes one from the running task's budget. True when it is used up.

@@ -9,6 +9,7 @@ use crate::runtime::shared;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget;
 use crate::scheduler::current;
+use crate::tasks::context;
 use crate::tasks::task::Task;
 
 thread_local! {
@@ -20,7 +21,7 @@ thread_local! {
 /// has ended: owners of locks are told apart by it.
 #[inline(never)]
 pub fn owner() -> NonZeroU64 {
-    match current::with_worker_in_place(|worker| worker.waiting_task()) {
+    match current::with_worker_in_place(|worker| worker.context().waiting_task()) {
         Some(Some(task)) => numbered(task.header().id),
         _ => thread_number(),
     }
@@ -29,7 +30,7 @@ pub fn owner() -> NonZeroU64 {
 /// The same, and inside a panic hook that of the task which panics: for locks that may be taken again by who has them. A wait there is
 /// the thread's all the same.
 pub fn owner_in_hook() -> NonZeroU64 {
-    match current::with_worker_in_place(|worker| worker.running()) {
+    match current::with_worker_in_place(|worker| worker.context().running()) {
         Some(Some(task)) => numbered(task.header().id),
         _ => thread_number(),
     }
@@ -45,7 +46,7 @@ fn numbered(id: u64) -> NonZeroU64 {
 pub fn charged_owner() -> NonZeroU64 {
     let number = current::with_worker_in_place(|worker| match worker.charge() {
         true => None,
-        false => NonZeroU64::new(worker.waiting_task()?.header().id),
+        false => NonZeroU64::new(worker.context().waiting_task()?.header().id),
     });
     match number {
         Some(number) => number.unwrap_or_else(charged_owner_slow),
@@ -70,7 +71,7 @@ fn thread_number() -> NonZeroU64 {
 
 /// Names the task or the thread that runs here, for the message of a panic.
 pub fn describe_caller() -> String {
-    match current::task() {
+    match context::task() {
         Some(task) => Task::counted(task).to_string(),
         None => match thread::current().name() {
             Some(name) => format!("thread `{name}`"),
@@ -83,7 +84,7 @@ pub fn describe_caller() -> String {
 /// started to have come as far as it goes. Off a runtime there are none.
 pub fn others_are_asleep() -> bool {
     let Some(shared) = current::runtime() else { return true };
-    let me = current::task();
+    let me = context::task();
     let tasks = shared.tasks();
     let others = || tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
     let words = || others().map(|task| task.header().waiter.word.why());
@@ -112,5 +113,5 @@ pub fn home() -> Option<Home> {
 
 /// True where the caller is a task, false on a plain thread (also inside a panic hook, where a wait blocks the thread).
 pub fn in_task() -> bool {
-    current::task().is_some()
+    context::task().is_some()
 }

@@ -20,8 +20,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use crate::base::primitive::{AtomicBool, Ordering};
-use crate::scheduler::current;
 use crate::tasks::cancel::Cancelled;
+use crate::tasks::context;
 use crate::tasks::header::Header;
 
 /// One scope that may end early.
@@ -251,7 +251,7 @@ impl Header {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn shield<T>(f: impl FnOnce() -> T) -> T {
-    match current::task() {
+    match context::task() {
         Some(task) => Bound::shield().run(task.header(), f).expect("nothing is raised for a shield"),
         None => f(),
     }

@@ -16,6 +16,7 @@ use crate::scheduler::budget::overdrawn;
 use crate::scheduler::current;
 use crate::scheduler::worker;
 use crate::tasks::bounds::{Bound, Look, Target};
+use crate::tasks::context;
 use crate::tasks::header::{Header, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
@@ -88,7 +89,7 @@ impl TaskRef {
 /// Off a task, with a message: only tasks are cancelled. In a task it unwinds by a private payload, which no panic hook sees;
 /// so it must not be called while the task unwinds already, which ends the process as every second panic does.
 pub fn unwind_cancelled() -> ! {
-    let Some(task) = current::task() else { panic!("only a task can be unwound by a cancellation") };
+    let Some(task) = context::task() else { panic!("only a task can be unwound by a cancellation") };
     let cancelled = note_cancelled(task);
     if !CAN_UNWIND {
         // No operation of ours comes here: none of them is told of a cancel that it can only answer by unwinding.
@@ -106,7 +107,7 @@ pub fn unwind_cancelled() -> ! {
 #[cold]
 #[track_caller]
 pub(crate) fn end_with_others(why: &'static str) -> ! {
-    let Some(task) = current::task() else { panic::panic_any(why) };
+    let Some(task) = context::task() else { panic::panic_any(why) };
     mark_with_others(task);
     unwind_cancelled()
 }
@@ -122,7 +123,7 @@ pub(crate) fn mark_with_others(task: TaskRef) {
 
 /// Notes that the current task was told of its cancellation, by an unwinding or, where there is none, by an error.
 pub fn note_cancelled_here() {
-    if let Some(task) = current::task() {
+    if let Some(task) = context::task() {
         note_cancelled(task);
     }
 }
@@ -160,7 +161,7 @@ fn swallowed(header: &Header, task: TaskRef, times: u16) {
 #[inline]
 pub fn cancellation_point() {
     if CAN_UNWIND
-        && let Some(task) = current::task()
+        && let Some(task) = context::task()
         && is_due(task.header())
     {
         unwind_cancelled()
@@ -201,7 +202,7 @@ fn is_due(header: &Header) -> bool {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn is_cancelled() -> bool {
-    current::task().is_some_and(|task| is_due(task.header()))
+    context::task().is_some_and(|task| is_due(task.header()))
 }
 
 /// A cancellation point and nothing else: unwinds the code that runs if [`is_cancelled`] says so.
@@ -235,7 +236,7 @@ pub fn checkpoint() {
 pub fn checkpoint_before_spin() -> bool {
     let found = current::with_worker(|worker| {
         let is_overdrawn = worker.charge();
-        let may_end = worker.running().is_some_and(|task| may_end(task.header()));
+        let may_end = worker.context().running().is_some_and(|task| may_end(task.header()));
         (is_overdrawn | may_end, worker.has_peers())
     });
     let (is_due, has_peers) = found.unwrap_or((false, true));
@@ -257,7 +258,7 @@ fn checkpoint_slow() {
 /// while its thread panics, inside a shield, in a sheltered task, and where there is no unwinding.
 #[inline(never)]
 pub(crate) fn may_unwind() -> bool {
-    let task = current::with_worker_in_place(|worker| worker.waiting_task()).flatten();
+    let task = current::with_worker_in_place(|worker| worker.context().waiting_task()).flatten();
     match task {
         Some(task) => may_unwind_in(task.header()),
         None => CAN_UNWIND && !std::thread::panicking(),
@@ -279,18 +280,18 @@ pub fn unwinds_cancelled() -> bool {
         true => std::thread::panicking() && (header.is_raised() || header.hit(Look::Clock).is_some()),
         false => is_due(header),
     };
-    current::task().is_some_and(|task| unwinds(task.header()) || task.header().is_cancelled_at_end())
+    context::task().is_some_and(|task| unwinds(task.header()) || task.header().is_cancelled_at_end())
 }
 
 /// True where a cancel is for operations alone that can fail: while the current task unwinds, and in destructors at its end.
 /// A wait for another task hears of none there, so an operation that has one asks [`unwinds_cancelled`] now and then.
 pub fn fails_if_cancelled() -> bool {
-    std::thread::panicking() || current::task().is_some_and(|task| task.header().is_at_end())
+    std::thread::panicking() || context::task().is_some_and(|task| task.header().is_at_end())
 }
 
 /// True for the payload by which the current task unwinds from its cancellation.
 pub(crate) fn is_of_here(payload: &(dyn Any + Send)) -> bool {
-    current::task().is_some_and(|task| Cancelled::ends(payload, task.header(), None))
+    context::task().is_some_and(|task| Cancelled::ends(payload, task.header(), None))
 }
 
 /// What the panic of a task means.

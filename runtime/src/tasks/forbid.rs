@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::scheduler::current;
+use crate::tasks::context;
 use crate::tasks::header::Header;
 use crate::tasks::task;
 use crate::tasks::task::Task;
@@ -61,14 +61,14 @@ impl Drop for ForbidSuspend {
 /// Where [`forbid_suspend`] forbids a suspension.
 #[track_caller]
 pub fn check_may_suspend() {
-    if let Some(task) = current::task() {
+    if let Some(task) = context::task() {
         check(task.header());
     }
 }
 
 /// True unless [`forbid_suspend`] is in force here.
 pub fn may_suspend() -> bool {
-    current::task().is_none_or(|task| !task.header().is_forbidden())
+    context::task().is_none_or(|task| !task.header().is_forbidden())
 }
 
 /// Panics if the running task, whose header this is, must not suspend.

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::scheduler::current;
 use crate::stack::overflow::{self, Overflow};
+use crate::tasks::context;
 
 /// Installs the handler, once for the process.
 pub(crate) fn install() -> io::Result<()> {
@@ -14,7 +14,7 @@ pub(crate) fn install() -> io::Result<()> {
 }
 
 fn running_task(fault: usize) -> Option<Overflow> {
-    let header = current::task_for_report()?.header();
+    let header = context::task_for_report()?.header();
     // SAFETY: the task that runs on this thread is interrupted here.
     let stack = unsafe { header.stack() }.filter(|stack| stack.is_overflow(fault))?;
     let name = header.name().unwrap_or_default();

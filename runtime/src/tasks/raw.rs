@@ -18,9 +18,9 @@ use std::task::Waker;
 
 use crate::base::payload::drop_quietly;
 use crate::base::payload::quietly;
-use crate::scheduler::current;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::header::{Header, Origin, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::JoinState;
@@ -199,7 +199,7 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
 #[inline(always)]
 fn count_out(header: &Header) {
     if header.is_started() {
-        current::with_worker(|worker| worker.shared().task_ended(header.nature));
+        context::with(|context| context.live.ended(header.nature));
     }
 }
 
@@ -281,7 +281,10 @@ unsafe fn free<F, T, K>(task: TaskRef) {
     // SAFETY: the last reference is gone; the memory came from `take` with this layout.
     unsafe {
         cell.drop_in_place();
-        slab_cache::give(NonNull::new_unchecked(cell.cast()), Layout::new::<Cell<F, T, K>>());
+        let (block, layout) = (NonNull::new_unchecked(cell.cast()), Layout::new::<Cell<F, T, K>>());
+        if context::with(|context| slab_cache::give(Some(&context.shelf), block, layout)).is_none() {
+            slab_cache::give(None, block, layout);
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use std::alloc::{self, Layout};
 use std::cell::RefCell;
 use std::ptr::NonNull;
 
-use crate::scheduler::current;
 use crate::tasks::header::Header;
 
 /// A block has room for a header and for what comes behind it, which is rounded up to this. Allocators round to as much
@@ -75,20 +74,20 @@ pub(crate) fn take(shelf: Option<&RefCell<Shelf>>, layout: Layout) -> NonNull<u8
 /// # Safety
 /// It did, and nobody uses it any more.
 #[inline]
-pub(crate) unsafe fn give(block: NonNull<u8>, layout: Layout) {
+pub(crate) unsafe fn give(shelf: Option<&RefCell<Shelf>>, block: NonNull<u8>, layout: Layout) {
     let Some(size) = size_of_layout(layout) else {
         // SAFETY: by the contract; `take` allocated it with this layout.
         return unsafe { alloc::dealloc(block.as_ptr(), layout) };
     };
-    let kept = current::with_worker(|worker| {
-        let blocks = &mut worker.shelf.borrow_mut().blocks[size];
+    let kept = shelf.is_some_and(|shelf| {
+        let blocks = &mut shelf.borrow_mut().blocks[size];
         let room = blocks.len() < MOST;
         if room {
             blocks.push(block);
         }
         room
     });
-    if kept != Some(true) {
+    if !kept {
         // SAFETY: as above, with the rounded layout.
         unsafe { alloc::dealloc(block.as_ptr(), layout_of(size)) };
     }

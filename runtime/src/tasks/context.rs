@@ -1,0 +1,182 @@
+//! The thread-local context: which task runs on this thread, and what the floors below the scheduler need of its worker.
+//!
+//! A migratable task may come back from a suspension on another thread, while the compiler may have kept the address
+//! of a thread-local in a register over it. So the address never leaves a function that is not inlined.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::tasks::header::TaskRef;
+use crate::tasks::live_tasks::LiveTasks;
+use crate::tasks::locals::Locals;
+use crate::tasks::slab_cache::Shelf;
+
+/// The part of a worker that floors below the scheduler see.
+pub(crate) struct Context {
+    running: Cell<Option<TaskRef>>,
+    /// Inside a panic hook waits block the thread.
+    in_hook: Cell<bool>,
+    /// Memory for tasks.
+    pub(crate) shelf: RefCell<Shelf>,
+    /// The count of live tasks of the worker's runtime.
+    pub(crate) live: Arc<LiveTasks>,
+}
+
+thread_local! {
+    static CONTEXT: Cell<Option<NonNull<Context>>> = const { Cell::new(None) };
+    /// The task whose closure a thread of a blocking pool runs, for reports.
+    static POOL_TASK: Cell<Option<TaskRef>> = const { Cell::new(None) };
+    /// The task that sleeps for the closure that a thread of a blocking pool runs, where that closure is no task's own.
+    static SLEEPER: Cell<Option<TaskRef>> = const { Cell::new(None) };
+    /// The values of task-locals on a thread that runs no task.
+    static LOCALS: Cell<Option<NonNull<Locals>>> = const { Cell::new(None) };
+    /// Drops them. Apart from the above, which destructors of other thread-locals may still ask for.
+    static END_OF_LOCALS: EndOfLocals = const { EndOfLocals };
+}
+
+impl Context {
+    pub(crate) fn new(live: Arc<LiveTasks>) -> Self {
+        Context {
+            running: Cell::new(None),
+            in_hook: Cell::new(false),
+            shelf: RefCell::new(Shelf::new()),
+            live,
+        }
+    }
+
+    /// The task that the worker runs right now.
+    #[inline]
+    pub(crate) fn running(&self) -> Option<TaskRef> {
+        self.running.get()
+    }
+
+    pub(crate) fn set_running(&self, task: Option<TaskRef>) {
+        self.running.set(task);
+    }
+
+    /// The task that sleeps when the running code waits. Inside a panic hook the thread waits, so there is none.
+    #[inline]
+    pub(crate) fn waiting_task(&self) -> Option<TaskRef> {
+        match self.in_hook.get() {
+            true => None,
+            false => self.running(),
+        }
+    }
+}
+
+/// The context of this thread. The pointer is valid until the task that asked suspends: then the thread may change.
+#[inline(never)]
+fn context() -> Option<NonNull<Context>> {
+    CONTEXT.get()
+}
+
+/// Runs `f` with the context of this thread, if it is a worker. `f` must not suspend.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> Option<R> {
+    // SAFETY: the pointer is set by `enter` on this very thread, while the worker exists that has the context.
+    context().map(|context| f(unsafe { context.as_ref() }))
+}
+
+/// Makes `context` the one of this thread until [`leave`].
+///
+/// The caller keeps the context in place until then.
+pub(crate) fn enter(context: &Context) {
+    CONTEXT.set(Some(NonNull::from(context)));
+}
+
+/// Ends what [`enter`] began.
+pub(crate) fn leave() {
+    CONTEXT.set(None);
+}
+
+/// The task that runs on this thread.
+#[inline]
+pub(crate) fn task() -> Option<TaskRef> {
+    with(Context::waiting_task)?
+}
+
+/// The task that runs on this thread, whatever it does; for reports, also from a signal handler.
+pub(crate) fn task_for_report() -> Option<TaskRef> {
+    with(Context::running)?
+}
+
+/// Where the values of task-locals are kept for the code that runs here. `None` on a plain thread that is past the end of
+/// its own. What the pointer shows stays until the task or the thread ends.
+#[inline]
+pub(crate) fn locals() -> Option<NonNull<Locals>> {
+    match task_for_report() {
+        Some(task) => Some(NonNull::from(task.header().locals())),
+        None => locals_off_workers(),
+    }
+}
+
+#[inline(never)]
+fn locals_off_workers() -> Option<NonNull<Locals>> {
+    if let Some(task) = POOL_TASK.get() {
+        return Some(NonNull::from(task.header().locals()));
+    }
+    LOCALS.get().or_else(|| {
+        END_OF_LOCALS.try_with(|_| ()).ok()?;
+        LOCALS.set(Some(NonNull::from(Box::leak(Box::default()))));
+        LOCALS.get()
+    })
+}
+
+/// What a task inherits that is spawned by the code that runs here. May suspend.
+pub(crate) fn heritage() -> Option<Box<Locals>> {
+    match task_for_report().or_else(pool_task) {
+        Some(task) => task.header().present_locals()?.bequeath(),
+        // SAFETY: this thread's own, and it does not end in here.
+        None => unsafe { LOCALS.get()?.as_ref() }.bequeath(),
+    }
+}
+
+struct EndOfLocals;
+
+impl Drop for EndOfLocals {
+    fn drop(&mut self) {
+        let Some(locals) = LOCALS.get() else { return };
+        // SAFETY: leaked by `locals_off_workers` on this thread; nothing but this function frees it. Destructors that run
+        // in here may ask for it.
+        unsafe { locals.as_ref() }.end();
+        LOCALS.set(None);
+        // SAFETY: as above; nobody finds it any more.
+        drop(unsafe { Box::from_raw(locals.as_ptr()) });
+    }
+}
+
+/// The task whose closure this thread of a pool runs; for reports.
+pub(crate) fn pool_task() -> Option<TaskRef> {
+    POOL_TASK.get()
+}
+
+/// Says whose closure this thread of a pool runs. The task outlives that.
+pub(crate) fn set_pool_task(task: Option<TaskRef>) {
+    POOL_TASK.set(task);
+}
+
+/// The task that sleeps for the closure which this thread of a pool runs.
+#[inline(never)]
+pub(crate) fn sleeper() -> Option<TaskRef> {
+    SLEEPER.get()
+}
+
+/// Says who sleeps for the closure that this thread of a pool runs. The task sleeps for longer than that is said.
+pub(crate) fn set_sleeper(task: Option<TaskRef>) {
+    SLEEPER.set(task);
+}
+
+/// Until dropped, waits on this thread block it.
+pub(crate) struct HookGuard(bool);
+
+/// Enters a panic hook: what it calls may wait, and must not switch stacks under the panic machinery.
+pub(crate) fn enter_hook() -> HookGuard {
+    HookGuard(with(|context| context.in_hook.replace(true)).unwrap_or(false))
+}
+
+impl Drop for HookGuard {
+    fn drop(&mut self) {
+        with(|context| context.in_hook.set(self.0));
+    }
+}
