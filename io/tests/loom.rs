@@ -14,6 +14,8 @@
 mod floors;
 #[path = "loom/op.rs"]
 mod op;
+#[path = "../../runtime/tests/loom/payload.rs"]
+mod payload;
 #[path = "../src/place.rs"]
 mod place;
 #[path = "../../runtime/tests/loom/primitive.rs"]
@@ -26,17 +28,13 @@ mod readiness;
 mod roster;
 #[path = "../src/source.rs"]
 mod source;
-#[path = "../../sync/tests/loom/task.rs"]
-mod task;
 #[path = "../src/vigil.rs"]
 mod vigil;
 #[expect(unused_imports, reason = "the bridge serves the other rooms' models as well")]
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
-#[path = "../../runtime/tests/loom/worker.rs"]
-mod worker;
 
-use floors::{base, scheduler, sleep, tasks, waiter};
+use floors::{base, sleep, waiter};
 
 #[path = "loom/readiness_models.rs"]
 mod readiness_models;

@@ -86,12 +86,12 @@ pub use crate::api::cancel_token::{CancelToken, Cancelled, DropGuard};
 pub use crate::api::join_handle::JoinHandle;
 pub use crate::api::park::{park, park_timeout};
 pub use crate::api::scope::{Scope, ScopedJoinHandle, scope};
+pub use crate::api::shield::shield;
 pub use crate::api::task_local::{AccessError, TaskLocal};
 pub use crate::api::timeout::{Elapsed, timeout, timeout_at};
 #[doc(hidden)]
 pub use crate::blocking::unblock::heed_end;
-pub use crate::tasks::bounds::shield;
-pub use crate::tasks::cancel::{check_cancelled, is_cancelled, yield_if_due};
+pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
 pub use crate::tasks::join_error::JoinError;
 #[doc(hidden)]

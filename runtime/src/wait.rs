@@ -10,14 +10,15 @@ pub use crate::scheduler::budget::{charge, charge_poll};
 pub use crate::sleep::caller::{
     Home, charged_owner, describe_caller, home, in_task, others_are_asleep, owner, owner_in_hook,
 };
+pub use crate::sleep::cancel_points::{
+    cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled, note_cancelled_here,
+    unwind_cancelled, unwinds_cancelled,
+};
 pub use crate::sleep::polled::Polled;
 pub use crate::sleep::spin::{back_off_until, spin_until, stand_back, stand_back_until};
 pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
 pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};
-pub use crate::tasks::cancel::{
-    CAN_UNWIND, cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled,
-    note_cancelled_here, unwind_cancelled, unwinds_cancelled,
-};
+pub use crate::tasks::cancel::CAN_UNWIND;
 pub use crate::tasks::forbid::{check_may_suspend, may_suspend};
 pub use crate::waiter::kind::{RawWake, RetainedWake, WakeHandle, call_waker};
 pub use crate::waiter::select_token::Claim;

@@ -15,8 +15,8 @@
 mod biased;
 #[path = "../src/scheduler/cancelled.rs"]
 mod cancelled;
-#[path = "loom/current.rs"]
-mod current;
+#[path = "loom/context.rs"]
+mod context;
 #[path = "../src/runtime/ending.rs"]
 mod ending;
 #[path = "loom/gate.rs"]
@@ -37,6 +37,8 @@ mod offer_state;
 mod park_state;
 #[path = "../src/tasks/parking.rs"]
 mod parking;
+#[path = "loom/payload.rs"]
+mod payload;
 #[path = "../src/base/prefetch.rs"]
 mod prefetch;
 #[path = "loom/primitive.rs"]
@@ -76,27 +78,26 @@ mod time;
 #[expect(unused_imports, reason = "the bridge serves the primitives' models as well")]
 #[path = "loom/wait.rs"]
 mod wait;
-#[path = "loom/worker.rs"]
-mod worker;
 
 /// The floors of the library, as the files that are included import from them: each name leads to the module that stands for it.
 mod base {
-    pub(crate) use crate::task::raw as payload;
     pub(crate) use crate::wait::lock as spin_lock;
-    pub(crate) use crate::{intrusive_list, prefetch, primitive};
+    pub(crate) use crate::{intrusive_list, payload, prefetch, primitive};
 }
 mod waiter {
     pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
 }
 mod sleep {
-    pub(crate) use crate::wait::{self as spin, self as task_sleep, crowd as wake_many};
+    pub(crate) use crate::wait::{
+        self as spin, self as task_sleep, self as cancel_points, crowd as wake_many,
+    };
 }
 mod scheduler {
-    pub(crate) use crate::{biased, current, idle, task_counts, worker};
+    pub(crate) use crate::{biased, idle, task_counts};
 }
 mod tasks {
     pub(crate) use crate::task::{self as header, self as task, bounds, cancel};
-    pub(crate) use crate::{join_state, parking, stop};
+    pub(crate) use crate::{context, join_state, parking, stop};
 }
 mod api {
     pub(crate) use crate::time as sleep;

@@ -93,8 +93,8 @@ mod rwlock {
 
     pub(crate) use lock::RawRwLock;
 }
-#[path = "loom/task.rs"]
-mod task;
+#[path = "../../runtime/tests/loom/payload.rs"]
+mod payload;
 #[path = "../src/turn.rs"]
 mod turn;
 #[expect(unused_imports, reason = "the bridge serves the runtime's models as well")]
@@ -114,10 +114,8 @@ mod watch {
         versions.await_desertion(deadline)
     }
 }
-#[path = "../../runtime/tests/loom/worker.rs"]
-mod worker;
 
-use floors::{base, scheduler, sleep, tasks, waiter};
+use floors::{base, sleep, waiter};
 
 use doors::auto_reset_event::AutoResetEvent;
 use doors::countdown_event::CountdownEvent;

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::api::wake_signal::Signal;
 use crate::coroutine::Stop;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
-use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -95,7 +95,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let signal = Arc::new(Signal::new());
     let waker = Waker::from(Arc::clone(&signal));
     let mut context = Context::from_waker(&waker);
-    cancel::checkpoint();
+    cancel_points::checkpoint();
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
@@ -111,13 +111,13 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 fn sleep_until_raised(signal: &Signal) {
     let until = UntilRaised { signal };
     if task_sleep::sleep(&until, None) == Waking::Cancelled {
-        cancel::unwind_cancelled();
+        cancel_points::unwind_cancelled();
     }
 }
 
 /// The future was woken while it was polled: it lets others run, where that is not forbidden.
 fn give_way() {
-    cancel::cancellation_point();
+    cancel_points::cancellation_point();
     if let Some(task) = context::task()
         && !task.header().is_forbidden()
     {

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use crate::api::join_handle::JoinHandle;
 use crate::api::scope::{Scope, ScopedJoinHandle};
+use crate::api::shield::shield;
 use crate::coroutine::Stop;
 use crate::runtime::handle::Handle;
 use crate::runtime::shared;
 use crate::runtime::shared::Shared;
 use crate::scheduler::current;
+use crate::scheduler::wake;
 use crate::scheduler::worker::Worker;
-use crate::tasks::bounds::shield;
+use crate::sleep::cancel_points;
+use crate::sleep::cancel_points::may_unwind;
 use crate::tasks::cancel;
-use crate::tasks::cancel::may_unwind;
 use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::{Heritage, Nature, Origin, TaskRef, Traits};
@@ -445,7 +447,7 @@ impl Builder {
             worker.map(|worker| &worker.context().shelf),
             f,
             kin,
-            Origin { id, nature, traits: self.traits.take() },
+            Origin { kind: &wake::TASK, id, nature, traits: self.traits.take() },
         )
     }
 
@@ -673,7 +675,7 @@ pub fn yield_now() {
     let Some(task) = context::task() else { return std::thread::yield_now() };
     let header = task.header();
     if header.marks.any() || !header.bounds.get().is_null() {
-        cancel::cancellation_point();
+        cancel_points::cancellation_point();
     }
     forbid::check(header);
     // SAFETY: `task` is the current task.

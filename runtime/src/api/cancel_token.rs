@@ -12,10 +12,10 @@ use slab::Slab;
 
 use crate::api::sleep;
 use crate::base::primitive::{Mutex, MutexGuard};
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::sleep::wake_many;
 use crate::tasks::bounds::Bound;
-use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::stop::Stop;
 use crate::tasks::task::Task;
@@ -159,14 +159,14 @@ impl CancelToken {
     }
 
     fn wait(&self, deadline: Option<Instant>) -> bool {
-        cancel::checkpoint();
+        cancel_points::checkpoint();
         if self.is_cancelled() {
             return true;
         }
         match task_sleep::sleep(&UntilCancelled { token: &self.0, node: Node::new() }, deadline) {
             Waking::Notified => true,
             Waking::TimedOut => false,
-            Waking::Cancelled => cancel::unwind_cancelled(),
+            Waking::Cancelled => cancel_points::unwind_cancelled(),
         }
     }
 

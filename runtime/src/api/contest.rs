@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use crate::api::builder::Builder;
 use crate::api::scope::{Scope, ScopedJoinHandle};
 use crate::base::spin_lock::Lock;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
 use crate::tasks::join_error::JoinError;
@@ -55,7 +56,7 @@ impl FinishLine {
             && task_sleep::sleep_or_cancel(&UntilCrossed(self), None) == Waking::Cancelled
             && cancel::CAN_UNWIND
         {
-            cancel::unwind_cancelled();
+            cancel_points::unwind_cancelled();
         }
     }
 }
@@ -174,7 +175,7 @@ where
         let (Entry { f, .. }, rest) = self;
         let runner = Runner { line, index };
         // Where a race cannot be unwound it ends with a value, so somebody has to run.
-        let builder = if cancel::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
+        let builder = if cancel_points::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
         let first = scope.spawn_as(builder, move || {
             let _runner = runner;
             f()

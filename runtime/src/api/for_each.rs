@@ -5,11 +5,11 @@ use std::mem::{self, ManuallyDrop};
 
 use crate::api::fork::{Beside, LOOP, Probe, fork};
 use crate::api::pace::Pace;
+use crate::api::shield;
 use crate::base::spin_lock::Lock;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::sleep::wake_many;
-use crate::tasks::bounds;
-use crate::tasks::cancel;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::list::{List, Node};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -49,7 +49,7 @@ pub fn parallel_for_each<I>(items: I, f: impl Fn(I::Item) + Sync)
 where
     I: IntoIterator<IntoIter: Send, Item: Send>,
 {
-    cancel::checkpoint();
+    cancel_points::checkpoint();
     let source = Source::new(items.into_iter());
     source.serve(&f, &mut Pace::new(), 0);
 }
@@ -125,7 +125,7 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
         let wanted = hold.release();
         if !wanted {
             // As for the iterator there: who pulled may have been cancelled.
-            bounds::shield(|| items.clear());
+            shield::shield(|| items.clear());
         }
         wanted
     }
@@ -147,7 +147,7 @@ impl<I: Iterator<Item: Send> + Send> Source<I> {
             }
             drop(state);
             if task_sleep::sleep(&UntilHere { source: self, node: Node::new() }, None) == Waking::Cancelled {
-                cancel::unwind_cancelled();
+                cancel_points::unwind_cancelled();
             }
         }
     }
@@ -182,7 +182,7 @@ impl<I: Iterator<Item: Send> + Send> Hold<'_, I> {
         if matches!(state.place, Place::Over) {
             drop(state);
             // No cancellation cuts its destructor short.
-            bounds::shield(|| drop(iterator));
+            shield::shield(|| drop(iterator));
             return false;
         }
         state.place = Place::Here(iterator);

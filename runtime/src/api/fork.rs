@@ -5,13 +5,14 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::api::join_handle::UntilDone;
+use crate::api::shield;
 use crate::base::abort::Bomb;
 use crate::base::intrusive_list::Link;
 use crate::base::payload;
 use crate::scheduler::offer_state::Offered;
 use crate::scheduler::offers;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
-use crate::tasks::bounds;
 use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
 use crate::tasks::context;
@@ -66,7 +67,7 @@ where
     match first {
         // What cannot be unwound goes on with both.
         Ok(value) if !cut_short || !cancel::CAN_UNWIND => (value, beside(b, result)),
-        Ok(_) => cancel::unwind_cancelled(),
+        Ok(_) => cancel_points::unwind_cancelled(),
         Err(payload) => {
             let _rest = Rest(Some((b, result)));
             match lacking {
@@ -90,7 +91,7 @@ fn bequest() -> Option<Box<Locals>> {
 /// Drops what no taker has inherited. As at the end of a task nothing cuts the destructors short.
 #[cold]
 fn forgo(heritage: Box<Locals>) {
-    bounds::shield(|| drop(heritage));
+    shield::shield(|| drop(heritage));
 }
 
 /// What is left of `b`, dropped while `a`'s panic goes on: its destructors see that, and no cancellation cuts them short.
@@ -119,9 +120,9 @@ fn fail(error: JoinError) -> ! {
         Ok(payload) => resume_unwind(payload),
         Err(_) => {
             if let Some(task) = context::task() {
-                cancel::mark_with_others(task);
+                cancel_points::mark_with_others(task);
             }
-            cancel::unwind_cancelled()
+            cancel_points::unwind_cancelled()
         }
     }
 }

@@ -16,9 +16,9 @@ use crate::api::join_handle::JoinHandle;
 use crate::api::sleep;
 use crate::base::intrusive_list::{Link, Ring};
 use crate::base::spin_lock::Lock;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::sleep::wake_many;
-use crate::tasks::cancel;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::Kin;
@@ -253,7 +253,7 @@ impl<T> TaskGroup<T> {
 
     /// The next one that ends, with its number; `None` when there are no tasks.
     fn next(&self, deadline: Option<Instant>) -> Result<Option<Ended<T>>, StillRunning> {
-        cancel::checkpoint();
+        cancel_points::checkpoint();
         loop {
             match self.take() {
                 Taken::Ended(number, handle) => return Ok(Some((number, handle.take()))),
@@ -264,7 +264,7 @@ impl<T> TaskGroup<T> {
             match task_sleep::sleep(&until, deadline) {
                 Waking::Notified => {}
                 Waking::TimedOut => return Err(StillRunning),
-                Waking::Cancelled => cancel::unwind_cancelled(),
+                Waking::Cancelled => cancel_points::unwind_cancelled(),
             }
         }
     }
@@ -373,7 +373,7 @@ impl<T: Send + 'static> TaskGroup<T> {
     /// Occupies a place for a task that is made now.
     fn occupy(&self) {
         if self.shared.limit < usize::MAX {
-            cancel::checkpoint();
+            cancel_points::checkpoint();
         }
         if self.shared.state.lock().occupy(self.shared.limit) {
             return;
@@ -383,7 +383,7 @@ impl<T: Send + 'static> TaskGroup<T> {
             // Occupied by the hook, or handed over by one who ended.
             Waking::Notified => {}
             Waking::TimedOut => unreachable!("a wait without a deadline does not run out"),
-            Waking::Cancelled => cancel::unwind_cancelled(),
+            Waking::Cancelled => cancel_points::unwind_cancelled(),
         }
     }
 }

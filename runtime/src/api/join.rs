@@ -1,7 +1,7 @@
 //! Two closures beside each other.
 
 use crate::api::fork::{Beside, PAIR, fork};
-use crate::tasks::cancel;
+use crate::sleep::cancel_points;
 
 /// Runs both closures and returns both values: `a` here, and `b` beside it if a worker has nothing else to do.
 ///
@@ -59,7 +59,7 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    cancel::checkpoint();
+    cancel_points::checkpoint();
     match fork(|_| a(), b, PAIR, || ()) {
         (first, Beside::Kept(b)) => (first, b()),
         (first, Beside::Ran(second)) => (first, second),

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::api::sleep;
 use crate::scheduler::budget;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
-use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
@@ -206,7 +206,7 @@ impl<T> JoinHandle<T> {
         match task_sleep::sleep(&until, deadline) {
             Waking::Notified => Ok(self.take()),
             Waking::TimedOut => Err(self),
-            Waking::Cancelled => cancel::unwind_cancelled(),
+            Waking::Cancelled => cancel_points::unwind_cancelled(),
         }
     }
 

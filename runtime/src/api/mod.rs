@@ -18,6 +18,7 @@ pub(crate) mod race;
 pub(crate) mod range;
 pub(crate) mod scope;
 pub(crate) mod scope_children;
+pub(crate) mod shield;
 pub(crate) mod sleep;
 pub(crate) mod task_local;
 pub(crate) mod timeout;

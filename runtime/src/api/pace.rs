@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::builder::yield_now;
 use crate::scheduler::current;
-use crate::tasks::cancel;
+use crate::sleep::cancel_points;
 use crate::tasks::forbid;
 
 /// How long a piece should take: far longer than the look at the clock after it, far shorter than anybody notices.
@@ -49,7 +49,7 @@ impl Pace {
         self.grain = fits.clamp(1, 2 * count.max(1)).min(MOST);
         self.at = now;
         if now - self.slice_began < SLICE || !forbid::may_suspend() {
-            return cancel::cancellation_point();
+            return cancel_points::cancellation_point();
         }
         // A turn of the worker goes by switches; in this one many would have had their place.
         current::with_worker(|worker| worker.hasten_turn());

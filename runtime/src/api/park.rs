@@ -6,8 +6,8 @@
 use std::time::{Duration, Instant};
 
 use crate::api::sleep;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
-use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::parking::{Entered, Left, Parking, Unparked};
@@ -86,7 +86,7 @@ pub fn park_timeout(timeout: Duration) -> bool {
 #[inline(always)]
 fn park_until(task: TaskRef, deadline: Option<Instant>) -> bool {
     // Before the token is taken: who is unwound here leaves it to its next park.
-    cancel::checkpoint();
+    cancel_points::checkpoint();
     let parking = &task.header().park;
     if parking.take_token() {
         return true;
@@ -94,7 +94,7 @@ fn park_until(task: TaskRef, deadline: Option<Instant>) -> bool {
     match task_sleep::sleep(&UntilUnparked { parking }, deadline) {
         Waking::Notified => true,
         Waking::TimedOut => false,
-        Waking::Cancelled => cancel::unwind_cancelled(),
+        Waking::Cancelled => cancel_points::unwind_cancelled(),
     }
 }
 

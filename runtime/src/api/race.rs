@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use crate::api::contest::Either;
 use crate::api::contest::{Entry, Field, FinishLine, Lost};
 use crate::api::scope::{Scope, scope};
-use crate::tasks::cancel;
+use crate::sleep::cancel_points;
 
 /// Runs both closures, each in a task of its own; the first to end wins, and the other is cancelled and waited for.
 ///
@@ -79,7 +79,7 @@ pub fn run<R: Field>(field: R) -> R::Won {
         Ok(Some(won)) => won,
         Ok(None) => {
             // The winner's own task was cancelled, from inside: so it goes with this one, where it would have run otherwise.
-            cancel::end_with_others(
+            cancel_points::end_with_others(
                 "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime",
             )
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::api::fork::{Beside, LOOP, Probe, fork};
 use crate::api::pace::Pace;
-use crate::tasks::cancel;
+use crate::sleep::cancel_points;
 
 /// Calls `f` with each number of `range`, in no order, on all workers that have nothing else to do.
 ///
@@ -46,7 +46,7 @@ use crate::tasks::cancel;
 /// fibra::parallel_for(0..1000, |n| sum += n);
 /// ```
 pub fn parallel_for<N: Number>(range: Range<N>, f: impl Fn(N) + Sync) {
-    cancel::checkpoint();
+    cancel_points::checkpoint();
     let work = Work { begin: range.start, f, stopped: AtomicBool::new(false) };
     work.spread(0..range.start.distance(range.end), &mut Pace::new());
 }

@@ -19,6 +19,7 @@ use crate::api::scope_children::{Family, Lost, Member, UntilAlone};
 use crate::base::abort::Bomb;
 use crate::base::intrusive_list::Link;
 use crate::scheduler::current;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
@@ -44,7 +45,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// # Cancellation
 /// A cancellation point. A scope is never left early: when its task is cancelled it cancels its children, waits for them
 /// to unwind, and unwinds then. So it does when the end of the runtime has cut a child short that nobody joined. In a destructor that
-/// runs while its task unwinds, and inside of [`shield`](crate::tasks::bounds::shield), it is none, and the end of the runtime leaves its children
+/// runs while its task unwinds, and inside of [`shield`](crate::api::shield::shield), it is none, and the end of the runtime leaves its children
 /// alone.
 ///
 /// # Panics
@@ -71,7 +72,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let family = Family::new(cancel::CAN_UNWIND && !cancel::may_unwind());
+    let family = Family::new(cancel::CAN_UNWIND && !cancel_points::may_unwind());
     let scope = Scope { family, scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     let lost = scope.family.await_children(result.is_err());
@@ -80,11 +81,11 @@ where
         (Ok(_), Some(Lost::Panicked)) => panic!("a task of the scope panicked"),
         (Ok(_), Some(Lost::NotStarted(error))) => panic!("a task of the scope has not run: {error}"),
         (Ok(_), Some(Lost::Ended)) if cancel::CAN_UNWIND => {
-            cancel::end_with_others("the end of the runtime has cancelled a task of the scope")
+            cancel_points::end_with_others("the end of the runtime has cancelled a task of the scope")
         }
         // What cannot be unwound goes on.
         (Ok(value), Some(Lost::Ended) | None) => {
-            cancel::cancellation_point();
+            cancel_points::cancellation_point();
             value
         }
     }

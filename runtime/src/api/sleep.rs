@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::api::builder;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
 use crate::tasks::context;
@@ -97,6 +98,6 @@ pub fn sleep_to(deadline: Option<Instant>) {
 #[doc(hidden)]
 pub fn sleep_within(deadline: Option<Instant>) {
     if task_sleep::sleep(&ForTheClock, deadline) == Waking::Cancelled {
-        cancel::unwind_cancelled();
+        cancel_points::unwind_cancelled();
     }
 }

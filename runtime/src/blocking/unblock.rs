@@ -33,8 +33,8 @@ use crate::api::builder::discard_here;
 use crate::blocking::pool::{Borrowed, Job};
 use crate::runtime::shared::Shared;
 use crate::scheduler::current;
+use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
-use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
@@ -181,12 +181,12 @@ where
 {
     let Some(task) = context::task() else { return f() };
     // The pool may be quick: a closure that has started is not taken back for a cancel that was there before it.
-    cancel::cancellation_point();
+    cancel_points::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
     let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None), task };
     let on_pool = OnPool { shared: &shared, frame: &frame };
     if task_sleep::sleep(&on_pool, None) == Waking::Cancelled {
-        cancel::unwind_cancelled()
+        cancel_points::unwind_cancelled()
     }
     match frame.stage.into_inner() {
         Stage::Done(Ok(value)) => value,
@@ -206,6 +206,6 @@ pub fn heed_end() {
     let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());
     if is_ending && !me.header().is_sheltered() {
         me.overtake();
-        cancel::cancellation_point();
+        cancel_points::cancellation_point();
     }
 }

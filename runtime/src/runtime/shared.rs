@@ -83,7 +83,7 @@ impl Shared {
     pub(crate) fn inject_at(&self, index: usize, task: TaskRef) -> Result<(), TaskRef> {
         self.admit_from_outside(task).map_err(|Ended| task)?;
         let block = &self.blocks[index];
-        task.header().set_home(block);
+        task.header().set_home(block.as_home());
         block.inbox.push(task);
         block.unpark_if_parked();
         Ok(())

@@ -18,7 +18,7 @@ use crate::scheduler::queue::{Shared, Thief};
 use crate::scheduler::registry::Registry;
 use crate::scheduler::run_watch::Run;
 use crate::scheduler::task_counts::Counts;
-use crate::tasks::header::TaskRef;
+use crate::tasks::header::{Home, TaskRef};
 
 pub(crate) struct Block {
     pub(crate) index: usize,
@@ -67,6 +67,11 @@ impl Block {
         _ = self.unparker.set(unparker);
     }
 
+    /// The block as its tasks point to it.
+    pub(crate) fn as_home(self: &Arc<Self>) -> *const Home {
+        Arc::as_ptr(self).cast()
+    }
+
     /// How many tasks wait here that thieves may take.
     pub(crate) fn waiting(&self) -> usize {
         self.thief.len() + self.placed.len()
@@ -79,7 +84,7 @@ impl Block {
 
     /// Hands a task that the caller was told to queue to its home.
     #[inline(never)]
-    pub(crate) fn deliver(home: *const Block, task: TaskRef) {
+    pub(crate) fn deliver(home: *const Home, task: TaskRef) {
         // SAFETY: the task is asleep and at home there, or is about to leave its stack, and no worker leaves while a task of its
         // own is; so the block is alive until the push, and by this count after it.
         let block = unsafe { counted(home) };
@@ -88,7 +93,7 @@ impl Block {
     }
 
     /// Has a worker look at the marks of a task that stays there, unless it has ended or another has sent it just now.
-    pub(crate) fn send_marked(home: *const Block, task: TaskRef) {
+    pub(crate) fn send_marked(home: *const Home, task: TaskRef) {
         if !task.header().marks.note() {
             return;
         }
@@ -130,8 +135,9 @@ impl Block {
 }
 
 /// # Safety
-/// The block is alive.
-unsafe fn counted(block: *const Block) -> Arc<Block> {
+/// The pointer is of [`Block::as_home`], and the block is alive.
+unsafe fn counted(home: *const Home) -> Arc<Block> {
+    let block = home.cast::<Block>();
     // SAFETY: by this function's contract; blocks live in an `Arc`.
     unsafe {
         Arc::increment_strong_count(block);

@@ -11,7 +11,6 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use crate::scheduler::worker::Worker;
-use crate::sleep::wake_many;
 use crate::waiter::kind::RawWake;
 
 /// How one worker waits.
@@ -62,7 +61,7 @@ impl Ready {
 
     /// Wakes them all, in their order, by the worker whose driver found them.
     pub(crate) fn wake_all(&mut self, worker: &Worker) {
-        wake_many::wake_each_by(Some(worker), self.0.drain(..));
+        worker.wake_batch(self.0.drain(..));
     }
 }
 

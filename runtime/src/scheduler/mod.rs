@@ -22,4 +22,5 @@ pub(crate) mod run_watch;
 pub(crate) mod start;
 pub(crate) mod task_counts;
 pub(crate) mod tuning;
+pub(crate) mod wake;
 pub(crate) mod worker;

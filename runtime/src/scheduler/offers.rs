@@ -4,6 +4,7 @@
 //! a task of its taker's when it is taken, and most never are. Who has the right to it is in `offer_state.rs`.
 
 use std::ptr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::api::builder::Builder;
@@ -60,7 +61,7 @@ impl Worker {
     /// Makes a task of the first offer of `block`, here. False if there is none, or no stack for it: its owner has one, and must
     /// not wait for another.
     pub(crate) fn accept(&self, block: &Block) -> bool {
-        let here = self.is_home_of(block);
+        let here = ptr::eq(Arc::as_ptr(&self.block), block);
         // SAFETY: the thread is this worker's.
         !block.offers.is_empty() && self.accept_by(here, || unsafe { block.offers.take(here) })
     }

@@ -269,7 +269,7 @@ impl Worker {
             cold_path();
             panics::put_back(header.take_owed());
         }
-        header.set_home(&self.block);
+        header.set_home(self.block.as_home());
         self.budget.set(OPERATIONS);
         self.context().set_running(Some(task));
         if self.watched {

@@ -121,7 +121,7 @@ impl Worker {
         if self.block.registry.load() < other.registry.load() + other.waiting() + margin {
             return false;
         }
-        header.set_home(other);
+        header.set_home(other.as_home());
         other.placed.push(task);
         // The fence of the store-load pair with the other's park. Should it be stuck in a task, thieves see to this one.
         fence(Ordering::SeqCst);

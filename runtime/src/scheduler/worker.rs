@@ -32,7 +32,6 @@ use crate::base::payload::guarded;
 use crate::runtime::shared;
 use crate::runtime::shared::Shared;
 use crate::scheduler::block::Block;
-use crate::scheduler::current;
 use crate::scheduler::driver;
 use crate::scheduler::driver::{Driver, Id, Ready};
 use crate::scheduler::looks::{Eye, Looks};
@@ -43,6 +42,7 @@ use crate::scheduler::tuning;
 use crate::stack::pool;
 use crate::stack::pool::Pool;
 use crate::tasks::context::Context;
+use crate::tasks::header::Home;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::timer::wheel::Wheel;
 use crate::waiter::word::Woke;
@@ -287,7 +287,7 @@ impl Worker {
         self.block.counts.spawn();
         match task.header().nature {
             Nature::Local | Nature::Offered => {
-                task.header().set_home(&self.block);
+                task.header().set_home(self.block.as_home());
                 self.local.push(task);
             }
             _ => self.push_stealable(task),
@@ -399,8 +399,8 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(crate) fn is_home_of(&self, block: *const Block) -> bool {
-        ptr::eq(Arc::as_ptr(&self.block), block)
+    pub(crate) fn is_home_of(&self, home: *const Home) -> bool {
+        ptr::eq(self.block.as_home(), home)
     }
 
     /// Takes from the stealable queue, and says so to thieves.
@@ -424,41 +424,5 @@ impl Worker {
         let taken = self.block.taken.load(Ordering::Relaxed);
         // Relaxed: a hint for thieves, written by this worker alone.
         self.block.taken.store(taken.wrapping_add(1), Ordering::Relaxed);
-    }
-}
-
-/// Queues a sleeping task that the caller was told to queue.
-#[inline(always)]
-pub(crate) fn wake(task: TaskRef) {
-    if current::with_worker(|worker| worker.wake(task)).is_none() {
-        cold_path();
-        Block::deliver(task.header().home(), task);
-    }
-}
-
-/// Notifies the present sleep of a task, by one who has unlinked it.
-#[inline(always)]
-pub(crate) fn notify(task: TaskRef) {
-    if current::with_worker(|worker| worker.notify(task)).is_none() {
-        cold_path();
-        if task.header().waiter.word.notify() == Woke::Queue {
-            Block::deliver(task.header().home(), task);
-        }
-    }
-}
-
-/// Has the worker on which a task stays look at its marks.
-#[cold]
-pub(crate) fn heed_marks(task: TaskRef) {
-    let home = task.header().home();
-    let here = current::with_worker(|worker| {
-        let here = worker.is_home_of(home);
-        if here {
-            worker.look_at_marks(task);
-        }
-        here
-    });
-    if here != Some(true) {
-        Block::send_marked(home, task);
     }
 }

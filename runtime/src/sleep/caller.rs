@@ -92,7 +92,7 @@ pub fn others_are_asleep() -> bool {
     // One that counts as asleep may be about to leave its stack, where its worker is not in its park, or was cancelled, of which that
     // one has not heard.
     let is_here = |block| current::with_worker(|worker| worker.is_home_of(block)) == Some(true);
-    let is_at_rest = |block: &Arc<Block>| block.is_parked() || is_here(Arc::as_ptr(block));
+    let is_at_rest = |block: &Arc<Block>| block.is_parked() || is_here(block.as_home());
     let at_rest = shared.blocks.iter().all(|block| is_at_rest(block) && block.marked.is_empty());
     // One that was seen asleep may have been woken by one that was looked at later, and fell asleep in between. Who is in the
     // same sleep at a second look, after all first ones, slept all the while.

@@ -1,6 +1,7 @@
 //! Floor 6: blocking the caller: the task's sleep, wait queues, polled futures, back-off and the budget.
 
 pub(crate) mod caller;
+pub(crate) mod cancel_points;
 pub(crate) mod polled;
 pub(crate) mod spin;
 pub(crate) mod task_sleep;

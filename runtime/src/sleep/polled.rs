@@ -24,6 +24,7 @@ use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
 use crate::base::primitive::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
+use crate::waiter::kind::notify_by_word;
 use crate::waiter::kind::{Kind, Waiter, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::word::Fallen;
@@ -47,8 +48,13 @@ struct Place {
     counted: OnceLock<Arc<Cell>>,
 }
 
-static OWN: Kind = Kind { queue, retain: stand_in, release: |_| unreachable!("it was never counted") };
-static COUNTED: Kind = Kind { queue, retain, release };
+static OWN: Kind = Kind {
+    notify: notify_by_word,
+    queue,
+    retain: stand_in,
+    release: |_| unreachable!("it was never counted"),
+};
+static COUNTED: Kind = Kind { notify: notify_by_word, queue, retain, release };
 
 /// One sleep of a [`WaitStrategy`] as a future: the first poll publishes it, the poll after its wake withdraws it.
 ///

@@ -6,8 +6,9 @@ use crate::coroutine::Stop;
 use crate::scheduler::current;
 use crate::scheduler::driver::Id;
 use crate::scheduler::worker::Worker;
+use crate::sleep::cancel_points::note_cancelled_here;
 use crate::sleep::spin;
-use crate::tasks::cancel::{CAN_UNWIND, note_cancelled_here};
+use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::forbid;
 use crate::tasks::header::{Header, TaskRef};
 use crate::waiter::kind::WakeHandle;
@@ -18,7 +19,7 @@ use crate::waiter::word::Heeded;
 /// Puts the caller to sleep until it is notified, until `deadline`, or until its task is cancelled.
 ///
 /// A cancellation point: [`Waking::Cancelled`] comes when the task is cancelled, unless it is shielded or unwinding.
-/// The caller then unwinds by [`unwind_cancelled`](crate::tasks::cancel::unwind_cancelled).
+/// The caller then unwinds by [`unwind_cancelled`](crate::sleep::cancel_points::unwind_cancelled).
 ///
 /// Where nothing can be unwound no caller hears of a cancel: a sleep with a deadline of its own ends as if that had come, for
 /// its caller has a way to say that it waited in vain; any other goes on.

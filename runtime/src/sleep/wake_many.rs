@@ -5,7 +5,6 @@ use std::iter::once;
 use std::task::Waker;
 
 use crate::base::spin_lock::Lock;
-use crate::scheduler::worker::Worker;
 use crate::waiter::kind::{RawWake, call_waker};
 use crate::waiter::list::List;
 
@@ -35,7 +34,7 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
             }
         }
         let mut wakes = batch.into_iter().flatten();
-        if let Some(waker) = wakes.find_map(|wake| wake.land(None)) {
+        if let Some(waker) = wakes.find_map(|wake| wake.land()) {
             call_after(waker, wakes);
         }
         if taken < BATCH {
@@ -58,15 +57,9 @@ pub fn wake_present<S, T>(lock: &Lock<S>, list: impl Fn(&mut S) -> &mut List<T>)
 
 /// Wakes all of them, in their order. The wakers of futures are called once every wake has landed.
 pub fn wake_each(wakes: impl IntoIterator<Item = RawWake>) {
-    wake_each_by(None, wakes);
-}
-
-/// The same by a worker, if one is given: the tasks that are at home there need no way to it.
-#[inline]
-pub(crate) fn wake_each_by(worker: Option<&Worker>, wakes: impl IntoIterator<Item = RawWake>) {
     let mut wakers = Vec::new();
     for wake in wakes {
-        if let Some(waker) = wake.land(worker) {
+        if let Some(waker) = wake.land() {
             cold_path();
             wakers.push(waker);
         }
@@ -79,7 +72,7 @@ pub(crate) fn wake_each_by(worker: Option<&Worker>, wakes: impl IntoIterator<Ite
 #[cold]
 fn call_after(first: Waker, others: impl Iterator<Item = RawWake>) {
     let mut wakers = [const { None }; BATCH];
-    let all = once(first).chain(others.filter_map(|wake| wake.land(None)));
+    let all = once(first).chain(others.filter_map(|wake| wake.land()));
     wakers.iter_mut().zip(all).for_each(|(place, waker)| *place = Some(waker));
     wakers.into_iter().flatten().for_each(call_waker);
 }

@@ -15,13 +15,10 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::task::Waker;
 
 use crate::base::limit::MOST_WORKERS;
 use crate::coroutine::Stop;
 use crate::coroutine::switch::Coroutine;
-use crate::scheduler::block::Block;
-use crate::scheduler::worker;
 use crate::stack::handle::Stack;
 use crate::tasks::big_stack::BigStack;
 use crate::tasks::bounds::Bound;
@@ -39,11 +36,16 @@ use crate::waiter::kind::{Kind, Waiter};
 
 /// How a task came to be.
 pub(crate) struct Origin {
+    /// How a waiter that is a task is woken.
+    pub(crate) kind: &'static Kind,
     pub(crate) id: u64,
     pub(crate) nature: Nature,
     /// Name and stack size, for the few tasks that have their own.
     pub(crate) traits: Option<Box<Traits>>,
 }
+
+/// The worker that queues a task: the scheduler's [`Block`](crate::scheduler::block::Block), which this floor only points to.
+pub(crate) enum Home {}
 
 /// Where a task may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +114,7 @@ unsafe impl Sync for Heritage {}
 pub(crate) struct Header {
     pub(crate) waiter: Waiter,
     next: AtomicPtr<Header>,
-    home: AtomicPtr<Block>,
+    home: AtomicPtr<Home>,
     /// Innermost first, the scopes around the running code that may end early.
     pub(crate) bounds: Cell<*const Bound>,
     pub(crate) nature: Nature,
@@ -157,8 +159,6 @@ const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 144);
 
 const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 
-static KIND: Kind = Kind { queue, retain, release };
-
 impl Header {
     #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
@@ -171,7 +171,7 @@ impl Header {
             }
         }
         Header {
-            waiter: Waiter::new(&KIND),
+            waiter: Waiter::new(origin.kind),
             next: AtomicPtr::new(ptr::null_mut()),
             home: AtomicPtr::new(ptr::null_mut()),
             bounds: Cell::new(ptr::null()),
@@ -249,15 +249,15 @@ impl Header {
     }
 
     /// The block of the worker that queues this task.
-    pub(crate) fn home(&self) -> *const Block {
+    pub(crate) fn home(&self) -> *const Home {
         // Relaxed: read by who was told to queue the task, or has read in the wait word that it stays, or by its worker; all are
         // ordered after the store by that word, or by what has published the sleep.
         self.home.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_home(&self, block: &Arc<Block>) {
+    pub(crate) fn set_home(&self, home: *const Home) {
         // Relaxed: as above.
-        self.home.store(Arc::as_ptr(block).cast_mut(), Ordering::Relaxed);
+        self.home.store(home.cast_mut(), Ordering::Relaxed);
     }
 
     /// Notes where the task is registered.
@@ -447,12 +447,6 @@ impl TaskRef {
         self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Relaxed);
     }
 
-    /// The task that has this waiter, if its kind is that of tasks.
-    #[inline]
-    pub(crate) fn of_waiter(waiter: NonNull<Waiter>, kind: &'static Kind) -> Option<Self> {
-        ptr::eq(kind, &KIND).then(|| TaskRef(waiter.cast()))
-    }
-
     pub(crate) fn waiter(self) -> NonNull<Waiter> {
         self.0.cast()
     }
@@ -494,21 +488,4 @@ impl TaskRef {
             unsafe { (header.vtable.free)(self) }
         }
     }
-}
-
-unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
-    // SAFETY: a waiter of this kind is the first field of a header; it was asleep and this wake claimed it, so it stays
-    // where it is until it is queued.
-    worker::wake(TaskRef::new(waiter.cast()));
-    None
-}
-
-unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
-    TaskRef::new(waiter.cast()).retain();
-    waiter
-}
-
-unsafe fn release(waiter: NonNull<Waiter>) {
-    // SAFETY: the caller's contract: it owns a count.
-    unsafe { TaskRef::new(waiter.cast()).release() }
 }

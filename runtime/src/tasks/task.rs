@@ -44,14 +44,6 @@ impl Task {
     pub fn is_finished(&self) -> bool {
         self.header().join.is_done()
     }
-
-    /// Asks the task to end: its next cancellation point unwinds it, and if it never ran its body is not entered.
-    ///
-    /// Destructors run as in a panic, but no message is printed. What the cancellation points are, and what happens to code
-    /// that catches the unwinding, is told in the [module's docs](crate::task#cancellation).
-    pub fn cancel(&self) {
-        self.0.cancel();
-    }
 }
 
 impl Clone for Task {

@@ -9,12 +9,16 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use crate::base::payload::drop_payload;
-use crate::scheduler::worker::Worker;
-use crate::tasks::header::TaskRef;
 use crate::waiter::word::{Epoch, Woke, Word};
 
 /// What differs between the kinds of waiter.
 pub(crate) struct Kind {
+    /// Notifies the present sleep and makes the waiter run if it is asleep. Of a future it hands out the waker to
+    /// [call](call_waker) for that, as `queue` does.
+    ///
+    /// # Safety
+    /// The caller has a [`RawWake`] of the present sleep and uses it by this call; the waiter is not touched after.
+    pub(crate) notify: unsafe fn(NonNull<Waiter>) -> Option<Waker>,
     /// Makes a waiter run that its waker found asleep. Of a future it hands out whom to [call](call_waker) for that: code of
     /// the user's, which may do anything, also end other sleeps and wait for their wakes. So the caller lands the wakes that
     /// it owes before it calls.
@@ -95,28 +99,43 @@ impl RawWake {
     /// Notifies the sleeper. Not to be called with a lock held: on a worker it queues the task, elsewhere it may make a
     /// system call.
     pub fn wake(self) {
-        if let Some(waker) = self.land(None) {
+        if let Some(waker) = self.land() {
             call_waker(waker);
         }
     }
 
-    /// Notifies the sleeper, and hands out whom to [call](call_waker) for it, once all other wakes have landed. The worker
-    /// that this thread is, if it is at hand, is spared the way to itself.
+    /// Notifies the sleeper, and hands out the waker to [call](call_waker) for it, once all other wakes have landed.
     #[inline]
-    pub(crate) fn land(self, worker: Option<&Worker>) -> Option<Waker> {
+    pub(crate) fn land(self) -> Option<Waker> {
+        // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive; the wake is used up.
+        unsafe { (self.kind().notify)(self.0) }
+    }
+
+    /// The waiter that sleeps.
+    pub(crate) fn waiter(&self) -> NonNull<Waiter> {
+        self.0
+    }
+
+    /// What is particular to the waiter.
+    #[inline]
+    pub(crate) fn kind(&self) -> &'static Kind {
         // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
-        let waiter = unsafe { self.0.as_ref() };
-        let kind = waiter.kind;
-        match TaskRef::of_waiter(self.0, kind) {
-            Some(task) => match worker {
-                Some(worker) => worker.notify(task),
-                None => task.notify(),
-            },
-            None if waiter.word.notify() == Woke::Left => {}
-            // SAFETY: this wake answered `Queue`.
-            None => return unsafe { (kind.queue)(self.0) },
-        }
-        None
+        unsafe { self.0.as_ref() }.kind
+    }
+}
+
+/// Notifies a waiter by its word and makes it run by the `queue` of its kind: the `notify` of most kinds.
+///
+/// # Safety
+/// As for [`Kind::notify`].
+pub(crate) unsafe fn notify_by_word(waiter: NonNull<Waiter>) -> Option<Waker> {
+    // SAFETY: by this function's contract the waiter is alive until its wake has landed.
+    let this = unsafe { waiter.as_ref() };
+    let kind = this.kind;
+    match this.word.notify() {
+        Woke::Left => None,
+        // SAFETY: this wake answered `Queue`.
+        _ => unsafe { (kind.queue)(waiter) },
     }
 }
 

@@ -42,7 +42,7 @@ pub enum Waking {
     Notified,
     /// The deadline of the sleep itself passed.
     TimedOut,
-    /// The task was cancelled; [`unwind_cancelled`](crate::tasks::cancel::unwind_cancelled) is what an operation without an error channel does
+    /// The task was cancelled; [`unwind_cancelled`](crate::sleep::cancel_points::unwind_cancelled) is what an operation without an error channel does
     /// about it.
     Cancelled,
 }

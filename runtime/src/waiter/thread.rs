@@ -18,6 +18,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use crate::base::primitive::thread::Thread;
+use crate::waiter::kind::notify_by_word;
 
 use crate::base::primitive::{Arc, AtomicBool, Ordering, thread, thread_local};
 use crate::sleep::spin::spin_until;
@@ -34,7 +35,7 @@ struct Place {
     released: AtomicBool,
 }
 
-static KIND: Kind = Kind { queue, retain, release };
+static KIND: Kind = Kind { notify: notify_by_word, queue, retain, release };
 
 thread_local! {
     static PLACE: Arc<Place> = Arc::new(Place::new());

@@ -2,9 +2,8 @@
 //! stands for it.
 
 pub(crate) mod base {
-    pub(crate) use crate::primitive;
-    pub(crate) use crate::task::raw as payload;
     pub(crate) use crate::wait::lock as spin_lock;
+    pub(crate) use crate::{payload, primitive};
 }
 
 pub(crate) mod waiter {
@@ -13,12 +12,4 @@ pub(crate) mod waiter {
 
 pub(crate) mod sleep {
     pub(crate) use crate::wait as spin;
-}
-
-pub(crate) mod scheduler {
-    pub(crate) use crate::worker;
-}
-
-pub(crate) mod tasks {
-    pub(crate) use crate::task as header;
 }

@@ -8,8 +8,6 @@ mod family;
 mod family_models;
 #[path = "../../src/tasks/cancel_flags.rs"]
 pub(crate) mod marks;
-#[path = "payload.rs"]
-pub(crate) mod raw;
 #[path = "../../src/tasks/refs.rs"]
 pub(crate) mod refs;
 #[path = "../../src/tasks/stop.rs"]
@@ -23,7 +21,7 @@ use std::ptr::{self, NonNull};
 use loom::cell::UnsafeCell;
 
 use crate::primitive::{Arc, AtomicPtr, Ordering};
-use crate::wait::{Kind, Sleeper, Waiter};
+use crate::wait::Sleeper;
 use bounds::{Bound, Look};
 use marks::Marks;
 
@@ -32,8 +30,6 @@ pub(crate) mod cancel {
     use std::any::Any;
 
     use super::{Header, bounds::Bound};
-
-    pub(crate) use crate::wait::{checkpoint, unwind_cancelled};
 
     pub(crate) struct Cancelled;
 
@@ -95,15 +91,6 @@ impl TaskRef {
 
     pub(crate) fn from_ptr(header: *mut Header) -> Option<Self> {
         NonNull::new(header).map(TaskRef)
-    }
-
-    /// None of the models' sleepers is a task.
-    pub(crate) fn of_waiter(_waiter: NonNull<Waiter>, _kind: &'static Kind) -> Option<Self> {
-        None
-    }
-
-    pub(crate) fn notify(self) {
-        unreachable!("none of the models' sleepers is a task");
     }
 
     pub(crate) fn as_ptr(self) -> *mut Header {

@@ -2,7 +2,7 @@
 
 use loom::thread;
 
-use crate::current;
+use crate::context;
 use crate::primitive::{check, check_bounded};
 use crate::task::bounds::Look;
 use crate::task::token::CancelToken;
@@ -24,7 +24,7 @@ impl<const TOKENS: usize> Stage<TOKENS> {
 
     fn touch(&self, token: &CancelToken) {
         assert!(!token.is_cancelled());
-        current::run_as(self.task.as_ref(), || token.scope(|| ()).unwrap());
+        context::run_as(self.task.as_ref(), || token.scope(|| ()).unwrap());
     }
 
     /// Makes a token below that one.
@@ -40,7 +40,7 @@ impl<const TOKENS: usize> Stage<TOKENS> {
 
     /// Runs `f` under that token.
     fn scope(&self, index: usize, f: impl FnOnce()) {
-        current::run_as(self.task.as_ref(), || self.tokens[index].scope(f).unwrap());
+        context::run_as(self.task.as_ref(), || self.tokens[index].scope(f).unwrap());
     }
 
     fn spawn_cancel(&self, index: usize) -> thread::JoinHandle<()> {

@@ -161,7 +161,7 @@ pub(crate) struct Sleeper {
     epoch: Epoch,
 }
 
-static KIND: Kind = Kind { queue, retain, release };
+static KIND: Kind = Kind { notify: waiter::notify_by_word, queue, retain, release };
 
 impl Deref for Sleeper {
     type Target = Waiter;

@@ -1,0 +1,33 @@
+//! Code that no cancellation from around it ends.
+
+use crate::tasks::bounds::Bound;
+use crate::tasks::context;
+
+/// Runs `f` so that no cancellation and no deadline from around it ends it: neither the task's own, nor one of an enclosing
+/// [`timeout`](crate::timeout) or [`CancelToken::scope`](crate::api::cancel_token::CancelToken::scope). Those that are set up inside work.
+///
+/// What came meanwhile is noticed at the first cancellation point after `f`. Off a task it just runs `f`.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime::{self as fibra, task};
+/// # use std::time::Duration;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let mut committed = false;
+/// let late = fibra::timeout(Duration::from_millis(1), || {
+///     task::shield(|| {
+///         fibra::sleep(Duration::from_millis(3));
+///         committed = true;
+///     });
+///     fibra::sleep(Duration::from_secs(60));
+/// });
+/// assert!(late.is_err() && committed);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn shield<T>(f: impl FnOnce() -> T) -> T {
+    match context::task() {
+        Some(task) => Bound::shield().run(task.header(), f).expect("nothing is raised for a shield"),
+        None => f(),
+    }
+}

@@ -1,0 +1,142 @@
+//! Wakes of tasks: what makes a sleeping task ready, on its own worker and from elsewhere, and what cancels one.
+
+use std::hint::cold_path;
+use std::ptr::{self, NonNull};
+use std::task::Waker;
+
+use crate::scheduler::block::Block;
+use crate::scheduler::current;
+use crate::scheduler::worker::Worker;
+use crate::tasks::header::TaskRef;
+use crate::tasks::task::Task;
+use crate::waiter::kind::{Kind, RawWake, Waiter, call_waker};
+use crate::waiter::word::Woke;
+
+/// What is particular to tasks as waiters.
+pub(crate) static TASK: Kind = Kind { notify: notify_waiter, queue, retain, release };
+
+impl TaskRef {
+    /// Notifies the present sleep, by one who has unlinked it.
+    pub(crate) fn notify(self) {
+        notify(self);
+    }
+
+    /// Ends the task's sleep for a token that was fired, if a token may end it.
+    pub(crate) fn fire(self) {
+        self.header().marks.set_fired();
+        self.rouse();
+    }
+
+    /// Marks the task as cancelled and ends its sleep, if it is in one that a cancel may end.
+    pub(crate) fn cancel(self) {
+        self.header().marks.set_cancelled();
+        self.rouse();
+    }
+
+    /// The same for the end of its runtime.
+    pub(crate) fn overtake(self) {
+        self.header().marks.set_overtaken();
+        self.rouse();
+    }
+
+    fn rouse(self) {
+        match self.header().waiter.word.cancel() {
+            Woke::Queue => wake(self),
+            Woke::AtHome => heed_marks(self),
+            Woke::Left => {}
+        }
+    }
+}
+
+impl Task {
+    /// Asks the task to end: its next cancellation point unwinds it, and if it never ran its body is not entered.
+    ///
+    /// Destructors run as in a panic, but no message is printed. What the cancellation points are, and what happens to code
+    /// that catches the unwinding, is told in the [module's docs](crate::task#cancellation).
+    pub fn cancel(&self) {
+        self.as_ref().cancel();
+    }
+}
+
+/// Queues a sleeping task that the caller was told to queue.
+#[inline(always)]
+pub(crate) fn wake(task: TaskRef) {
+    if current::with_worker(|worker| worker.wake(task)).is_none() {
+        cold_path();
+        Block::deliver(task.header().home(), task);
+    }
+}
+
+/// Notifies the present sleep of a task, by one who has unlinked it.
+#[inline(always)]
+pub(crate) fn notify(task: TaskRef) {
+    if current::with_worker(|worker| worker.notify(task)).is_none() {
+        cold_path();
+        if task.header().waiter.word.notify() == Woke::Queue {
+            Block::deliver(task.header().home(), task);
+        }
+    }
+}
+
+/// Has the worker on which a task stays look at its marks.
+#[cold]
+pub(crate) fn heed_marks(task: TaskRef) {
+    let home = task.header().home();
+    let here = current::with_worker(|worker| {
+        let here = worker.is_home_of(home);
+        if here {
+            worker.look_at_marks(task);
+        }
+        here
+    });
+    if here != Some(true) {
+        Block::send_marked(home, task);
+    }
+}
+
+impl Worker {
+    /// Wakes a batch on this worker's thread. The wakers of futures are called once every wake has landed.
+    #[inline]
+    pub(crate) fn wake_batch(&self, wakes: impl IntoIterator<Item = RawWake>) {
+        let mut wakers = Vec::new();
+        for wake in wakes {
+            match task_of(&wake) {
+                Some(task) => self.notify(task),
+                None => {
+                    cold_path();
+                    wakers.extend(wake.land());
+                }
+            }
+        }
+        wakers.into_iter().for_each(call_waker);
+    }
+}
+
+/// The task that a wake is for, if it is for one.
+#[inline]
+fn task_of(wake: &RawWake) -> Option<TaskRef> {
+    ptr::eq(wake.kind(), &TASK).then(|| TaskRef::new(wake.waiter().cast()))
+}
+
+unsafe fn notify_waiter(waiter: NonNull<Waiter>) -> Option<Waker> {
+    // A waiter of this kind is the first field of a header. The caller has unlinked the wake, so the task is alive.
+    notify(TaskRef::new(waiter.cast()));
+    None
+}
+
+unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
+    // SAFETY: a waiter of this kind is the first field of a header; it was asleep and this wake claimed it, so it stays
+    // where it is until it is queued.
+    wake(TaskRef::new(waiter.cast()));
+    None
+}
+
+unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
+    TaskRef::new(waiter.cast()).retain();
+    waiter
+}
+
+unsafe fn release(waiter: NonNull<Waiter>) {
+    // SAFETY: the caller's contract: it owns a count.
+    unsafe { TaskRef::new(waiter.cast()).release() }
+}
