@@ -1,8 +1,8 @@
-//! A chat room: what one guest says, all others read.
+//! A chat room: every guest reads what the others write.
 //!
-//! Run `cargo run --example chat`, and `nc 127.0.0.1 7777` in several terminals. The first line that you send is your
-//! name; you will see the others come, talk and go. Who reads too slowly misses messages, and is told how many. Ctrl-C ends
-//! the server: it says goodbye to everybody, and waits a little for those who are slow to hear it.
+//! Run `cargo run --example chat`, and `nc 127.0.0.1 7777` in several terminals. The first line that you send is your name. You
+//! see the other guests arrive, talk and leave. A guest that reads too slowly misses messages, and sees how many. Ctrl-C ends
+//! the server: it says goodbye, and gives slow guests a little time to read that.
 
 use fibra::net::{TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};
@@ -13,9 +13,9 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many messages a guest may be behind.
+/// The most messages that a guest may lag behind.
 const KEPT: usize = 64;
-/// After how many bytes a message ends, with its last character. Longer lines are taken for several.
+/// The most bytes of a message, to the end of a character. Longer lines become several messages.
 const LONGEST: u64 = 1024;
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
     })
 }
 
-/// Lets guests in until it is told to stop, and says how many it had to put out.
+/// Accepts guests until the stop signal, and returns how many it had to disconnect.
 fn serve(listener: TcpListener, stop: &CancelToken) -> String {
     let (room, guests) = (Sender::new(KEPT), TaskGroup::new());
     let mut number = 0;
@@ -56,12 +56,12 @@ fn serve(listener: TcpListener, stop: &CancelToken) -> String {
                     guests.spawn(move || visit(&stream, number, &room));
                 }
                 Err(error) => {
-                    // Out of descriptors, most likely: some connection will end and free one.
+                    // Most likely no descriptor is left: a connection that ends frees one.
                     eprintln!("accept: {error}");
                     fibra::sleep(Duration::from_millis(10));
                 }
             }
-            // That a guest leaves is his own affair.
+            // A guest that disconnects is no error of the server.
             while guests.try_join_next().is_some() {}
         }
     });
@@ -72,7 +72,7 @@ fn serve(listener: TcpListener, stop: &CancelToken) -> String {
     format!("{} guests had to be cut off", guests.join_all().len())
 }
 
-/// One guest, from the name to the end of either direction.
+/// Serves one guest, from the name until either direction ends.
 fn visit(stream: &TcpStream, by: u64, room: &Sender<News>) -> io::Result<()> {
     let mut lines = BufReader::new(stream);
     let Some(name) = next_line(&mut lines)? else { return Ok(()) };
@@ -80,7 +80,7 @@ fn visit(stream: &TcpStream, by: u64, room: &Sender<News>) -> io::Result<()> {
     let say = |text: String| _ = room.send(News::Said { by, text: text.into() });
     send_line(stream, &format!("* welcome, {name}, you are one of {}", room.receiver_count()))?;
     say(format!("* {name} comes"));
-    // Whichever ends first cancels the other one.
+    // The direction that ends first cancels the other direction.
     fibra::race(
         || read_out(&mut news, by, stream),
         || {
@@ -93,7 +93,7 @@ fn visit(stream: &TcpStream, by: u64, room: &Sender<News>) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what the others say until the room is closed.
+/// Sends the other guests' messages until the room closes.
 fn read_out(news: &mut Receiver<News>, reader: u64, stream: &TcpStream) -> io::Result<()> {
     loop {
         match news.recv() {
@@ -113,7 +113,7 @@ fn send_line(mut stream: &TcpStream, line: &str) -> io::Result<()> {
 
 fn next_line(lines: &mut impl BufRead) -> io::Result<Option<String>> {
     let (mut line, mut most) = (Vec::new(), LONGEST);
-    // A character that does not fit is read to its end.
+    // Reads a character that is cut off to its end.
     while lines.by_ref().take(most).read_until(b'\n', &mut line)? > 0 && is_cut(&line) {
         most = 1;
     }
@@ -121,7 +121,7 @@ fn next_line(lines: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok((!line.is_empty()).then(|| line.trim_end().to_owned()))
 }
 
-/// True if the text ends within a character.
+/// Returns whether the text ends within a character.
 fn is_cut(line: &[u8]) -> bool {
     str::from_utf8(line).is_err_and(|error| error.error_len().is_none())
 }

@@ -1,8 +1,8 @@
-//! Ten iterations in parallel, at most three of which are inside at once: a semaphore that suspends tasks, not threads.
+//! Ten parallel iterations, at most three inside at once: a semaphore that suspends tasks, not threads.
 //!
-//! Run `cargo run --release --example cooperative_semaphore`, with the number of workers if you like. Each iteration says when
-//! it enters and when it leaves, and how many are inside then; the order is that in which they came. It takes four times
-//! 100 ms, also on one worker: who waits leaves its thread to others.
+//! Run `cargo run --release --example cooperative_semaphore`; an argument sets the number of workers. You see each iteration
+//! enter and leave, in the order of arrival, and how many are inside. It takes four times 100 ms, also on one worker: a
+//! waiting task leaves its thread to other tasks.
 
 use std::env;
 use std::io;
@@ -28,7 +28,7 @@ fn iterate() {
         for iteration in 0..ITERATIONS {
             let (semaphore, inside, most) = (&semaphore, &inside, &most);
             tasks.spawn(move || {
-                // Given back when it goes out of scope, whatever happens before.
+                // The permit is released at the end of its scope, also by a panic.
                 let _permit = semaphore.acquire();
                 let now = inside.fetch_add(1, SeqCst) + 1;
                 most.fetch_max(now, SeqCst);

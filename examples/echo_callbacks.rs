@@ -1,6 +1,6 @@
-//! An echo server as an event loop over mio with a state machine for each connection: what `echo_server` saves you.
+//! An echo server as an event loop over mio, with a state machine for each connection: the work that `echo_server` saves.
 //!
-//! Run `cargo run --release --example echo_callbacks -- 127.0.0.1:7777` (that address is the default), then `nc
+//! Run `cargo run --release --example echo_callbacks -- 127.0.0.1:7777` (the default address), then `nc
 //! 127.0.0.1 7777` in another terminal: each line that you type comes back. A request costs one read and one write.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -25,7 +25,7 @@ fn main() -> io::Result<()> {
 struct Server {
     listener: TcpListener,
     poll: Poll,
-    /// By descriptor, which is the token as well.
+    /// By descriptor, which is also the token.
     connections: Vec<Option<Connection>>,
 }
 
@@ -44,7 +44,7 @@ impl Server {
                 }
             }
             if knocked && let Err(error) = self.accept_all() {
-                // Out of descriptors, most likely. No edge will tell when one is free: look again soon.
+                // Most likely no descriptor is left. No event reports a free one, so try again soon.
                 eprintln!("accept: {error}");
                 pause = Some(Duration::from_millis(10));
             }
@@ -55,7 +55,7 @@ impl Server {
         while let Some((mut stream, _)) = attempt(|| self.listener.accept())? {
             stream.set_nodelay(true)?;
             let fd = stream.as_raw_fd() as usize;
-            // For both directions at once: the descriptor never has to be registered anew.
+            // For both directions, so that the descriptor is registered once.
             let both = Interest::READABLE | Interest::WRITABLE;
             self.poll.registry().register(&mut stream, Token(fd), both)?;
             self.connections.resize_with(self.connections.len().max(fd + 1), || None);
@@ -79,16 +79,16 @@ impl Server {
 
 struct Connection {
     stream: TcpStream,
-    /// What the client has not taken yet. Nothing more is read until it is gone.
+    /// Bytes that the client has not taken yet. Nothing more is read until they are sent.
     pending: Vec<u8>,
-    /// An edge has come that no read has used up.
+    /// Set by an event, cleared when a read finds nothing.
     readable: bool,
-    /// The client will send no more: no edge will follow, so read to the end whatever a short read suggests.
+    /// The client sends no more. No event follows, so read to the end even after a short read.
     hung_up: bool,
 }
 
 impl Connection {
-    /// Goes as far as it can without waiting; `false` at the end of the stream.
+    /// Reads and writes until a call would wait. Returns `false` at the end of the stream.
     fn step(&mut self, event: &Event, buffer: &mut [u8]) -> io::Result<bool> {
         self.hung_up |= event.is_read_closed() || event.is_error();
         self.readable |= event.is_readable() || self.hung_up;
@@ -99,7 +99,7 @@ impl Connection {
                 None => self.readable = false,
                 Some(0) => return Ok(false),
                 Some(n) => {
-                    // A short read has emptied the socket; what comes later makes a new edge.
+                    // A short read has emptied the socket. Later bytes raise a new event.
                     self.readable = n == buffer.len() || self.hung_up;
                     let sent = send(&mut self.stream, &buffer[..n])?;
                     self.pending.extend_from_slice(&buffer[sent..n]);
@@ -110,7 +110,7 @@ impl Connection {
     }
 }
 
-/// Writes until everything is out or the socket is full; answers how much went.
+/// Writes until all bytes are sent or the socket is full. Returns how many were sent.
 fn send(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let mut sent = 0;
     while sent < bytes.len()
@@ -121,7 +121,7 @@ fn send(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
     Ok(sent)
 }
 
-/// Calls again what a signal has interrupted; `None` where it would have to wait.
+/// Repeats a call that a signal interrupted. Returns `None` if the call would wait.
 fn attempt<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
     loop {
         match call() {

@@ -1,6 +1,6 @@
-//! An echo server with a task for each connection: it reads like `echo_threads`, and costs what an event loop costs.
+//! An echo server with a task for each connection: the source of `echo_threads` at the cost of an event loop.
 //!
-//! Run `cargo run --release --example echo_server -- 127.0.0.1:7777` (that address is the default), then `nc 127.0.0.1
+//! Run `cargo run --release --example echo_server -- 127.0.0.1:7777` (the default address), then `nc 127.0.0.1
 //! 7777` in another terminal: each line that you type comes back. The environment variable `FIBRA_WORKERS` sets the
 //! number of worker threads. Compare the source with `echo_threads`, line by line.
 
@@ -22,7 +22,7 @@ fn serve() -> io::Result<()> {
         match listener.accept() {
             Ok((stream, _)) => start(stream),
             Err(error) => {
-                // Out of descriptors, most likely: some connection will end and free one.
+                // Most likely no descriptor is left: a connection that ends frees one.
                 eprintln!("accept: {error}");
                 fibra::sleep(Duration::from_millis(10));
             }
@@ -34,7 +34,7 @@ fn start(stream: TcpStream) {
     fibra::spawn(move || report(echo(stream)));
 }
 
-/// Sends back what comes, until the client has closed its side.
+/// Sends received bytes back until the client closes its side.
 fn echo(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = [0; 4096];
@@ -46,7 +46,7 @@ fn echo(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Names the error that ended a connection, unless the client merely went away.
+/// Prints the error that ended a connection, unless the client disconnected.
 fn report(outcome: io::Result<()>) {
     let Err(error) = outcome else { return };
     if !matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) {

@@ -1,6 +1,6 @@
-//! An echo server with a thread for each connection: std alone, the yardstick for `echo_server`.
+//! An echo server with a thread for each connection: std only, to compare with `echo_server`.
 //!
-//! Run `cargo run --release --example echo_threads -- 127.0.0.1:7777` (that address is the default), then `nc 127.0.0.1
+//! Run `cargo run --release --example echo_threads -- 127.0.0.1:7777` (the default address), then `nc 127.0.0.1
 //! 7777` in another terminal: each line that you type comes back. Compare the source with `echo_server`, line by line.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,7 +21,7 @@ fn serve() -> io::Result<()> {
         match listener.accept() {
             Ok((stream, _)) => start(stream),
             Err(error) => {
-                // Out of descriptors, most likely: some connection will end and free one.
+                // Most likely no descriptor is left: a connection that ends frees one.
                 eprintln!("accept: {error}");
                 thread::sleep(Duration::from_millis(10));
             }
@@ -35,7 +35,7 @@ fn start(stream: TcpStream) {
     }
 }
 
-/// Sends back what comes, until the client has closed its side.
+/// Sends received bytes back until the client closes its side.
 fn echo(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = [0; 4096];
@@ -47,7 +47,7 @@ fn echo(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Names the error that ended a connection, unless the client merely went away.
+/// Prints the error that ended a connection, unless the client disconnected.
 fn report(outcome: io::Result<()>) {
     let Err(error) = outcome else { return };
     if !matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) {

@@ -1,8 +1,8 @@
-//! A server that stops in an orderly way: no new connections, time for the requests under way, an end for the others.
+//! A server that stops gracefully: it refuses new connections, finishes quick requests, and cancels the rest.
 //!
-//! Run `cargo run --example graceful_shutdown`. Three clients ask for work of 10 milliseconds, of 100, and of a minute; then the
-//! server is told to stop. You will see that two of them get their answers, that the third is cut off when the grace period
-//! is over, that who comes later is refused, and a report of it all.
+//! Run `cargo run --example graceful_shutdown`. Three clients ask for work of 10 milliseconds, 100 milliseconds and a minute;
+//! then the server gets the stop signal. You see two clients get their answers, the third one disconnected at the end of the
+//! grace period, a late client refused, and a report.
 
 use fibra::net::{TcpListener, TcpStream};
 use fibra::sync::WaitGroup;
@@ -28,7 +28,7 @@ fn main() -> io::Result<()> {
         };
         let clients = [10, 100, 60_000].map(|millis| fibra::spawn(move || ask(address, millis)));
         begun.wait();
-        // What a handler of a signal would do.
+        // A signal handler would do the same.
         stop.cancel();
         println!("{}", server.join().expect("the server does not panic"));
         for client in clients {
@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
     })
 }
 
-/// Serves until it is told to stop, and says what became of the connections.
+/// Serves until the stop signal, and reports how the connections ended.
 fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> String {
     let connections = TaskGroup::new();
     let ended = Cell::new(0);
@@ -54,12 +54,12 @@ fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> S
                     connections.spawn(move || answer(stream, &begun));
                 }
                 Err(error) => {
-                    // Out of descriptors, most likely: some connection will end and free one.
+                    // Most likely no descriptor is left: a connection that ends frees one.
                     eprintln!("accept: {error}");
                     fibra::sleep(Duration::from_millis(10));
                 }
             }
-            // Else the group would remember all there ever were.
+            // Otherwise the group would keep the results of all ended tasks.
             ended.update(|ended| ended + iter::from_fn(|| connections.try_join_next()).count());
         }
     });
@@ -74,7 +74,7 @@ fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> S
     format!("{ended} requests ended by themselves, {cancelled} had to be cancelled")
 }
 
-/// Works for as many milliseconds as the client asks for.
+/// Works for the milliseconds that the client asks for.
 fn answer(mut stream: TcpStream, begun: &WaitGroup) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;

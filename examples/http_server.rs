@@ -1,10 +1,9 @@
 //! An HTTP/1.1 server over httparse: keep-alive, pipelining, and limits on what a client may send and how slowly.
 //!
-//! Run `cargo run --release --example http_server -- 127.0.0.1:8080` (that address is the default), then in another terminal
+//! Run `cargo run --release --example http_server -- 127.0.0.1:8080` (the default address), then in another terminal
 //! `curl -i localhost:8080/plaintext` and `curl -i localhost:8080/json`; both routes are those of the TechEmpower benchmarks.
-//! The environment variable `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds a client may
-//! take to send a request (10,000 unless set), and no more than twice as long to take its answers; without a request it may stay
-//! for six times as long.
+//! The environment variable `FIBRA_WORKERS` sets the number of workers. `PATIENCE_MS` sets how many milliseconds a client may take
+//! to send a request (default 10,000). It may take twice as long to read its answers, and stay idle six times as long.
 
 use fibra::net::{Shutdown, TcpListener, TcpStream};
 use httparse::{Request, Status};
@@ -15,22 +14,22 @@ use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The largest head of a request, and how many headers it has at the most.
+/// The largest head of a request, in bytes and in headers.
 const HEAD: usize = 16 * 1024;
 const HEADERS: usize = 64;
-/// What most requests have room in.
+/// The first size of the buffer, enough for most requests.
 const SMALL: usize = 2 * 1024;
-/// The longest body, which is read and thrown away.
+/// The longest body. Bodies are read and discarded.
 const BODY: usize = 1 << 20;
-/// How much is thrown away at the most of what comes after the last answer.
+/// The most bytes that are discarded after the last answer.
 const REST: u64 = 4 << 20;
-/// Answers are sent when there are so many bytes of them, also while more requests are there.
+/// Answers are sent at this many bytes, even if more requests are complete.
 const ENOUGH: usize = 64 * 1024;
-/// How many times as long as a request may take a connection may stay without one.
+/// How many times `PATIENCE_MS` a connection may stay idle.
 const IDLE: u32 = 6;
 
 fn main() -> io::Result<()> {
-    // With many clients a worker that sleeps finds several requests when it wakes, which costs less than to poll for each.
+    // With many clients a worker that sleeps finds several requests when it wakes, which is cheaper than polling for each.
     fibra::Runtime::builder().polling(false).run(serve)?
 }
 
@@ -43,10 +42,10 @@ fn serve() -> io::Result<()> {
     io::stdout().flush()?;
     loop {
         match listener.accept() {
-            // That a client goes away is its own affair.
+            // A client that disconnects is no error of the server.
             Ok((stream, _)) => drop(fibra::spawn(move || connection(stream, patience))),
             Err(error) => {
-                // Out of descriptors, most likely: some connection will end and free one.
+                // Most likely no descriptor is left: a connection that ends frees one.
                 eprintln!("accept: {error}");
                 fibra::sleep(Duration::from_millis(10));
             }
@@ -54,20 +53,20 @@ fn serve() -> io::Result<()> {
     }
 }
 
-/// Serves one connection to its end.
+/// Serves one connection.
 fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    // The clock is read for these only if a call must wait.
+    // A deadline reads the clock only if a call must wait.
     stream.set_read_timeout(Some(patience * IDLE))?;
     stream.set_write_timeout(Some(patience))?;
     let mut input = Input { bytes: vec![0; SMALL], filled: 0, skip: 0 };
     let mut output = Vec::new();
-    // When the first byte of a request came that is not complete.
+    // When the first byte of an incomplete request arrived.
     let mut begun = None;
     loop {
         let (before, in_body) = (output.len(), input.skip > 0);
         let next = input.answer(&mut output);
-        // A request is answered once its head is there, and complete when the last of its body has come.
+        // A request is answered after its head, and complete after its body.
         if output.len() > before || (in_body && input.skip == 0) {
             begun = None;
         }
@@ -101,7 +100,7 @@ fn connection(mut stream: TcpStream, patience: Duration) -> io::Result<()> {
     }
 }
 
-/// Sends answers to a client that takes them in time.
+/// Sends answers, with a deadline for the client to take them.
 fn send(stream: &mut TcpStream, answers: &[u8], patience: Duration) -> io::Result<()> {
     match stream.write(answers)? {
         all if all == answers.len() => Ok(()),
@@ -109,22 +108,24 @@ fn send(stream: &mut TcpStream, answers: &[u8], patience: Duration) -> io::Resul
     }
 }
 
-/// Ends a connection so that its last answer is heard. A socket that is closed over something unread sends a reset, which may
-/// overtake the answer: so the end is told first, and what still comes is thrown away, within limits.
+/// Closes a connection after its last answer has arrived.
+///
+/// Closing a socket with unread bytes sends a reset, which may overtake the answer. So this shuts down the writing side first
+/// and discards, within limits, what the client still sends.
 fn end(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     fibra::timeout(patience, || io::copy(&mut stream.take(REST), &mut io::sink()).map(drop))?
 }
 
-/// What has come of requests that were not answered.
+/// Received bytes of requests that are not answered yet.
 struct Input {
     bytes: Vec<u8>,
     filled: usize,
-    /// How many bytes of a body are to be thrown away first.
+    /// Bytes of a body that are to be discarded first.
     skip: usize,
 }
 
-/// What to do once the answers are sent.
+/// The next step once the answers are sent.
 enum Next {
     Read,
     Again,
@@ -132,7 +133,7 @@ enum Next {
 }
 
 impl Input {
-    /// Takes note of what has come. Who fills the place has a larger one from then on.
+    /// Adds received bytes. A client that fills the buffer gets a larger one.
     fn came(&mut self, count: usize) {
         self.filled += count;
         if self.filled == self.bytes.len() {
@@ -140,7 +141,7 @@ impl Input {
         }
     }
 
-    /// Answers every request that is complete.
+    /// Answers every complete request.
     fn answer(&mut self, output: &mut Vec<u8>) -> Next {
         let mut used = 0;
         let next = loop {
@@ -189,12 +190,12 @@ struct Head<'a> {
     method: &'a str,
     path: &'a str,
     length: usize,
-    /// The length of what follows it.
+    /// The length of the body.
     body: usize,
     closes: bool,
 }
 
-/// Parses the head that `bytes` begin with; `None` if there is more to come. An error is the status of the answer.
+/// Parses the head at the start of `bytes`. Returns `None` if it is incomplete, and the status of the answer as an error.
 fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, &'static str> {
     const BAD: &str = "400 Bad Request";
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS];
@@ -211,7 +212,7 @@ fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, &'static str> {
     for header in request.headers.iter() {
         let value = header.value.trim_ascii();
         if header.name.eq_ignore_ascii_case("content-length") {
-            // A sign would be parsed too, and two lengths are how requests are smuggled.
+            // Only digits and one length: signs and second lengths serve request smuggling.
             if sized || !value.iter().all(u8::is_ascii_digit) {
                 return Err(BAD);
             }
@@ -238,7 +239,7 @@ fn route(method: &str, path: &str) -> (&'static str, &'static str, Cow<'static, 
     }
 }
 
-/// An object of one name, which needs no escapes, and a text.
+/// A JSON object with one name, which needs no escapes, and a text.
 fn json(name: &str, text: &str) -> String {
     let mut json = format!("{{\"{name}\":\"");
     for letter in text.chars() {
@@ -264,8 +265,7 @@ fn respond(output: &mut Vec<u8>, status: &str, kind: &str, body: &str) {
     output.extend_from_slice(body.as_bytes());
 }
 
-/// Adds the date. It is made where it is asked for first, and forgotten at the end of its second, by each worker: a task
-/// stays on its thread.
+/// Adds the date. Each worker formats it once a second and keeps it in a thread-local, since a task stays on its thread.
 fn add_date(output: &mut Vec<u8>) {
     thread_local! {
         static DATE: RefCell<String> = const { RefCell::new(String::new()) };

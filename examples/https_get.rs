@@ -1,8 +1,8 @@
-//! Fetches a page over TLS: rustls as a client of our sockets, with the roots that the system trusts or with your own.
+//! Fetches a page over TLS: rustls over fibra's sockets, with the roots that the system trusts or with your own.
 //!
 //! Run `cargo run --features tls-examples --example https_get -- https://www.rust-lang.org/`: the page goes to the standard
-//! output, the status to the standard error. With `--cacert FILE` before the address it trusts the certificates in that file,
-//! and no other. Thirty seconds are enough for all of it, or it is an error.
+//! output, the status to the standard error. With `--cacert FILE` before the address it trusts only the certificates in that
+//! file. After thirty seconds it fails.
 
 use fibra::net::TcpStream;
 use rustls::pki_types::ServerName;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The largest head of an answer, and how many headers it has at the most.
+/// The largest head of an answer, in bytes and in headers.
 const HEAD: u64 = 64 * 1024;
 const HEADERS: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,14 +43,14 @@ fn run() -> Result<()> {
     fibra::run(|| fibra::timeout(PATIENCE, || get(&url, config))?)
 }
 
-/// Trusts what is in the file, or else what the system trusts.
+/// Trusts the certificates of the file, or those that the system trusts.
 fn configure(file: Option<&str>) -> Result<Arc<ClientConfig>> {
     let found = match file {
         Some(file) => load_certs_from_paths(Some(file.as_ref()), None),
         None => load_native_certs(),
     };
     let mut roots = RootCertStore::empty();
-    // Some that a system has may be too old for rustls to understand.
+    // Some certificates of a system may be too old for rustls.
     let (taken, _) = roots.add_parsable_certificates(found.certs);
     if taken == 0 {
         return Err(found.errors.into_iter().next().map_or("no certificate to trust".into(), Into::into));
@@ -62,7 +62,7 @@ fn configure(file: Option<&str>) -> Result<Arc<ClientConfig>> {
 struct Url<'a> {
     host: &'a str,
     port: u16,
-    /// What a request calls the server: the host, and the port if it was given.
+    /// The host, with the port if it was given, as requests name it.
     authority: &'a str,
     path: &'a str,
 }
@@ -78,7 +78,7 @@ impl Url<'_> {
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
             _ => (authority, 443),
         };
-        // What would not stay in its line of the request.
+        // These would break the line of the request.
         let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic());
         is_plain.then_some(Url { host: host.trim_matches(['[', ']']), port, authority, path })
     }
@@ -89,7 +89,7 @@ fn get(url: &Url<'_>, config: Arc<ClientConfig>) -> Result<()> {
     let stream = TcpStream::connect((url.host, url.port))?;
     stream.set_nodelay(true)?;
     let mut tls = StreamOwned::new(ClientConnection::new(config, name)?, stream);
-    // To HTTP/1.0 nobody answers in chunks, and the end of the body is the end of the connection.
+    // An answer to HTTP/1.0 has no chunks, and its body ends with the connection.
     write!(tls, "GET {} HTTP/1.0\r\nHost: {}\r\nAccept: */*\r\n\r\n", url.path, url.authority)?;
     tls.flush()?;
     let mut answer = BufReader::new(tls);
@@ -97,7 +97,7 @@ fn get(url: &Url<'_>, config: Arc<ClientConfig>) -> Result<()> {
     eprintln!("{status}");
     let mut output = fibra::io::stdout();
     match length {
-        // It is the end of the session that tells a whole body from one that was cut short: rustls sees to it.
+        // The end of the session tells a whole body from a truncated one. rustls reports the latter.
         None => drop(io::copy(&mut answer, &mut output)?),
         Some(length) => {
             let count = io::copy(&mut answer.take(length), &mut output)?;
@@ -109,7 +109,7 @@ fn get(url: &Url<'_>, config: Arc<ClientConfig>) -> Result<()> {
     Ok(())
 }
 
-/// Reads the head of an answer: its first line, and the length of the body if it says one.
+/// Reads the head of an answer. Returns its first line, and the length of the body if given.
 fn head(answer: &mut impl BufRead) -> Result<(String, Option<u64>)> {
     let mut bytes = Vec::new();
     let mut lines = answer.take(HEAD);

@@ -1,4 +1,4 @@
-//! hyper 1 on fibra's sockets: each connection is a task that runs hyper's future, and handlers may wait as they like.
+//! hyper 1 on fibra's sockets: each connection is a task that runs hyper's future, and handlers may block.
 //!
 //! Run `cargo run --release --features compat-examples --example hyper_server -- 127.0.0.1:8080` (that address is the default),
 //! then in another terminal `curl localhost:8080/`, `curl localhost:8080/sum/20/22` and `curl --data-binary @Cargo.toml
@@ -15,11 +15,11 @@ use std::env;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// The longest body that is taken.
+/// The longest body of a request.
 const LONGEST: usize = 1 << 20;
 /// The largest head of a request.
 const HEAD: usize = 16 * 1024;
-/// How long a client may take to send one.
+/// How long a client may take to send the head.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 type Answer = Response<Full<Bytes>>;
@@ -41,7 +41,7 @@ fn serve() -> io::Result<()> {
                 fibra::spawn(move || connection(stream, timer));
             }
             Err(error) => {
-                // Out of descriptors, most likely: some connection will end and free one.
+                // Most likely no descriptor is left: a connection that ends frees one.
                 eprintln!("accept: {error}");
                 fibra::sleep(Duration::from_millis(10));
             }
@@ -49,7 +49,7 @@ fn serve() -> io::Result<()> {
     }
 }
 
-/// Serves one connection to its end. That a client goes away, or speaks no HTTP, is its own affair.
+/// Serves one connection. A client that disconnects, or speaks no HTTP, is no error of the server.
 fn connection(stream: TcpStream, timer: Timer) {
     if stream.set_nodelay(true).is_err() {
         return;
@@ -68,7 +68,7 @@ async fn answer(request: Request<Incoming>) -> Result<Answer, hyper::Error> {
     }
 }
 
-/// Adds two numbers in a task of fibra's, which is awaited as any other future.
+/// Adds two numbers in a fibra task, and awaits its handle.
 async fn sum(path: &str) -> Answer {
     let numbers: Option<Vec<u64>> = path.split('/').skip(2).map(|number| number.parse().ok()).collect();
     let Some(numbers) = numbers else { return plain(StatusCode::BAD_REQUEST, "two numbers, please") };
@@ -79,9 +79,9 @@ async fn sum(path: &str) -> Answer {
     }
 }
 
-/// Sends the body back, if it is not too long.
+/// Sends the body back unless it is too long.
 async fn echo(body: Incoming) -> Answer {
-    // hyper would wait for the rest of what is refused: who says so beforehand is not listened to.
+    // Refuses by the announced length, since hyper would wait for the rest of the body.
     if body.size_hint().lower() > LONGEST as u64 {
         return plain(StatusCode::PAYLOAD_TOO_LARGE, "too long");
     }

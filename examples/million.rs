@@ -1,8 +1,8 @@
-//! A million tasks asleep on one thread, woken one by one and joined.
+//! A million sleeping tasks on one thread, woken one by one and joined.
 //!
-//! Run `cargo run --release --example million` (a number as argument makes it that many tasks). You will see what a
-//! sleeping task costs in resident memory: one page of its stack, its share of the page tables, and its record. No
-//! system setting is touched, and `/proc/self/maps` stays short.
+//! Run `cargo run --release --example million`; an argument sets the number of tasks. You see the resident memory of a sleeping
+//! task: one page of its stack, its share of the page tables, and its record. The program needs no system setting, and
+//! `/proc/self/maps` stays short.
 
 use fibra::task::{self, Task};
 use std::fs;
@@ -22,7 +22,7 @@ fn sleep_and_wake(count: usize) -> io::Result<()> {
     let mut handles = Vec::with_capacity(count);
     for _ in 0..count {
         handles.push(fibra::spawn(task::park));
-        // Let it run until it sleeps, so that no backlog of un-started tasks is measured.
+        // Lets the task run until it sleeps, so that no backlog of un-started tasks is measured.
         if handles.len() % 1000 == 0 {
             fibra::yield_now();
         }
@@ -42,7 +42,7 @@ fn sleep_and_wake(count: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of memory that the process holds, page tables included.
+/// Returns the resident memory of the process in bytes, page tables included.
 fn resident() -> io::Result<usize> {
     let status = fs::read_to_string("/proc/self/status")?;
     let kib = |name: &str| -> Option<usize> {

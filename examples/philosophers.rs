@@ -1,8 +1,8 @@
-//! Five philosophers dine: nobody eats beside an eater, and everybody gets to eat.
+//! Five philosophers dine: no two neighbours eat at once, and none starves.
 //!
-//! Run `cargo run --release --example philosophers -- 10000 2`: each has ten thousand meals, on two workers. You will see them dine
-//! twice: first the box office, which says who must wait for whom, is behind a mutex, then it is one atomic word. Each
-//! time the log of the evening is replayed, and must show five well-mannered, well-fed philosophers.
+//! Run `cargo run --release --example philosophers -- 10000 2`: each has ten thousand meals, on two workers. They dine twice. First
+//! a mutex protects the box office, which decides who waits; then the box office is one atomic word. You see both times, and
+//! whether a replay of the log finds two neighbours that ate at once.
 //!
 //! Box office and bouncers are Jeff Preshing's, "Semaphores are Surprisingly Versatile" (2015),
 //! <https://preshing.com/20150316/semaphores-are-surprisingly-versatile>.
@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 
 const SEATS: usize = 5;
 
-/// For each seat: 0 thinks, 1 eats, and more waits until its neighbours with lower tickets have eaten. No two neighbours
-/// have the same ticket.
+/// A ticket for each seat: 0 thinks, 1 eats, and higher ones wait until neighbours with lower tickets have eaten. Neighbours
+/// never have equal tickets.
 type Tickets = [u8; 8];
 
-/// Changes all tickets in one step.
+/// Changes all tickets atomically.
 trait BoxOffice: Default + Sync {
     fn change<R>(&self, step: impl Fn(&mut Tickets) -> R) -> R;
 }
@@ -31,7 +31,7 @@ impl BoxOffice for Mutex<Tickets> {
 
 impl BoxOffice for AtomicU64 {
     fn change<R>(&self, step: impl Fn(&mut Tickets) -> R) -> R {
-        // Acquire and Release: pair with each other, so that who eats sees what its neighbours did before.
+        // Acquire and Release pair with each other: an eater sees what its neighbours did before.
         let mut before = self.load(Acquire);
         loop {
             let mut tickets = before.to_ne_bytes();
@@ -46,9 +46,9 @@ impl BoxOffice for AtomicU64 {
 
 struct Table<B> {
     office: B,
-    /// Each stops one philosopher who must not eat yet.
+    /// One semaphore for each philosopher that must not eat yet.
     bouncers: [Semaphore; SEATS],
-    /// Who began to eat (true) or stopped, in order.
+    /// Each start (true) and end of a meal, in order.
     log: Mutex<Vec<(usize, bool)>>,
 }
 
@@ -62,7 +62,7 @@ impl<B: BoxOffice> Table<B> {
         for _ in 0..meals {
             self.begin_eating(seat);
             self.log.lock().push((seat, true));
-            // A meal takes a while, in which others get hungry.
+            // A meal takes a while, so that neighbours get hungry.
             (0..seat).for_each(|_| fibra::yield_now());
             self.log.lock().push((seat, false));
             self.end_eating(seat);
@@ -82,7 +82,7 @@ impl<B: BoxOffice> Table<B> {
     fn end_eating(&self, seat: usize) {
         let let_in = self.office.change(|tickets| {
             tickets[seat] = 0;
-            // Who waits less comes nearer first, and may make way for the other.
+            // The neighbour with the lower ticket moves up first, and may make way for the other neighbour.
             let mut ways: [fn(usize) -> usize; 2] = [right_of, left_of];
             ways.sort_by_key(|further| tickets[further(seat)]);
             ways.map(|further| come_nearer(tickets, further(seat), 1, further))
@@ -99,8 +99,8 @@ fn left_of(seat: usize) -> usize {
     (seat + SEATS - 1) % SEATS
 }
 
-/// Lowers the ticket at `seat` to `ticket`, if that is the next one and not its neighbour's, and then those further on,
-/// whose turn comes nearer as well. Returns the seat if it did.
+/// Lowers the ticket at `seat` to `ticket` if that is the next one and no neighbour has it, then those of further seats.
+/// Returns the seat if it did.
 fn come_nearer(tickets: &mut Tickets, seat: usize, ticket: u8, further: fn(usize) -> usize) -> Option<usize> {
     let next = further(seat);
     if tickets[seat] != ticket + 1 || tickets[next] == ticket {
@@ -111,7 +111,7 @@ fn come_nearer(tickets: &mut Tickets, seat: usize, ticket: u8, further: fn(usize
     Some(seat)
 }
 
-/// Goes through the log; returns how often two ate at once.
+/// Replays the log. Returns how often two neighbours ate at once.
 fn replay(log: &[(usize, bool)], meals: usize) -> usize {
     let (mut eats, mut eaten, mut together) = ([false; SEATS], [0; SEATS], 0);
     for &(seat, begins) in log {

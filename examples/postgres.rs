@@ -1,8 +1,8 @@
-//! A client of PostgreSQL: tokio-postgres over a socket of ours. One task drives the connection, others ask through it.
+//! A client of PostgreSQL: tokio-postgres over a fibra socket. One task drives the connection, other tasks send queries.
 //!
-//! Run `cargo run --features store-examples --example postgres -- postgresql://user:password@127.0.0.1:5432/database`, with what
-//! is true of your server; the environment variable `DATABASE_URL` does as well. You will see what several tasks have written
-//! into a table that is gone when the connection ends.
+//! Run `cargo run --features store-examples --example postgres -- postgresql://user:password@127.0.0.1:5432/database`, with the
+//! values of your server, or set the environment variable `DATABASE_URL`. You see the rows that several tasks have written into
+//! a temporary table.
 
 use fibra::compat::Async;
 use fibra::net::TcpStream;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config, NoTls};
 
-/// How many tasks write, and how many rows each.
+/// The number of writing tasks, and of rows of each.
 const WRITERS: i64 = 8;
 const ROWS: i64 = 100;
-/// How long all of it may take.
+/// The time limit of the program.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -30,7 +30,7 @@ fn main() -> Outcome<()> {
 fn talk(config: &Config) -> Outcome<()> {
     let stream = connect(config)?;
     let (client, connection) = fibra::block_on(config.connect_raw(Async::new(stream), NoTls))?;
-    // It ends when nobody has the client any more.
+    // It ends when the last handle of the client is dropped.
     let connection = fibra::spawn(move || fibra::block_on(connection));
     let create = "CREATE TEMPORARY TABLE fibra (writer bigint, row bigint, PRIMARY KEY (writer, row))";
     fibra::block_on(client.batch_execute(create))?;
@@ -48,7 +48,7 @@ fn talk(config: &Config) -> Outcome<()> {
     let row = fibra::block_on(client.query_one("SELECT count(*), count(DISTINCT writer) FROM fibra", &[]))?;
     println!("{} rows of {} writers", row.get::<_, i64>(0), row.get::<_, i64>(1));
 
-    // What the server refuses is an error, and the connection is good for more.
+    // A refused statement is an error. The connection stays usable.
     match write(&client, 0) {
         Ok(()) => println!("the same rows twice"),
         Err(error) => println!("refused: {}", error.as_db_error().map_or("", |error| error.message())),
@@ -59,7 +59,7 @@ fn talk(config: &Config) -> Outcome<()> {
     Ok(connection.join()??)
 }
 
-/// Writes rows, each waited for; those of all tasks are on their way together.
+/// Writes rows, one after the other. The statements of all tasks share the connection.
 fn write(client: &Client, writer: i64) -> Result<(), tokio_postgres::Error> {
     let insert = fibra::block_on(client.prepare("INSERT INTO fibra VALUES ($1, $2)"))?;
     for row in 0..ROWS {

@@ -1,12 +1,12 @@
-//! Readers and writers over two gates: Vélez's model, in which one gate is a lock and the other a place to wait.
+//! Readers and writers over two gates: Vélez's model, with one gate as a lock and one to wait at.
 //!
 //! Run `cargo run --release --example readers_writers -- 1000 2`: each writer writes a thousand triples, on two workers. A
-//! triple is one value three times, written one by one with pauses between; a reader takes three values, and says when they are
-//! not equal. At the end you see how many were read, and how often a reader had to wait.
+//! triple is one value three times, written one by one with pauses between. A reader takes three values, and complains if they
+//! differ. At the end you see how many triples were read, and how often a reader had to wait.
 //!
-//! The gate `entry` starts open: who goes through closes it, and opens it when it leaves. The gate `stock` starts closed: a
-//! reader that finds nothing is counted, leaves, and waits there. Wake-ups cascade: a writer signals one reader, and a
-//! reader that leaves something behind signals the next, so that nobody wakes more than one.
+//! The gate `entry` starts open: a task that passes closes it, and opens it when it leaves. The gate `stock` starts closed: a
+//! reader that finds nothing is counted, leaves, and waits there. Wake-ups cascade: a writer signals one reader, and a reader
+//! that leaves values behind signals the next.
 
 use std::env;
 use std::io;
@@ -18,14 +18,14 @@ const WRITERS: usize = 3;
 const READERS: usize = 3;
 const PLACES: usize = 64;
 
-/// The buffer is made of atomics so that this program has no `unsafe`; only who is inside touches it, by the gates alone.
+/// The buffer consists of atomics to avoid `unsafe`. The gates ensure that one task at a time uses it.
 struct Hall {
     entry: AutoResetEvent,
     stock: AutoResetEvent,
     buffer: [AtomicUsize; PLACES],
     written: AtomicUsize,
     read: AtomicUsize,
-    /// Readers that wait, or are about to, at `stock`.
+    /// Readers that wait at `stock`, or are about to.
     waiting: AtomicUsize,
     waits: AtomicUsize,
 }
@@ -50,7 +50,7 @@ fn meet(rounds: usize) {
     fibra::scope(|tasks| {
         let hall = &hall;
         for _ in 0..READERS {
-            // As many are read as are written, so that all end.
+            // Reads as many triples as are written, so that all tasks end.
             tasks.spawn(move || (0..rounds * WRITERS / READERS).for_each(|_| hall.read()));
         }
         for writer in 0..WRITERS {
@@ -69,7 +69,7 @@ impl Hall {
     fn write(&self, value: usize) {
         self.entry.wait();
         while self.written.load(Relaxed) + 3 - self.read.load(Relaxed) > PLACES {
-            // No room: readers make some, who are signalled when there is something for them.
+            // The buffer is full: readers make room, and were signalled when it filled.
             self.entry.set();
             fibra::yield_now();
             self.entry.wait();
@@ -88,7 +88,7 @@ impl Hall {
             self.waiting.fetch_add(1, Relaxed);
             self.waits.fetch_add(1, Relaxed);
             self.entry.set();
-            // Whoever signals has taken this reader off the count, and leaves its own place inside to it.
+            // The signalling task has taken this reader off the count, and passes `entry` on to it.
             self.stock.wait();
         }
         let triple = [(); 3].map(|()| {
@@ -100,7 +100,7 @@ impl Hall {
         self.leave();
     }
 
-    /// Leaves the inside to a reader that waits, if there is something for it, or to whoever comes next.
+    /// Passes `entry` on to a waiting reader if there are values for it, or opens the gate.
     fn leave(&self) {
         let stocked = self.written.load(Relaxed) > self.read.load(Relaxed);
         match stocked && self.waiting.load(Relaxed) > 0 {

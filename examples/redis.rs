@@ -1,8 +1,8 @@
-//! A client of Redis: the crate `redis` packs commands and parses answers, and a socket of ours is in between.
+//! A client of Redis: the crate `redis` packs commands and parses answers, and a fibra socket carries them.
 //!
 //! Run `redis-server`, or `cargo run --example resp_server`, then in another terminal
-//! `cargo run --features store-examples --example redis -- 127.0.0.1:6379` (that address is the default). You will see a few
-//! commands, sent together, with their answers, and what several tasks have counted in one key.
+//! `cargo run --features store-examples --example redis -- 127.0.0.1:6379` (the default address). You see a few commands,
+//! sent together, with their answers, and the count that several tasks made in one key.
 
 use fibra::net::TcpStream;
 use redis::{Parser, Pipeline, RedisResult, Value};
@@ -11,16 +11,16 @@ use std::io::Write;
 use std::time::Duration;
 
 const COUNTERS: usize = 8;
-/// How often each of them counts.
+/// The increments of each task.
 const ROUNDS: usize = 1000;
-/// How long an answer may take.
+/// The time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:6379".to_owned());
     fibra::run(|| {
         let mut client = Client::connect(&address)?;
-        // The names are ours alone, should others use the server.
+        // Unique names, in case other clients use the server.
         let [greeting, count] =
             ["greeting", "count"].map(|name| format!("fibra:{}:{name}", std::process::id()));
         let commands: [&[&str]; 6] = [
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     })
 }
 
-/// Makes one packet of several commands, each of which is its words.
+/// Packs several commands, each a list of words, into one packet.
 fn pack(commands: &[&[&str]]) -> Pipeline {
     let mut pipeline = redis::pipe();
     for words in commands {
@@ -62,7 +62,7 @@ fn pack(commands: &[&[&str]]) -> Pipeline {
 
 struct Client {
     stream: TcpStream,
-    /// With what has come of answers that were not asked for yet.
+    /// Keeps received bytes of later answers.
     parser: Parser,
 }
 
@@ -75,7 +75,7 @@ impl Client {
         Ok(Client { stream, parser: Parser::new() })
     }
 
-    /// Sends all commands together, and reads an answer for each. That of a command that failed is an error among them.
+    /// Sends all commands together and reads an answer for each. A failed command has an error as its answer.
     fn ask(&mut self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
         self.stream.write_all(&commands.get_packed_pipeline())?;
         (0..commands.len()).map(|_| self.parser.parse_value(&self.stream)).collect()

@@ -1,8 +1,8 @@
-//! A cache behind a read-write lock in which a writer that waits goes before any reader that comes later.
+//! A cache behind a read-write lock whose waiting writers go before later readers.
 //!
-//! Run `cargo run --example rw_cache`, with the number of workers if you like. You will see 20 readers look up a price together; a writer that waits, and 20 more
-//! readers that come after it; the writer go in before those, once the last reader of before has left; and the late ones
-//! enter together when it is out, all with the new price.
+//! Run `cargo run --example rw_cache`; an argument sets the number of workers. You see 20 readers look up a price together, then a
+//! writer that waits, and 20 later readers behind it. The writer enters when the first readers have left, and the later ones
+//! enter together after it, all with the new price.
 
 use std::collections::HashMap;
 use std::env;
@@ -19,7 +19,7 @@ const READERS: usize = 20;
 struct Cache {
     prices: RwLock<HashMap<&'static str, u32>>,
     entered: AtomicUsize,
-    /// What happened, in its order.
+    /// The events, in order.
     log: Mutex<Vec<String>>,
 }
 
@@ -27,7 +27,7 @@ impl Cache {
     fn look_up(&self, item: &str, who: &str) {
         let prices = self.prices.read();
         self.note(format!("{who} readers see {}", prices[item]));
-        // Inside they wait for each other: were they let in one by one, this would never end.
+        // The readers wait for each other inside, which would never end if the lock admitted one at a time.
         let number = self.entered.fetch_add(1, Ordering::Relaxed) + 1;
         while self.entered.load(Ordering::Relaxed) < number.next_multiple_of(READERS) {
             fibra::yield_now();
@@ -68,7 +68,7 @@ fn main() -> io::Result<()> {
 
         let shared = Arc::clone(&cache);
         let writer = fibra::spawn(move || shared.update("tea", 4));
-        // From the moment on at which a writer waits, nobody else gets in to read.
+        // A waiting writer keeps later readers out.
         while cache.prices.try_read().is_some() {
             fibra::yield_now();
         }

@@ -1,9 +1,8 @@
-//! A proxy: carries whatever its clients send to another server, and what that answers back to them.
+//! A TCP proxy: forwards each connection to another server, in both directions.
 //!
 //! Run `cargo run --example echo_server 127.0.0.1:7777`, then `cargo run --example tcp_proxy 127.0.0.1:7777 127.0.0.1:8888`,
-//! and talk to it with `nc 127.0.0.1 8888`. Press Ctrl-C: it takes no more connections, lets those that are there end within
-//! two seconds, or as many milliseconds as the environment variable `GRACE_MS` says, cuts off the others, and says how many
-//! there were.
+//! and talk to it with `nc 127.0.0.1 8888`. Press Ctrl-C: the proxy accepts no more connections, gives the open ones two seconds
+//! (or the milliseconds of the environment variable `GRACE_MS`), closes the rest, and says how many there were.
 
 use fibra::io::{self, copy_bidirectional};
 use fibra::net::{TcpListener, TcpStream};
@@ -39,7 +38,7 @@ fn main() -> io::Result<()> {
     })
 }
 
-/// Serves until it is told to stop, and says how many connections ended by themselves and how many did not.
+/// Serves until the stop signal. Returns how many connections ended by themselves and how many did not.
 fn serve(listener: TcpListener, server: &str, stop: &CancelToken, grace: Duration) -> (usize, usize) {
     let connections = TaskGroup::new();
     let ended = Cell::new(0);
@@ -51,12 +50,12 @@ fn serve(listener: TcpListener, server: &str, stop: &CancelToken, grace: Duratio
                     connections.spawn(move || carry(&client, &server));
                 }
                 Err(error) => {
-                    // Out of descriptors, most likely: some connection will end and free one.
+                    // Most likely no descriptor is left: a connection that ends frees one.
                     eprintln!("accept: {error}");
                     fibra::sleep(Duration::from_millis(10));
                 }
             }
-            // That one of them goes away is their own affair.
+            // A side that disconnects is no error of the proxy.
             ended.update(|ended| ended + iter::from_fn(|| connections.try_join_next()).count());
         }
     });
@@ -70,7 +69,7 @@ fn serve(listener: TcpListener, server: &str, stop: &CancelToken, grace: Duratio
     (ended.get(), connections.join_all().len())
 }
 
-/// One connection, both ways; dropping the streams closes them.
+/// Forwards one connection in both directions. Dropping the streams closes them.
 fn carry(client: &TcpStream, server: &str) -> io::Result<(u64, u64)> {
     let server = TcpStream::connect(server)?;
     client.set_nodelay(true)?;

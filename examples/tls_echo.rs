@@ -1,14 +1,13 @@
-//! An echo server over TLS: rustls takes our sockets as they are, for all that it asks of them is `Read` and `Write`.
+//! An echo server over TLS: rustls uses fibra's sockets unchanged, since it needs `Read` and `Write` only.
 //!
 //! Run `cargo run --release --features tls-examples --example tls_echo -- tls_echo.pem 127.0.0.1:7443` (these are the
-//! defaults). It makes a certificate for this machine, which is good until the server ends, and writes it to the file. Then, in
-//! another terminal, `openssl s_client -connect 127.0.0.1:7443 -CAfile tls_echo.pem -verify_return_error -quiet`: each line that
-//! you type comes back. Ctrl-C ends the server when those who are connected have gone, or after two seconds. `FIBRA_WORKERS`
-//! sets the number of worker threads, `PATIENCE_MS` how many milliseconds a handshake may take (10,000 unless set), and `GRACE_MS`
-//! how many the end (2,000 unless set).
+//! defaults). It writes a certificate for this machine, valid while the server runs, to the file. Then, in another terminal,
+//! `openssl s_client -connect 127.0.0.1:7443 -CAfile tls_echo.pem -verify_return_error -quiet`: each line that you type comes
+//! back. Ctrl-C ends the server when all clients have disconnected, or after two seconds. `FIBRA_WORKERS` sets the number of
+//! workers, `PATIENCE_MS` the milliseconds of a handshake (default 10,000), and `GRACE_MS` those of the shutdown (default 2,000).
 //!
-//! As with every echo, who sends without taking what comes back is held back once the sockets are full, and goes on when he
-//! takes it. So a client of much to send reads in between, a piece for a piece.
+//! As with every echo, a client that sends without reading is stopped once the sockets are full. So a client with much to send
+//! alternates writes and reads.
 
 use fibra::net::{TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};
@@ -20,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
 
-/// As much as a record of TLS holds.
+/// The size of a TLS record.
 const RECORD: usize = 16 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -45,14 +44,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// The time that an environment variable gives in milliseconds, or this one.
+/// Reads a time in milliseconds from an environment variable, or returns the default.
 fn millis(variable: &str, unless_set: u64) -> Duration {
     Duration::from_millis(
         env::var(variable).ok().and_then(|millis| millis.parse().ok()).unwrap_or(unless_set),
     )
 }
 
-/// Makes a certificate, writes it to `path` for those who shall trust it, and lets a server show it.
+/// Makes a certificate, writes it to `path` for clients, and returns a server's configuration with it.
 fn configure(path: &str) -> Result<Arc<ServerConfig>, Box<dyn Error>> {
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names)?;
@@ -61,7 +60,7 @@ fn configure(path: &str) -> Result<Arc<ServerConfig>, Box<dyn Error>> {
     Ok(Arc::new(server.with_single_cert(vec![made.cert.into()], made.signing_key.into())?))
 }
 
-/// Serves until it is told to stop, and says how many connections did not end in time by themselves.
+/// Serves until the stop signal. Returns how many connections did not end in time.
 fn serve(
     listener: TcpListener,
     config: &Arc<ServerConfig>,
@@ -78,12 +77,12 @@ fn serve(
                     connections.spawn(move || connection(stream, config, patience));
                 }
                 Err(error) => {
-                    // Out of descriptors, most likely: some connection will end and free one.
+                    // Most likely no descriptor is left: a connection that ends frees one.
                     eprintln!("accept: {error}");
                     fibra::sleep(Duration::from_millis(10));
                 }
             }
-            // That a client goes away, or speaks no TLS, is its own affair: rustls has told it so.
+            // A client that disconnects, or speaks no TLS, is no error of the server. rustls has answered it.
             while connections.try_join_next().is_some() {}
         }
     });
@@ -93,19 +92,19 @@ fn serve(
     connections.join_all().len()
 }
 
-/// Serves one connection to its end.
+/// Serves one connection.
 fn connection(stream: TcpStream, config: Arc<ServerConfig>, patience: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let session = ServerConnection::new(config).map_err(io::Error::other)?;
     let mut tls = StreamOwned::new(session, stream);
-    // One deadline for all of it: a time-out of the socket's begins anew with every byte that a client lets drip.
+    // One deadline for the whole step: a timeout of the socket would start again with every byte.
     fibra::timeout(patience, || tls.conn.complete_io(&mut tls.sock))??;
     echo(&mut tls)?;
     tls.conn.send_close_notify();
     tls.flush()
 }
 
-/// Sends back what comes, until the client says that there is no more.
+/// Sends received bytes back until the client ends the session.
 fn echo(stream: &mut (impl Read + Write)) -> io::Result<()> {
     let mut buffer = vec![0; RECORD];
     loop {

@@ -1,17 +1,17 @@
-//! A UDP echo server: each message goes back to where it came from.
+//! A UDP echo server: each message returns to its sender.
 //!
-//! Run `cargo run --release --example udp_echo -- 127.0.0.1:7777` (that address is the default), then `nc -u 127.0.0.1 7777`
-//! in another terminal: each line that you type comes back. Four tasks receive from one socket, so that while one of them
-//! sends, another takes the next message; with `use std::net::UdpSocket` and threads the program would read the same.
+//! Run `cargo run --release --example udp_echo -- 127.0.0.1:7777` (the default address), then `nc -u 127.0.0.1 7777`
+//! in another terminal: each line that you type comes back. Four tasks share one socket: while one task sends, another receives
+//! the next message. With `use std::net::UdpSocket` and threads the program would read the same.
 
 use fibra::net::UdpSocket;
 use std::env;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Tasks that serve the socket.
+/// The number of tasks that serve the socket.
 const SERVERS: usize = 4;
-/// As long as a message can be.
+/// The longest message.
 const LONGEST: usize = 64 * 1024;
 
 fn main() -> io::Result<()> {
@@ -32,19 +32,19 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Sends back what comes, for ever.
+/// Sends each message back, for ever.
 fn echo(socket: &UdpSocket) {
     let mut buffer = vec![0; LONGEST];
     loop {
         match socket.recv_from(&mut buffer) {
             Ok((len, sender)) => {
                 if let Err(error) = socket.send_to(&buffer[..len], sender) {
-                    // Of no concern to the others.
+                    // Concerns one sender only.
                     eprintln!("{sender}: {error}");
                 }
             }
             Err(error) => {
-                // Out of memory, most likely, which passes.
+                // Most likely a lack of memory, which passes.
                 eprintln!("receive: {error}");
                 fibra::sleep(Duration::from_millis(10));
             }

@@ -1,13 +1,13 @@
-//! A websocket server that sends back each message: tungstenite takes our sockets as they are, by its blocking interface.
+//! A websocket echo server: tungstenite uses fibra's sockets unchanged, by its blocking interface.
 //!
 //! Run `cargo run --release --features websocket-examples --example websocket_echo -- 127.0.0.1:9001` (that address is the
 //! default), and in the console of a browser `s = new WebSocket("ws://127.0.0.1:9001"); s.onmessage = m => console.log(m.data)`,
-//! then `s.send("hello")`. Ctrl-C ends the server: it tells those who are connected, and waits up to two seconds for them to go.
-//! `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds the upgrade and the end of a connection
-//! may take each (10,000 unless set), and `GRACE_MS` how many the end of the server (2,000 unless set).
+//! then `s.send("hello")`: you see the message come back. Ctrl-C ends the server: it closes the open connections, and waits up to
+//! two seconds for them. `FIBRA_WORKERS` sets the number of workers, `PATIENCE_MS` the milliseconds of an upgrade and of the end of
+//! a connection (default 10,000), and `GRACE_MS` those of the shutdown (default 2,000).
 //!
-//! A message is echoed when it has come whole, so one of any size may be written before the first byte is read. Who sends
-//! many without reading is held back once the sockets are full, and goes on when he reads.
+//! A message is echoed once it is complete, so a client may write a message of any size before it reads. A client that sends
+//! many without reading is stopped once the sockets are full.
 
 use fibra::net::{Shutdown, TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};
@@ -19,10 +19,10 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Error, Message, WebSocket, accept_with_config};
 
-/// The longest message. It is in memory as a whole, when it comes and when it goes: twice this, times the connections, is
-/// what clients can make the server hold. Take less where less will do.
+/// The longest message. The server holds it whole when it arrives and when it leaves: twice this for each connection, which
+/// bounds the memory that clients can take.
 const LONGEST: usize = 64 << 20;
-/// How much is read at once, for which each connection has room from the beginning.
+/// The size of one read, allocated for each connection.
 const BUFFER: usize = 8 * 1024;
 
 fn main() -> Result<(), Box<dyn error::Error>> {
@@ -44,14 +44,14 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     })
 }
 
-/// The time that an environment variable gives in milliseconds, or this one.
+/// Reads a time in milliseconds from an environment variable, or returns the default.
 fn millis(variable: &str, unless_set: u64) -> Duration {
     Duration::from_millis(
         env::var(variable).ok().and_then(|millis| millis.parse().ok()).unwrap_or(unless_set),
     )
 }
 
-/// Serves until it is told to stop, and says how many connections did not end in time.
+/// Serves until the stop signal. Returns how many connections did not end in time.
 fn serve(listener: TcpListener, stop: &CancelToken, patience: Duration, grace: Duration) -> usize {
     let connections = TaskGroup::new();
     _ = stop.scope(|| {
@@ -62,12 +62,12 @@ fn serve(listener: TcpListener, stop: &CancelToken, patience: Duration, grace: D
                     connections.spawn(move || connection(&stream, &stop, patience));
                 }
                 Err(error) => {
-                    // Out of descriptors, most likely: some connection will end and free one.
+                    // Most likely no descriptor is left: a connection that ends frees one.
                     eprintln!("accept: {error}");
                     fibra::sleep(Duration::from_millis(10));
                 }
             }
-            // That a client goes away is its own affair, and what it does wrong it has been told.
+            // A client that disconnects is no error of the server, and a wrong one has got its answer.
             while connections.try_join_next().is_some() {}
         }
     });
@@ -77,22 +77,22 @@ fn serve(listener: TcpListener, stop: &CancelToken, patience: Duration, grace: D
     connections.join_all().len()
 }
 
-/// Serves one connection from the request for a websocket to the end.
+/// Serves one connection, from the upgrade to the end.
 fn connection(stream: &TcpStream, stop: &CancelToken, patience: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    // Also a message in one frame may be as long as it likes, up to the limit.
+    // A single frame may be as long as a message.
     let config = WebSocketConfig::default().max_message_size(Some(LONGEST)).max_frame_size(Some(LONGEST));
     let config = config.read_buffer_size(BUFFER).write_buffer_size(0);
-    // One deadline for all of it: a time-out of the socket's begins anew with every byte that a client lets drip.
+    // One deadline for the whole step: a timeout of the socket would start again with every byte.
     let upgraded = fibra::timeout(patience, || accept_with_config(stream, Some(config)).ok())?;
     let Some(mut socket) = upgraded else { return refuse(stream, patience) };
     let code = match stop.scope(|| echo(&mut socket)) {
         Ok(Error::Protocol(_)) => CloseCode::Protocol,
         Ok(Error::Utf8(_)) => CloseCode::Invalid,
         Ok(Error::Capacity(_)) => CloseCode::Size,
-        // It has ended, in order or not.
+        // The connection has ended.
         Ok(_) => return Ok(()),
-        // The end of the server. tungstenite is not to read again, for that is what was broken off; it can write.
+        // The server shuts down. The cancelled read must not be repeated, but writing works.
         Err(_) => CloseCode::Away,
     };
     fibra::timeout(patience, || {
@@ -101,12 +101,12 @@ fn connection(stream: &TcpStream, stop: &CancelToken, patience: Duration) -> io:
     })?
 }
 
-/// Sends back each message, until there are no more for the reason that it returns.
+/// Sends each message back. Returns why there are no more.
 fn echo(socket: &mut WebSocket<&TcpStream>) -> Error {
     loop {
         let done = match socket.read() {
             Ok(message @ (Message::Text(_) | Message::Binary(_))) => socket.send(message),
-            // tungstenite has an answer ready to a ping and to a close, which goes out with the next call.
+            // The next call of tungstenite sends its answer to a ping and to a close.
             Ok(_) => Ok(()),
             Err(error) => return error,
         };
@@ -116,7 +116,7 @@ fn echo(socket: &mut WebSocket<&TcpStream>) -> Error {
     }
 }
 
-/// Answers what is no request for a websocket.
+/// Answers a request that is no upgrade.
 fn refuse(mut stream: &TcpStream, patience: Duration) -> io::Result<()> {
     fibra::timeout(patience, || {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")?;
@@ -124,7 +124,7 @@ fn refuse(mut stream: &TcpStream, patience: Duration) -> io::Result<()> {
     })?
 }
 
-/// Takes what is still under way, for a socket that is closed over it sends a reset, which may overtake the last word.
+/// Discards the bytes still under way: closing a socket with unread bytes sends a reset, which may overtake the answer.
 fn linger(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     io::copy(&mut stream, &mut io::sink()).map(drop)

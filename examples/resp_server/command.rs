@@ -1,4 +1,4 @@
-//! The commands, which answer as those of Redis do.
+//! The commands, with the answers of Redis.
 
 use super::parse::{Request, integer};
 use super::reply;
@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// What becomes of the connection.
+/// What happens to the connection after a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     GoOn,
     Close,
 }
 
-/// An error is the text of the answer.
+/// The result of a command. An error is the text of the answer.
 type Outcome = Result<Then, Cow<'static, str>>;
 
 const NO_INTEGER: &str = "value is not an integer or out of range";
@@ -22,10 +22,10 @@ const OVERFLOW: &str = "increment or decrement would overflow";
 const SYNTAX: &str = "syntax error";
 const MANY: usize = usize::MAX;
 
-/// A command: its name, how many arguments it takes, and what it does.
+/// A command: its name, the number of its arguments, and its function.
 type Command = (&'static str, RangeInclusive<usize>, fn(&mut Call<'_, '_>) -> Outcome);
 
-/// All that there are, those first that are asked for most.
+/// All commands, the most frequent first.
 const COMMANDS: [Command; 22] = [
     ("GET", 1..=1, |call| call.get()),
     ("SET", 2..=MANY, |call| call.set()),
@@ -44,7 +44,7 @@ const COMMANDS: [Command; 22] = [
     ("ECHO", 1..=1, |call| call.ping()),
     ("QUIT", 0..=MANY, |call| call.ok().map(|_| Then::Close)),
     ("SELECT", 1..=1, |call| call.select()),
-    // What clients ask before they begin.
+    // Clients send these at the start of a connection.
     ("HELLO", 0..=MANY, |call| call.hello()),
     ("CLIENT", 1..=MANY, |call| call.client()),
     ("COMMAND", 0..=MANY, |call| call.nothing()),
@@ -72,7 +72,7 @@ pub(crate) fn answer(store: &Store, request: Request<'_>, output: &mut Vec<u8>) 
 }
 
 fn unknown(name: &[u8]) -> Outcome {
-    // A browser that somebody has led here: what follows is theirs as well.
+    // A browser that a web page has sent here: close, since the page controls what follows.
     if name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"HOST:") {
         return Ok(Then::Close);
     }
@@ -80,7 +80,7 @@ fn unknown(name: &[u8]) -> Outcome {
     Err(format!("unknown command '{}'", shown.escape_ascii()).into())
 }
 
-/// A request that is being answered.
+/// A request and the buffer of its answer.
 struct Call<'a, 'o> {
     store: &'a Store,
     request: Request<'a>,
@@ -88,7 +88,7 @@ struct Call<'a, 'o> {
 }
 
 impl<'a> Call<'a, '_> {
-    /// The argument of that number; the first one after the name is number 0.
+    /// Returns an argument by number; 0 is the first after the name.
     fn argument(&self, number: usize) -> &'a [u8] {
         self.request.argument(1 + number)
     }
@@ -155,7 +155,7 @@ impl<'a> Call<'a, '_> {
         self.ok()
     }
 
-    /// Adds to the number under the key, which is 0 if there is none.
+    /// Adds to the number under the key. A missing key counts as 0.
     fn add(&mut self, by: Option<i64>) -> Outcome {
         let key = self.argument(0);
         let mut shard = self.store.write(key);
@@ -169,8 +169,8 @@ impl<'a> Call<'a, '_> {
         self.integer(new)
     }
 
-    /// Tells of how many keys something is true, each as often as it is named. They are looked at one after the other: what
-    /// others do in between is seen, which Redis does not let happen.
+    /// Counts the keys that satisfy a condition, each as often as it is named. Unlike in Redis, the keys are visited one after
+    /// the other, and changes in between are seen.
     fn count(&mut self, is: fn(&Store, &[u8]) -> bool) -> Outcome {
         let keys = (1..self.request.len()).map(|number| self.request.argument(number));
         let count = keys.filter(|key| is(self.store, key)).count();
@@ -185,14 +185,14 @@ impl<'a> Call<'a, '_> {
         match (is_there, time > 0) {
             (true, true) => shard.expire(key, Some(deadline)),
             (true, false) => _ = shard.remove(key),
-            // What is left of a value that has expired is the sweep's.
+            // The sweep removes an expired value.
             (false, _) => {}
         }
         drop(shard);
         self.integer(is_there.into())
     }
 
-    /// How long a key lives yet, in units of so many milliseconds, rounded.
+    /// Writes the remaining life of a key in units of so many milliseconds, rounded.
     fn remaining(&mut self, millis: i64) -> Outcome {
         let key = self.argument(0);
         let left = match self.store.read(key).get(key).map(|entry| entry.deadline) {
@@ -239,7 +239,7 @@ impl<'a> Call<'a, '_> {
 
     fn hello(&mut self) -> Outcome {
         if self.request.len() > 1 && self.number(0).ok() != Some(2) {
-            // The one error that begins with a word of its own.
+            // The only error with a first word of its own.
             self.output.extend_from_slice(b"-NOPROTO unsupported protocol version\r\n");
             return Ok(Then::GoOn);
         }
@@ -263,7 +263,7 @@ impl<'a> Call<'a, '_> {
         }
     }
 
-    /// What redis-benchmark asks for is that nothing is written to a disk.
+    /// Answers redis-benchmark, which asks for the settings of persistence: there is none.
     fn config(&mut self) -> Outcome {
         if !self.says(0, "GET") || self.request.len() != 3 {
             return Err("only GET is known of CONFIG, with one name".into());
@@ -287,7 +287,7 @@ impl<'a> Call<'a, '_> {
     }
 }
 
-/// When so many units of milliseconds have passed; now, if they are fewer than none. `None` if that cannot be told.
+/// Returns the instant after so many units of milliseconds, and now for a negative number. Returns `None` on overflow.
 fn after(time: i64, millis: i64) -> Option<Instant> {
     let millis = time.checked_mul(millis)?;
     Instant::now().checked_add(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))

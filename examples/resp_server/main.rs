@@ -1,18 +1,18 @@
-//! A key-value server that the clients of Redis can talk to: RESP2, pipelined, with values that expire.
+//! A key-value server for the clients of Redis: RESP2, pipelined, with values that expire.
 //!
-//! Run `cargo run --release --example resp_server -- 127.0.0.1:6379` (that address is the default), then in another terminal
+//! Run `cargo run --release --example resp_server -- 127.0.0.1:6379` (the default address), then in another terminal
 //! `redis-cli set greeting hello ex 60`, `redis-benchmark -t set,get,incr -P 16`, or `nc localhost 6379` and type `GET
-//! greeting`. Everything is kept in memory, without a limit. Press Ctrl-C: who has asked is answered, then the connections end.
+//! greeting`. All values are in memory, without a limit. Press Ctrl-C: complete requests are answered, then the connections end.
 //!
-//! The environment variable `FIBRA_WORKERS` sets the number of worker threads, `PATIENCE_MS` how many milliseconds a client may
-//! take to send a request that it has begun, or to take its answers (10,000 unless set). One that says nothing may stay.
+//! The environment variable `FIBRA_WORKERS` sets the number of workers. `PATIENCE_MS` sets how many milliseconds a client may take
+//! to finish a request, or to read its answers (default 10,000). A silent client may stay.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `parse.rs` | what has come, taken apart into requests, and the limits on them |
-//! | `command.rs` | what each command does |
+//! | `parse.rs` | the parser of requests, and the limits on them |
+//! | `command.rs` | the commands |
 //! | `reply.rs` | the answers, as bytes |
-//! | `store.rs` | keys, values, and when they expire |
+//! | `store.rs` | keys, values, and expiry |
 
 mod command;
 mod parse;
@@ -30,11 +30,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Store;
 
-/// How much is thrown away at the most of what comes after the last answer.
+/// The most bytes that are discarded after the last answer.
 const REST: u64 = 4 << 20;
-/// Answers are sent when there are so many bytes of them, also while more requests are there.
+/// Answers are sent at this many bytes, even if more requests are complete.
 const ENOUGH: usize = 64 * 1024;
-/// How often what has expired is thrown away.
+/// The interval between removals of expired values.
 const SWEEP: Duration = Duration::from_millis(100);
 
 fn main() -> io::Result<()> {
@@ -55,7 +55,7 @@ fn main() -> io::Result<()> {
         fibra::race(|| accept(&listener, &connections, &store, patience), || interrupt.recv());
         drop(listener);
         sweeper.cancel();
-        // It reaches each where it waits for a request.
+        // The cancel reaches each connection where it waits for a request.
         connections.cancel_all();
         connections.join_all();
         println!("{} keys are forgotten", store.counts().0);
@@ -63,7 +63,7 @@ fn main() -> io::Result<()> {
     })
 }
 
-/// Takes connections until it is cancelled.
+/// Accepts connections until it is cancelled.
 fn accept(
     listener: &TcpListener,
     connections: &TaskGroup<io::Result<()>>,
@@ -77,12 +77,12 @@ fn accept(
                 connections.spawn(move || connection(stream, &store, patience));
             }
             Err(error) => {
-                // Out of descriptors, most likely: some connection will end and free one.
+                // Most likely no descriptor is left: a connection that ends frees one.
                 eprintln!("accept: {error}");
                 fibra::sleep(Duration::from_millis(10));
             }
         }
-        // That a client goes away is its own affair.
+        // A client that disconnects is no error of the server.
         while connections.try_join_next().is_some() {}
     }
 }
@@ -95,11 +95,11 @@ fn sweep(store: &Store) -> ! {
     }
 }
 
-/// Serves one connection to its end.
+/// Serves one connection.
 fn connection(mut stream: TcpStream, store: &Store, patience: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (mut input, mut output) = (Input::new(), Vec::new());
-    // When a request must be complete of which a part is there.
+    // The deadline of a request that has begun.
     let mut due = None;
     loop {
         let next = answer(&mut input, store, &mut output);
@@ -127,21 +127,23 @@ fn connection(mut stream: TcpStream, store: &Store, patience: Duration) -> io::R
     }
 }
 
-/// Ends a connection so that its last answer is heard. A socket that is closed over something unread sends a reset, which may
-/// overtake the answer: so the end is told first, and what still comes is thrown away, within limits.
+/// Closes a connection after its last answer has arrived.
+///
+/// Closing a socket with unread bytes sends a reset, which may overtake the answer. So this shuts down the writing side first
+/// and discards, within limits, what the client still sends.
 fn end(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     fibra::timeout(patience, || io::copy(&mut stream.take(REST), &mut io::sink()).map(drop))?
 }
 
-/// What to do once the answers are sent.
+/// The next step once the answers are sent.
 enum Next {
     Read,
     Again,
     Close,
 }
 
-/// Answers every request that is complete.
+/// Answers every complete request.
 fn answer(input: &mut Input, store: &Store, output: &mut Vec<u8>) -> Next {
     while output.len() < ENOUGH {
         match input.next() {

@@ -1,34 +1,34 @@
-//! The requests of RESP, taken apart as their bytes come: arrays of byte strings, and lines as people type them.
+//! Parses the requests of RESP as their bytes arrive: arrays of byte strings, and typed lines.
 //!
-//! What was taken apart is not looked at again, but for one line, however small the pieces are that the bytes come in. What is
-//! kept of a request is in proportion to what has come of it, whatever lengths it announces.
+//! Parsed bytes are not parsed again, except one line, even if they arrive one by one. The memory for a request is proportional
+//! to the bytes received, whatever lengths it announces.
 
 use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-/// The longest argument; Redis takes 512 MiB.
+/// The longest argument. Redis takes 512 MiB.
 pub(crate) const BULK: usize = 1 << 20;
-/// How many arguments a request may have, the name of the command among them; Redis takes two thousand million.
+/// The most arguments of a request, the name of the command included. Redis takes two thousand million.
 pub(crate) const ARGUMENTS: usize = 1024;
-/// How long a request may be as a whole.
+/// The longest request.
 pub(crate) const REQUEST: usize = 4 << 20;
-/// The longest request that is typed, and the longest line that announces a length.
+/// The longest typed request, and the longest line with a length.
 pub(crate) const LINE: usize = 4096;
 const LENGTH: usize = 32;
-/// How many bytes there is room for at first.
+/// The first size of the buffer.
 const ROOM: usize = 16 * 1024;
 
-/// What has come from a client, without the requests that were taken.
+/// The received bytes of a client, without the requests that were taken.
 pub(crate) struct Input {
     bytes: Vec<u8>,
     filled: usize,
-    /// Where the request begins that comes next, or is the last one taken.
+    /// The start of the next request, or of the last one taken.
     begin: usize,
-    /// How far that has been taken apart. This and the arguments count from `begin`.
+    /// The end of the parsed part. This and the arguments count from `begin`.
     at: usize,
     arguments: Vec<Range<usize>>,
-    /// How many arguments are to come; `None` before the line that tells.
+    /// The number of missing arguments, `None` before the line with their number.
     missing: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl Input {
         Input { bytes, filled: 0, begin: 0, at: 0, arguments, missing: None }
     }
 
-    /// Where to put what comes next; `add` tells how much it was.
+    /// Returns the free part of the buffer. `add` says how much of it was filled.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         self.forget_taken();
         self.bytes.copy_within(self.begin..self.filled, 0);
@@ -47,7 +47,7 @@ impl Input {
         if self.filled == self.bytes.len() {
             self.bytes.resize(2 * self.filled, 0);
         } else if self.filled == 0 && self.bytes.len() > ROOM {
-            // Who has sent much once may be silent for long.
+            // A client with one large request may be silent for long.
             self.bytes = vec![0; ROOM];
         }
         &mut self.bytes[self.filled..]
@@ -58,7 +58,7 @@ impl Input {
         assert!(self.filled <= self.bytes.len(), "there was no room for that");
     }
 
-    /// Takes the next request, if it is complete. After an error nothing can be told of what follows.
+    /// Takes the next request if it is complete. After an error the rest is meaningless.
     pub(crate) fn next(&mut self) -> Result<Option<Request<'_>>, Malformed> {
         loop {
             self.forget_taken();
@@ -68,7 +68,7 @@ impl Input {
             };
             match (has_grown, self.missing) {
                 (false, _) => return Ok(None),
-                // An empty line, or an array of nothing.
+                // An empty line, or an empty array.
                 (true, Some(0)) if self.arguments.is_empty() => {}
                 (true, Some(0)) => break,
                 (true, _) => {}
@@ -77,12 +77,12 @@ impl Input {
         Ok(Some(Request { bytes: &self.bytes[self.begin..], arguments: &self.arguments }))
     }
 
-    /// True if a part of a request is there, once `next` has found no more that are complete.
+    /// Returns whether a part of a request is there, after `next` has found no more complete ones.
     pub(crate) fn is_begun(&self) -> bool {
         self.begin < self.filled
     }
 
-    /// Moves on behind the request that was taken last.
+    /// Skips the request that was taken last.
     fn forget_taken(&mut self) {
         if self.missing == Some(0) {
             self.begin += self.at;
@@ -92,7 +92,7 @@ impl Input {
         }
     }
 
-    /// Takes the line that a request begins with. False if it is not complete.
+    /// Takes the first line of a request. Returns `false` if it is incomplete.
     fn first_line(&mut self) -> Result<bool, Malformed> {
         let missing = match self.rest().first() {
             None => return Ok(false),
@@ -101,7 +101,7 @@ impl Input {
                 else {
                     return Ok(false);
                 };
-                // As in Redis, fewer than nothing is nothing.
+                // As in Redis, a negative number is none.
                 usize::try_from(count).unwrap_or(0)
             }
             Some(_) => {
@@ -117,7 +117,7 @@ impl Input {
         Ok(true)
     }
 
-    /// Takes one of the `missing` arguments of an array. False if it is not complete.
+    /// Takes one of the `missing` arguments of an array. Returns `false` if it is incomplete.
     fn argument(&mut self, missing: usize) -> Result<bool, Malformed> {
         let begin = self.at;
         match self.rest().first() {
@@ -147,7 +147,7 @@ impl Input {
         Ok(true)
     }
 
-    /// Takes a line of a sign and a number.
+    /// Takes a line with a sign and a number.
     fn length(&mut self, too_long: &'static str, invalid: &'static str) -> Result<Option<i64>, Malformed> {
         let Some(line) = self.line(LENGTH, too_long)? else { return Ok(None) };
         match self.bytes[self.begin..][line].split_first() {
@@ -156,7 +156,7 @@ impl Input {
         }
     }
 
-    /// Takes a line, and says where it lies without its end.
+    /// Takes a line. Returns its range without the line end.
     fn line(&mut self, longest: usize, too_long: &'static str) -> Result<Option<Range<usize>>, Malformed> {
         let begin = self.at;
         let searched = self.rest().len().min(longest);
@@ -170,13 +170,13 @@ impl Input {
         }
     }
 
-    /// What was not taken apart.
+    /// Returns the bytes that are not parsed.
     fn rest(&self) -> &[u8] {
         &self.bytes[self.begin + self.at..self.filled]
     }
 }
 
-/// A request that is complete: the name of a command, and what else it needs.
+/// A complete request: the name of a command, and its arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     bytes: &'a [u8],
@@ -184,18 +184,18 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// How many arguments there are, the name among them; never none.
+    /// Returns the number of arguments, the name included. It is never 0.
     pub(crate) fn len(&self) -> usize {
         self.arguments.len()
     }
 
-    /// The argument of that number, of which the first is the name.
+    /// Returns an argument by number; 0 is the name.
     pub(crate) fn argument(&self, number: usize) -> &'a [u8] {
         &self.bytes[self.arguments[number].clone()]
     }
 }
 
-/// Why a request cannot be understood.
+/// The reason why a request is malformed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Malformed(&'static str);
 
@@ -207,7 +207,7 @@ impl fmt::Display for Malformed {
 
 impl Error for Malformed {}
 
-/// The number that the digits are, if they are written as a number is printed.
+/// Parses digits that are written as a number is printed.
 pub(crate) fn integer(digits: &[u8]) -> Option<i64> {
     match digits.strip_prefix(b"-").unwrap_or(digits) {
         [b'0'] if digits.len() == 1 => Some(0),
@@ -216,7 +216,7 @@ pub(crate) fn integer(digits: &[u8]) -> Option<i64> {
     }
 }
 
-/// Splits a line at its spaces as a shell would. Each word is put together where the line stands, for it gets no longer by it.
+/// Splits a line at its spaces like a shell. Each word is unquoted in place, since that makes it no longer.
 fn words(line: &mut [u8], words: &mut Vec<Range<usize>>) -> Result<(), Malformed> {
     let (mut from, mut to) = (0, 0);
     loop {
@@ -235,7 +235,7 @@ fn words(line: &mut [u8], words: &mut Vec<Range<usize>>) -> Result<(), Malformed
     }
 }
 
-/// Moves the word at `from` to `to`, which is not behind it, without its quotes. Tells where both end.
+/// Moves the word at `from` down to `to` without its quotes. Returns both ends.
 fn word(line: &mut [u8], mut from: usize, mut to: usize) -> Option<(usize, usize)> {
     let mut quote = None;
     while let Some(&byte) = line.get(from) {
@@ -247,7 +247,7 @@ fn word(line: &mut [u8], mut from: usize, mut to: usize) -> Option<(usize, usize
             }
             (None, byte) if byte.is_ascii_whitespace() => break,
             (Some(end), byte) if byte == end => {
-                // Only at the end of a word.
+                // A closing quote ends its word.
                 return line.get(from).is_none_or(u8::is_ascii_whitespace).then_some((from, to));
             }
             (Some(b'"'), b'\\') => {
@@ -266,7 +266,7 @@ fn word(line: &mut [u8], mut from: usize, mut to: usize) -> Option<(usize, usize
     quote.is_none().then_some((from, to))
 }
 
-/// The byte that is meant by what follows a backslash, and how many bytes say so.
+/// Decodes an escape. Returns its byte and its length.
 fn escaped(rest: &[u8]) -> Option<(u8, usize)> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     if let [b'x', high, low, ..] = rest

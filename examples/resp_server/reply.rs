@@ -1,16 +1,16 @@
-//! The answers of RESP, added to what is to be sent.
+//! Appends the answers of RESP to a buffer.
 
 use std::fmt::Display;
 use std::io::Write;
 
-/// A word that needs no quotes.
+/// Appends a simple string.
 pub(crate) fn simple(output: &mut Vec<u8>, word: &str) {
     output.push(b'+');
     output.extend_from_slice(word.as_bytes());
     output.extend_from_slice(b"\r\n");
 }
 
-/// An error, of one line.
+/// Appends an error of one line.
 pub(crate) fn error(output: &mut Vec<u8>, text: impl Display) {
     _ = write!(output, "-ERR {text}\r\n");
 }
@@ -19,7 +19,7 @@ pub(crate) fn integer(output: &mut Vec<u8>, number: i64) {
     _ = write!(output, ":{number}\r\n");
 }
 
-/// Any bytes.
+/// Appends a byte string.
 pub(crate) fn bulk(output: &mut Vec<u8>, bytes: &[u8]) {
     _ = write!(output, "${}\r\n", bytes.len());
     output.extend_from_slice(bytes);
@@ -30,7 +30,7 @@ pub(crate) fn nil(output: &mut Vec<u8>) {
     output.extend_from_slice(b"$-1\r\n");
 }
 
-/// The begin of an array; its members are to follow.
+/// Appends the head of an array. Its members follow.
 pub(crate) fn array(output: &mut Vec<u8>, members: usize) {
     _ = write!(output, "*{members}\r\n");
 }

@@ -1,7 +1,7 @@
-//! What the server keeps: values under their keys, some of them for a time.
+//! The values of the server under their keys, some with an expiry.
 //!
-//! The keys are spread over shards with a lock each, so that tasks of several workers seldom meet. What has expired is not
-//! seen any more from that moment; it is thrown away by whoever writes to its key next, or by the next sweep.
+//! The keys are spread over shards with a lock each, so that tasks of several workers rarely contend. An expired value is
+//! invisible at once. The next write to its key or the next sweep removes it.
 
 use fibra::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::{BTreeSet, HashMap};
@@ -11,21 +11,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const SHARDS: usize = 16;
-/// How many values a sweep throws away before it unlocks the shard and lets the other tasks of its worker run. Not many: a worker
-/// whose tasks only yield looks after 128 turns at what its sockets say.
+/// The values that a sweep removes before it unlocks the shard and yields. Few, so that the worker soon looks at its sockets.
 const BATCH: usize = 32;
 
 pub(crate) struct Store {
     shards: [RwLock<Shard>; SHARDS],
-    /// Not that of the maps, whose keys would be alike in a part of their hashes.
+    /// Another hasher than that of the maps, whose keys would share a part of their hashes.
     hasher: RandomState,
 }
 
-/// The values of some keys.
+/// One shard: the values of some keys.
 #[derive(Default)]
 pub(crate) struct Shard {
     entries: HashMap<Arc<[u8]>, Entry>,
-    /// Of all entries that have one, the earliest first.
+    /// The entries with an expiry, the earliest first.
     deadlines: BTreeSet<(Instant, Arc<[u8]>)>,
 }
 
@@ -39,12 +38,12 @@ impl Store {
         Store { shards: Default::default(), hasher: RandomState::new() }
     }
 
-    /// The shard of a key, for looking.
+    /// Locks the shard of a key for reading.
     pub(crate) fn read(&self, key: &[u8]) -> RwLockReadGuard<'_, Shard> {
         self.shard(key).read()
     }
 
-    /// The shard of a key, for changes; what is seen there stays so until the guard is dropped, unless it expires.
+    /// Locks the shard of a key for changes. Nothing else changes there until the guard is dropped, except by expiry.
     pub(crate) fn write(&self, key: &[u8]) -> RwLockWriteGuard<'_, Shard> {
         self.shard(key).write()
     }
@@ -53,7 +52,7 @@ impl Store {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
-    /// Throws away what has expired.
+    /// Removes expired values.
     pub(crate) fn sweep(&self) {
         for shard in &self.shards {
             while shard.write().sweep(BATCH) == BATCH {
@@ -62,7 +61,7 @@ impl Store {
         }
     }
 
-    /// How many keys there are, and how many of them expire.
+    /// Returns the number of keys, and how many of them expire.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let counts = self.shards.iter().map(|shard| {
             let shard = shard.read();
@@ -77,7 +76,7 @@ impl Shard {
         self.entries.get(key).filter(|entry| entry.is_live())
     }
 
-    /// Sets the value, and when it expires.
+    /// Sets the value and its expiry.
     pub(crate) fn set(&mut self, key: &[u8], value: &[u8], deadline: Option<Instant>) {
         let value = value.into();
         let old = match self.entries.get_mut(key) {
@@ -95,7 +94,7 @@ impl Shard {
         }
     }
 
-    /// Sets when the value expires that there is, if there is one.
+    /// Sets the expiry of an existing value.
     pub(crate) fn expire(&mut self, key: &[u8], deadline: Option<Instant>) {
         let Some((key, _)) = self.entries.get_key_value(key) else { return };
         let key = Arc::clone(key);
@@ -111,7 +110,7 @@ impl Shard {
         self.deadlines.extend(deadline.map(|deadline| (deadline, key)));
     }
 
-    /// True if there was a value.
+    /// Removes a value. Returns whether there was one.
     pub(crate) fn remove(&mut self, key: &[u8]) -> bool {
         let Some((key, entry)) = self.entries.remove_entry(key) else { return false };
         let is_live = entry.is_live();
@@ -121,7 +120,7 @@ impl Shard {
         is_live
     }
 
-    /// Throws away at most so many entries that have expired, and tells how many they were.
+    /// Removes at most so many expired entries. Returns how many it removed.
     fn sweep(&mut self, most: usize) -> usize {
         let now = Instant::now();
         for swept in 0..most {
