@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# The tests of the runtime and of the primitives under AddressSanitizer, which is told of every switch of stacks by the feature `sanitizer`.
+# Runs the tests of the runtime and the primitives under AddressSanitizer. The feature `sanitizer` reports every switch of
+# stacks to it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The sanitizer comes with the stable toolchain; only its switch is an unstable one.
+# The sanitizer comes with the stable toolchain. Only its switch is unstable.
 export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/asan"
-# Faults are the runtime's, whose report of overflows is tested too, and so are the alternate stacks. Locals stay on the
-# tasks' own stacks, where the guards are. Leaks are not looked for: what only a sleeping stack points to is no leak, and
-# the sanitizer does not read those stacks.
+# The runtime handles faults and alternate stacks, since its report of overflows is tested. Locals stay on the tasks' own
+# stacks, where the guards are. Leaks are not searched: the sanitizer does not read the stacks of sleeping tasks.
 export ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:use_sigaltstack=0:detect_stack_use_after_return=0:detect_leaks=0"
-# Its errors are those of one round or of none; who comes first in many is hunted by the same tests without it.
+# The sanitizer finds an error in the first round or in none. Races over many rounds are left to builds without it.
 export FIBRA_TESTS_SLOWER_BY=10
-# Skipped: tests that measure how deep a stack is. The sanitizer's frames are larger, so they overflow for good reason. And one
-# that has stacks of terabytes, whose every page the sanitizer would mark.
+# Skipped: tests that measure the depth of a stack, which the larger frames of the sanitizer overflow, and one with terabytes
+# of stacks, since the sanitizer marks every page.
 run() { cargo test --features sanitizer --target "$(rustc --print host-tuple)" --lib --tests "$@"; }
-# They are built one after the other and run side by side: most tests wait, or are alone.
+# Built one after the other, run side by side: most tests wait.
 log=$(mktemp) failed=0
 trap 'rm -f "$log"' EXIT
 run -p fibra-sync >"$log" 2>&1 &

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Do the load test and the comparison with the rivals do what they say? Figures are for a quiet machine.
+# Tests the load test and the comparison with rivals. Judges no figures, which need a quiet machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Without the optimizer, which takes minutes over so many rivals. What is built without them, clippy.sh sees.
+# Without optimization, which takes minutes for so many rivals.
 cargo test -p fibra-bench --features rivals
 cargo build --benches -p fibra-bench --features rivals

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Do the key paths take as many instructions as benches/counts.txt says? More than 5 % more is an error: make the path
-# shorter again, or write the file anew with `ci/counts.sh --write` and say in the commit what the growth has bought.
+# Compares the instructions of the key paths with benches/counts.txt. More than 5 % growth is an error: shorten the path, or
+# rewrite the file with `ci/counts.sh --write` and say in the commit what the growth is for.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
@@ -9,24 +9,24 @@ cd "$(dirname "$0")/.."
 file=benches/counts.txt times=32768
 counts=${CARGO_TARGET_DIR:-target}/release/counts
 
-# Nothing to compare is no error; nothing to write is one.
+# Without valgrind there is nothing to compare, which is no error, and nothing to write, which is one.
 have valgrind || { [[ ${1:-} != --write ]]; exit; }
-# The system's library is in the counts as well: it allocates, copies, and makes the calls.
+# The counts include the system's library: it allocates, copies, and makes system calls.
 compiler="$(rustc --version) for $(rustc --print host-tuple), $(getconf GNU_LIBC_VERSION || echo other libc), $(valgrind --version)"
 cargo build --release -p fibra-bench --bin counts
 
 # The first processor that this may run on.
 core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 
-# The instructions of the program that goes so many times along a path. On one processor: how often a worker looks again before it
-# sleeps, while its clients run beside it, is a matter of time.
+# Counts the instructions of a program that takes a path so many times. On one processor, since polling beside a running client
+# depends on time.
 instructions() {
     local log
     log=$(taskset -c "$core" valgrind --tool=callgrind --callgrind-out-file=/dev/null "$counts" "$1" "$2" 2>&1) || { echo "$log" >&2; return 1; }
     sed -n 's/.*Collected : //p' <<<"$log"
 }
 
-# A row for each path: what twice as many times take more, so that the start and the end cancel out.
+# Prints a row for each path: the difference between two lengths, so that start and end cancel out.
 measure() {
     local path about once twice
     "$counts" | while IFS=: read -r path about; do
@@ -64,9 +64,9 @@ awk -v same=$same '
         delete filed[$1]
     }
     END {
-        for (path in filed) { print path, "is in the file alone"; bad = 1 }
-        if (!same) print "another compiler, libc or valgrind wrote the file: what was found is not judged"
-        else if (bad) print "benches/counts.txt says otherwise: ci/counts.sh --write writes it anew"
+        for (path in filed) { print path, "is only in the file"; bad = 1 }
+        if (!same) print "another compiler, libc or valgrind wrote the file: the counts are not judged"
+        else if (bad) print "benches/counts.txt differs: ci/counts.sh --write rewrites it"
         else if (shrunk) print "some paths have become shorter: ci/counts.sh --write keeps them so"
         exit same && bad
     }' $file - <<<"$rows"

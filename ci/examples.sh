@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the examples as a user does, and runs them as tests.
+# Builds the examples as a user does, and runs their tests in release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Does every import inside a crate point downward, as the floors in its README.md say? See ci/floors/src/main.rs.
+# Checks that imports inside each crate point downward, by the floors in its README.md. See ci/floors/src/main.rs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

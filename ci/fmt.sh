@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Is every file as rustfmt leaves it?
+# Checks that rustfmt changes no file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# The models of the state machines under loom: the `tests/loom.rs` of each room that has one.
+# Runs the loom models of the state machines: the `tests/loom.rs` of each crate that has one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom"
-# Most of their time is the build, which is twice as fast so.
+# Halves the build, which takes most of the time.
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=none
-# Each run of a model maps stacks and unmaps them; two threads of one process wait for each other there, and take longer
-# together than one after the other.
+# Each run of a model maps and unmaps stacks. Two threads of one process contend there, and take longer than one.
 export RUST_TEST_THREADS=1
-rooms=()
-for room in runtime sync io; do
-    [[ ! -e $room/tests/loom.rs ]] || rooms+=(-p "fibra-$room")
+crates=()
+for crate in runtime sync io; do
+    [[ ! -e $crate/tests/loom.rs ]] || crates+=(-p "fibra-$crate")
 done
-# With the feature a source can be registered from afar, which is modelled as well.
-cargo test "${rooms[@]}" --features fibra-io/futures-io --release --test loom "$@"
+# With the feature a source can be registered by another worker, which has a model.
+cargo test "${crates[@]}" --features fibra-io/futures-io --release --test loom "$@"

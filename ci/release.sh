@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The reports of stack overflows and what tests measure of stacks, where the optimizer has changed every frame.
+# Tests the reports of stack overflows and the measures of stacks in release, where the frames differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

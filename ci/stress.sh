@@ -7,13 +7,13 @@ cleanup() { ((${#busy[@]})) && kill "${busy[@]}" 2>/dev/null; rm -f "$log" "$lis
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# The test binaries of one profile, one path a line, and the examples that some of them start. Fails where they do not build.
+# Prints the test binaries of one profile, one path a line, and builds the examples that they start.
 binaries() {
     cargo test --no-run "$@" >"$log" 2>&1 || { cat "$log" >&2; return 1; }
     sed -n 's/.*Executable .*(\(.*\))$/\1/p' "$log"
 }
 
-# Those binaries among its input that have a test for the filter to let through. Fails where one does not say which it has.
+# Prints the binaries of its input with a test that the filter selects. Fails if a binary does not list its tests.
 chosen() {
     while read -r test; do
         names=$("$test" ${filter:+"$filter"} --list </dev/null) || { echo "$test lists no tests" >&2; return 1; }
@@ -31,7 +31,7 @@ attempt() {
     tail -5 "$log"
 }
 
-# Those of one profile, also the tests that need features.
+# All test binaries of one profile, also those that need features.
 all() {
     binaries -p fibra --features compat-examples,store-examples,tls-examples,websocket-examples "$@" &&
         binaries -p fibra-runtime -p fibra-sync "$@" &&
@@ -39,7 +39,7 @@ all() {
         binaries -p fibra-bench "$@"
 }
 
-# One loop for each processor, in place of those before; they end by themselves should the trap be missed.
+# Starts one busy loop for each processor. They end by themselves if the trap is missed.
 be_busy() {
     be_idle
     for _ in $(seq "$(nproc)"); do

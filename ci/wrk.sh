@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `http_server` under wrk, which must see no error, and what curl sees of it. How fast it is decides nothing here.
+# Runs `http_server` under wrk, which must see no error, and compares what curl prints. Judges no figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/have
@@ -14,7 +14,7 @@ url=http://$address
 fail() { echo "FAILED: $*"; exit 1; }
 loads() {
     local report
-    # What is late is no error: others use the processors too.
+    # A late answer is no error: other programs use the processors too.
     report=$(wrk -t1 -c64 -d3s --timeout 60s "$@")
     echo "$report"
     ! grep -E 'Socket errors|Non-2xx' <<<"$report" || fail "wrk $*"
@@ -31,7 +31,7 @@ LUA
     echo "wrk is content"
 fi
 
-# Asks for something and compares what curl prints.
+# Compares what curl prints.
 sees() {
     local seen
     seen=$(curl -s --noproxy '*' "${@:2}") || fail "curl ${*:2}"
