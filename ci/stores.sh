@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The examples that keep things or ask those who do: lints, tests, the clients against a Redis and a PostgreSQL, and Redis's own
-# clients against `resp_server`. What is not installed is fetched by root from Debian's packages, or left out with a word.
+# Runs the clients of the examples against Redis and PostgreSQL, and Redis's own clients against `resp_server`. `ci/have`
+# installs missing programs if it runs as root, and names the checks that are skipped otherwise.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/have
 
-cargo clippy -p fibra --all-targets --features store-examples -- -D warnings
-cargo test -p fibra --features store-examples --test examples redis
-cargo build --features store-examples --example redis --example postgres --example resp_server
+# The features of features.sh, so that nothing is built twice.
+features=compat-examples,store-examples,tls-examples,websocket-examples
+cargo build -p fibra --features "$features" --example redis --example postgres --example resp_server
 examples=${CARGO_TARGET_DIR:-target}/debug/examples
 
 room=$(mktemp -d) started=()
@@ -19,10 +19,10 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 start() { "$@" >>"$room/log" 2>&1 & started+=($!); }
-# Waits for what a server does once it is there.
+# Waits until a command succeeds.
 comes() { for _ in {1..600}; do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; cat "$room/log"; echo "no: $*"; exit 1; }
 free_port() { while port=$((20000 + RANDOM % 10000)); (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done; }
-is() { [[ $1 == "$2" ]] || { echo "$1, where $2 was due"; exit 1; }; }
+is() { [[ $1 == "$2" ]] || { echo "$1, expected $2"; exit 1; }; }
 
 with_redis() {
     free_port
@@ -47,16 +47,16 @@ with_redis() {
 }
 
 # PostgreSQL refuses to run as root.
-humbly=()
-((EUID)) || humbly=(setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups)
+unprivileged=()
+((EUID)) || unprivileged=(setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups)
 
 with_postgres() {
     free_port
     echo secret >"$room/password"
     ((EUID)) || chown -R nobody "$room"
     PATH=$(dirname "$(there_is initdb)"):$PATH
-    "${humbly[@]}" initdb -D "$room/data" -U fibra --pwfile="$room/password" -A scram-sha-256 --no-sync >>"$room/log"
-    start "${humbly[@]}" postgres -D "$room/data" -p "$port" -k "$room" -c listen_addresses=127.0.0.1 -c fsync=off
+    "${unprivileged[@]}" initdb -D "$room/data" -U fibra --pwfile="$room/password" -A scram-sha-256 --no-sync >>"$room/log"
+    start "${unprivileged[@]}" postgres -D "$room/data" -p "$port" -k "$room" -c listen_addresses=127.0.0.1 -c fsync=off
     comes pg_isready -h 127.0.0.1 -p "$port"
     "$examples/postgres" "postgresql://fibra:secret@127.0.0.1:$port/postgres"
 }

@@ -1,5 +1,5 @@
 //! What other people's tools make of the examples: curl and `openssl s_client` as clients, `openssl s_server` as a server.
-//! `ci/tls.sh` sees to it that they are there, and runs these tests.
+//! `ci/features.sh` installs them and runs these tests.
 
 mod common;
 
