@@ -10,11 +10,10 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
 
 use channels::{KINDS, LIMITED, Tally, Value, anywhere, join_all, make};
-use common::{everywhere, give_way, guarded, pause, until};
-use fibra_sync::channel::{RecvError, SendError, TryRecvError, bounded, never, unbounded};
+use common::{everywhere, give_way, pause, until};
+use fibra_sync::channel::{RecvError, SendError, TryRecvError, bounded, never};
 use fibra_sync::select;
 
 /// Set by a wake.
@@ -186,15 +185,19 @@ fn the_waker_of_the_last_poll_is_woken() {
 }
 
 #[test]
-fn a_future_has_its_place_among_those_who_wait() {
+fn each_message_notifies_the_future_that_waits_longest() {
     everywhere(|| {
         for kind in KINDS {
             let (sender, receiver) = make(kind);
+            let (flags, wakers): (Vec<_>, Vec<_>) = (0..10).map(|_| flag()).unzip();
             let mut receiving: Vec<_> = (0..10).map(|_| Box::pin(receiver.recv_async())).collect();
-            receiving.iter_mut().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
-            (0..10).for_each(|number| sender.send(number).unwrap());
-            // Also when the last one is polled first.
-            for (number, future) in receiving.iter_mut().enumerate().rev() {
+            for (future, waker) in receiving.iter_mut().zip(&wakers) {
+                assert!(future.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+            }
+            for (number, future) in receiving.iter_mut().enumerate() {
+                sender.send(number).unwrap();
+                let notified = flags.iter().filter(|flag| flag.0.load(Ordering::SeqCst)).count();
+                assert_eq!((notified, flags[number].0.load(Ordering::SeqCst)), (number + 1, true));
                 assert_eq!(poll(future.as_mut()), Poll::Ready(Ok(number)));
             }
         }
@@ -243,43 +246,47 @@ fn a_receive_that_is_dropped_before_its_message_comes_leaves_its_place() {
             let mut receiving: Vec<_> = (0..6).map(|_| Some(Box::pin(receiver.recv_async()))).collect();
             receiving.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
             [0, 3, 5].into_iter().for_each(|number| drop(receiving[number].take()));
-            (0..3).for_each(|number| sender.send(number).unwrap());
-            let received = receiving.iter_mut().flatten().map(|future| poll(future.as_mut()));
-            assert!(received.eq((0..3).map(|number| Poll::Ready(Ok(number)))));
-        }
-    });
-}
-
-#[test]
-fn a_message_that_nobody_else_waits_for_comes_back_in_its_order() {
-    everywhere(|| {
-        for kind in [Some(5), None] {
-            let (sender, receiver) = make(kind);
-            let mut doomed = Box::pin(receiver.recv_async());
-            assert!(poll(doomed.as_mut()).is_pending());
-            (0..3).for_each(|number| sender.send(number).unwrap());
-            drop(doomed);
-            let mut received: Vec<_> = receiver.try_iter().collect();
-            assert_eq!(received, [0, 1, 2], "{kind:?}");
-            received.clear();
-        }
-    });
-}
-
-#[test]
-fn messages_of_receives_that_were_dropped_come_back_in_their_order() {
-    everywhere(|| {
-        for kind in KINDS {
-            for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]] {
-                let (sender, receiver) = make(kind);
-                let mut doomed: Vec<_> = (0..3).map(|_| Some(Box::pin(receiver.recv_async()))).collect();
-                doomed.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
-                (0..3).for_each(|number| sender.send(number).unwrap());
-                order.into_iter().for_each(|number| drop(doomed[number].take()));
-                assert_eq!(receiver.len(), 3);
-                assert!(receiver.try_iter().eq(0..3), "{kind:?}, dropped as {order:?}");
+            for (number, future) in receiving.iter_mut().flatten().enumerate() {
+                sender.send(number).unwrap();
+                assert_eq!(poll(future.as_mut()), Poll::Ready(Ok(number)));
             }
         }
+    });
+}
+
+#[test]
+fn messages_of_receives_that_were_dropped_stay_in_their_order() {
+    everywhere(|| {
+        const MANY: usize = 12;
+        let orders: [fn(usize) -> usize; 4] = [|n| n, |n| MANY - 1 - n, |n| n * 5 % MANY, |n| n * 7 % MANY];
+        for (kind, order) in
+            [Some(MANY + 1), None].into_iter().flat_map(|kind| orders.map(|order| (kind, order)))
+        {
+            let (sender, receiver) = make(kind);
+            let mut receiving: Vec<_> = (0..MANY).map(|_| Some(Box::pin(receiver.recv_async()))).collect();
+            receiving.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
+            (0..=MANY).for_each(|number| sender.send(number).unwrap());
+            (0..MANY).for_each(|n| drop(receiving[order(n)].take()));
+            assert_eq!(receiver.len(), MANY + 1);
+            assert!(receiver.try_iter().eq(0..=MANY), "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_rendezvous_keeps_one_message_for_a_notified_future() {
+    everywhere(|| {
+        let (sender, receiver) = bounded(0);
+        assert!(sender.try_send(0).is_err());
+        let mut receiving: Vec<_> = (0..2).map(|_| Box::pin(receiver.recv_async())).collect();
+        assert!(receiving.iter_mut().all(|future| poll(future.as_mut()).is_pending()));
+        assert_eq!((sender.try_send(1), sender.try_send(2).is_err()), (Ok(()), true));
+        assert_eq!((receiver.len(), sender.is_full()), (1, true));
+        assert_eq!(poll(receiving[0].as_mut()), Poll::Ready(Ok(1)));
+        assert_eq!(sender.try_send(2), Ok(()));
+        drop(receiving);
+        assert_eq!((receiver.try_recv(), receiver.len()), (Ok(2), 0));
+        assert!(sender.try_send(3).is_err());
     });
 }
 
@@ -536,106 +543,26 @@ fn a_future_at_never_stays_pending() {
 }
 
 #[test]
-fn many_that_went_away_with_their_messages_need_no_large_stack() {
-    guarded(|| {
-        const MANY: usize = 20_000;
-        let tally = Tally::new();
-        let (sender, receiver) = unbounded();
-        let mut receiving: Vec<_> = (0..MANY).map(|_| Box::pin(receiver.recv_async())).collect();
-        receiving.iter_mut().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
-        (0..MANY).for_each(|_| sender.send(tally.value()).unwrap());
-        drop(receiving);
-        assert_eq!((receiver.len(), tally.dropped()), (MANY, 0));
-        assert_eq!(receiver.recv().map(Value::receive), Ok(0));
-        let dropping = thread::Builder::new().stack_size(64 << 10).spawn(move || drop(receiver));
-        dropping.unwrap().join().unwrap();
-        assert_eq!(tally.dropped(), MANY - 1);
-        tally.assert_settled();
-    });
-}
-
-#[test]
-fn what_comes_back_out_of_order_is_received_in_order() {
-    everywhere(|| {
-        const MANY: usize = 12;
-        let orders: [fn(usize) -> usize; 4] = [|n| n, |n| MANY - 1 - n, |n| n * 5 % MANY, |n| n * 7 % MANY];
-        for order in orders {
-            let (sender, receiver) = unbounded();
-            let mut receiving: Vec<_> = (0..MANY).map(|_| Some(Box::pin(receiver.recv_async()))).collect();
-            receiving.iter_mut().flatten().for_each(|future| assert!(poll(future.as_mut()).is_pending()));
-            (0..=MANY).for_each(|number| sender.send(number).unwrap());
-            (0..MANY).for_each(|n| drop(receiving[order(n)].take()));
-            assert_eq!(receiver.len(), MANY + 1);
-            assert!(receiver.try_iter().eq(0..=MANY));
-        }
-    });
-}
-
-#[test]
-fn the_end_comes_after_the_last_message_that_a_future_may_leave_behind() {
+fn the_end_comes_after_the_last_message_whether_its_future_is_polled_or_dropped() {
     anywhere(|other| {
-        for leaves in [true, false] {
-            for kind in KINDS {
-                let (sender, receiver) = make(kind);
-                let mut given = Some(Box::pin(receiver.recv_async()));
-                assert!(given.as_mut().is_some_and(|future| poll(future.as_mut()).is_pending()));
-                sender.send(7).unwrap();
-                drop(sender);
-                assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
-                let receiving = other.crowd(3, |_| {
-                    let receiver = receiver.clone();
-                    move || {
-                        let mut messages = receiver.iter();
-                        let count = messages.by_ref().count();
-                        assert_eq!(
-                            (messages.next(), receiver.try_recv()),
-                            (None, Err(TryRecvError::Disconnected))
-                        );
-                        count
-                    }
-                });
-                let selecting = {
-                    let receiver = receiver.clone();
-                    other
-                        .runs(move || usize::from(select! { recv(receiver) -> received => received.is_ok() }))
-                };
-                pause();
-                let waiting = {
-                    let receiver = receiver.clone();
-                    other.runs(move || usize::from(block_on(receiver.recv_async()).is_ok()))
-                };
-                match leaves {
-                    true => drop(given.take()),
-                    false => {
-                        assert_eq!(given.take().map(|mut it| poll(it.as_mut())), Some(Poll::Ready(Ok(7))))
-                    }
+        for (kind, leaves) in KINDS.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
+            let (sender, receiver) = make(kind);
+            let mut notified = Some(Box::pin(receiver.recv_async()));
+            assert!(notified.as_mut().is_some_and(|future| poll(future.as_mut()).is_pending()));
+            sender.send(7).unwrap();
+            drop(sender);
+            match leaves {
+                true => drop(notified.take()),
+                false => {
+                    assert_eq!(notified.take().map(|mut it| poll(it.as_mut())), Some(Poll::Ready(Ok(7))))
                 }
-                let received: usize = join_all(receiving).into_iter().sum();
-                assert_eq!(received + selecting.join() + waiting.join(), usize::from(leaves));
-                assert_eq!(receiver.recv(), Err(RecvError));
             }
+            let receiving = other.crowd(3, |_| {
+                let receiver = receiver.clone();
+                move || receiver.iter().count()
+            });
+            assert_eq!(join_all(receiving).into_iter().sum::<usize>(), usize::from(leaves));
+            assert_eq!(block_on(receiver.recv_async()), Err(RecvError));
         }
-    });
-}
-
-#[test]
-fn a_message_that_goes_from_future_to_future_holds_the_end_back() {
-    everywhere(|| {
-        let (sender, receiver) = bounded(1);
-        let mut futures: Vec<_> = (0..4).map(|_| Box::pin(receiver.recv_async())).collect();
-        let (told, waker) = flag();
-        let mut context = Context::from_waker(&waker);
-        assert!(futures.iter_mut().all(|future| future.as_mut().poll(&mut context).is_pending()));
-        sender.send(7).unwrap();
-        assert!(told.0.swap(false, Ordering::SeqCst));
-        drop(sender);
-        assert!(!told.0.load(Ordering::SeqCst), "it is not the end");
-        assert!(futures[1..].iter_mut().all(|future| poll(future.as_mut()).is_pending()));
-        while futures.len() > 1 {
-            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
-            drop(futures.remove(0));
-        }
-        assert_eq!(poll(futures[0].as_mut()), Poll::Ready(Ok(7)));
-        assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
     });
 }

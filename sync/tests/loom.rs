@@ -29,7 +29,6 @@ mod channel {
     mod queue;
     mod receive_arm;
     mod receiver;
-    pub(crate) mod returned;
     mod select;
     mod selectable;
     mod send_arm;

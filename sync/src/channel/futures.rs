@@ -4,15 +4,11 @@ use std::future::pending;
 use std::pin::pin;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
-use super::outcome::Pairing;
-use super::places::Receiving;
 use super::receiver::{Receiver, Source};
-use super::returned::Returned;
 use super::sender::Sender;
-use super::shared::{Shared, UntilSent, withdrawal};
+use super::shared::UntilSent;
 use crate::turn;
-use crate::wait::list::Node;
-use crate::wait::{Asleep, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::Polled;
 
 impl<T> Sender<T> {
     /// Sends a message, for futures: [`send`](Sender::send) that gives way to its executor instead of waiting.
@@ -54,12 +50,11 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Receives a message, for futures: [`recv`](Receiver::recv) that gives way to its executor instead of waiting.
     ///
-    /// Dropped before it is done the future has received nothing: a message that it was given goes to the next receiver.
-    /// Until there is one the message counts in [`len`](Receiver::len), beyond the channel's capacity if that is exhausted.
+    /// The future is notified of a message and takes it at its next poll; another receiver may be quicker. Receivers that block
+    /// are served before futures. A future that is dropped has received nothing, and the next one is notified.
     ///
-    /// Between that gift and its next poll, or its drop, the channel has not come to its end for the other receivers, even if
-    /// all senders are gone: they wait, for the message may be theirs yet. Who keeps such a future and does not poll it keeps
-    /// them waiting; a receive that waits, by the very one who keeps it, would wait for ever.
+    /// At a rendezvous a `send` to a waiting future ends at once. The channel keeps one message for the next poll, or for
+    /// another receiver, and counts it in [`len`](Receiver::len).
     ///
     /// # Errors
     /// When the channel is empty and all senders are gone, also when they go while it waits.
@@ -91,88 +86,12 @@ impl<T> Receiver<T> {
                 },
                 Source::Nobody => return pending().await,
             };
-            match channel.try_recv_unpaired() {
+            match channel.try_recv_async() {
                 Ok(message) => return Ok(message),
                 Err(TryRecvError::Disconnected) => return Err(RecvError),
                 Err(TryRecvError::Empty) => {}
             }
-            let mut until = pin!(Polled::new(UntilGiven::new(channel)));
-            until.as_mut().await;
-            if let Some(message) = until.strategy().given() {
-                return Ok(message);
-            }
+            turn::wait_async(channel, (), |()| ()).await;
         }
-    }
-}
-
-/// A future that receives, until it was given a message. Unlike a receiver that sleeps it may go away with it.
-struct UntilGiven<'a, T> {
-    channel: &'a Shared<T>,
-    node: Node<Receiving<T>>,
-}
-
-// SAFETY: the node is only touched under the channel's lock, and by the owner of this when it is in no list; with `T` the
-// message in it may go to another thread.
-unsafe impl<T: Send> Send for UntilGiven<'_, T> {}
-
-impl<'a, T> UntilGiven<'a, T> {
-    fn new(channel: &'a Shared<T>) -> Self {
-        UntilGiven { channel, node: Node::with(Receiving::of_future()) }
-    }
-
-    /// The message, after a wait that was not in vain.
-    fn given(&self) -> Option<T> {
-        let message = self.node.data().message.take();
-        if message.is_some() {
-            self.channel.keep();
-        }
-        message
-    }
-}
-
-impl<T> Drop for UntilGiven<'_, T> {
-    fn drop(&mut self) {
-        if let Some(message) = self.node.data().message.take() {
-            self.channel.take_back(Returned::new(message, self.node.data().number.get()));
-        }
-    }
-}
-
-impl<T> WaitStrategy for UntilGiven<'_, T> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let mut state = self.channel.state();
-        if state.holds_message() {
-            return Asleep::Rouse;
-        }
-        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake is
-        // taken out of it under the lock, and `before_awake` answers `Served` from then on. Used once: if it was not taken
-        // here it is dropped.
-        let enlisted = unsafe { state.pair_future(&self.node, me.raw()) };
-        match enlisted {
-            Pairing::Lent(sender) => {
-                drop(state);
-                sender.wake();
-                Asleep::Stay
-            }
-            Pairing::Given(sender) => {
-                drop(state);
-                sender.wake();
-                Asleep::Rouse
-            }
-            Pairing::Alone => {
-                // SAFETY: as above.
-                let watched = unsafe { state.await_message(&self.node, me.raw()) };
-                drop(state);
-                if watched {
-                    self.channel.tell_send_watchers();
-                }
-                Asleep::Stay
-            }
-        }
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // SAFETY: the node is in a list of this channel's receivers or in none.
-        withdrawal(why, || unsafe { self.channel.state().withdraw_receiver(&self.node) })
     }
 }

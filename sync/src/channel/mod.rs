@@ -31,7 +31,6 @@ mod places;
 mod queue;
 mod receive_arm;
 mod receiver;
-mod returned;
 mod select;
 mod selectable;
 mod send_arm;

@@ -2,7 +2,6 @@
 
 use super::places::Grant;
 use super::queue::Block;
-use super::returned::Returned;
 use crate::wait::RawWake;
 
 /// What became of a message that was to be sent.
@@ -24,8 +23,6 @@ pub(crate) enum Put<T> {
 #[must_use]
 pub(crate) enum Take<T> {
     Message(T, Taken<T>),
-    /// The same, of a message that had come back.
-    Returned(Box<Returned<T>>),
     /// The arm of a select waits in front: at a rendezvous to be paired with, see [`State::pair`](super::state::State::pair).
     /// Behind it there may be a sender, see [`State::take_past_arms`](super::state::State::take_past_arms).
     Arm,
@@ -38,25 +35,13 @@ impl<T> Take<T> {
     #[inline]
     pub(crate) fn from_sender((wake, message): (RawWake, Option<T>)) -> Self {
         let message = message.expect("a sender waits with its message, for nothing else");
-        Take::Message(message, Taken { wake: Some(wake), watched: false, spent: None })
+        Take::Message(message, Taken { freed: Freed { wake: Some(wake), ..Freed::NOTHING }, spent: None })
     }
-}
-
-/// Where a message is that came back.
-#[must_use]
-pub(crate) enum PutBack<T> {
-    /// A receiver has it, which is to be woken.
-    Handed(RawWake, Box<Returned<T>>),
-    /// If `watched`, watchers of the receiving side are to be woken.
-    Kept { watched: bool },
 }
 
 /// What is to be done outside the lock after a message was taken.
 pub(crate) struct Taken<T> {
-    /// A sender whose message was taken, or who has room now.
-    pub(crate) wake: Option<RawWake>,
-    /// Watchers of the sending side are to be woken.
-    pub(crate) watched: bool,
+    pub(crate) freed: Freed,
     pub(crate) spent: Option<Box<Block<T>>>,
 }
 
@@ -71,7 +56,7 @@ pub(crate) enum Reserve<T> {
 /// How a receiver and a waiting sender came together.
 #[must_use]
 pub(crate) enum Pairing {
-    /// The arm of a select has the receiver's place and wake, or a promise for it: wake it, then sleep.
+    /// The arm of a select has the receiver's place and wake: wake the arm, then sleep.
     Lent(RawWake),
     /// A sender's message is in the receiver's place: wake it.
     Given(RawWake),
@@ -79,8 +64,17 @@ pub(crate) enum Pairing {
     Alone,
 }
 
-/// What came of room that came free.
+/// What is to be done outside the lock after room came free.
+#[must_use]
 pub(crate) struct Freed {
+    /// A sender whose message was taken, or that has room now.
     pub(crate) wake: Option<RawWake>,
-    pub(crate) watched: bool,
+    /// Watchers of the sending side are to be woken.
+    pub(crate) sending_watched: bool,
+    /// Futures that receive are to be notified.
+    pub(crate) receiving_watched: bool,
+}
+
+impl Freed {
+    pub(crate) const NOTHING: Freed = Freed { wake: None, sending_watched: false, receiving_watched: false };
 }

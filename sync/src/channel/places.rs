@@ -6,28 +6,14 @@ use std::cell::Cell;
 
 use super::partner::Partner;
 
-/// What a waiting receiver has in the list: the place where its message is put.
+/// What a waiting receiver has in the list: the place for its message.
 pub(crate) struct Receiving<T> {
     pub(crate) message: Cell<Option<T>>,
-    /// The message's place among those that were put into hands.
-    pub(crate) number: Cell<u64>,
-    /// A future may go away at any time: it is lent to nobody. Never changes.
-    pub(crate) is_future: bool,
-    /// It is in the list of those who were promised a message.
-    pub(crate) promised: Cell<bool>,
 }
 
 impl<T> Receiving<T> {
     pub(crate) const fn new() -> Self {
-        Self::of(false)
-    }
-
-    pub(crate) const fn of_future() -> Self {
-        Self::of(true)
-    }
-
-    const fn of(is_future: bool) -> Self {
-        Receiving { message: Cell::new(None), number: Cell::new(0), is_future, promised: Cell::new(false) }
+        Receiving { message: Cell::new(None) }
     }
 }
 
@@ -45,8 +31,6 @@ pub(crate) enum Grant<T> {
     Room,
     /// A receiver holds still until it gets the message.
     Partner(Partner<T>),
-    /// A future is to get the message, if it is still there then.
-    Promise,
 }
 
 impl<T> Sending<T> {

@@ -63,7 +63,6 @@ impl<T> Permit<'_, T> {
                 partner.give(message);
                 Ok(())
             }
-            Some(Grant::Promise) => self.channel.redeem(message),
             None => Err(SendError(message)),
         }
     }
@@ -75,7 +74,6 @@ impl<T> Drop for Permit<'_, T> {
             Some(Grant::Room) => self.channel.release(),
             // Wakes it without a message.
             Some(Grant::Partner(partner)) => drop(partner),
-            Some(Grant::Promise) => self.channel.break_promise(),
             None => {}
         }
     }

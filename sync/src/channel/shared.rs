@@ -18,14 +18,14 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
-use super::outcome::{Freed, Pairing, Put, PutBack, Reserve, Take, Taken};
+use super::outcome::{Freed, Pairing, Put, Reserve, Take, Taken};
 use super::places::{Receiving, Sending};
 use super::queue::Block;
-use super::returned::Returned;
 use super::state::State;
 use super::timers::is_late;
 use crate::crowd::Crowd;
 use crate::primitive::{AtomicBool, Ordering};
+use crate::turn::Queue;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -122,7 +122,7 @@ impl<T> Shared<T> {
                 // Relaxed: a hint.
                 self.vacant.store(false, Ordering::Relaxed);
                 if watched {
-                    self.tell_receive_watchers();
+                    self.tell_receivers();
                 }
                 Ok(())
             }
@@ -202,18 +202,20 @@ impl<T> Shared<T> {
         self.try_recv_past_arms()
     }
 
+    /// Receives without waiting, and passes over selects that wait to send.
     #[cold]
     fn try_recv_past_arms(&self) -> Result<T, TryRecvError> {
         let take = self.enter().take_past_arms();
         self.settle_take(take).unwrap_or(Err(TryRecvError::Empty))
     }
 
-    /// Receives without waiting, also where a select waits to send.
-    pub(super) fn try_recv_unpaired(&self) -> Result<T, TryRecvError> {
-        self.take().unwrap_or_else(|| match self.has_slots() {
-            true => self.try_recv_past_arms(),
-            false => Err(TryRecvError::Empty),
-        })
+    /// Receives for a future, without waiting. Notifies the next future if messages are left.
+    pub(super) fn try_recv_async(&self) -> Result<T, TryRecvError> {
+        let received = self.take().unwrap_or_else(|| self.try_recv_past_arms());
+        if received.is_ok() {
+            self.notify_future();
+        }
+        received
     }
 
     /// Takes the oldest message. None if a select waits to send.
@@ -226,17 +228,11 @@ impl<T> Shared<T> {
     #[inline(always)]
     fn settle_take(&self, take: Take<T>) -> Option<Result<T, TryRecvError>> {
         Some(match take {
-            Take::Message(message, Taken { wake, watched, spent }) => {
-                if let Some(wake) = wake {
-                    wake.wake();
-                }
-                if watched {
-                    self.tell_send_watchers();
-                }
+            Take::Message(message, Taken { freed, spent }) => {
+                self.settle(freed);
                 drop(spent);
                 Ok(message)
             }
-            Take::Returned(returned) => Ok(returned.into_message()),
             Take::Empty => {
                 // Relaxed: a hint. One that is late is set right by the next look.
                 self.vacant.store(true, Ordering::Relaxed);
@@ -301,40 +297,6 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes a message back from a future that has gone away.
-    #[cold]
-    pub(super) fn take_back(&self, returned: Box<Returned<T>>) {
-        let (taken_back, over) = {
-            let mut state = self.state.lock();
-            (state.take_back(returned), state.is_over())
-        };
-        self.settle_put_back(taken_back);
-        if over {
-            self.tell_end();
-        }
-    }
-
-    /// Lets a future keep the message that it was given.
-    pub(super) fn keep(&self) {
-        self.change_and_tell(State::keep);
-    }
-
-    /// Takes a message of which the receiver has gone away before it was made.
-    #[cold]
-    fn put_back(&self, returned: Box<Returned<T>>) {
-        let put_back = self.state.lock().put_back(returned);
-        self.settle_put_back(put_back);
-    }
-
-    #[cold]
-    fn settle_put_back(&self, put_back: PutBack<T>) {
-        match put_back {
-            PutBack::Handed(wake, _emptied) => wake.wake(),
-            PutBack::Kept { watched: true } => self.tell_receive_watchers(),
-            PutBack::Kept { watched: false } => {}
-        }
-    }
-
     /// Wakes a select that waits to send, and waits for the message that it makes. None if it gave up, or nobody was there.
     #[cold]
     fn recv_from_arm(&self) -> Option<T> {
@@ -368,35 +330,33 @@ impl<T> Shared<T> {
         self.settle(freed);
     }
 
-    /// Sends what was promised to a future.
-    pub(super) fn redeem(&self, message: T) -> Result<(), SendError<T>> {
-        let put = self.state.lock().redeem(message);
-        match self.settle_put(put) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Disconnected(message)) => Err(SendError(message)),
-            // The future has gone away, and a rendezvous has no room.
-            Err(TrySendError::Full(message)) => {
-                self.put_back(Returned::late(message));
-                Ok(())
-            }
-        }
-    }
-
-    /// Takes back what was promised to a future.
-    pub(super) fn break_promise(&self) {
-        let wake = self.state.lock().break_promise();
-        if let Some(wake) = wake {
-            wake.wake();
-        }
-    }
-
     /// Does what is owed after room came free.
+    #[inline]
     fn settle(&self, freed: Freed) {
         if let Some(wake) = freed.wake {
             wake.wake();
         }
-        if freed.watched {
+        if freed.sending_watched {
             self.tell_send_watchers();
+        }
+        if freed.receiving_watched {
+            self.notify_future();
+        }
+    }
+
+    /// Notifies one future and all watchers of a message.
+    #[cold]
+    fn tell_receivers(&self) {
+        self.notify_future();
+        self.tell_receive_watchers();
+    }
+
+    /// Notifies the first waiting future if there is a message for it.
+    #[cold]
+    fn notify_future(&self) {
+        let next = self.state.lock().next_future();
+        if let Some(wake) = next {
+            wake.wake();
         }
     }
 
@@ -416,23 +376,10 @@ impl<T> Shared<T> {
         wait::wake_all(&self.state, |state| watchers(state).next(ended));
     }
 
-    /// After the last sender: receivers take what is left, and no more. While a future may still give its message back they wait
-    /// on, and are told by [`take_back`](Shared::take_back) or [`keep`](Shared::keep): who is told too early waits again, and would
-    /// be told again.
+    /// After the last sender: receivers take what is left, and no more.
     pub(super) fn close(&self) {
-        self.change_and_tell(State::disconnect);
-    }
-
-    /// Makes a change, and tells of the end if that is it.
-    fn change_and_tell(&self, change: impl FnOnce(&mut State<T>)) {
-        let over = {
-            let mut state = self.state.lock();
-            change(&mut state);
-            state.is_over()
-        };
-        if over {
-            self.tell_end();
-        }
+        self.state.lock().disconnect();
+        self.tell_end();
     }
 
     /// After the last receiver: what was sent and not received is dropped.
@@ -547,11 +494,41 @@ impl<T> WaitStrategy for UntilReceived<'_, T> {
     }
 }
 
-pub(super) fn withdrawal(why: Waking, withdraw: impl FnOnce() -> bool) -> Withdrawal {
+fn withdrawal(why: Waking, withdraw: impl FnOnce() -> bool) -> Withdrawal {
     match why == Waking::Notified || withdraw() {
         true => Withdrawal::Withdrawn,
         false => Withdrawal::Served,
     }
+}
+
+/// The wait of a future that receives: it is notified, and tries again.
+impl<T> Queue for Shared<T> {
+    type Asks = ();
+
+    unsafe fn enlist(&self, node: &Node, wake: RawWake) -> bool {
+        let freed = {
+            let mut state = self.state.lock();
+            if state.holds_message_past_arms() {
+                return false;
+            }
+            // SAFETY: the caller's contract; the node is touched under this lock only.
+            unsafe { state.enlist_future(node, wake) }
+        };
+        // Arms and watchers belong to tasks and threads: their wakes run no code of a future.
+        self.settle(freed);
+        true
+    }
+
+    unsafe fn withdraw(&self, node: &Node) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.state.lock().withdraw_future(node) }
+    }
+
+    fn pass_on(&self, (): &()) {
+        self.notify_future();
+    }
+
+    fn departed(&self) {}
 }
 
 /// A receiver, while the select that it woke makes the message. In no list: the select has its wake.

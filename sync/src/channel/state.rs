@@ -1,45 +1,40 @@
-//! What is under a channel's lock, and every change that is made there.
+//! The state under a channel's lock, and every change of it.
 //!
 //! ```text
-//!   a message:   sender's ──put──▶ queue ──take──▶ receiver's
-//!                   │                                 ▲
-//!                   └── put: to the longest waiting ──┘
+//!   message:  sender ──put──▶ queue ──take──▶ receiver
+//!                │                              ▲
+//!                └──put: to the first waiter ───┘
 //!
-//!   room:        free ──reserve──▶ held by a send arm ──fulfil──▶ message in the queue
-//!                  ▲                     │                              │
-//!                  └─────── release ─────┴───────────── take ───────────┘
-//!                                      whenever room comes free the longest waiting sender gets it
+//!   slot:     free ──reserve──▶ held by a send arm ──fulfil──▶ message in the queue
+//!               ▲                      │                              │
+//!               └─────── release ──────┴───────────── take ───────────┘
+//!                              a slot that comes free goes to the first waiting sender
 //!
-//!   a receiver   waits ──reserve──▶ Partner: unlinked, lent to a send arm ──give──▶ has the message
-//!   (rendezvous):  │
-//!                  └───(a future)─▶ promised ──redeem──▶ has the message
-//!                                      └─ goes away; then the message is put, or returned if there is no room
+//!   receiver: waits ──reserve──▶ Partner: unlinked, lent to a send arm ──give──▶ has the message
+//!                                (rendezvous)
 //! ```
 //!
-//! `room` counts the slots that are neither full nor reserved. A rendezvous is a ring of no slots: it never has room, so
-//! that a sender waits until a receiver takes the message out of its hands. An unbounded channel has room without end.
+//! `room` counts the slots that are neither full nor reserved. An unbounded channel has room without end. A rendezvous has one
+//! slot, which is open to senders only while a future waits to receive. Otherwise a sender waits until a receiver takes the
+//! message out of the sender's node.
 //!
-//! No receiver waits in its list while a message lies in the queue, or a sender with its message waits: who comes second takes
-//! the message, or gives it away. So room that comes free is never given to a sender whose message a receiver waits for.
+//! Receivers that block are handed their message. None of them waits while a message lies in the queue or a sender with a
+//! message waits. Futures may be dropped at any time, so they are only notified: a future then tries again. Each message that
+//! enters the queue notifies one waiting future. A future that is notified and dropped passes the notification on.
 //!
-//! A receiver and the arm of a select make a pair at a rendezvous only, where they never both wait, except for the two arms of
-//! one select. In a channel with slots they may, as long as all slots are reserved: the arm waits for room, as at a channel that
-//! is full. If it were lent the receiver, whoever holds a slot could send meanwhile, and the message would lie in the queue
-//! until the arm has made its own, which may never be if that is made of what comes of the first.
+//! In a channel with slots a receiver and a send arm may both wait, as long as all slots are reserved: the arm waits for room, as
+//! at a full channel. If the arm were lent the receiver, the owner of a slot could send meanwhile, and its message would lie in
+//! the queue until the arm has made its own, which may depend on the first message.
 //!
-//! The end of the senders is the end of the messages once no future holds one that it may leave behind: until then receivers
-//! wait, and they are told again.
-//!
-//! Nobody who waits is given more than one thing: who pops a node gives under the same hold of the lock, and a list passes
-//! over the nodes of those who were claimed elsewhere. Woken without being given anything means to try again.
+//! A waiter is given one thing only: popping its node and giving happen under one hold of the lock. The lists skip nodes whose
+//! select was claimed elsewhere. A waiter that is woken without a gift tries again.
 
 use std::ptr::NonNull;
 
-use super::outcome::{Freed, Pairing, Put, PutBack, Reserve, Take, Taken};
+use super::outcome::{Freed, Pairing, Put, Reserve, Take, Taken};
 use super::partner::Partner;
 use super::places::{Grant, Receiving, Sending};
 use super::queue::{Block, Popped, Queue};
-use super::returned::{Chain, Returned};
 use crate::crowd::Crowd;
 use crate::wait::list::{List, Node};
 use crate::wait::{Claim, RawWake};
@@ -52,39 +47,25 @@ pub(crate) struct State<T> {
     /// One side is gone.
     disconnected: bool,
     queue: Queue<T>,
-    /// What was given to futures that went away with it, in the order in which it was given: older than what lies in the
-    /// queue.
-    returned: Chain<T>,
-    hands: Hands,
     receivers: List<Receiving<T>>,
-    /// Futures, one for each send arm that holds a [`Grant::Promise`], but for those that went away.
-    promised: List<Receiving<T>>,
+    /// Futures that wait to be notified of a message.
+    futures: List,
     senders: List<Sending<T>>,
     /// Who wants to know when there is something to receive, or a place to send to, without doing it.
     receive_watchers: Crowd,
     send_watchers: Crowd,
 }
 
-/// What is known of the messages that were put into the hands of receivers.
-struct Hands {
-    /// The number of the next one.
-    number: u64,
-    /// How many are in the hands of futures that have not been polled since: each of them may come back.
-    loose: usize,
-}
-
 impl<T> State<T> {
     /// Bounded by `capacity`, or not.
     pub(crate) fn new(capacity: Option<usize>) -> Self {
         State {
-            room: capacity.unwrap_or(usize::MAX),
+            room: capacity.map_or(usize::MAX, |capacity| capacity.max(1)),
             has_slots: capacity != Some(0),
             disconnected: false,
-            queue: capacity.map_or(Queue::chain(), Queue::ring),
-            returned: Chain::new(),
-            hands: Hands { number: 0, loose: 0 },
+            queue: capacity.map_or(Queue::chain(), |capacity| Queue::ring(capacity.max(1))),
             receivers: List::new(),
-            promised: List::new(),
+            futures: List::new(),
             senders: List::new(),
             receive_watchers: Crowd::new(),
             send_watchers: Crowd::new(),
@@ -92,36 +73,60 @@ impl<T> State<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.queue.len() + self.returned.len()
+        self.queue.len()
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.room == 0
+        !self.has_slots || self.room == 0
     }
 
-    /// Gives `message` to the longest waiting receiver, or keeps it if there is room.
+    /// True if a message may enter the queue.
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.room > 0 && (self.has_slots || !self.futures.is_empty())
+    }
+
+    /// Hands `message` to the first waiting receiver, or queues it if there is room.
     #[inline]
     pub(crate) fn put(&mut self, message: T) -> Put<T> {
         if self.disconnected {
             return Put::Disconnected(message);
         }
-        let message = match self.receivers.is_empty() {
-            true => message,
-            false => match self.hands.give(&mut self.receivers, message) {
-                Ok(wake) => return Put::Handed(wake),
-                Err(message) => message,
-            },
+        let message = match self.hand_over(message) {
+            Ok(wake) => return Put::Handed(wake),
+            Err(message) => message,
         };
-        if self.room == 0 {
+        if !self.has_room() {
             return Put::Full(message);
         }
         match self.queue.push(message) {
             Ok(()) => {
                 self.room -= 1;
-                Put::Queued { watched: !self.receive_watchers.is_empty() }
+                Put::Queued { watched: self.is_receiving_watched() }
             }
             Err(message) => Put::Cramped(message),
         }
+    }
+
+    /// Hands `message` to the first waiting receiver.
+    #[inline]
+    fn hand_over(&mut self, message: T) -> Result<RawWake, T> {
+        if self.receivers.is_empty() {
+            return Err(message);
+        }
+        let mut message = Some(message);
+        let popped = self.receivers.pop_front_with(|to| to.message.set(message.take()));
+        match (popped, message) {
+            (Some((wake, ())), _) => Ok(wake),
+            (None, Some(message)) => Err(message),
+            (None, None) => unreachable!("only a popped receiver takes the message"),
+        }
+    }
+
+    /// True if futures or watchers wait to be notified of a message.
+    #[inline]
+    fn is_receiving_watched(&self) -> bool {
+        !self.receive_watchers.is_empty() || !self.futures.is_empty()
     }
 
     /// Gives the queue a block to grow with. Hands it back if somebody else has done so.
@@ -132,62 +137,20 @@ impl<T> State<T> {
     /// Takes the oldest message.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Take<T> {
-        if !self.returned.is_empty() {
-            return self.take_returned();
-        }
         match self.queue.pop() {
             Some(Popped { message, spent }) => {
                 self.room += 1;
-                let Freed { wake, watched } = self.freed();
-                Take::Message(message, Taken { wake, watched, spent })
+                Take::Message(message, Taken { freed: self.freed(), spent })
             }
             None => self.take_from_sender(),
         }
-    }
-
-    #[cold]
-    fn take_returned(&mut self) -> Take<T> {
-        self.returned.pop().map_or(Take::Empty, Take::Returned)
-    }
-
-    /// Takes a message of which the receiver has gone away: it goes to the one who waits longest now, or before what lies
-    /// in the queue. The box is handed back if it is not needed; watchers are to be woken if it is.
-    pub(crate) fn put_back(&mut self, mut returned: Box<Returned<T>>) -> PutBack<T> {
-        let number = returned.number;
-        let handed = self.receivers.pop_front_with(|to| {
-            to.number.set(number);
-            to.message.set(returned.message.take());
-            to.is_future
-        });
-        if let Some((wake, is_future)) = handed {
-            self.hands.loose += usize::from(is_future);
-            return PutBack::Handed(wake, returned);
-        }
-        self.returned.insert(returned);
-        PutBack::Kept { watched: !self.receive_watchers.is_empty() }
-    }
-
-    /// As [`put_back`](State::put_back), of a message that was in the hands of a future.
-    pub(crate) fn take_back(&mut self, returned: Box<Returned<T>>) -> PutBack<T> {
-        self.hands.loose -= 1;
-        self.put_back(returned)
-    }
-
-    /// A future keeps the message that was put into its hands.
-    pub(crate) fn keep(&mut self) {
-        self.hands.loose -= 1;
-    }
-
-    /// True if no message will ever come: none is sent any more, and none comes back.
-    pub(crate) fn is_over(&self) -> bool {
-        self.disconnected && self.hands.loose == 0
     }
 
     /// Where the queue is empty: out of the hands of the longest waiting sender.
     #[inline]
     fn take_from_sender(&mut self) -> Take<T> {
         match self.senders.front() {
-            None if self.is_over() => Take::Disconnected,
+            None if self.disconnected => Take::Disconnected,
             None => Take::Empty,
             // Also where all slots are reserved: who holds one may take long, and there may be senders behind this one.
             Some(front) if front.is_arm => Take::Arm,
@@ -213,11 +176,15 @@ impl<T> State<T> {
     /// After room came free: the longest waiting sender gets it. After the end nobody does: who waits then is told of the end.
     #[inline]
     fn freed(&mut self) -> Freed {
-        let wake = match self.senders.is_empty() || self.disconnected {
+        let wake = match self.senders.is_empty() || self.disconnected || !self.has_room() {
             true => None,
             false => self.admit(),
         };
-        Freed { wake, watched: self.room > 0 && !self.send_watchers.is_empty() }
+        Freed {
+            wake,
+            sending_watched: !self.send_watchers.is_empty() && self.has_room(),
+            receiving_watched: !self.queue.is_empty() && !self.futures.is_empty(),
+        }
     }
 
     #[inline]
@@ -241,61 +208,41 @@ impl<T> State<T> {
         if self.disconnected {
             return Reserve::Disconnected;
         }
-        if self.room > 0 {
+        if !self.has_slots
+            && let Some(partner) = self.borrow_receiver()
+        {
+            return Reserve::Granted(Grant::Partner(partner));
+        }
+        if self.has_room() {
             self.room -= 1;
             return Reserve::Granted(Grant::Room);
         }
-        match self.has_slots {
-            true => Reserve::Full,
-            false => self.borrow_receiver(),
-        }
+        Reserve::Full
     }
 
-    /// Selects a send arm at a rendezvous, if a receiver waits.
-    fn borrow_receiver(&mut self) -> Reserve<T> {
-        let mut place = None;
-        let wake = self.receivers.pop_front_if(|to| {
-            place = (!to.is_future).then(|| NonNull::from(to));
-            place.is_some()
-        });
-        match (wake, place) {
-            (Some(wake), Some(place)) => Reserve::Granted(Grant::Partner(Partner::new(place, wake))),
-            _ => match self.promise() {
-                true => Reserve::Granted(Grant::Promise),
-                false => Reserve::Full,
-            },
-        }
-    }
-
-    /// Makes a promise to the longest waiting receiver, which is a future. False if none waits.
-    fn promise(&mut self) -> bool {
-        if let Some(front) = self.receivers.front() {
-            front.promised.set(true);
-        }
-        // SAFETY: both lists are under this lock, and `withdraw_receiver` looks which one it is.
-        unsafe { self.receivers.shift_to(&mut self.promised) }
-    }
-
-    /// Sends what was promised: to a future that waits for it, or else to any receiver that waits.
-    pub(crate) fn redeem(&mut self, message: T) -> Put<T> {
-        match self.hands.give(&mut self.promised, message) {
-            Ok(wake) => Put::Handed(wake),
-            Err(message) => self.put(message),
-        }
-    }
-
-    /// Takes a promise back: the future, if it is still there, is to try again.
-    pub(crate) fn break_promise(&mut self) -> Option<RawWake> {
-        self.promised.pop_front()
+    /// Takes the first waiting receiver out of the list, for a send arm at a rendezvous.
+    fn borrow_receiver(&mut self) -> Option<Partner<T>> {
+        let (wake, place) = self.receivers.pop_front_with(|to| NonNull::from(to))?;
+        Some(Partner::new(place, wake))
     }
 
     /// Sends into a slot that was reserved.
     pub(crate) fn fulfil(&mut self, message: T) -> (Put<T>, Freed) {
         self.room += 1;
-        match self.put(message) {
+        if self.disconnected {
+            return (Put::Disconnected(message), Freed::NOTHING);
+        }
+        let message = match self.hand_over(message) {
             // It did not need the slot.
-            handed @ Put::Handed(_) => (handed, self.freed()),
-            put => (put, Freed { wake: None, watched: false }),
+            Ok(wake) => return (Put::Handed(wake), self.freed()),
+            Err(message) => message,
+        };
+        match self.queue.push(message) {
+            Ok(()) => {
+                self.room -= 1;
+                (Put::Queued { watched: self.is_receiving_watched() }, Freed::NOTHING)
+            }
+            Err(message) => (Put::Cramped(message), Freed::NOTHING),
         }
     }
 
@@ -305,60 +252,35 @@ impl<T> State<T> {
         self.freed()
     }
 
-    /// Pairs a receiver, whose place and wake are lent, with the longest waiting sender.
+    /// Pairs a receiver, whose place and wake are lent, with the first waiting sender.
     pub(crate) fn pair(&mut self, place: &Receiving<T>, wake: RawWake) -> Pairing {
-        self.pair_by(place, || Grant::Partner(Partner::new(place.into(), wake)))
-    }
-
-    /// Pairs a future with the longest waiting sender: the arm of a select makes it a promise. For who has found that no message
-    /// is [held](State::holds_message).
-    ///
-    /// # Safety
-    /// As for [`List::push_back`], of this state's lock.
-    pub(crate) unsafe fn pair_future(&mut self, node: &Node<Receiving<T>>, wake: RawWake) -> Pairing {
-        let pairing = self.pair_by(node.data(), || Grant::Promise);
-        if matches!(pairing, Pairing::Lent(_)) {
-            node.data().promised.set(true);
-            // SAFETY: the caller's contract.
-            unsafe { self.promised.push_back(node, wake) };
-        }
-        pairing
-    }
-
-    fn pair_by(&mut self, place: &Receiving<T>, grant: impl FnOnce() -> Grant<T>) -> Pairing {
-        if self.has_slots {
-            return Pairing::Alone;
-        }
         let popped = self.senders.pop_front_with(|from| {
             match from.is_arm {
-                true => from.grant.set(Some(grant())),
+                true => from.grant.set(Some(Grant::Partner(Partner::new(place.into(), wake)))),
                 false => place.message.set(from.message.take()),
             }
             from.is_arm
         });
         match popped {
             Some((sender, true)) => Pairing::Lent(sender),
-            Some((sender, false)) => {
-                self.hands.loose += usize::from(place.is_future);
-                Pairing::Given(sender)
-            }
+            Some((sender, false)) => Pairing::Given(sender),
             None => Pairing::Alone,
         }
     }
 
     /// True if a sender that has its message would not have to wait.
     pub(crate) fn may_send(&self) -> bool {
-        self.disconnected || self.room > 0 || !self.receivers.is_empty()
+        self.disconnected || self.has_room() || !self.receivers.is_empty()
     }
 
-    /// True if the send arm of a select, which has none yet, would not have to wait.
+    /// True if a send arm, which has no message yet, would not have to wait.
     pub(crate) fn may_reserve(&self) -> bool {
-        self.disconnected || self.room > 0 || (!self.has_slots && !self.receivers.is_empty())
+        self.disconnected || self.has_room() || (!self.has_slots && !self.receivers.is_empty())
     }
 
-    /// The same for the select behind `claim`, which may wait here as a receiver.
+    /// Variant for an arm of the select behind `claim`, which may wait here as a receiver too.
     pub(crate) fn may_reserve_for(&self, claim: &Claim) -> bool {
-        self.disconnected || self.room > 0 || (!self.has_slots && self.receivers.has_other_than(claim))
+        self.disconnected || self.has_room() || (!self.has_slots && self.receivers.has_other_than(claim))
     }
 
     /// True if a receiver would not have to wait.
@@ -373,10 +295,7 @@ impl<T> State<T> {
 
     /// True if a receiver finds a message, or the end.
     pub(crate) fn holds_message(&self) -> bool {
-        self.is_over()
-            || !self.returned.is_empty()
-            || !self.queue.is_empty()
-            || (!self.senders.is_empty() && self.sender_has_message())
+        self.disconnected || !self.queue.is_empty() || (!self.senders.is_empty() && self.sender_has_message())
     }
 
     /// The same for one who waits for no arm.
@@ -455,17 +374,43 @@ impl<T> State<T> {
         !self.has_slots && !self.receive_watchers.is_empty()
     }
 
-    /// Withdraws a receiver. False if somebody else has unlinked it.
+    /// Withdraws a receiver. False if a sender has unlinked it.
     ///
     /// # Safety
-    /// `node` is in a list of this state's receivers or in none.
+    /// `node` is in this list or in none.
     pub(crate) unsafe fn withdraw_receiver(&mut self, node: &Node<Receiving<T>>) -> bool {
-        let list = match node.data().promised.get() {
-            true => &mut self.promised,
-            false => &mut self.receivers,
-        };
-        // SAFETY: the caller's contract; the mark tells which list.
-        unsafe { list.remove(node) }
+        // SAFETY: the caller's contract.
+        unsafe { self.receivers.remove(node) }
+    }
+
+    /// Enlists a future. Opens the slot of a rendezvous to the first waiting send arm, which is to be woken.
+    ///
+    /// # Safety
+    /// As for [`List::push_back`], of this state's lock.
+    pub(crate) unsafe fn enlist_future(&mut self, node: &Node, wake: RawWake) -> Freed {
+        // SAFETY: the caller's contract.
+        unsafe { self.futures.push_back(node, wake) };
+        match self.has_slots {
+            true => Freed::NOTHING,
+            false => self.freed(),
+        }
+    }
+
+    /// Withdraws a future. False if it was notified.
+    ///
+    /// # Safety
+    /// `node` is in this list or in none.
+    pub(crate) unsafe fn withdraw_future(&mut self, node: &Node) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.futures.remove(node) }
+    }
+
+    /// Takes the first waiting future out of the list, if it would find a message.
+    pub(crate) fn next_future(&mut self) -> Option<RawWake> {
+        match self.holds_message() {
+            true => self.futures.pop_front(),
+            false => None,
+        }
     }
 
     /// Withdraws a sender. False if somebody else has unlinked it.
@@ -497,35 +442,13 @@ impl<T> State<T> {
         self.receivers
             .pop_front()
             .or_else(|| self.senders.pop_front())
+            .or_else(|| self.futures.pop_front())
             .or_else(|| self.receive_watchers.next_of_all())
             .or_else(|| self.send_watchers.next_of_all())
     }
 
-    /// After the end of the receivers: what nobody will receive, to be dropped outside the lock.
-    pub(crate) fn take_unreceived(&mut self) -> (Chain<T>, Queue<T>) {
-        let returned = std::mem::replace(&mut self.returned, Chain::new());
-        (returned, std::mem::replace(&mut self.queue, Queue::chain()))
-    }
-}
-
-impl Hands {
-    /// Gives `message` to the longest waiting of `receivers`.
-    #[inline]
-    fn give<T>(&mut self, receivers: &mut List<Receiving<T>>, message: T) -> Result<RawWake, T> {
-        let mut message = Some(message);
-        let popped = receivers.pop_front_with(|to| {
-            to.number.set(self.number);
-            to.message.set(message.take());
-            to.is_future
-        });
-        match (popped, message) {
-            (Some((wake, is_future)), _) => {
-                self.number += 1;
-                self.loose += usize::from(is_future);
-                Ok(wake)
-            }
-            (None, Some(message)) => Err(message),
-            (None, None) => unreachable!("it is given to who was popped"),
-        }
+    /// After the end of the receivers: the messages, to be dropped outside the lock.
+    pub(crate) fn take_unreceived(&mut self) -> Queue<T> {
+        std::mem::replace(&mut self.queue, Queue::chain())
     }
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::channel::outcome::{Put, PutBack, Take};
+use crate::channel::outcome::{Put, Take};
 use crate::channel::places::{Receiving, Sending};
-use crate::channel::returned::Returned;
 use crate::channel::state::State;
 use crate::primitive::check_bounded;
 use crate::wait::list::Node;
@@ -78,12 +77,11 @@ pub(crate) fn take_past_arms(state: &Lock<State<u32>>) -> Option<u32> {
 fn received(take: Take<u32>) -> Option<u32> {
     match take {
         Take::Message(message, taken) => {
-            if let Some(wake) = taken.wake {
+            if let Some(wake) = taken.freed.wake {
                 wake.wake();
             }
             Some(message)
         }
-        Take::Returned(returned) => Some(returned.into_message()),
         Take::Arm | Take::Empty | Take::Disconnected => None,
     }
 }
@@ -182,66 +180,39 @@ fn times_out_with(channel: Arc<Waiting<Sending<u32>>>, messages: Vec<u32>) {
     assert_eq!(all, messages);
 }
 
-/// Hunts: an end that is told while a future may still leave its message behind, and a receiver that is told of no end.
+/// Hunts: a message that comes as its future goes away, and of which the next future hears nothing.
 #[test]
-fn the_end_waits_for_the_message_that_a_future_has() {
-    check_bounded(3, || ends_with(true));
-    check_bounded(3, || ends_with(false));
+fn a_future_that_leaves_passes_its_notification_on() {
+    check_bounded(3, || {
+        let channel = Waiting::new(Some(1), ());
+        let next = Waiting::new(Some(1), ());
+        // SAFETY: the nodes are in no list, live in the model's `Arc`s, and are only touched under this lock.
+        unsafe {
+            let mut state = channel.state.lock();
+            let _ = state.enlist_future(&channel.node, channel.wake());
+            let _ = state.enlist_future(&next.node, next.wake());
+        }
+        let sender = {
+            let channel = Arc::clone(&channel);
+            thread::spawn(move || {
+                assert_eq!(channel.put(7), None);
+                notify_future(&channel.state);
+            })
+        };
+        // SAFETY: the node is in this list or in none.
+        if !unsafe { channel.state.lock().withdraw_future(&channel.node) } {
+            channel.sleeper.await_landing();
+            notify_future(&channel.state);
+        }
+        next.sleeper.leave_stack();
+        assert_eq!(channel.take(), Some(7));
+        sender.join().unwrap();
+    });
 }
 
-/// A future was given the last message, and `leaves` it or keeps it.
-fn ends_with(leaves: bool) {
-    let channel = Waiting::new(Some(1), Receiving::of_future());
-    assert!(channel.enlist());
-    assert_eq!(channel.put(7), None);
-    channel.state.lock().disconnect();
-    let future = {
-        let channel = Arc::clone(&channel);
-        thread::spawn(move || {
-            let message = channel.node.data().message.take().expect("it was given");
-            let over = {
-                let mut state = channel.state.lock();
-                match leaves {
-                    true => match state.take_back(Returned::new(message, 0)) {
-                        PutBack::Handed(wake, _emptied) => wake.wake(),
-                        PutBack::Kept { .. } => {}
-                    },
-                    false => state.keep(),
-                }
-                state.is_over()
-            };
-            while over && let Some(wake) = { channel.state.lock().next_to_tell() } {
-                wake.wake();
-            }
-        })
-    };
-    let (mut received, mut ended) = (None, false);
-    while !ended {
-        let (node, me) = (Node::with(Receiving::new()), Sleeper::new());
-        let _ = me.word.begin(true);
-        let take = channel.state.lock().take();
-        match take {
-            Take::Returned(returned) => received = Some(returned.into_message()),
-            Take::Disconnected => ended = true,
-            Take::Message(..) | Take::Arm => unreachable!("nobody sends"),
-            Take::Empty => {
-                let waits = {
-                    let mut state = channel.state.lock();
-                    let waits = !state.may_receive();
-                    if waits {
-                        // SAFETY: the node is in no list, stays until its wake, and is only touched under this lock.
-                        let _ = unsafe { state.await_message(&node, me.raw()) };
-                    }
-                    waits
-                };
-                if waits {
-                    me.leave_stack();
-                    received = received.or(node.data().message.take());
-                }
-            }
-        }
+fn notify_future(state: &Lock<State<u32>>) {
+    let notified = state.lock().next_future();
+    if let Some(wake) = notified {
+        wake.wake();
     }
-    assert_eq!(received, leaves.then_some(7));
-    future.join().unwrap();
-    assert_eq!(channel.take(), None);
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::channel::outcome::{Pairing, Put, PutBack, Reserve};
+use crate::channel::outcome::{Pairing, Put, Reserve};
 use crate::channel::places::{Grant, Receiving, Sending};
-use crate::channel::returned::Returned;
 use crate::channel::state::State;
 use crate::channel_models::{put, take, take_past_arms};
 use crate::primitive::check_bounded;
@@ -222,61 +221,6 @@ fn a_receiver_that_was_given_up_tries_again() {
         assert_eq!(both.nodes[0].data().message.take(), None);
         chooser.join().unwrap();
         both.sleeper.assert_even();
-    });
-}
-
-/// What a select does with the promise that it was granted.
-fn settle(state: &Lock<State<u32>>, reserved: Reserve<u32>, message: u32) {
-    let Reserve::Granted(Grant::Promise) = reserved else {
-        unreachable!("a future waits, and there is no room")
-    };
-    let put = state.lock().redeem(message);
-    match put {
-        Put::Handed(wake) => wake.wake(),
-        Put::Full(message) => match state.lock().put_back(Returned::late(message)) {
-            PutBack::Handed(wake, _emptied) => wake.wake(),
-            PutBack::Kept { .. } => {}
-        },
-        Put::Queued { .. } | Put::Disconnected(_) | Put::Cramped(_) => {
-            unreachable!("a rendezvous without an end")
-        }
-    }
-}
-
-/// Hunts: a future that waits for a select which makes its message, goes away, and is given the message all the same, or
-/// hangs; a message that is lost with it; a future that comes next and is passed over.
-#[test]
-fn a_future_may_leave_while_its_message_is_made() {
-    check_bounded(3, || {
-        let both = Both::new(0, Receiving::of_future);
-        let next = Sleeper::new();
-        let _ = next.word.begin(true);
-        // SAFETY: as above.
-        unsafe { both.states[0].lock().await_message(&both.nodes[0], both.wake()) };
-        let reserved = both.states[0].lock().reserve();
-        let chooser = {
-            let both = Arc::clone(&both);
-            thread::spawn(move || settle(&both.states[0], reserved, 7))
-        };
-        // SAFETY: the node is in a list of these receivers or in none.
-        let left = unsafe { both.states[0].lock().withdraw_receiver(&both.nodes[0]) };
-        let mine = match left {
-            true => None,
-            false => {
-                both.sleeper.await_landing();
-                both.nodes[0].data().message.take()
-            }
-        };
-        assert_eq!(mine.is_some(), !left);
-        // SAFETY: as above; nobody is promised to this one.
-        unsafe { both.states[0].lock().await_message(&both.nodes[1], next.raw()) };
-        chooser.join().unwrap();
-        // SAFETY: as above.
-        let waits = unsafe { both.states[0].lock().withdraw_receiver(&both.nodes[1]) };
-        let later = both.nodes[1].data().message.take();
-        let kept = take(&both.states[0]);
-        assert_eq!(waits, later.is_none());
-        assert_eq!([mine, later, kept].into_iter().flatten().collect::<Vec<_>>(), [7]);
     });
 }
 
