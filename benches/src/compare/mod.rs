@@ -5,14 +5,22 @@
 //! | `options` | the command line |
 //! | `question`, `entrant` | what can be asked, and who is asked |
 //! | `worlds` | where tasks run: fibra, may, threads; tokio, smol |
+//! | `blocking`, `awaiting` | the two kinds of tasks, and the libraries with their primitives |
+//! | `asked` | the questions about both, one generic function each |
 //! | `tasks`, `structured`, `primitives`, `timers`, `balance`, `memory`, `network` | the questions, by subject |
 //! | `driver` | how one question is asked of all who enter for it, in rounds |
 //! | `half` | the processes in which that happens |
 //! | `figures` | what the samples say |
 //! | `table`, `page` with its `dots`, `record` | a table, a page, a file |
-#![expect(unsafe_code, reason = "what other libraries call safe or unsafe to spawn goes by one trait")]
+#![expect(unsafe_code, reason = "some libraries let tasks be spawned by a promise only")]
+#![expect(
+    clippy::duplicate_mod,
+    reason = "the questions are compiled twice, for tasks that block and for tasks that await"
+)]
 
+mod awaiting;
 mod balance;
+mod blocking;
 mod dots;
 mod driver;
 mod entrant;

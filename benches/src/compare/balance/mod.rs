@@ -4,23 +4,20 @@
 //! | --- | --- |
 //! | `question.rs` | what is asked, and what fibra means to reach |
 //! | `work.rs` | what a task computes, and who counts what is left to do |
-//! | `blocking.rs`, `awaiting.rs` | the questions, one generic function each |
 //! | `even.rs` | what cannot be bettered: threads of the system, one for each worker, that have even shares |
 //! | `rayon.rs` | who spreads tasks that do not suspend |
 
-mod awaiting;
-mod blocking;
 mod even;
-mod question;
+pub(super) mod question;
 mod rayon;
-mod work;
+pub(super) mod work;
 
 use super::entrant::{Contest, Entrant, always};
 use super::worlds::{fibra, may, smol, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 7] = [
-    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
     Entrant::theirs("tokio multi", tokio::start_multi, always),

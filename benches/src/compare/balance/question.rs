@@ -3,17 +3,17 @@
 use crate::compare::question::{self, Bound, Measure, Size, Target};
 
 /// How many pieces of work there are.
-pub(super) const PIECES: u64 = 1_000;
+pub(in crate::compare) const PIECES: u64 = 1_000;
 
 /// Among how many tasks they are, where they have started.
-pub(super) const TASKS: u64 = 100;
+pub(in crate::compare) const TASKS: u64 = 100;
 
 /// How many turns they have to start before the work begins.
-pub(super) const TURNS: u64 = 100;
+pub(in crate::compare) const TURNS: u64 = 100;
 
 /// Where the work is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Question {
+pub(in crate::compare) enum Question {
     /// A piece for each of many tasks, all spawned by one; none has started.
     Born,
     /// Some tasks that have started on one worker do all pieces, and yield after each.

@@ -14,25 +14,25 @@ use super::question::PIECES;
 const STEPS: u64 = 40_000;
 
 /// One piece: nothing can shorten it, since each step waits for the one before.
-pub(super) fn piece() {
+pub(in crate::compare) fn piece() {
     let step = |state: u64, step| black_box(state.wrapping_mul(6_364_136_223_846_793_005) ^ step);
     black_box((0..STEPS).fold(1, step));
 }
 
 /// Work that is to be done.
-pub(super) struct Work {
+pub(in crate::compare) struct Work {
     begun: AtomicU64,
     left: AtomicU64,
     end: OnceLock<Instant>,
 }
 
 impl Work {
-    pub(super) fn new() -> Self {
+    pub(in crate::compare) fn new() -> Self {
         Work { begun: AtomicU64::new(0), left: AtomicU64::new(PIECES), end: OnceLock::new() }
     }
 
     /// Does one piece, if one is left to begin.
-    pub(super) fn work_on(&self) -> bool {
+    pub(in crate::compare) fn work_on(&self) -> bool {
         // Relaxed: it tells nothing but how many have been begun.
         let is_left = self.begun.fetch_add(1, Relaxed) < PIECES;
         if is_left {
@@ -42,7 +42,7 @@ impl Work {
     }
 
     /// Does one piece.
-    pub(super) fn work(&self) {
+    pub(in crate::compare) fn work(&self) {
         piece();
         // AcqRel: pairs with itself and with the Acquire in `is_done`: whoever does the last piece ends after all others.
         if self.left.fetch_sub(1, AcqRel) == 1 {
@@ -52,7 +52,7 @@ impl Work {
 
     /// Computes until all is done, or for twice as long as one worker would need: a runtime may have a task that no other
     /// worker can take.
-    pub(super) fn outlast(&self) {
+    pub(in crate::compare) fn outlast(&self) {
         // Acquire: pairs with the Release in `work`.
         let end = (0..2 * PIECES).find(|_| {
             piece();
@@ -61,13 +61,13 @@ impl Work {
         black_box(end);
     }
 
-    pub(super) fn elapsed_since(&self, begin: Instant) -> Duration {
+    pub(in crate::compare) fn elapsed_since(&self, begin: Instant) -> Duration {
         self.end.get().expect("all is done").duration_since(begin)
     }
 }
 
 /// What holds the other workers until the tasks have started on this one.
-pub(super) struct Hold {
+pub(in crate::compare) struct Hold {
     holders: AtomicU64,
     is_over: AtomicBool,
     here: ThreadId,
@@ -75,12 +75,12 @@ pub(super) struct Hold {
 
 impl Hold {
     /// For the worker that runs the calling task.
-    pub(super) fn here() -> Self {
+    pub(in crate::compare) fn here() -> Self {
         Hold { holders: AtomicU64::new(0), is_over: AtomicBool::new(false), here: thread::current().id() }
     }
 
     /// Holds a worker.
-    pub(super) fn hold(&self) {
+    pub(in crate::compare) fn hold(&self) {
         // Release: pairs with the Acquire in `wait_for`.
         self.holders.fetch_add(1, Release);
         while !self.is_over() {
@@ -89,7 +89,7 @@ impl Hold {
     }
 
     /// Computes until so many workers are held.
-    pub(super) fn wait_for(&self, holders: u64) {
+    pub(in crate::compare) fn wait_for(&self, holders: u64) {
         // Acquire: pairs with the Release in `hold`.
         while self.holders.load(Acquire) < holders {
             spin_loop();
@@ -97,21 +97,21 @@ impl Hold {
     }
 
     /// Lets all go, and says when.
-    pub(super) fn end(&self) -> Instant {
+    pub(in crate::compare) fn end(&self) -> Instant {
         let begin = Instant::now();
         // Release: pairs with the Acquire in `is_over`.
         self.is_over.store(true, Release);
         begin
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(in crate::compare) fn is_over(&self) -> bool {
         // Acquire: pairs with the Release in `end`.
         self.is_over.load(Acquire)
     }
 
     /// Whether the calling task has started where all are to start. A runtime that spreads tasks before they start has sent
     /// some away already.
-    pub(super) fn is_here(&self) -> bool {
+    pub(in crate::compare) fn is_here(&self) -> bool {
         thread::current().id() == self.here
     }
 }

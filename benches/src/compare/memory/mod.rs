@@ -1,19 +1,27 @@
 //! What a task that sleeps keeps resident. Each answer has a process of its own, in which nothing was allocated before.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `question.rs` | what is asked, and what fibra means to reach |
-//! | `sleepers.rs` | the one generic function for each kind of tasks |
 
-mod question;
-mod sleepers;
+pub(super) mod question;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+use std::time::Duration;
 
 use super::entrant::{Contest, Entrant, always};
+use super::question::{Answer, Measure};
+use crate::process::Usage;
+
+/// Beyond the end of the process.
+pub(super) const FAR: Duration = Duration::from_secs(3600);
+
+/// How long the tasks that were the last to begin have to fall asleep.
+pub(super) const MOMENT: Duration = Duration::from_millis(50);
+
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 8] = [
-    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::ours("fibra 64-KiB", fibra::start_narrow, always),
     Entrant::theirs("may", may::start_empty, as_may_can),
@@ -35,4 +43,18 @@ fn by_few(question: Question, _: usize) -> bool {
 /// All questions with so many workers.
 pub(super) fn contests(workers: usize) -> Vec<Contest> {
     Contest::all(&ENTRANTS, workers)
+}
+
+/// Measures what is resident when so many tasks sleep, beyond what was before.
+pub(super) fn measure(tasks: u64, fall_asleep: impl FnOnce(Arc<AtomicU64>)) -> Answer {
+    // The first threads and whatever else there is but once.
+    thread::sleep(MOMENT);
+    let before = resident();
+    fall_asleep(Arc::new(AtomicU64::new(0)));
+    let bytes = resident().saturating_sub(before) as f64 / tasks as f64;
+    Answer { elapsed: Duration::ZERO, figures: vec![(Measure::Memory, bytes)], is_timed: false }
+}
+
+fn resident() -> u64 {
+    Usage::of(std::process::id()).expect("the system tells").resident
 }

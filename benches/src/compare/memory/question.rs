@@ -3,12 +3,12 @@
 use crate::compare::question::{self, Bound, Measure, Size, Target};
 
 /// As many as there can be threads.
-pub(super) const FEW: u32 = 2_000;
+pub(in crate::compare) const FEW: u32 = 2_000;
 
 /// So many tasks sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Question {
-    pub(super) tasks: u32,
+pub(in crate::compare) struct Question {
+    pub(in crate::compare) tasks: u32,
 }
 
 const ALL: [Question; 3] = [Question { tasks: FEW }, Question { tasks: 20_000 }, Question { tasks: 200_000 }];

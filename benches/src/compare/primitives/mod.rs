@@ -1,66 +1,106 @@
-//! fibra's primitives, and those whom its users would take instead.
+//! The primitives of fibra, and of the libraries that its users would take instead.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `question.rs` | what is asked, and what fibra means to reach |
-//! | `crowd.rs` | the questions about what many tasks want, one generic function each |
-//! | `pairs.rs` | the questions about what passes between two tasks, or from some to one |
-//! | `spread.rs` | the questions about what one task sends and many receive |
-//! | `meeting.rs` | the question about many tasks that meet |
-//! | `waking.rs` | the questions about many tasks that wait for one |
-//! | `alone.rs` | the question about what a task does with a primitive of its own |
-//! | `library.rs` | what a library offers to be asked about, and where pairs of tasks run |
-//! | `started.rs` | where operations that block run: tasks, coroutines, threads |
-//! | `fibra.rs`, `may.rs`, `standard.rs`, `parking_lot.rs`, `channels.rs` | such operations |
-//! | `awaiting/` | the same questions for tasks that wait by `await` |
 //! | `cache_lines.rs` | what the machine itself needs |
+//! | `shares.rs` | what each of many tasks got of the same thing |
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
 
-mod alone;
-mod awaiting;
 mod cache_lines;
-mod channels;
-mod crowd;
-mod fibra;
-mod library;
-mod may;
-mod meeting;
-mod pairs;
-mod parking_lot;
-mod question;
-mod spread;
-mod standard;
-mod started;
-mod waking;
+pub(super) mod question;
+pub(super) mod shares;
 
-use super::entrant::{Contest, Entrant};
+use std::cell::OnceCell;
 
-use channels::{Crossbeam, Flume};
-use fibra::Fibra;
-use parking_lot::ParkingLot;
-use question::Question;
-use standard::Standard;
-use started::Among;
+use super::awaiting::asked::library as awaited;
+use super::blocking::asked::library as blocked;
+use super::blocking::{Coroutines, Crossbeam, Fibra, Flume, ParkingLot, Standard, WriterFirst};
+use super::entrant::{Contest, Entrant, Rival};
+use super::worlds::fibra::{Lazy, Migratable, Staying};
+use super::worlds::may::{self, May};
+use super::worlds::smol::{self, Smol};
+use super::worlds::threads::{Here, Threads};
+use super::worlds::tokio::{Tokio, current, multi};
+use super::{awaiting, blocking};
+use question::{Place, Question};
 
 const ENTRANTS: [Entrant<Question>; 14] = [
-    Entrant::ours("fibra", started::start_at_home, started::at_home_enters),
-    Entrant::ours("fibra migr.", started::start_migratable, started::migratable_enters),
-    Entrant::ours("fibra writer first", started::start_writer_first, started::writer_first_enters),
-    Entrant::theirs("may", started::start_may, started::may_enters),
-    Entrant::theirs("tokio current", awaiting::start_tokio_current, awaiting::tokio_current_enters),
-    Entrant::theirs("tokio multi", awaiting::start_tokio_multi, awaiting::tokio_multi_enters),
-    Entrant::theirs("flume tokio", awaiting::start_flume, awaiting::flume_enters),
-    Entrant::theirs("smol", awaiting::start_smol, awaiting::smol_enters),
-    Entrant::ours("fibra threads", Among::<Fibra>::start, Among::<Fibra>::enters),
-    Entrant::theirs("crossbeam", Among::<Crossbeam>::start, Among::<Crossbeam>::enters),
-    Entrant::theirs("flume", Among::<Flume>::start, Among::<Flume>::enters),
-    Entrant::theirs("parking_lot", Among::<ParkingLot>::start, Among::<ParkingLot>::enters),
-    Entrant::theirs("std", Among::<Standard>::start, Among::<Standard>::enters),
+    Entrant::ours("fibra", ours::<Staying, Fibra>, |question, _| has::<Staying, Fibra>(question)),
+    Entrant::ours("fibra migr.", ours::<Migratable, Fibra>, |question, _| {
+        is_together(question) && has::<Migratable, Fibra>(question)
+    }),
+    Entrant::ours("fibra writer first", ours::<Staying, WriterFirst>, |question, _| {
+        matches!(question, Question::ReadWrite | Question::ReadWriteTiny)
+    }),
+    Entrant::theirs("may", |n| blocked::Using::<Coroutines, May, _>::boxed(may::configure(n), n), may_enters),
+    Entrant::theirs(
+        "tokio current",
+        |n| awaited::Using::<Tokio, Tokio, _>::boxed(current(), n),
+        |question, n| is_for_one_thread(question, n) && awaits::<Tokio, Tokio>(question),
+    ),
+    Entrant::theirs(
+        "tokio multi",
+        |n| awaited::Using::<Tokio, Tokio, _>::boxed(multi(n), n),
+        |question, _| is_together(question) && awaits::<Tokio, Tokio>(question),
+    ),
+    Entrant::theirs(
+        "flume tokio",
+        |n| awaited::Using::<awaiting::Flume, Tokio, _>::boxed(current(), n),
+        |question, n| is_for_one_thread(question, n) && awaits::<Tokio, awaiting::Flume>(question),
+    ),
+    Entrant::theirs(
+        "smol",
+        |n| awaited::Using::<Smol, Smol, _>::boxed(smol::Threads::start(n), n),
+        |question, _| awaits::<Smol, Smol>(question),
+    ),
+    Entrant::ours("fibra threads", threads::<Fibra>, threads_enter::<Fibra>),
+    Entrant::theirs("crossbeam", threads::<Crossbeam>, threads_enter::<Crossbeam>),
+    Entrant::theirs("flume", threads::<Flume>, threads_enter::<Flume>),
+    Entrant::theirs("parking_lot", threads::<ParkingLot>, threads_enter::<ParkingLot>),
+    Entrant::theirs("std", threads::<Standard>, threads_enter::<Standard>),
     Entrant::floor("cache lines", cache_lines::start, cache_lines::enters),
 ];
 
 /// All questions with so many workers.
 pub(super) fn contests(workers: usize) -> Vec<Contest> {
     Contest::all(&ENTRANTS, workers)
+}
+
+fn ours<T: blocking::Tasks, L: blocked::Library<T>>(workers: usize) -> Box<dyn Rival<Question>> {
+    blocked::Using::<L, T, _>::boxed(Lazy { workers, runtime: OnceCell::new() }, workers)
+}
+
+fn threads<L: blocked::Library<Threads>>(workers: usize) -> Box<dyn Rival<Question>> {
+    blocked::Using::<L, Threads, _>::boxed(Here, workers)
+}
+
+/// What needs many tasks that take turns is not asked of threads.
+fn threads_enter<L: blocked::Library<Threads>>(question: Question, _workers: usize) -> bool {
+    !question.takes_turns() && has::<Threads, L>(question)
+}
+
+/// Its coroutines go where they please, so none is asked to stay apart; and those that park and unpark each other need not
+/// come to an end.
+fn may_enters(question: Question, workers: usize) -> bool {
+    let ends = workers == 1 || !matches!(question, Question::Event(_));
+    ends && is_together(question) && has::<May, Coroutines>(question)
+}
+
+fn has<T: blocking::Tasks, L: blocked::Library<T>>(question: Question) -> bool {
+    blocked::ask::<T, L>(question, 1).is_some()
+}
+
+fn awaits<T: awaiting::Tasks, L: awaited::Library<T>>(question: Question) -> bool {
+    awaited::ask::<T, L>(question, 1).is_some()
+}
+
+fn is_together(question: Question) -> bool {
+    question.place() == Place::Together
+}
+
+/// Whether every task has a runtime that runs on one thread.
+fn is_for_one_thread(question: Question, workers: usize) -> bool {
+    workers == 1 || !is_together(question)
 }

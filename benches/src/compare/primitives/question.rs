@@ -6,29 +6,32 @@ use crate::compare::question::{self, Bound, Size, Target};
 
 use Question::*;
 
+/// One of so many times the lock that most read is locked for writing.
+pub(in crate::compare) const READS: u64 = 8;
+
 /// How many slots a bounded channel has, but for the one of a ping-pong.
-pub(super) const SLOTS: usize = 128;
+pub(in crate::compare) const SLOTS: usize = 128;
 
 /// How many permits the semaphore has.
-pub(super) const PERMITS: usize = 3;
+pub(in crate::compare) const PERMITS: usize = 3;
 
 /// How many tasks want the lock that most read.
-pub(super) const READERS: u64 = 64;
+pub(in crate::compare) const READERS: u64 = 64;
 
 /// How many tasks want the reentrant mutex over a yield.
-pub(super) const LOCKERS: u64 = 64;
+pub(in crate::compare) const LOCKERS: u64 = 64;
 
 /// How many tasks want a permit.
-pub(super) const ACQUIRERS: u64 = 1_000;
+pub(in crate::compare) const ACQUIRERS: u64 = 1_000;
 
 /// How many tasks want what is held for a moment, other than a mutex.
-pub(super) const CONTENDERS: u64 = 8;
+pub(in crate::compare) const CONTENDERS: u64 = 8;
 
 /// How many tasks meet, or wait for what one does.
-pub(super) const CROWD: u64 = 64;
+pub(in crate::compare) const CROWD: u64 = 64;
 
 /// How many tasks receive what one sends.
-pub(super) const RECEIVERS: u64 = 8;
+pub(in crate::compare) const RECEIVERS: u64 = 8;
 
 /// How often each task is to be served at least where many want one thing, so that their beginning does not count much.
 const SHARE: u64 = 100;
@@ -42,7 +45,7 @@ const BRIEF: Duration = Duration::from_millis(200);
 
 /// Where the two tasks of a pair run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(in crate::compare) enum Place {
     /// Beside each other, as the library likes it best: fibra's on one worker.
     Together,
     /// Each on a worker of its own, and each worker on a processor of its own.
@@ -51,7 +54,7 @@ pub(super) enum Place {
 
 /// What many tasks meet at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Meeting {
+pub(in crate::compare) enum Meeting {
     /// One barrier.
     Barrier,
     /// A wait group for each round.
@@ -64,7 +67,7 @@ pub(super) enum Meeting {
 
 /// What many tasks wait at, and one wakes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Call {
+pub(in crate::compare) enum Call {
     /// An auto-reset event.
     Event,
     /// A condition variable, of whose waiters one is notified.
@@ -75,7 +78,7 @@ pub(super) enum Call {
 
 /// One kind of operation. Ping-pongs count there and back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Question {
+pub(in crate::compare) enum Question {
     /// Lock and unlock of a mutex that nobody else wants.
     MutexFree,
     /// Lock and unlock for writing, where nobody reads.
@@ -247,7 +250,7 @@ const APART: [Question; 7] = [
 
 impl Question {
     /// Where the tasks of a pair run; together, where it is about no pair.
-    pub(super) fn place(self) -> Place {
+    pub(in crate::compare) fn place(self) -> Place {
         match self {
             PingPong(place) | Rendezvous(place) | Event(place) | Condition(place) | Call(place)
             | Bounded(place) | Unbounded(place) => place,
@@ -257,7 +260,7 @@ impl Question {
     }
 
     /// Whether many tasks go on in turns.
-    pub(super) fn takes_turns(self) -> bool {
+    pub(in crate::compare) fn takes_turns(self) -> bool {
         matches!(self, MutexOverYield(_) | ReentrantOverYield | ReadWrite | Semaphore)
     }
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use crate::compare::awaiting::asked::Started;
+use crate::compare::awaiting::{Enter, Tasks};
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
 use crate::compare::worlds::tokio::{Tokio, current, multi};
-use crate::compare::worlds::{Awaiting, Awaits, EnterAsync};
 
 use super::FAR;
 use super::question::{BRANCHES, Question};
@@ -37,12 +38,12 @@ impl Rival<Question> for WithTimeouts {
     }
 }
 
-impl<T: Awaiting, E: EnterAsync> Rival<Question> for Awaits<T, E> {
+impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
     fn answer(&self, question: Question, operations: u64) -> Answer {
         let Question::Skynet(leaves) = question else {
             unreachable!("the table of entrants lets it enter for no other");
         };
-        self.door.ask(climb::<T>(leaves, operations)).into()
+        self.entrance.ask(climb::<T>(leaves, operations)).into()
     }
 }
 
@@ -54,7 +55,7 @@ async fn time_out(operations: u64) -> Duration {
     begin.elapsed()
 }
 
-async fn climb<T: Awaiting>(leaves: u64, operations: u64) -> Duration {
+async fn climb<T: Tasks>(leaves: u64, operations: u64) -> Duration {
     let begin = Instant::now();
     for _ in 0..operations {
         assert_eq!(skynet::<T>(0, leaves).await, leaves * (leaves - 1) / 2);
@@ -62,7 +63,7 @@ async fn climb<T: Awaiting>(leaves: u64, operations: u64) -> Duration {
     begin.elapsed()
 }
 
-fn skynet<T: Awaiting>(first: u64, leaves: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
+fn skynet<T: Tasks>(first: u64, leaves: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     Box::pin(async move {
         if leaves == 1 {
             return first;

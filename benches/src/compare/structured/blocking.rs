@@ -1,34 +1,34 @@
 //! Tasks that block, in a tree.
 
+use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::{Enter, Tasks};
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
-use crate::compare::worlds::{Blocking, Blocks, Enter};
 
 use super::question::{BRANCHES, Question};
 use super::timed;
 
-impl<T: Blocking, E: Enter> Rival<Question> for Blocks<T, E> {
+impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
     fn answer(&self, question: Question, operations: u64) -> Answer {
         let Question::Skynet(leaves) = question else {
             unreachable!("the table of entrants lets it enter for no other");
         };
-        self.door.ask(move || climb::<T>(leaves, operations)).into()
+        self.entrance.ask(move || climb::<T>(leaves, operations)).into()
     }
 }
 
 /// Adds up the tree so many times.
-pub(super) fn climb<T: Blocking>(leaves: u64, operations: u64) -> std::time::Duration {
+pub(super) fn climb<T: Tasks>(leaves: u64, operations: u64) -> std::time::Duration {
     timed(operations, || assert_eq!(skynet::<T>(0, leaves), leaves * (leaves - 1) / 2))
 }
 
 /// The sum of `leaves` numbers that begin with `first`.
-fn skynet<T: Blocking>(first: u64, leaves: u64) -> u64 {
+fn skynet<T: Tasks>(first: u64, leaves: u64) -> u64 {
     if leaves == 1 {
         return first;
     }
     let each = leaves / BRANCHES;
     let child = |child| move || skynet::<T>(first + child as u64 * each, each);
-    // SAFETY: what lives over a join are numbers and handles, which are `Send`; and the tree is six tasks deep.
-    let children: [_; BRANCHES as usize] = std::array::from_fn(|number| unsafe { T::spawn(child(number)) });
+    let children: [_; BRANCHES as usize] = std::array::from_fn(|number| T::spawn(child(number)));
     children.into_iter().map(T::join).sum()
 }

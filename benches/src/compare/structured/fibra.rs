@@ -7,7 +7,7 @@ use fibra::Runtime;
 
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
-use crate::compare::worlds::fibra::{AtHome, runtime};
+use crate::compare::worlds::fibra::{Staying, runtime};
 
 use super::question::{ITEMS, Question};
 use super::{FAR, blocking, items, timed, visit};
@@ -44,7 +44,7 @@ impl Rival<Question> for Scoped {
                         scope.spawn(|| black_box(other));
                     });
                 }),
-                Question::Skynet(leaves) => blocking::climb::<AtHome>(leaves, operations),
+                Question::Skynet(leaves) => blocking::climb::<Staying>(leaves, operations),
                 Question::Loop => {
                     let items = items();
                     timed(operations, || fibra::parallel_for(0..ITEMS, |number| visit(&items, number)))

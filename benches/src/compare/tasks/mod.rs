@@ -3,18 +3,14 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `question.rs` | what is asked, and what fibra means to reach |
-//! | `blocking.rs` | the questions for tasks that block, one generic function each |
-//! | `awaiting.rs` | the same for tasks that wait by `await` |
-//! | `bare.rs` | coroutines that nobody schedules, which are asked to switch alone |
+//! | `bare.rs` | coroutines without a scheduler, which are asked to switch alone |
 //! | `parking_lot.rs` | threads that wait by that crate, which are asked to park alone |
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
 
-mod awaiting;
 mod bare;
-mod blocking;
 mod parking_lot;
-mod question;
+pub(super) mod question;
 
 use std::time::Duration;
 
@@ -23,7 +19,7 @@ use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 10] = [
-    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
     Entrant::theirs("tokio current", tokio::start_current, on_one_worker),
@@ -61,6 +57,6 @@ pub(super) fn contests(workers: usize) -> Vec<Contest> {
 }
 
 /// The share of `asked` operations in the time that `done` of them took; where they come in rounds more may be done.
-fn share(elapsed: Duration, asked: u64, done: u64) -> Duration {
+pub(super) fn share(elapsed: Duration, asked: u64, done: u64) -> Duration {
     elapsed.mul_f64(asked as f64 / done as f64)
 }

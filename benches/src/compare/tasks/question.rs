@@ -9,7 +9,7 @@ const TURNS: u64 = 100;
 
 /// One kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Question {
+pub(in crate::compare) enum Question {
     /// To a task and back: a yield of one that nobody else wants to run beside.
     Switch,
     /// A yield, where so many tasks yield in turn.
@@ -39,7 +39,7 @@ const ALL: [Question; 10] = [
 
 impl Question {
     /// How many tasks are alive at the same time.
-    pub(super) fn tasks(self) -> u64 {
+    pub(in crate::compare) fn tasks(self) -> u64 {
         match self {
             Question::Yield(tasks) | Question::SpawnMany(tasks) => tasks.into(),
             Question::Switch | Question::SpawnOne | Question::Chain | Question::Park => 2,

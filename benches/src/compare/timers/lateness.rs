@@ -9,27 +9,27 @@ use crate::sys;
 
 /// Where each sleeper writes by how many nanoseconds it woke too late.
 #[derive(Clone)]
-pub(super) struct Log(Arc<[AtomicU64]>);
+pub(in crate::compare) struct Log(Arc<[AtomicU64]>);
 
 /// The wall and the processor clock at the beginning.
-pub(super) struct Begin {
+pub(in crate::compare) struct Begin {
     wall: Instant,
     cpu: Duration,
 }
 
 impl Log {
-    pub(super) fn of(tasks: u64) -> Self {
+    pub(in crate::compare) fn of(tasks: u64) -> Self {
         Log((0..tasks).map(|_| AtomicU64::new(0)).collect())
     }
 
     /// How long a sleeper sleeps: 1 to 100 ms, spread evenly, neighbours far apart.
-    pub(super) fn duration(number: usize) -> Duration {
+    pub(in crate::compare) fn duration(number: usize) -> Duration {
         const SPAN: u64 = 99_000;
         let micros = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         Duration::from_micros(1_000 + micros % SPAN)
     }
 
-    pub(super) fn wake(&self, number: usize, begin: Instant) {
+    pub(in crate::compare) fn wake(&self, number: usize, begin: Instant) {
         let late = begin.elapsed().saturating_sub(Log::duration(number));
         // Relaxed: it is read when the task has been joined.
         self.0[number].store(late.as_nanos() as u64, Relaxed);
@@ -37,12 +37,12 @@ impl Log {
 }
 
 impl Begin {
-    pub(super) fn now() -> Self {
+    pub(in crate::compare) fn now() -> Self {
         Begin { wall: Instant::now(), cpu: cpu() }
     }
 
     /// What it took since then, and how late the sleepers woke.
-    pub(super) fn end(self, log: &Log) -> Answer {
+    pub(in crate::compare) fn end(self, log: &Log) -> Answer {
         let (elapsed, cpu) = (self.wall.elapsed(), cpu() - self.cpu);
         let mut late: Vec<u64> = log.0.iter().map(|late| late.load(Relaxed)).collect();
         late.sort_unstable();

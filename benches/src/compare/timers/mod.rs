@@ -3,22 +3,20 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `question.rs` | what is asked, and what fibra means to reach |
-//! | `sleepers.rs` | the one generic function for each kind of tasks |
 //! | `lateness.rs` | what the sleepers tell |
 //!
 //! may has a thread for its timers, smol one for its reactor, and tokio and fibra a wheel in the worker: the processor time is
 //! that of the whole process.
 
-mod lateness;
-mod question;
-mod sleepers;
+pub(super) mod lateness;
+pub(super) mod question;
 
 use super::entrant::{Contest, Entrant, always, on_one_worker};
 use super::worlds::{fibra, may, smol, tokio};
 use question::Question;
 
 const ENTRANTS: [Entrant<Question>; 6] = [
-    Entrant::ours("fibra", fibra::start_at_home, always),
+    Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
     Entrant::theirs("tokio current", tokio::start_current, on_one_worker),

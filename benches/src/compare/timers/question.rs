@@ -4,8 +4,8 @@ use crate::compare::question::{self, Bound, Measure, Size, Target};
 
 /// So many tasks sleep once, each for 1 to 100 milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Question {
-    pub(super) tasks: u32,
+pub(in crate::compare) struct Question {
+    pub(in crate::compare) tasks: u32,
 }
 
 const ALL: [Question; 2] = [Question { tasks: 10_000 }, Question { tasks: 100_000 }];

@@ -1,39 +1,45 @@
-//! fibra, with tasks that stay at home and with tasks that migrate.
+//! fibra, with tasks that stay on their worker and with tasks that migrate.
 
+use std::cell::OnceCell;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use fibra::{JoinHandle, Runtime, Task, task};
 
-use super::{Blocking, Blocks, Enter};
+use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
 use crate::compare::entrant::Rival;
 
+/// Tasks of fibra.
+pub(in crate::compare) struct Fibra<const MIGRATES: bool>;
+
 /// Tasks that stay on the worker that starts them.
-pub(in crate::compare) struct AtHome;
+pub(in crate::compare) type Staying = Fibra<false>;
 
 /// Tasks that may be resumed on any worker.
-pub(in crate::compare) struct Migratable;
+pub(in crate::compare) type Migratable = Fibra<true>;
 
-pub(in crate::compare) fn start_at_home<Q>(workers: usize) -> Box<dyn Rival<Q>>
+pub(in crate::compare) fn start_staying<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Blocks<AtHome, Runtime>: Rival<Q>,
+    Started<Staying, Runtime>: Rival<Q>,
 {
-    Box::new(Blocks::<AtHome, _>::new(runtime(workers), workers))
+    Box::new(Started::<Staying, _>::new(runtime(workers), workers))
 }
 
 pub(in crate::compare) fn start_migratable<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Blocks<Migratable, Runtime>: Rival<Q>,
+    Started<Migratable, Runtime>: Rival<Q>,
 {
-    Box::new(Blocks::<Migratable, _>::new(runtime(workers), workers))
+    Box::new(Started::<Migratable, _>::new(runtime(workers), workers))
 }
 
-/// With stacks that have less room between them than by default.
+/// Starts a runtime whose stacks have less room between them than by default.
 pub(in crate::compare) fn start_narrow<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Blocks<AtHome, Runtime>: Rival<Q>,
+    Started<Staying, Runtime>: Rival<Q>,
 {
     let runtime = Runtime::builder().workers(workers).stack_size(64 << 10).build();
-    Box::new(Blocks::<AtHome, _>::new(runtime.expect("threads for the workers"), workers))
+    Box::new(Started::<Staying, _>::new(runtime.expect("threads for the workers"), workers))
 }
 
 pub(in crate::compare) fn runtime(workers: usize) -> Runtime {
@@ -41,17 +47,66 @@ pub(in crate::compare) fn runtime(workers: usize) -> Runtime {
 }
 
 impl Enter for Runtime {
-    fn ask<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
-        self.run(f)
+    fn ask<T: Send + 'static>(&self, job: impl Job<T>) -> T {
+        self.run(job)
+    }
+
+    /// Starts both on workers of their own, which should be pinned.
+    fn ask_apart(&self, first: Boxed<Duration>, second: Boxed<()>) -> Duration {
+        self.run(move || {
+            let (started, starts) = mpsc::channel();
+            let second = fibra::spawn(move || {
+                started.send(()).expect("the first waits for it");
+                second();
+            });
+            // Stops this worker, so that it is another one that starts the second.
+            starts.recv().expect("the second starts");
+            let elapsed = first();
+            Staying::join(second);
+            elapsed
+        })
     }
 }
 
-impl Blocking for AtHome {
+/// A runtime that is made for the first question: its workers are pinned where two tasks are to be apart.
+pub(in crate::compare) struct Lazy {
+    pub(in crate::compare) workers: usize,
+    pub(in crate::compare) runtime: OnceCell<Runtime>,
+}
+
+impl Lazy {
+    fn runtime(&self, pinned: bool) -> &Runtime {
+        self.runtime.get_or_init(|| {
+            let runtime = Runtime::builder().workers(self.workers).pin_workers(pinned).build();
+            runtime.expect("threads for the workers")
+        })
+    }
+}
+
+impl Enter for Lazy {
+    fn ask<T: Send + 'static>(&self, job: impl Job<T>) -> T {
+        self.runtime(false).ask(job)
+    }
+
+    fn ask_apart(&self, first: Boxed<Duration>, second: Boxed<()>) -> Duration {
+        self.runtime(true).ask_apart(first, second)
+    }
+}
+
+impl<const MIGRATES: bool> Tasks for Fibra<MIGRATES> {
     type Handle<T: Send + 'static> = JoinHandle<T>;
     type Task = Task;
 
-    unsafe fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        fibra::spawn(f)
+    fn spawn<T: Send + 'static>(job: impl Job<T>) -> JoinHandle<T> {
+        match MIGRATES {
+            false => fibra::spawn(job),
+            // SAFETY: jobs keep nothing that is tied to a thread while they wait, as `Tasks` says.
+            true => unsafe { task::Builder::new().migratable() }.spawn(job),
+        }
+    }
+
+    fn spawn_beside(job: impl Job<()>) -> JoinHandle<()> {
+        if MIGRATES { Self::spawn(job) } else { fibra::spawn_local(job) }
     }
 
     fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {
@@ -82,45 +137,5 @@ impl Blocking for AtHome {
 
     fn unpark(task: &Task) {
         task.unpark();
-    }
-}
-
-impl Blocking for Migratable {
-    type Handle<T: Send + 'static> = JoinHandle<T>;
-    type Task = Task;
-
-    unsafe fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        // SAFETY: by this function's contract.
-        unsafe { task::Builder::new().migratable() }.spawn(f)
-    }
-
-    fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {
-        AtHome::join(handle)
-    }
-
-    #[inline(always)]
-    fn yield_now() {
-        AtHome::yield_now();
-    }
-
-    fn sleep(duration: Duration) {
-        AtHome::sleep(duration);
-    }
-
-    fn current() -> Task {
-        AtHome::current()
-    }
-
-    fn task<T: Send + 'static>(handle: &JoinHandle<T>) -> Task {
-        AtHome::task(handle)
-    }
-
-    #[inline(always)]
-    fn park() {
-        AtHome::park();
-    }
-
-    fn unpark(task: &Task) {
-        AtHome::unpark(task);
     }
 }

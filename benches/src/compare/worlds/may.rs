@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use may::coroutine::{self, Coroutine, JoinHandle};
 
-use super::{Blocking, Blocks, Enter};
+use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
 use crate::compare::entrant::Rival;
 
 /// Coroutines.
@@ -26,18 +27,18 @@ const POOL: usize = 20_000;
 /// With a pool that is full of coroutines from the beginning.
 pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Blocks<May, Process>: Rival<Q>,
+    Started<May, Process>: Rival<Q>,
 {
-    Box::new(Blocks::<May, _>::new(configure(workers), workers))
+    Box::new(Started::<May, _>::new(configure(workers), workers))
 }
 
 /// With a pool that holds next to nothing, so that each coroutine is made when it is spawned.
 pub(in crate::compare) fn start_empty<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Blocks<May, Process>: Rival<Q>,
+    Started<May, Process>: Rival<Q>,
 {
     may::config().set_workers(workers).set_pool_capacity(1);
-    Box::new(Blocks::<May, _>::new(Process, workers))
+    Box::new(Started::<May, _>::new(Process, workers))
 }
 
 /// Starts it, unless that has been done.
@@ -47,19 +48,22 @@ pub(in crate::compare) fn configure(workers: usize) -> Process {
 }
 
 impl Enter for Process {
-    fn ask<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
-        // SAFETY: the questions keep nothing that is tied to a thread over a suspension, and need little stack.
-        unsafe { coroutine::spawn(f) }.join().expect("no coroutine panics")
+    fn ask<T: Send + 'static>(&self, job: impl Job<T>) -> T {
+        May::join(May::spawn(job))
+    }
+
+    fn ask_apart(&self, _: Boxed<Duration>, _: Boxed<()>) -> Duration {
+        unreachable!("coroutines go where they please")
     }
 }
 
-impl Blocking for May {
+impl Tasks for May {
     type Handle<T: Send + 'static> = JoinHandle<T>;
     type Task = Coroutine;
 
-    unsafe fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        // SAFETY: by this function's contract.
-        unsafe { coroutine::spawn(f) }
+    fn spawn<T: Send + 'static>(job: impl Job<T>) -> JoinHandle<T> {
+        // SAFETY: jobs keep nothing that is tied to a thread while they wait, and need little stack, as `Tasks` says.
+        unsafe { coroutine::spawn(job) }
     }
 
     fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {

@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use event_listener::Event;
 use smol::channel::{Sender, bounded};
 use smol::future::yield_now;
 use smol::{Executor, Task, Timer};
 
-use super::{Awaiting, Awaits, EnterAsync, Signal};
+use super::threads;
+use crate::compare::awaiting::asked::Started;
+use crate::compare::awaiting::asked::pairs::Event;
+use crate::compare::awaiting::{Boxed, Enter, Job, Tasks};
 use crate::compare::entrant::Rival;
 
 /// Tasks of the one executor.
@@ -24,16 +26,16 @@ pub(in crate::compare) struct Threads {
 /// An event that lets one through for each time it is set; event-listener alone remembers nothing.
 pub(in crate::compare) struct Flag {
     is_set: AtomicBool,
-    event: Event,
+    event: event_listener::Event,
 }
 
 static EXECUTOR: Executor<'static> = Executor::new();
 
 pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Awaits<Smol, Threads>: Rival<Q>,
+    Started<Smol, Threads>: Rival<Q>,
 {
-    Box::new(Awaits::<Smol, _>::new(Threads::start(workers), workers))
+    Box::new(Started::<Smol, _>::new(Threads::start(workers), workers))
 }
 
 impl Threads {
@@ -56,22 +58,22 @@ impl Drop for Threads {
     }
 }
 
-impl EnterAsync for Threads {
-    fn ask<T: Send + 'static>(&self, f: impl Future<Output = T> + Send + 'static) -> T {
-        smol::block_on(EXECUTOR.spawn(f))
+impl Enter for Threads {
+    fn ask<T: Send + 'static>(&self, job: impl Job<T>) -> T {
+        smol::block_on(EXECUTOR.spawn(job))
     }
 
-    fn alone<T>(f: impl Future<Output = T>) -> T {
-        smol::block_on(f)
+    fn ask_apart(&self, first: Boxed<Duration>, second: Boxed<()>) -> Duration {
+        threads::apart(|| smol::block_on(first), || smol::block_on(second))
     }
 }
 
-impl Awaiting for Smol {
+impl Tasks for Smol {
     type Handle<T: Send + 'static> = Task<T>;
     type Signal = Flag;
 
-    fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> Task<T> {
-        EXECUTOR.spawn(f)
+    fn spawn<T: Send + 'static>(job: impl Job<T>) -> Task<T> {
+        EXECUTOR.spawn(job)
     }
 
     fn join<T: Send + 'static>(handle: Task<T>) -> impl Future<Output = T> + Send {
@@ -91,12 +93,6 @@ impl Awaiting for Smol {
     }
 }
 
-impl Default for Flag {
-    fn default() -> Self {
-        Flag { is_set: AtomicBool::new(false), event: Event::new() }
-    }
-}
-
 impl Flag {
     /// Acquire: pairs with the Release in `set`. Release: nothing; a swap that fails to read it stores what was there.
     fn take(&self) -> bool {
@@ -104,7 +100,11 @@ impl Flag {
     }
 }
 
-impl Signal for Flag {
+impl Event for Flag {
+    fn new() -> Self {
+        Flag { is_set: AtomicBool::new(false), event: event_listener::Event::new() }
+    }
+
     fn set(&self) {
         // Release: pairs with the Acquire in `take`. `notify` and `listen` have the fences between flag and list.
         self.is_set.store(true, Release);

@@ -4,7 +4,8 @@ use std::sync::Barrier;
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use super::{Blocking, Blocks, Enter};
+use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
 use crate::compare::entrant::Rival;
 use crate::process;
 
@@ -16,9 +17,9 @@ pub(in crate::compare) struct Here;
 
 pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Blocks<Threads, Here>: Rival<Q>,
+    Started<Threads, Here>: Rival<Q>,
 {
-    Box::new(Blocks::<Threads, _>::new(Here, workers))
+    Box::new(Started::<Threads, _>::new(Here, workers))
 }
 
 /// Runs the two in threads of their own, pinned to the first two processors, and returns what the first returned.
@@ -40,17 +41,21 @@ pub(in crate::compare) fn apart<T: Send>(
 }
 
 impl Enter for Here {
-    fn ask<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
-        f()
+    fn ask<T: Send + 'static>(&self, job: impl Job<T>) -> T {
+        job()
+    }
+
+    fn ask_apart(&self, first: Boxed<Duration>, second: Boxed<()>) -> Duration {
+        apart(first, second)
     }
 }
 
-impl Blocking for Threads {
+impl Tasks for Threads {
     type Handle<T: Send + 'static> = JoinHandle<T>;
     type Task = Thread;
 
-    unsafe fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        thread::spawn(f)
+    fn spawn<T: Send + 'static>(job: impl Job<T>) -> JoinHandle<T> {
+        thread::spawn(job)
     }
 
     fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {

@@ -6,7 +6,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, yield_now};
 
-use super::{Awaiting, Awaits, EnterAsync, Signal};
+use super::threads;
+use crate::compare::awaiting::asked::Started;
+use crate::compare::awaiting::asked::pairs::Event;
+use crate::compare::awaiting::{Boxed, Enter, Job, Tasks};
 use crate::compare::entrant::Rival;
 
 /// Tasks of the runtime that the calling one belongs to.
@@ -14,16 +17,16 @@ pub(in crate::compare) struct Tokio;
 
 pub(in crate::compare) fn start_current<Q>(_workers: usize) -> Box<dyn Rival<Q>>
 where
-    Awaits<Tokio, Runtime>: Rival<Q>,
+    Started<Tokio, Runtime>: Rival<Q>,
 {
-    Box::new(Awaits::<Tokio, _>::new(current(), 1))
+    Box::new(Started::<Tokio, _>::new(current(), 1))
 }
 
 pub(in crate::compare) fn start_multi<Q>(workers: usize) -> Box<dyn Rival<Q>>
 where
-    Awaits<Tokio, Runtime>: Rival<Q>,
+    Started<Tokio, Runtime>: Rival<Q>,
 {
-    Box::new(Awaits::<Tokio, _>::new(multi(workers), workers))
+    Box::new(Started::<Tokio, _>::new(multi(workers), workers))
 }
 
 pub(in crate::compare) fn current() -> Runtime {
@@ -35,24 +38,24 @@ pub(in crate::compare) fn multi(workers: usize) -> Runtime {
     runtime.expect("threads for the workers")
 }
 
-impl EnterAsync for Runtime {
+impl Enter for Runtime {
     /// In a task, as with the others: what `block_on` itself runs is no task and, with several threads, on none of them.
-    fn ask<T: Send + 'static>(&self, f: impl Future<Output = T> + Send + 'static) -> T {
-        let asked = self.spawn(f);
+    fn ask<T: Send + 'static>(&self, job: impl Job<T>) -> T {
+        let asked = self.spawn(job);
         self.block_on(asked).expect("no task panics")
     }
 
-    fn alone<T>(f: impl Future<Output = T>) -> T {
-        current().block_on(f)
+    fn ask_apart(&self, first: Boxed<Duration>, second: Boxed<()>) -> Duration {
+        threads::apart(|| current().block_on(first), || current().block_on(second))
     }
 }
 
-impl Awaiting for Tokio {
+impl Tasks for Tokio {
     type Handle<T: Send + 'static> = JoinHandle<T>;
     type Signal = Notify;
 
-    fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-        tokio::spawn(f)
+    fn spawn<T: Send + 'static>(job: impl Job<T>) -> JoinHandle<T> {
+        tokio::spawn(job)
     }
 
     async fn join<T: Send + 'static>(handle: JoinHandle<T>) -> T {
@@ -72,7 +75,11 @@ impl Awaiting for Tokio {
     }
 }
 
-impl Signal for Notify {
+impl Event for Notify {
+    fn new() -> Self {
+        Notify::new()
+    }
+
     fn set(&self) {
         self.notify_one();
     }

@@ -2,23 +2,25 @@
 
 use flume::{Receiver, Sender, bounded, unbounded};
 
-use super::super::question::{Question, SLOTS};
-use super::Way;
-use super::pairs::{self, Channel};
+use super::asked::library::{self, Library, Thing};
+use super::asked::pairs::Channel;
+use crate::compare::primitives::question::SLOTS;
+use crate::compare::worlds::tokio::Tokio;
+
+pub(in crate::compare) struct Flume;
+
+impl Library<Tokio> for Flume {
+    const THINGS: &'static [Thing] = &[
+        library::one_slot::<Bounded<1>>,
+        library::no_slot::<Bounded<0>>,
+        library::slots::<Bounded<SLOTS>>,
+        library::unbounded::<Unbounded>,
+    ];
+}
 
 struct Bounded<const SLOTS: usize>;
 
 struct Unbounded;
-
-pub(super) fn way(question: Question) -> Option<Way> {
-    Some(match question {
-        Question::PingPong(_) => pairs::ping_pong::<Bounded<1>>,
-        Question::Rendezvous(_) => pairs::ping_pong::<Bounded<0>>,
-        Question::Bounded(_) => pairs::stream::<Bounded<SLOTS>>,
-        Question::Unbounded(_) => pairs::stream::<Unbounded>,
-        _ => return None,
-    })
-}
 
 impl<const SLOTS: usize> Channel<u64> for Bounded<SLOTS> {
     type Sender = Sender<u64>;

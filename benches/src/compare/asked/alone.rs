@@ -1,0 +1,27 @@
+//! What one task does with a primitive that nobody else wants.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use super::{Asked, task};
+use crate::compare::primitives::question::Question;
+
+/// What can be done over and over without a wait.
+pub(in crate::compare) trait Deed: Send + Sync + 'static {
+    /// The question that it answers.
+    const ASKED: Question;
+
+    fn new() -> Self;
+    fn run(&self) -> later!(());
+}
+
+pub(super) fn repeat<D: Deed>(operations: u64) -> Asked {
+    task(job!({
+        let thing = D::new();
+        let begin = Instant::now();
+        for _ in 0..operations {
+            wait!(black_box(&thing).run());
+        }
+        begin.elapsed()
+    }))
+}
