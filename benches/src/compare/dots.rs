@@ -1,13 +1,12 @@
 //! The chart of a subject: a line for each question, on which each entrant is a dot, as far to the right as it needs times
 //! what fibra needs.
 
-use std::fmt::Write as _;
+use askama::Template;
 
 use super::figures::{Figure, Row};
 use super::question::Measure;
 use super::table::{ratio, with_unit};
-use crate::report::document::escape;
-use crate::report::svg::Log;
+use crate::report::chart::{Log, tenths};
 
 /// The drawing's measures, in its own units.
 const WIDTH: f64 = 960.0;
@@ -23,91 +22,93 @@ const MOST: f64 = 100.0;
 /// The scale begins at 1, proportions do not.
 const UNIT: f64 = 1e3;
 
+/// Where the names of the lines end.
+const NAMES: f64 = LEFT - 14.0;
+
+#[derive(Template)]
+#[template(path = "dots.svg")]
+struct Dots {
+    width: f64,
+    /// Of a line.
+    height: f64,
+    top: f64,
+    bottom: f64,
+    names: f64,
+    one: f64,
+    ticks: Vec<(f64, String)>,
+    lines: Vec<Line>,
+}
+
 /// A line of the chart.
-struct Line<'a> {
-    row: &'a Row,
-    /// What is 1: fibra's median, or whoever comes first where fibra was not asked.
-    base: f64,
+struct Line {
+    top: f64,
+    label: String,
+    dots: Vec<Dot>,
+}
+
+/// An entrant.
+struct Dot {
+    title: String,
+    hue: usize,
+    lower: f64,
+    median: f64,
+    upper: f64,
+    radius: f64,
 }
 
 /// Draws the rows that have proportions. Entrants have the colours of their `numbers`.
-pub(super) fn draw(rows: &[&Row], numbers: impl Fn(&str) -> usize) -> String {
-    let lines: Vec<Line<'_>> = rows.iter().filter_map(|row| Line::of(row)).collect();
-    let proportions =
-        || lines.iter().flat_map(|line| line.row.figures.iter().map(|figure| line.share(figure.median())));
-    let (low, high) = (proportions().fold(0.8, f64::min), proportions().fold(2.0, f64::max));
+pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
+    let rows: Vec<(&Row, f64)> = rows.iter().filter_map(|row| Some((row, base(row)?))).collect();
+    let all =
+        rows.iter().flat_map(|(row, base)| row.figures.iter().map(|figure| share(figure.median(), *base)));
+    let (low, high) = all.fold((0.8_f64, 2.0_f64), |(low, high), share| (low.min(share), high.max(share)));
     let scale = Log::covering(low * UNIT, high * UNIT);
-    let x = |proportion: f64| LEFT + scale.share(proportion * UNIT) * (WIDTH - LEFT - RIGHT);
-    let bottom = TOP + LINE * lines.len() as f64;
-    let mut svg = format!(
-        "<svg class=\"dots\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"Proportions to fibra\">\n",
-        bottom + 8.0
-    );
-    stripes(lines.len(), &mut svg);
-    for tick in scale.ticks(|value| format!("{}", value / UNIT)) {
-        let x = LEFT + tick.at * (WIDTH - LEFT - RIGHT);
-        let class = if tick.label.is_empty() { "grid minor" } else { "grid" };
-        let _ = writeln!(svg, "<path class=\"{class}\" d=\"M{x:.1} {TOP:.1}V{bottom:.1}\"/>");
-        let label = escape(&tick.label);
-        let _ = writeln!(
-            svg,
-            "<text class=\"tick-label\" x=\"{x:.1}\" y=\"20\" text-anchor=\"middle\">{label}</text>"
-        );
-    }
-    let _ = writeln!(svg, "<path class=\"one\" d=\"M{0:.1} {TOP:.1}V{bottom:.1}\"/>", x(1.0));
-    for (number, line) in lines.iter().enumerate() {
-        let y = TOP + LINE * (number as f64 + 0.5);
-        line.draw(y, &x, &numbers, &mut svg);
-    }
-    svg.push_str("</svg>\n");
-    svg
-}
-
-fn stripes(lines: usize, svg: &mut String) {
-    for number in (0..lines).step_by(2) {
-        let y = TOP + LINE * number as f64;
-        let _ = writeln!(
-            svg,
-            "<rect class=\"stripe\" x=\"0\" y=\"{y:.1}\" width=\"{WIDTH}\" height=\"{LINE}\"/>"
-        );
-    }
-}
-
-impl<'a> Line<'a> {
-    /// Shares are figures of their own, in no proportion to each other.
-    fn of(row: &'a Row) -> Option<Self> {
-        let base = row.figure("fibra").or(row.figures.first())?.median();
-        (row.measure != Measure::Shares && base > 0.0).then_some(Line { row, base })
-    }
-
-    fn share(&self, figure: f64) -> f64 {
-        (figure / self.base).clamp(LEAST, MOST)
-    }
-
-    fn draw(&self, y: f64, x: &impl Fn(f64) -> f64, numbers: &impl Fn(&str) -> usize, svg: &mut String) {
-        let label = escape(&self.row.label());
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-            LEFT - 14.0,
-            y + 4.3
-        );
-        // fibra last, so that it lies above the others.
-        for figure in self.row.figures.iter().rev() {
-            let [lower, median, upper] = figure.quartiles.map(|figure| x(self.share(figure)));
-            let (hue, title) = (numbers(figure.entrant), escape(&self.title(figure)));
+    let place = |at: f64| tenths(LEFT + at * (WIDTH - LEFT - RIGHT));
+    let x = |proportion: f64| place(scale.share(proportion * UNIT));
+    let line = |(number, (row, base)): (usize, &(&Row, f64))| {
+        let dot = |figure: &Figure| {
+            let [lower, median, upper] = figure.quartiles.map(|quartile| x(share(quartile, *base)));
             let radius = if figure.entrant == "fibra" { 6.5 } else { 5.0 };
-            let _ = writeln!(
-                svg,
-                "<g><title>{title}</title><path class=\"range\" stroke=\"var(--c{hue})\" d=\"M{lower:.1} {y:.1}H{upper:.1}\"/>\
-                 <circle cx=\"{median:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"var(--c{hue})\"/></g>"
-            );
-        }
-    }
+            let title = title(row.measure, figure, *base);
+            Dot { title, hue: numbers(figure.entrant), lower, median, upper, radius }
+        };
+        // fibra last, so that it lies above the others.
+        let dots = row.figures.iter().rev().map(dot).collect();
+        Line { top: TOP + LINE * number as f64, label: row.label(), dots }
+    };
+    let ticks = scale.ticks(|value| format!("{}", value / UNIT));
+    let drawing = Dots {
+        width: WIDTH,
+        height: LINE,
+        top: TOP,
+        bottom: TOP + LINE * rows.len() as f64,
+        names: NAMES,
+        one: x(1.0),
+        ticks: ticks.into_iter().map(|tick| (place(tick.at), tick.label)).collect(),
+        lines: rows.iter().enumerate().map(line).collect(),
+    };
+    drawing.render().expect("a text has room")
+}
 
-    fn title(&self, figure: &Figure) -> String {
-        let [lower, median, upper] = figure.quartiles.map(|quartile| with_unit(self.row.measure, quartile));
-        let times = ratio(figure.median() / self.base);
-        format!("{}: {median}, half of the samples {lower} to {upper}; {times} times fibra", figure.entrant)
+impl Line {
+    fn middle(&self) -> f64 {
+        self.top + LINE / 2.0
     }
+}
+
+/// What is 1: fibra's median, or the first entrant's where fibra was not asked. Shares are figures of their own, in no
+/// proportion to each other.
+fn base(row: &Row) -> Option<f64> {
+    let base = row.figure("fibra").or(row.figures.first())?.median();
+    (row.measure != Measure::Shares && base > 0.0).then_some(base)
+}
+
+fn share(figure: f64, base: f64) -> f64 {
+    (figure / base).clamp(LEAST, MOST)
+}
+
+fn title(measure: Measure, figure: &Figure, base: f64) -> String {
+    let [lower, median, upper] = figure.quartiles.map(|quartile| with_unit(measure, quartile));
+    let times = ratio(figure.median() / base);
+    format!("{}: {median}, half of the samples {lower} to {upper}; {times} times fibra", figure.entrant)
 }

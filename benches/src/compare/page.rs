@@ -1,6 +1,6 @@
-//! The page: one file, no network, nothing but what is written here.
+//! The page: one file, no network, nothing but what is in the templates.
 
-use std::fmt::Write as _;
+use askama::Template;
 
 use super::dots;
 use super::entrant::Kind;
@@ -8,80 +8,106 @@ use super::figures::{Figure, Row, Verdict};
 use super::question::Measure;
 use super::table::{cell, columns, ratio, sentence, with_unit};
 use super::{Findings, versions};
-use crate::report::document::{self, escape, fact};
 use crate::report::units;
-
-const STYLE: &str = include_str!("page.css");
-
-const TITLE: &str = "fibra beside its rivals";
 
 /// How many colours there are for the entrants.
 const HUES: usize = 14;
 
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct Page<'a> {
+    findings: &'a Findings,
+    title: &'static str,
+    date: String,
+    sample: String,
+    cards: Vec<Card>,
+    /// The question, its table, and what was to be reached.
+    missed: Vec<(String, String, String)>,
+    subjects: Vec<Subject>,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// One half of the comparison: how many targets are met, and how many rivals fibra is ahead of.
+struct Card {
+    heading: String,
+    met: usize,
+    targets: usize,
+    /// The share of the targets that are met, in percent.
+    share: f64,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// A chart and a table.
+struct Subject {
+    heading: String,
+    /// The entrants, each with the number of its colour.
+    columns: Vec<(&'static str, usize)>,
+    dots: String,
+    rows: Vec<Line>,
+}
+
+/// A line of a table.
+struct Line {
+    label: String,
+    /// The best rival.
+    of: String,
+    ratio: String,
+    marks: Vec<Mark>,
+    cells: Vec<Cell>,
+}
+
+/// A target.
+struct Mark {
+    sentence: String,
+    limit: String,
+    is_met: bool,
+}
+
+/// What an entrant showed.
+#[derive(Default)]
+struct Cell {
+    class: &'static str,
+    title: String,
+    text: String,
+}
+
 /// The findings as a page.
 pub(super) fn render(findings: &Findings) -> String {
-    let mut page = String::with_capacity(256 * 1024);
-    document::open(TITLE, STYLE, &mut page);
-    header(findings, &mut page);
-    cards(findings, &mut page);
-    missed(findings, &mut page);
     let names = names(&findings.rows);
     let same = |one: &Row, other: &Row| (one.subject, one.workers) == (other.subject, other.workers);
-    findings.rows.chunk_by(same).for_each(|rows| subject(rows, &names, &mut page));
-    facts(findings, &mut page);
-    document::close("", &mut page);
-    page
+    let verdicts =
+        findings.rows.iter().flat_map(|row| row.verdicts.iter().map(move |verdict| (row, verdict)));
+    let missed = verdicts.filter(|(_, verdict)| !verdict.is_met());
+    let page = Page {
+        findings,
+        title: "fibra beside its rivals",
+        date: units::date(findings.started),
+        sample: units::time(findings.sample),
+        cards: findings.rows.chunk_by(|one, other| one.workers == other.workers).map(card).collect(),
+        missed: missed
+            .map(|(row, verdict)| (row.label(), heading(row), sentence(row.measure, verdict)))
+            .collect(),
+        subjects: findings.rows.chunk_by(same).map(|rows| subject(rows, &names)).collect(),
+        facts: facts(findings),
+    };
+    page.render().expect("a text has room")
 }
 
-fn header(findings: &Findings, page: &mut String) {
-    let date = escape(&units::date(findings.started));
-    let _ = writeln!(page, "<header>\n<p class=\"kicker\">fibra · compare · {date}</p>\n<h1>{TITLE}</h1>");
-    let _ = writeln!(
-        page,
-        "<p class=\"lead\">The same questions for each, asked in turns: {} rounds of {} for each question and each entrant. \
-         Medians; less is better everywhere. In the charts \
-         1 is what fibra needs: who is to the right of it is slower, to the left faster; the bar through a dot holds half of the \
-         samples. Point at a dot for its figures.</p>",
-        findings.rounds,
-        units::time(findings.sample)
-    );
-    if findings.interrupted {
-        page.push_str("<p class=\"alarm\">Interrupted: this is what was found so far.</p>\n");
+fn card(rows: &[Row]) -> Card {
+    let verdicts: Vec<&Verdict> = rows.iter().flat_map(|row| &row.verdicts).collect();
+    let (met, targets) = (verdicts.iter().filter(|verdict| verdict.is_met()).count(), verdicts.len());
+    let standings: Vec<f64> = rows.iter().filter_map(|row| Some(row.standing.as_ref()?.ratio)).collect();
+    let ahead = standings.iter().filter(|ratio| **ratio <= 1.0).count();
+    let unjudged: usize = rows.iter().map(|row| row.unjudged.len()).sum();
+    let mut facts = Vec::new();
+    if unjudged > 0 {
+        facts.push(("not judged", format!("{unjudged} targets, in proportion to one worker")));
     }
-    for fault in &findings.faults {
-        let _ = writeln!(page, "<p class=\"alarm\">{}</p>", escape(fault));
-    }
-    page.push_str("</header>\n");
-}
-
-/// For each half: how many targets are met, and before whom fibra is.
-fn cards(findings: &Findings, page: &mut String) {
-    let mut workers: Vec<usize> = findings.rows.iter().map(|row| row.workers).collect();
-    workers.dedup();
-    page.push_str("<section class=\"cards\" aria-label=\"Targets met\">\n");
-    for (number, workers) in workers.into_iter().enumerate() {
-        let rows = || findings.rows.iter().filter(|row| row.workers == workers);
-        let verdicts: Vec<&Verdict> = rows().flat_map(|row| &row.verdicts).collect();
-        let met = verdicts.iter().filter(|verdict| verdict.is_met()).count();
-        let standings: Vec<f64> = rows().filter_map(|row| Some(row.standing.as_ref()?.ratio)).collect();
-        let ahead = standings.iter().filter(|ratio| **ratio <= 1.0).count();
-        let share = 100.0 * met as f64 / verdicts.len().max(1) as f64;
-        let _ = write!(
-            page,
-            "<article class=\"s{number}\">\n<h2>{workers} worker{}</h2>\n<p class=\"big\">{met} of {}<span> targets met</span></p>\n\
-             <div class=\"bar\"><i style=\"width:{share:.1}%\"></i></div>\n<dl>",
-            if workers == 1 { "" } else { "s" },
-            verdicts.len()
-        );
-        let unjudged: usize = rows().map(|row| row.unjudged.len()).sum();
-        if unjudged > 0 {
-            fact("not judged", &format!("{unjudged} targets, in proportion to one worker"), page);
-        }
-        fact("not behind the best rival", &format!("{ahead} of {} rows", standings.len()), page);
-        fact("to the best rival, in the geometric mean", &mean(&standings).map_or("–".into(), ratio), page);
-        page.push_str("</dl>\n</article>\n");
-    }
-    page.push_str("</section>\n");
+    facts.push(("not behind the best rival", format!("{ahead} of {} rows", standings.len())));
+    let mean = mean(&standings).map_or("–".into(), ratio);
+    facts.push(("to the best rival, in the geometric mean", mean));
+    let share = (1e3 * met as f64 / targets.max(1) as f64).round() / 10.0;
+    Card { heading: workers(&rows[0]), met, targets, share, facts }
 }
 
 fn mean(ratios: &[f64]) -> Option<f64> {
@@ -89,28 +115,12 @@ fn mean(ratios: &[f64]) -> Option<f64> {
     (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
 }
 
-fn missed(findings: &Findings, page: &mut String) {
-    let all = findings.rows.iter().flat_map(|row| row.verdicts.iter().map(move |verdict| (row, verdict)));
-    let missed: Vec<(&Row, &Verdict)> = all.filter(|(_, verdict)| !verdict.is_met()).collect();
-    if missed.is_empty() {
-        return;
-    }
-    page.push_str("<section>\n<h2>Missed targets</h2>\n<ul class=\"missed\">\n");
-    for (row, verdict) in missed {
-        let _ = writeln!(
-            page,
-            "<li><b>{}</b>, {}<span>{}</span></li>",
-            escape(&row.label()),
-            heading(row),
-            escape(&sentence(row.measure, verdict))
-        );
-    }
-    page.push_str("</ul>\n</section>\n");
+fn workers(row: &Row) -> String {
+    format!("{} worker{}", row.workers, if row.workers == 1 { "" } else { "s" })
 }
 
 fn heading(row: &Row) -> String {
-    let s = if row.workers == 1 { "" } else { "s" };
-    escape(&format!("{}, {} worker{s}", row.subject, row.workers))
+    format!("{}, {}", row.subject, workers(row))
 }
 
 /// The names of all entrants, each of which has a colour.
@@ -124,65 +134,48 @@ fn names(rows: &[Row]) -> Vec<&'static str> {
     names
 }
 
-fn subject(rows: &[Row], names: &[&'static str], page: &mut String) {
+fn subject(rows: &[Row], names: &[&'static str]) -> Subject {
     let hue = |name: &str| names.iter().position(|known| *known == name).unwrap_or(0) % HUES;
-    let _ = writeln!(page, "<figure>\n<figcaption><h2>{}</h2>", heading(&rows[0]));
-    page.push_str("</figcaption>\n<ul class=\"legend\">");
-    let columns = columns(rows);
-    for (name, _) in &columns {
-        let _ = write!(
-            page,
-            "<li><i class=\"dot\" style=\"background:var(--c{})\"></i>{}</li>",
-            hue(name),
-            escape(name)
-        );
+    let columns: Vec<_> = columns(rows).into_iter().map(|(name, _)| (name, hue(name))).collect();
+    Subject {
+        heading: heading(&rows[0]),
+        dots: dots::draw(rows, hue),
+        rows: rows.iter().map(|row| line(row, &columns)).collect(),
+        columns,
     }
-    page.push_str("</ul>\n<div class=\"scroll\">");
-    page.push_str(&dots::draw(&rows.iter().collect::<Vec<_>>(), hue));
-    page.push_str(
-        "</div>\n<details open><summary>Figures</summary>\n<div class=\"scroll\"><table>\n<thead><tr>",
-    );
-    page.push_str("<th scope=\"col\">nanoseconds, unless said</th><th scope=\"col\">to the best</th>");
-    page.push_str("<th scope=\"col\">targets</th>");
-    for (name, _) in &columns {
-        let _ = write!(page, "<th scope=\"col\">{}</th>", escape(name));
-    }
-    page.push_str("</tr></thead>\n<tbody>\n");
-    rows.iter().for_each(|row| line(row, &columns, page));
-    page.push_str("</tbody>\n</table></div>\n</details>\n</figure>\n");
 }
 
-fn line(row: &Row, columns: &[(&'static str, usize)], page: &mut String) {
-    let _ = write!(page, "<tr><th scope=\"row\">{}</th>", escape(&row.label()));
-    let standing = row.standing.as_ref().map(|standing| (escape(&standing.of), ratio(standing.ratio)));
-    let (of, ratio) = standing.unwrap_or_default();
-    let _ = write!(page, "<td title=\"of {of}\">{ratio}</td><td>");
-    row.verdicts.iter().for_each(|verdict| mark(row.measure, verdict, page));
-    page.push_str("</td>");
+fn line(row: &Row, columns: &[(&'static str, usize)]) -> Line {
     let figures = row.figures.iter().filter(|figure| figure.kind != Kind::Floor);
     let best = figures.map(Figure::median).fold(f64::MAX, f64::min);
-    for (name, _) in columns {
-        match row.figure(name) {
-            None => page.push_str("<td class=\"none\">·</td>"),
-            Some(figure) => shown(row.measure, figure, figure.median() <= best, page),
-        }
+    let standing = row.standing.as_ref().map(|standing| (standing.of.clone(), ratio(standing.ratio)));
+    let (of, ratio) = standing.unwrap_or_default();
+    let mark = |verdict: &Verdict| Mark {
+        sentence: sentence(row.measure, verdict),
+        limit: limit(row.measure, verdict),
+        is_met: verdict.is_met(),
+    };
+    let cell = |(name, _): &(&str, usize)| match row.figure(name) {
+        None => Cell { class: "none", text: "·".into(), ..Cell::default() },
+        Some(figure) => shown(row.measure, figure, figure.median() <= best),
+    };
+    Line {
+        label: row.label(),
+        of,
+        ratio,
+        marks: row.verdicts.iter().map(mark).collect(),
+        cells: columns.iter().map(cell).collect(),
     }
-    page.push_str("</tr>\n");
 }
 
 /// The cell of an entrant.
-fn shown(measure: Measure, figure: &Figure, is_best: bool, page: &mut String) {
-    let class = if is_best { "best" } else { "" };
-    let [lower, _, upper] = figure.quartiles.map(|quartile| escape(&with_unit(measure, quartile)));
-    let text = escape(&cell(measure, figure.median()));
-    let _ =
-        write!(page, "<td class=\"{class}\" title=\"half of the samples: {lower} to {upper}\">{text}</td>");
-}
-
-fn mark(measure: Measure, verdict: &Verdict, page: &mut String) {
-    let (class, sign) = if verdict.is_met() { ("tick", '✓') } else { ("cross-mark", '✗') };
-    let (title, most) = (escape(&sentence(measure, verdict)), escape(&limit(measure, verdict)));
-    let _ = write!(page, "<span title=\"{title}\">{most} <b class=\"{class}\">{sign}</b></span> ");
+fn shown(measure: Measure, figure: &Figure, is_best: bool) -> Cell {
+    let [lower, _, upper] = figure.quartiles.map(|quartile| with_unit(measure, quartile));
+    Cell {
+        class: if is_best { "best" } else { "" },
+        title: format!("half of the samples: {lower} to {upper}"),
+        text: cell(measure, figure.median()),
+    }
 }
 
 fn limit(measure: Measure, verdict: &Verdict) -> String {
@@ -192,28 +185,16 @@ fn limit(measure: Measure, verdict: &Verdict) -> String {
     }
 }
 
-fn facts(findings: &Findings, page: &mut String) {
-    page.push_str("<section class=\"facts\">\n<h2>How it was measured</h2>\n<dl>");
-    fact("machine", &findings.machine.line(), page);
-    fact("versions", &versions().join(", "), page);
-    fact(
-        "rounds",
-        "each asks every entrant once, in another order each time, so that a drift of the machine hits all",
-        page,
-    );
-    fact("ratios", "the median of the ratios of the same round, and not the ratio of the medians", page);
-    fact("CPU", "processor time of all threads of the process, by sleeps; of a server by requests", page);
-    fact("lateness", "from when a sleep should have ended until the task runs", page);
-    fact("most to least", "what the luckiest of the tasks got in proportion to the unluckiest", page);
-    fact(
-        "memory",
-        "resident beyond what was before the first task, each answer in a process of its own",
-        page,
-    );
-    fact(
-        "network",
-        "each server is a process on one processor, loaded for 400 ms from another, where latency is seen",
-        page,
-    );
-    page.push_str("</dl>\n</section>\n");
+fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
+    vec![
+    ("machine", findings.machine.line()),
+    ("versions", versions().join(", ")),
+    ("rounds", "each asks every entrant once, in another order each time, so that a drift of the machine hits all".to_owned()),
+    ("ratios", "the median of the ratios of the same round, and not the ratio of the medians".to_owned()),
+    ("CPU", "processor time of all threads of the process, by sleeps; of a server by requests".to_owned()),
+    ("lateness", "from when a sleep should have ended until the task runs".to_owned()),
+    ("most to least", "what the luckiest of the tasks got in proportion to the unluckiest".to_owned()),
+    ("memory", "resident beyond what was before the first task, each answer in a process of its own".to_owned()),
+    ("network", "each server is a process on one processor, loaded for 400 ms from another, where latency is seen".to_owned()),
+    ]
 }

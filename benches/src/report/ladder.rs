@@ -1,11 +1,9 @@
 //! What becomes of the latency when more and more is asked: a chart for each percentile, a line for each server.
 
-use super::document::escape;
-use super::html::{self, NARROW, WIDE};
-use super::svg::{Axis, Chart, Frame, Line, Log, Tick, linear_ticks};
+use super::chart::{Axis, Chart, Line, Log, Tick, linear_ticks};
+use super::figure::{Figure, Format, Panel, legend};
 use super::{Report, Row, units};
 use serde_json::json;
-use std::fmt::Write as _;
 
 /// The percentiles that are drawn.
 const DRAWN: [(&str, f64); 3] = [("median", 0.5), ("99th percentile", 0.99), ("99.9th percentile", 0.999)];
@@ -20,28 +18,22 @@ struct Rungs {
     ticks: Vec<Tick>,
 }
 
-/// Adds the charts, if there is a ladder with anything on it.
-pub(super) fn draw(report: &Report, page: &mut String) {
-    let rungs = Rungs::of(&report.rows);
-    let servers = report.faces();
-    if rungs.rates.len() < 2 {
-        return;
-    }
-    page.push_str(
-        "<figure>\n<figcaption><h2>Latency by rate</h2><p>Each request was sent when it was due, and its latency counts \
-         from then: where a line leaves upwards, the server no longer keeps up with what is asked. Point at a chart for \
-         the figures.</p></figcaption>\n",
-    );
-    html::legend(&servers, page);
-    for (name, share) in DRAWN {
+const ABOUT: &str = "Each request was sent when it was due, and its latency counts from then: where a line leaves upwards, the \
+                     server no longer keeps up with what is asked. Point at a chart for the figures.";
+
+/// The charts, if there is a ladder with anything on it.
+pub(super) fn figure(report: &Report) -> Option<Figure> {
+    let (rungs, servers) = (Rungs::of(&report.rows), report.faces());
+    let panel = |(name, share): (&'static str, f64)| {
         let (chart, data) = chart(report, &servers, &rungs, name, share);
-        let _ = writeln!(page, "<h3>{name}</h3>");
-        let _ = writeln!(page, "<div class=\"stage\" tabindex=\"0\" data-curves=\"{}\">", escape(&data));
-        page.push_str(&chart.draw(Frame { height: 300.0, ..WIDE }, "wide"));
-        page.push_str(&chart.draw(Frame { height: 280.0, right: 30.0, thin: 2, ..NARROW }, "narrow"));
-        page.push_str("<div class=\"tip\" role=\"status\" hidden></div>\n</div>\n");
-    }
-    page.push_str("</figure>\n");
+        Panel::new(name, &chart, data, Format::LowLabelled)
+    };
+    (rungs.rates.len() >= 2).then(|| Figure {
+        title: "Latency by rate",
+        about: ABOUT.into(),
+        legend: legend(&servers),
+        panels: DRAWN.map(panel).into(),
+    })
 }
 
 impl Rungs {
@@ -71,7 +63,7 @@ impl Rungs {
     }
 }
 
-/// The chart of one percentile, and the same as data for whoever points at it.
+/// The chart of one percentile, and the same as data for a reader who points at it.
 fn chart(report: &Report, servers: &[&Row], rungs: &Rungs, name: &str, share: f64) -> (Chart, String) {
     let all: Vec<_> = servers.iter().map(|server| rungs.latencies(report, server, share)).collect();
     let known = || all.iter().flatten().flatten().copied();
@@ -81,11 +73,10 @@ fn chart(report: &Report, servers: &[&Row], rungs: &Rungs, name: &str, share: f6
         let points = rungs.places.iter().zip(latencies).filter_map(point).collect();
         Line { name: server.name.clone(), number: server.hue(), points }
     };
-    let ticks = rungs.ticks.iter().map(|tick| Tick { at: tick.at, label: tick.label.clone() });
     let chart = Chart {
         description: format!("Latency by rate, {name}"),
-        x: Axis { title: "requests per second asked for".into(), ticks: ticks.collect() },
-        y: Axis { title: "latency".into(), ticks: scale.ticks(|value| html::short_time(value as u64)) },
+        x: Axis { title: "requests per second asked for".into(), ticks: rungs.ticks.clone() },
+        y: Axis { title: "latency".into(), ticks: scale.ticks(|value| units::short_time(value as u64)) },
         lines: servers.iter().zip(&all).map(line).collect(),
     };
     (chart, data(servers, rungs, &all))

@@ -1,12 +1,14 @@
 //! What was found, and its three faces: a table for the terminal, a page for the browser, a file for machines.
 
-pub(crate) mod document;
+pub(crate) mod chart;
+mod figure;
 mod html;
 mod json;
 mod ladder;
+mod latency;
 mod scenario;
-pub(crate) mod svg;
 mod table;
+mod timeline;
 pub mod units;
 
 use crate::generator::new_histogram;

@@ -16,6 +16,16 @@ pub fn nanos(nanos: u64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// A round time without its zeros.
+pub(crate) fn short_time(nanos: u64) -> String {
+    match nanos {
+        n if n < 1_000 => format!("{n} ns"),
+        n if n < 1_000_000 => format!("{} µs", n / 1_000),
+        n if n < 1_000_000_000 => format!("{} ms", n / 1_000_000),
+        n => format!("{} s", n / 1_000_000_000),
+    }
+}
+
 /// A time that somebody chose, as short as it goes: `5 s`, `1.5 s`, `300 ms`.
 #[must_use]
 pub fn time(time: Duration) -> String {

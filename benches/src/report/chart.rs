@@ -1,7 +1,7 @@
-//! Line charts, drawn by hand: everything a browser needs is in the text.
+//! Line charts, as a text that has everything a browser needs.
 
-use super::document::escape;
-use std::fmt::Write as _;
+use askama::Template;
+use std::borrow::Borrow;
 
 /// The drawing's measures, in its own units.
 #[derive(Clone, Copy)]
@@ -21,16 +21,27 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    fn x(&self, share: f64) -> f64 {
-        self.left + share * (self.width - self.left - self.right)
+    fn x(&self, share: impl Borrow<f64>) -> f64 {
+        tenths(self.left + share.borrow() * (self.width - self.left - self.right))
     }
 
-    fn y(&self, share: f64) -> f64 {
-        self.height - self.bottom - share * (self.height - self.top - self.bottom)
+    fn y(&self, share: impl Borrow<f64>) -> f64 {
+        tenths(self.height - self.bottom - share.borrow() * (self.height - self.top - self.bottom))
+    }
+
+    fn path(&self, points: &[(f64, f64)]) -> String {
+        let places: Vec<_> = points.iter().map(|&(x, y)| format!("{} {}", self.x(x), self.y(y))).collect();
+        format!("M{}", places.join("L"))
     }
 }
 
+/// A place in a drawing, as precise as one sees.
+pub(crate) fn tenths(place: f64) -> f64 {
+    (place * 10.0).round() / 10.0
+}
+
 /// A mark on an axis, at a share of its length.
+#[derive(Clone)]
 pub(crate) struct Tick {
     pub(crate) at: f64,
     /// Empty for a minor one, which is a fainter line alone.
@@ -59,119 +70,67 @@ pub(crate) struct Chart {
     pub(crate) lines: Vec<Line>,
 }
 
+/// A chart in a frame.
+#[derive(Template)]
+#[template(path = "chart.svg")]
+struct Drawing<'a> {
+    chart: &'a Chart,
+    frame: Frame,
+    class: &'a str,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    /// The lines that are named, and where.
+    names: Vec<(&'a Line, f64, f64)>,
+}
+
 impl Chart {
     /// Draws the chart; `class` tells drawings apart in the style sheet and the script.
     pub(crate) fn draw(&self, frame: Frame, class: &str) -> String {
-        let (width, height) = (frame.width, frame.height);
-        let description = escape(&self.description);
-        let (left, right) = (frame.left, frame.width - frame.right);
-        let mut svg = format!(
-            "<svg class=\"chart {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{description}\" \
-             data-left=\"{left}\" data-right=\"{right}\">\n"
-        );
-        self.draw_grid(frame, &mut svg);
-        self.draw_lines(frame, &mut svg);
-        let (top, bottom) = (frame.y(1.0), frame.y(0.0));
-        let _ = writeln!(svg, "<line class=\"cross\" x1=\"0\" x2=\"0\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>");
-        svg.push_str("</svg>\n");
-        svg
-    }
-
-    fn draw_grid(&self, frame: Frame, svg: &mut String) {
         let (left, right, top, bottom) = (frame.x(0.0), frame.x(1.0), frame.y(1.0), frame.y(0.0));
-        for tick in &self.y.ticks {
-            let (y, class) = (frame.y(tick.at), grid_class(tick));
-            let _ = writeln!(svg, "<path class=\"{class}\" d=\"M{left:.1} {y:.1}H{right:.1}\"/>");
-            if !tick.label.is_empty() {
-                let (x, y, label) = (left - 8.0, y + 4.0, escape(&tick.label));
-                let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{label}</text>");
-            }
-        }
-        for (number, tick) in self.x.ticks.iter().enumerate() {
-            let (x, class) = (frame.x(tick.at), grid_class(tick));
-            let _ = writeln!(svg, "<path class=\"{class}\" d=\"M{x:.1} {top:.1}V{bottom:.1}\"/>");
-            if number.is_multiple_of(frame.thin) {
-                let (y, label) = (bottom + 18.0, escape(&tick.label));
-                let _ =
-                    writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>");
-            }
-        }
-        let _ = writeln!(svg, "<path class=\"axis\" d=\"M{left:.1} {bottom:.1}H{right:.1}\"/>");
-        self.draw_titles(frame, svg);
+        let names = if frame.names { self.names(&frame) } else { Vec::new() };
+        let drawing = Drawing { chart: self, frame, class, left, right, top, bottom, names };
+        drawing.render().expect("a text has room")
     }
 
-    fn draw_titles(&self, frame: Frame, svg: &mut String) {
-        let (x, y) = (frame.x(0.5), frame.height - 8.0);
-        let title = escape(&self.x.title);
-        let _ = writeln!(
-            svg,
-            "<text class=\"title\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{title}</text>"
-        );
-        let title = escape(&self.y.title);
-        let _ = writeln!(svg, "<text class=\"title\" x=\"4\" y=\"14\">{title}</text>");
-    }
-
-    fn draw_lines(&self, frame: Frame, svg: &mut String) {
-        for line in &self.lines {
-            let points = line.points.iter().enumerate().map(|(number, &(x, y))| {
-                let step = if number == 0 { 'M' } else { 'L' };
-                format!("{step}{:.1} {:.1}", frame.x(x), frame.y(y))
-            });
-            let path: String = points.collect();
-            let _ = writeln!(svg, "<path class=\"line s{}\" d=\"{path}\"/>", line.number);
-            for &(x, y) in marked(&line.points) {
-                let (x, y) = (frame.x(x), frame.y(y));
-                let _ = writeln!(
-                    svg,
-                    "<circle class=\"end s{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>",
-                    line.number
-                );
-            }
-        }
-        if frame.names {
-            self.draw_names(frame, svg);
-        }
-    }
-
-    /// Names the lines at their ends, moved apart where they would cover each other.
-    fn draw_names(&self, frame: Frame, svg: &mut String) {
+    /// The places of the lines' names: at their ends, moved apart where they would cover each other.
+    fn names(&self, frame: &Frame) -> Vec<(&Line, f64, f64)> {
         let ends = self.lines.iter().filter_map(|line| Some((line, *line.points.last()?)));
-        let mut ends: Vec<_> = ends.map(|(line, (x, y))| (line, frame.x(x), frame.y(y) + 4.0)).collect();
+        let mut ends: Vec<_> =
+            ends.map(|(line, (x, y))| (line, frame.x(x) + 9.0, frame.y(y) + 4.0)).collect();
         ends.sort_by(|a, b| a.2.total_cmp(&b.2));
         let mut free = frame.top;
-        for (line, x, wanted) in ends {
-            let y = wanted.max(free);
-            free = y + 17.0;
-            let (x, name) = (x + 9.0, escape(&shorten(&line.name)));
-            let _ = writeln!(
-                svg,
-                "<text class=\"name s{}\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>",
-                line.number
-            );
+        for (_, _, y) in &mut ends {
+            *y = y.max(free);
+            free = *y + 17.0;
+        }
+        ends
+    }
+}
+
+impl Line {
+    /// The points that are drawn as such: where there are few of them all, for each was measured by itself; else the last.
+    fn marked(&self) -> &[(f64, f64)] {
+        const FEW: usize = 16;
+        let count = self.points.len();
+        if count <= FEW { &self.points } else { &self.points[count - 1..] }
+    }
+
+    /// As much of a name as the margin holds; the legend has the whole.
+    fn short_name(&self) -> String {
+        const ROOM: usize = 16;
+        match self.name.char_indices().nth(ROOM) {
+            Some((end, _)) => format!("{}…", &self.name[..end]),
+            None => self.name.clone(),
         }
     }
 }
 
-/// The points that are drawn as such: where there are few of them all, for each was measured by itself; else the last.
-fn marked(points: &[(f64, f64)]) -> &[(f64, f64)] {
-    const FEW: usize = 16;
-    match points.len() {
-        0..=FEW => points,
-        count => &points[count - 1..],
+impl Tick {
+    fn class(&self) -> &'static str {
+        if self.label.is_empty() { "grid minor" } else { "grid" }
     }
-}
-
-/// As much of a name as the margin holds; the legend has the whole.
-fn shorten(name: &str) -> String {
-    const ROOM: usize = 16;
-    match name.char_indices().nth(ROOM) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
-}
-
-fn grid_class(tick: &Tick) -> &'static str {
-    if tick.label.is_empty() { "grid minor" } else { "grid" }
 }
 
 /// A logarithmic scale over values of at least 1.
@@ -224,6 +183,18 @@ pub(crate) fn linear_ticks(high: f64, label: impl Fn(f64) -> String) -> (f64, Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_be_markup_is_escaped() {
+        let (width, height) = (9.0, 9.0);
+        let (left, right, top, bottom) = (0.0, 0.0, 0.0, 0.0);
+        let frame = Frame { width, height, left, right, top, bottom, names: true, thin: 1 };
+        let axis = || Axis { title: String::new(), ticks: Vec::new() };
+        let lines = vec![Line { name: "<b>".into(), number: 0, points: vec![(0.0, 0.0)] }];
+        let chart = Chart { description: "\"&'".into(), x: axis(), y: axis(), lines };
+        let svg = chart.draw(frame, "wide");
+        assert!(svg.contains("aria-label=\"&#34;&#38;&#39;\"") && svg.contains("&#60;b&#62;"), "{svg}");
+    }
 
     #[test]
     fn a_log_scale_ends_at_round_numbers() {
