@@ -36,7 +36,7 @@ pub use api::timeout::{Elapsed, timeout, timeout_at};
 pub use blocking::unblock::unblock;
 pub use runtime::builder::Builder;
 pub use runtime::handle::Handle;
-pub use runtime::shared::Runtime;
+pub use runtime::owner::Runtime;
 pub use runtime::watchdog::Stall;
 pub use scheduler::panics::TaskPanic;
 pub use stack::guard::Guards;

@@ -17,7 +17,7 @@ mod biased;
 mod cancelled;
 #[path = "loom/context.rs"]
 mod context;
-#[path = "../src/runtime/ending.rs"]
+#[path = "../src/scheduler/ending.rs"]
 mod ending;
 #[path = "loom/gate.rs"]
 mod gate;

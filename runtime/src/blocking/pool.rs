@@ -10,7 +10,7 @@ use crate::api::builder::discard_here;
 use crate::base::limit::Refusal;
 use crate::blocking::thread;
 use crate::blocking::thread::Life;
-use crate::runtime::shared::Shared;
+use crate::scheduler::shared::Shared;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
@@ -191,6 +191,11 @@ impl Borrowed {
 }
 
 impl Pool {
+    /// The pool of a runtime.
+    pub(crate) fn of(shared: &Shared) -> Arc<Pool> {
+        Arc::clone(&shared.pool).downcast().expect("a runtime is made with a pool of this type")
+    }
+
     pub(crate) fn new(config: Config, thread_name: String) -> Arc<Self> {
         let (state, work, let_go) = (Mutex::default(), Condvar::new(), Condvar::new());
         Arc::new(Pool { config, thread_name, state, work, let_go })

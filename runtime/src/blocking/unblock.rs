@@ -30,9 +30,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::api::builder::discard_here;
+use crate::blocking::pool::Pool;
 use crate::blocking::pool::{Borrowed, Job};
-use crate::runtime::shared::Shared;
 use crate::scheduler::current;
+use crate::scheduler::shared::Shared;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
@@ -51,7 +52,7 @@ impl Shared {
         let handle = Task::counted(task);
         let error = match self.admit_from_outside(task) {
             Err(_) => JoinError::cancelled(&handle),
-            Ok(()) => match self.blocking.submit(self, Job::Task(task)) {
+            Ok(()) => match Pool::of(self).submit(self, Job::Task(task)) {
                 Ok(()) => return,
                 Err(lacking) => {
                     self.outside_ended();
@@ -135,7 +136,7 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
         // SAFETY: not queued yet, so the cell is the sleeper's. The wake is used by who takes the job from the queue, and
         // `before_awake` answers `Served` once that has happened.
         unsafe { *self.frame.wake.get() = Some(me.raw()) };
-        match self.shared.blocking.submit(self.shared, self.job()) {
+        match Pool::of(self.shared).submit(self.shared, self.job()) {
             Ok(()) => Asleep::Stay,
             Err(_) => Asleep::Rouse,
         }
@@ -145,7 +146,7 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
         if why == Waking::Notified {
             return Withdrawal::Withdrawn;
         }
-        match self.shared.blocking.withdraw(self.place()) {
+        match Pool::of(self.shared).withdraw(self.place()) {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -13,23 +14,25 @@ use crate::base::limit::MOST_WORKERS;
 use crate::base::limit::Refusal;
 use crate::base::payload::guarded;
 use crate::base::sys;
-use crate::base::sys::Processors;
 use crate::blocking::pool;
 use crate::blocking::pool::Pool;
-use crate::runtime::ending::Ending;
+use crate::runtime::owner::Runtime;
 use crate::runtime::run;
-use crate::runtime::shared::{Runtime, Shared};
+use crate::runtime::shutdown;
 use crate::runtime::watchdog;
-use crate::runtime::watchdog::{Stall, Watch};
+use crate::runtime::watchdog::Stall;
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
 use crate::scheduler::driver;
 use crate::scheduler::driver::Factory;
+use crate::scheduler::ending::Ending;
 use crate::scheduler::idle::Idle;
 use crate::scheduler::panics;
-use crate::scheduler::panics::{TaskPanic, TaskPanicHook};
+use crate::scheduler::panics::TaskPanic;
 use crate::scheduler::queue;
 use crate::scheduler::queue::Stealable;
+use crate::scheduler::shared::Config;
+use crate::scheduler::shared::Shared;
 use crate::scheduler::worker::Worker;
 use crate::sleep::spin;
 use crate::stack::guard::Guards;
@@ -44,22 +47,12 @@ const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
 
 type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// What the parts of a runtime ask its description for.
-pub(crate) struct Config {
-    pub(crate) driver: Arc<dyn Factory>,
-    /// Whether workers may poll before they park.
-    pub(crate) polling: bool,
-    pub(crate) max_tasks: Option<usize>,
-    /// How long a task that found no stack waits for one to come back before it ends un-run.
-    pub(crate) stack_patience: Duration,
+/// The threads of a runtime: their names, the hooks at their start and stop, and the watch over them.
+struct WorkerThreads {
     name: String,
-    pub(crate) pin: bool,
-    /// Of the thread that makes the runtime, or of the runtime whose worker that is: that one may be pinned.
-    pub(crate) processors: Processors,
     on_start: Option<Hook>,
     on_stop: Option<Hook>,
-    pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
-    pub(crate) watch: watchdog::Config,
+    watch: watchdog::Config,
 }
 
 /// Describes a runtime; made by `Runtime::builder`.
@@ -70,6 +63,7 @@ pub struct Builder<R = Runtime> {
     stacks: stacks::Config,
     blocking: pool::Config,
     config: Config,
+    threads: WorkerThreads,
     built: PhantomData<fn() -> R>,
 }
 
@@ -78,6 +72,7 @@ pub(crate) struct Seed {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
     stealable: Stealable,
+    threads: Arc<WorkerThreads>,
 }
 
 impl<R: From<Runtime>> Builder<R> {
@@ -93,12 +88,15 @@ impl<R: From<Runtime>> Builder<R> {
                 polling: true,
                 max_tasks: None,
                 stack_patience: Duration::from_secs(1),
-                name: "fibra".to_owned(),
                 pin: false,
                 processors: sys::Processors::of_caller(),
+                on_task_panic: None,
+                watched: false,
+            },
+            threads: WorkerThreads {
+                name: "fibra".to_owned(),
                 on_start: None,
                 on_stop: None,
-                on_task_panic: None,
                 watch: watchdog::Config::default(),
             },
             built: PhantomData,
@@ -192,7 +190,7 @@ impl<R: From<Runtime>> Builder<R> {
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         assert!(!name.contains('\0'), "no system takes a name of a thread with a NUL in it: {name:?}");
-        self.config.name = name;
+        self.threads.name = name;
         self
     }
 
@@ -206,13 +204,13 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Sets what runs on each worker's thread before its first task. A panic of it fails the start.
     pub fn on_worker_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.config.on_start = Some(Arc::new(hook));
+        self.threads.on_start = Some(Arc::new(hook));
         self
     }
 
     /// Sets what runs on each worker's thread after its last task.
     pub fn on_worker_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.config.on_stop = Some(Arc::new(hook));
+        self.threads.on_stop = Some(Arc::new(hook));
         self
     }
 
@@ -260,7 +258,8 @@ impl<R: From<Runtime>> Builder<R> {
     #[track_caller]
     pub fn stall_limit(mut self, limit: Duration) -> Self {
         assert!(!limit.is_zero(), "every task holds its worker for longer than no time at all");
-        self.config.watch.limit = Some(limit);
+        self.threads.watch.limit = Some(limit);
+        self.config.watched = true;
         self
     }
 
@@ -270,7 +269,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not wait for that task, nor
     /// for others that are at home there. A panic of it is reported, and the watch goes on.
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
-        self.config.watch.hook = Some(Arc::new(hook));
+        self.threads.watch.hook = Some(Arc::new(hook));
         self
     }
 
@@ -293,11 +292,11 @@ impl<R: From<Runtime>> Builder<R> {
     /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits no address space. The error names
     /// the limit that was reached, and has the system's own, with its code, as its [`source`](std::error::Error::source).
     pub fn build(self) -> io::Result<R> {
-        let (shared, seeds) = self.prepare()?;
-        let mut starting = Starting::begin(&shared, seeds);
+        let (shared, seeds, threads) = self.prepare()?;
+        let mut starting = Starting::begin(&shared, seeds, &threads);
         let started = starting.wait();
         if let Err(error) = started {
-            shared.end_unstarted();
+            shutdown::end_unstarted(&shared);
             starting.join();
             return Err(error);
         }
@@ -318,12 +317,12 @@ impl<R: From<Runtime>> Builder<R> {
         F: FnOnce() -> T,
     {
         run::refuse_inside_a_task();
-        let (shared, mut seeds) = self.prepare()?;
+        let (shared, mut seeds, threads) = self.prepare()?;
         let here = seeds.remove(0);
-        run::run_here(here, Starting::begin(&shared, seeds), f)
+        run::run_here(here, Starting::begin(&shared, seeds, &threads), f)
     }
 
-    fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>)> {
+    fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>, Arc<WorkerThreads>)> {
         let usable = driver::unpinned(sys::usable_processors);
         let workers = self.workers.unwrap_or_else(|| default_workers(usable));
         self.config.polling &= sys::may_poll(workers, usable);
@@ -342,16 +341,22 @@ impl<R: From<Runtime>> Builder<R> {
             idle: Idle::new(workers),
             stacks: Stacks::new(self.stacks)?,
             reserve: Stacks::new(reserve)?,
-            blocking: Pool::new(self.blocking, format!("{}-blocking", self.config.name)),
+            pool: Pool::new(self.blocking, format!("{}-blocking", self.threads.name)),
             outside: Default::default(),
             live: Arc::new(LiveTasks::new(self.config.max_tasks)),
-            watch: Watch::default(),
+            stalls: AtomicU64::new(0),
             ending: Ending::new(),
             config: self.config,
         });
-        let seed = |(index, stealable)| Seed { shared: Arc::clone(&shared), index, stealable };
+        let threads = Arc::new(self.threads);
+        let seed = |(index, stealable)| Seed {
+            shared: Arc::clone(&shared),
+            index,
+            stealable,
+            threads: Arc::clone(&threads),
+        };
         let seeds = queues.into_iter().enumerate().map(seed).collect();
-        Ok((shared, seeds))
+        Ok((shared, seeds, threads))
     }
 }
 
@@ -371,15 +376,19 @@ impl Seed {
         let config = &self.shared.config;
         let _pinned = config.pin.then(|| config.processors.pin(self.index));
         let worker = Worker::new(Arc::clone(&self.shared), self.index, self.stealable)?;
-        call(&self.shared.config.on_start)?;
+        call(&self.threads.on_start)?;
         f(&worker);
+        if self.shared.has_ended() {
+            // The threads of the pool end with the workers.
+            Pool::of(&self.shared).end();
+        }
         // Its panic has been printed; there is nothing left to end.
-        _ = call(&self.shared.config.on_stop);
+        _ = call(&self.threads.on_stop);
         Ok(())
     }
 
     fn thread_name(&self) -> String {
-        format!("{}-{}", self.shared.config.name, self.index)
+        format!("{}-{}", self.threads.name, self.index)
     }
 }
 
@@ -408,7 +417,7 @@ pub(crate) struct Starting {
 
 impl Starting {
     /// Starts a thread for each seed, and has all workers watched.
-    fn begin(shared: &Arc<Shared>, seeds: Vec<Seed>) -> Self {
+    fn begin(shared: &Arc<Shared>, seeds: Vec<Seed>, described: &WorkerThreads) -> Self {
         let (started, starts) = mpsc::channel();
         let mut threads = Vec::with_capacity(seeds.len());
         let mut begun = Ok(());
@@ -421,7 +430,7 @@ impl Starting {
             }
         }
         let workers = threads.len();
-        match watchdog::start(shared, &shared.config.name) {
+        match watchdog::start(shared, &described.name, &described.watch) {
             Ok(watch) => threads.extend(watch),
             Err(error) => begun = Err(error),
         }

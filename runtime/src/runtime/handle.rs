@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::api::builder::Builder;
 use crate::api::join_handle::JoinHandle;
 use crate::runtime::run;
-use crate::runtime::shared::Shared;
 use crate::scheduler::current;
+use crate::scheduler::shared::Shared;
 
 /// A handle to a runtime: spawns and runs tasks from any thread. Does not keep the runtime from ending.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ impl Handle {
     /// How often a task of that runtime has held its worker for longer than the
     /// [`stall_limit`](crate::runtime::builder::Builder::stall_limit); 0 without one.
     pub fn stalls(&self) -> u64 {
-        self.shared.watch.stalls()
+        self.shared.stalls()
     }
 
     /// Spawns a task on that runtime.
@@ -104,7 +104,7 @@ impl Handle {
     /// Runs `f` as a task of that runtime and waits for its value on the calling thread.
     ///
     /// # Panics
-    /// As for [`Runtime::run`](crate::runtime::shared::Runtime::run).
+    /// As for [`Runtime::run`](crate::runtime::owner::Runtime::run).
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where

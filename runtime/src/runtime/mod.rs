@@ -1,9 +1,8 @@
 //! Floor 9: runtimes: how one is built, entered, run, watched and ended.
 
 pub(crate) mod builder;
-pub(crate) mod ending;
 pub(crate) mod handle;
+pub(crate) mod owner;
 pub(crate) mod run;
-pub(crate) mod shared;
 pub(crate) mod shutdown;
 pub(crate) mod watchdog;

@@ -8,10 +8,12 @@ use std::thread;
 
 use crate::api::builder::Builder;
 use crate::base::abort::Bomb;
+use crate::blocking::pool::Pool;
 use crate::runtime::builder::{Seed, Starting};
-use crate::runtime::shared::Shared;
+use crate::runtime::shutdown;
 use crate::scheduler::current;
 use crate::scheduler::driver;
+use crate::scheduler::shared::Shared;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task;
 
@@ -62,7 +64,7 @@ where
         // Not before the start hook has run here: those of the others may wait for it.
         started = others.wait();
         if started.is_err() {
-            shared.end_unstarted();
+            shutdown::end_unstarted(&shared);
             return worker.run();
         }
         let end = EndWhenDropped { shared: &shared, reporter: &reporter };
@@ -77,13 +79,13 @@ where
         worker.run();
     });
     if grown.is_err() {
-        shared.end_unstarted();
+        shutdown::end_unstarted(&shared);
     }
     others.join();
     if let Some(reporter) = reporter.take() {
         _ = reporter.join();
     }
-    shared.blocking.wait_until_let_go();
+    Pool::of(&shared).wait_until_let_go();
     grown.and(started)?;
     match main.expect("spawned before the worker ran").join() {
         Ok(value) => Ok(value),
@@ -101,7 +103,7 @@ struct EndWhenDropped<'a> {
 
 impl Drop for EndWhenDropped<'_> {
     fn drop(&mut self) {
-        self.shared.begin_ending_and(|| self.reporter.set(report_late_end(self.shared)));
+        shutdown::begin(self.shared, || self.reporter.set(report_late_end(self.shared)));
     }
 }
 
@@ -115,5 +117,5 @@ fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
     let shared = Arc::clone(shared);
     // Without a thread there is no report; nothing else depends on it.
     let builder = thread::Builder::new().name("fibra-ending".to_owned());
-    driver::unpinned(|| builder.spawn(move || shared.wait_for_end_reporting())).ok()
+    driver::unpinned(|| builder.spawn(move || shutdown::wait_reporting(&shared))).ok()
 }

@@ -5,17 +5,18 @@
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::base::abort::say;
 use crate::base::limit::Refusal;
 use crate::base::payload::guarded;
-use crate::runtime::shared::Shared;
+use crate::runtime::shutdown;
 use crate::scheduler::block::Block;
 use crate::scheduler::driver;
+use crate::scheduler::shared::Shared;
 use crate::tasks::task::Task;
 
 /// The watch looks so often per limit, and not more often than that.
@@ -68,66 +69,42 @@ impl fmt::Debug for Stall {
     }
 }
 
-/// What the runtime and its watching thread share.
-#[derive(Default)]
-pub(crate) struct Watch {
-    stalls: AtomicU64,
-    ended: Mutex<bool>,
-    end: Condvar,
-}
-
-impl Watch {
-    pub(crate) fn stalls(&self) -> u64 {
-        // Relaxed: a count and nothing behind it.
-        self.stalls.load(Ordering::Relaxed)
-    }
-
-    /// The runtime has ended, and so does the watch.
-    pub(crate) fn end(&self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.end.notify_all();
-    }
-
-    /// Waits for the next look. False at the end.
-    fn wait(&self, pause: Duration) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.end.wait_timeout_while(ended, pause, |ended| !*ended);
-        let (ended, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !*ended
-    }
-}
-
 /// Starts the watch of `shared`, if there is to be one.
 ///
 /// # Errors
 /// When its thread cannot be had.
-pub(crate) fn start(shared: &Arc<Shared>, name: &str) -> io::Result<Option<thread::JoinHandle<()>>> {
-    let Some(limit) = shared.config.watch.limit else { return Ok(None) };
+pub(crate) fn start(
+    shared: &Arc<Shared>,
+    name: &str,
+    config: &Config,
+) -> io::Result<Option<thread::JoinHandle<()>>> {
+    let Some(limit) = config.limit else { return Ok(None) };
+    let hook = config.hook.clone();
     let shared = Arc::clone(shared);
     let builder = thread::Builder::new().name(format!("{name}-watch"));
-    match driver::unpinned(|| builder.spawn(move || watch(&shared, limit))) {
+    match driver::unpinned(|| builder.spawn(move || watch(&shared, limit, hook.as_deref()))) {
         Ok(thread) => Ok(Some(thread)),
         Err(error) => Err(Refusal::of_thread("the watch of the workers", error).into()),
     }
 }
 
-fn watch(shared: &Shared, limit: Duration) {
+fn watch(shared: &Shared, limit: Duration, hook: Option<&Hook>) {
     let pause = (limit / LOOKS).max(LOOK_LEAST);
     let now = Instant::now();
     let mut seen: Vec<Seen> = shared.blocks.iter().map(|block| Seen::new(block, now)).collect();
-    while shared.watch.wait(pause) {
+    while !shutdown::wait(shared, Some(pause)) {
         for (seen, block) in seen.iter_mut().zip(&shared.blocks) {
             if let Some(stall) = seen.look(block, shared, limit) {
-                tell(shared, &stall, limit);
+                tell(shared, &stall, limit, hook);
             }
         }
     }
 }
 
-fn tell(shared: &Shared, stall: &Stall, limit: Duration) {
-    // Relaxed: as in `stalls`.
-    shared.watch.stalls.fetch_add(1, Ordering::Relaxed);
-    match &shared.config.watch.hook {
+fn tell(shared: &Shared, stall: &Stall, limit: Duration, hook: Option<&Hook>) {
+    // Relaxed: a count that publishes nothing.
+    shared.stalls.fetch_add(1, Ordering::Relaxed);
+    match hook {
         None => say(format_args!("{stall}, longer than the limit of {limit:?}")),
         Some(hook) => {
             if let Err(error) = guarded("the hook for stalls", || hook(stall)) {

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 
-use crate::runtime::shared::Shared;
+use crate::scheduler::shared::Shared;
 use crate::scheduler::worker::Worker;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;

@@ -29,8 +29,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::base::payload::guarded;
-use crate::runtime::shared;
-use crate::runtime::shared::Shared;
 use crate::scheduler::block::Block;
 use crate::scheduler::driver;
 use crate::scheduler::driver::{Driver, Id, Ready};
@@ -38,6 +36,8 @@ use crate::scheduler::looks::{Eye, Looks};
 use crate::scheduler::polling::Polling;
 use crate::scheduler::queue;
 use crate::scheduler::queue::{Local, Stealable};
+use crate::scheduler::shared;
+use crate::scheduler::shared::Shared;
 use crate::scheduler::tuning;
 use crate::stack::pool;
 use crate::stack::pool::Pool;
@@ -177,7 +177,7 @@ impl Worker {
             ready: RefCell::new(Ready::new()),
             context: Context::new(Arc::clone(&shared.live)),
             has_peers: shared.blocks.len() > 1,
-            watched: shared.config.watch.limit.is_some(),
+            watched: shared.config.watched,
             budget: Cell::new(0),
             picks: Cell::new(0),
             rests: Cell::new(0),

@@ -5,10 +5,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::thread;
 
-use crate::runtime::shared;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget;
 use crate::scheduler::current;
+use crate::scheduler::shared;
 use crate::tasks::context;
 use crate::tasks::task::Task;
 

@@ -1,0 +1,153 @@
+//! A runtime as a value: its owner runs closures on it and ends it.
+
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::api::join_handle::JoinHandle;
+use crate::blocking::pool::Pool;
+use crate::runtime::builder::Builder;
+use crate::runtime::handle::Handle;
+use crate::runtime::run;
+use crate::runtime::shutdown;
+use crate::scheduler::current;
+use crate::scheduler::shared::Shared;
+use crate::tasks::task::Task;
+
+/// A runtime: workers, their tasks, and a pool of threads for what blocks.
+///
+/// Runtimes are values, and several live in one process. What belongs to the process by its nature is shared: the panic
+/// hook that names the task, and the signal handler that reports stack overflows; both are installed by the first runtime
+/// and stay.
+///
+/// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does, and after five seconds says on standard error who
+/// is still there. A runtime that is dropped on a thread of its own, by a task or in a closure of its blocking pool, starts to
+/// end and the drop returns at once.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// let runtime = fibra::Runtime::builder().workers(2).build()?;
+/// let words = ["blocking", "code"];
+/// assert_eq!(runtime.run(|| words.len()), 2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Runtime {
+    pub(super) shared: Arc<Shared>,
+    pub(super) threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Runtime {
+    /// Starts to describe a runtime.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A handle that can be sent elsewhere.
+    pub fn handle(&self) -> Handle {
+        Handle::new(&self.shared)
+    }
+
+    /// Spawns a task from outside; [`spawn`](crate::spawn) is for the inside.
+    ///
+    /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle().spawn(f)
+    }
+
+    /// Runs `f` on the blocking pool of this runtime; see [`spawn_blocking`](crate::spawn_blocking).
+    pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle().spawn_blocking(f)
+    }
+
+    /// Runs `f` as a task of this runtime and waits for its value on the calling thread.
+    ///
+    /// # Panics
+    /// With the panic of `f`; when called from a task, which must not block its worker; and when the runtime is shut
+    /// down meanwhile, so that there is no value.
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        run::run_on(&self.shared, f)
+    }
+
+    /// The number of workers.
+    pub fn workers(&self) -> usize {
+        self.shared.blocks.len()
+    }
+
+    /// How often a task has held its worker for longer than the [`stall_limit`](Builder::stall_limit); 0 without one.
+    pub fn stalls(&self) -> u64 {
+        self.shared.stalls()
+    }
+
+    /// Cancels all tasks, unwinds each on its own worker, and waits until all of them and all closures on the blocking
+    /// pool have ended; not for calls of the library's own that may never end, such as a lookup of a name or the opening of a
+    /// file: their threads are left behind.
+    pub fn shutdown(self) {
+        drop(self);
+    }
+
+    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have started and not
+    /// ended; their workers stay until they do. Tasks that wait behind them to start are cancelled, and are not named.
+    ///
+    /// Does not wait at all where a task of its own calls it, which would be waited for itself, or a closure on its blocking pool:
+    /// the end begins, and those are returned that it will wait for.
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Vec<Task> {
+        shutdown::begin(&self.shared, || ());
+        if !self.is_entered() && shutdown::wait(&self.shared, Some(timeout)) {
+            self.join_threads();
+            return Vec::new();
+        }
+        self.threads.clear();
+        shutdown::tasks(&self.shared).into_iter().filter(|task| !task.is_finished()).collect()
+    }
+
+    fn join_threads(&mut self) {
+        let own = thread::current().id();
+        // The watching thread is among them, and may be the one that ends the runtime, in a hook.
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
+            // A worker ends its process rather than panic.
+            _ = thread.join();
+        }
+        Pool::of(&self.shared).wait_until_let_go();
+    }
+
+    fn is_entered(&self) -> bool {
+        current::is_inside(&self.shared)
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        shutdown::begin(&self.shared, || ());
+        if self.is_entered() || self.threads.is_empty() {
+            return;
+        }
+        shutdown::wait_reporting(&self.shared);
+        self.join_threads();
+    }
+}
+
+// As a handle is.
+impl UnwindSafe for Runtime {}
+impl RefUnwindSafe for Runtime {}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}

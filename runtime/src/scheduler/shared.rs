@@ -1,0 +1,186 @@
+//! What the workers of one runtime share.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use crate::base::sys::Processors;
+use crate::scheduler::block::Block;
+use crate::scheduler::driver::Factory;
+use crate::scheduler::ending::Ending;
+use crate::scheduler::idle::Idle;
+use crate::scheduler::panics::TaskPanicHook;
+use crate::scheduler::queue;
+use crate::scheduler::task_counts::{Counts, alive};
+use crate::stack::stacks::Stacks;
+use crate::tasks::header::TaskRef;
+use crate::tasks::live_tasks::LiveTasks;
+use crate::tasks::task::Task;
+
+/// What a worker asks the description of its runtime for.
+pub(crate) struct Config {
+    pub(crate) driver: Arc<dyn Factory>,
+    /// Whether workers may poll before they park.
+    pub(crate) polling: bool,
+    pub(crate) max_tasks: Option<usize>,
+    /// How long a task that found no stack waits for one to come back before it ends un-run.
+    pub(crate) stack_patience: Duration,
+    pub(crate) pin: bool,
+    /// Of the thread that makes the runtime, or of the runtime whose worker that is: that one may be pinned.
+    pub(crate) processors: Processors,
+    pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
+    /// A thread watches how long tasks run.
+    pub(crate) watched: bool,
+}
+
+/// What all workers of one runtime share.
+///
+/// What changes while they run has cache lines of its own, apart from what all of them only read.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) blocks: Box<[Arc<Block>]>,
+    /// Tasks that were spawned from outside the workers.
+    pub(crate) injector: queue::Shared,
+    pub(crate) idle: Idle,
+    pub(crate) stacks: Arc<Stacks>,
+    /// Stacks beyond all limits, for the destructors of tasks that found none.
+    pub(crate) reserve: Arc<Stacks>,
+    /// The blocking pool, which stands on a higher floor.
+    pub(crate) pool: Arc<dyn Any + Send + Sync>,
+    /// Tasks that were spawned and ended off the workers.
+    pub(crate) outside: CachePadded<Counts>,
+    pub(crate) live: Arc<LiveTasks>,
+    /// How often a task held its worker for too long.
+    pub(crate) stalls: AtomicU64,
+    pub(crate) ending: Ending,
+}
+
+/// Reserves `count` ids of tasks and returns the first.
+pub(crate) fn reserve_ids(count: u64) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: the numbers only have to differ.
+    NEXT.fetch_add(count, Ordering::Relaxed)
+}
+
+impl Shared {
+    /// Queues a task that was spawned off the workers, or hands it back where the runtime is ending.
+    ///
+    /// # Errors
+    /// The task, un-run and uncounted.
+    pub(crate) fn inject(&self, task: TaskRef) -> Result<(), TaskRef> {
+        self.admit_from_outside(task).map_err(|Ended| task)?;
+        self.injector.push(task);
+        if let Some(index) = self.idle.after_global() {
+            self.blocks[index].unpark();
+        }
+        Ok(())
+    }
+
+    /// The same for a task that is to run on one worker.
+    ///
+    /// # Errors
+    /// The task, un-run and uncounted.
+    pub(crate) fn inject_at(&self, index: usize, task: TaskRef) -> Result<(), TaskRef> {
+        self.admit_from_outside(task).map_err(|Ended| task)?;
+        let block = &self.blocks[index];
+        task.header().set_home(block.as_home());
+        block.inbox.push(task);
+        block.unpark_if_parked();
+        Ok(())
+    }
+
+    /// Counts a new task that does not come from a worker's own queues. One that is sheltered is to run in any case: who spawns
+    /// it is a task of this runtime or a closure on its pool, waits for it, and is waited for by the end.
+    ///
+    /// # Errors
+    /// As for [`admit_outside`](Shared::admit_outside).
+    pub(crate) fn admit_from_outside(&self, task: TaskRef) -> Result<(), Ended> {
+        match task.header().is_sheltered() {
+            true => {
+                self.outside.spawn_outside();
+                Ok(())
+            }
+            false => self.admit_outside(),
+        }
+    }
+
+    /// Counts one more task or closure from outside the workers.
+    ///
+    /// # Errors
+    /// When the runtime is ending, and perhaps nobody is left to run it.
+    pub(crate) fn admit_outside(&self) -> Result<(), Ended> {
+        if self.ending.admit(&self.outside) {
+            return Ok(());
+        }
+        self.outside_ended();
+        Err(Ended)
+    }
+
+    /// Counts the end of one from outside, or of one that ends off the workers.
+    pub(crate) fn outside_ended(&self) {
+        self.outside.finish_outside();
+        if self.is_ending() {
+            self.end_if_quiescent();
+        }
+    }
+
+    /// All tasks that have started and not ended.
+    pub(crate) fn tasks(&self) -> Vec<Task> {
+        self.blocks.iter().flat_map(|block| block.registry.tasks()).collect()
+    }
+
+    pub(crate) fn unpark_all(&self) {
+        self.blocks.iter().for_each(|block| block.unpark());
+    }
+
+    /// True from the beginning of the end.
+    #[inline]
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.has_begun()
+    }
+
+    /// True when nothing runs any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ending.has_ended()
+    }
+
+    /// Ends the runtime if nobody is alive. True when it has ended.
+    pub(crate) fn end_if_quiescent(&self) -> bool {
+        if self.has_ended() {
+            return true;
+        }
+        if self.alive() > 0 {
+            return false;
+        }
+        if self.ending.end() {
+            self.announce_end();
+        }
+        true
+    }
+
+    /// How many tasks were spawned and have not ended; may be too many while some end, never too few.
+    pub(crate) fn alive(&self) -> u64 {
+        alive(self.blocks.iter().map(|block| &block.counts).chain([&*self.outside]))
+    }
+
+    /// Wakes all that wait for the end of the runtime.
+    fn announce_end(&self) {
+        self.unpark_all();
+        // Taken one by one: a wake is never made under the lock.
+        while let Some(wake) = self.ending.next_waiter() {
+            wake.wake();
+        }
+    }
+
+    /// How often a task has held its worker for longer than the limit.
+    pub(crate) fn stalls(&self) -> u64 {
+        // Relaxed: a count that publishes nothing.
+        self.stalls.load(Ordering::Relaxed)
+    }
+}
+
+/// The runtime is ending.
+pub(crate) struct Ended;
