@@ -1,5 +1,4 @@
 //! The driver seam: how a worker waits for the outside world.
 
-pub use crate::scheduler::driver::{
-    Driver, Factory, Id, Parts, Ready, Unpark, current, current_id, unpinned,
-};
+pub use crate::scheduler::driver::{Driver, Factory, Id, Parts, Ready, Unpark};
+pub use crate::scheduler::driver_here::{current, current_id, unpinned};

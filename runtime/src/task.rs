@@ -79,22 +79,25 @@
 
 pub use crate::api::big_stack::on_big_stack;
 pub use crate::api::block_on::block_on;
-pub use crate::api::builder::{Builder, spawn, spawn_blocking, spawn_local, unconstrained, yield_now};
-#[doc(hidden)]
-pub use crate::api::builder::{spawn_call, spawn_long_call, spawn_servant};
+pub use crate::api::builder::Builder;
 pub use crate::api::cancel_token::{CancelToken, Cancelled, DropGuard};
 pub use crate::api::join_handle::JoinHandle;
 pub use crate::api::park::{park, park_timeout};
 pub use crate::api::scope::{Scope, ScopedJoinHandle, scope};
-pub use crate::api::shield::shield;
+pub use crate::api::spawn::{spawn, spawn_blocking, spawn_local};
+pub use crate::api::spawn::{spawn_call, spawn_long_call};
 pub use crate::api::task_local::{AccessError, TaskLocal};
 pub use crate::api::timeout::{Elapsed, timeout, timeout_at};
+pub use crate::api::yield_now::{unconstrained, yield_now};
 #[doc(hidden)]
 pub use crate::blocking::unblock::heed_end;
+#[doc(hidden)]
+pub use crate::runtime::spawn_on::spawn_servant;
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
 pub use crate::tasks::join_error::JoinError;
 #[doc(hidden)]
 pub use crate::tasks::join_state::Joiner;
+pub use crate::tasks::shield::shield;
 pub use crate::tasks::switch_hook::Switch;
 pub use crate::tasks::task::{Task, current, try_current};

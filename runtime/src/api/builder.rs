@@ -5,28 +5,21 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::api::join_handle::JoinHandle;
-use crate::api::scope::{Scope, ScopedJoinHandle};
-use crate::api::shield::shield;
-use crate::coroutine::Stop;
-use crate::runtime::handle::Handle;
 use crate::scheduler::current;
 use crate::scheduler::shared;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::wake;
 use crate::scheduler::worker::Worker;
-use crate::sleep::cancel_points;
 use crate::sleep::cancel_points::may_unwind;
 use crate::tasks::cancel;
 use crate::tasks::context;
-use crate::tasks::forbid;
 use crate::tasks::header::{Heritage, Nature, Origin, TaskRef, Traits};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw;
 use crate::tasks::raw::Kin;
+use crate::tasks::raw::discard_here;
 use crate::tasks::switch_hook::{Switch, SwitchHook};
-use crate::tasks::task;
-use crate::tasks::task::Task;
 
 /// Describes a task: its name, the size of its stack, where it may run.
 ///
@@ -131,33 +124,6 @@ impl Builder {
         unsafe { self.spawn_kin(f, ()) }
     }
 
-    /// Spawns the task on the runtime of `handle`.
-    pub fn spawn_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        // SAFETY: `f` and `T` are `Send` and `'static`.
-        unsafe { self.spawn_erased(handle.shared(), f) }
-    }
-
-    /// Spawns the task into `scope`; as [`Scope::spawn_as`], under the name that it has in std.
-    ///
-    /// # Panics
-    /// As [`Scope::spawn`].
-    #[track_caller]
-    pub fn spawn_scoped<'scope, F, T>(
-        self,
-        scope: &'scope Scope<'scope, '_>,
-        f: F,
-    ) -> ScopedJoinHandle<'scope, T>
-    where
-        F: FnOnce() -> T + Send + 'scope,
-        T: Send + 'scope,
-    {
-        scope.spawn_as(self, f)
-    }
-
     /// Spawns the task on the current worker, where it stays: `f` and its value need not be `Send`.
     ///
     /// # Panics
@@ -172,22 +138,6 @@ impl Builder {
         // SAFETY: `f` and `T` are `'static`.
         let spawned = current::with_worker(|worker| unsafe { self.spawn_local_erased(worker, f) });
         spawned.unwrap_or_else(|| off_the_runtime("spawn_local"))
-    }
-
-    /// Spawns a task that starts and stays on that worker of the runtime of `handle`.
-    pub(crate) fn spawn_on_worker<F, T>(mut self, handle: &Handle, worker: usize, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.inherit();
-        let shared = handle.shared();
-        let (task, handle) = match self.admit_as(Nature::Local, shared, None, f, (), shared::reserve_ids(1)) {
-            Ok(made) => made,
-            Err(handle) => return handle,
-        };
-        end_if_refused(shared, shared.inject_at(worker, task), &handle);
-        handle
     }
 
     /// Runs `f` on the blocking pool of the current runtime.
@@ -205,17 +155,7 @@ impl Builder {
         self.spawn_on_pool(&shared, Nature::Blocking, f)
     }
 
-    /// Runs `f` on the blocking pool of the runtime of `handle`.
-    pub fn spawn_blocking_on<F, T>(mut self, handle: &Handle, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.inherit();
-        self.spawn_on_pool(handle.shared(), Nature::Blocking, f)
-    }
-
-    fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, nature: Nature, f: F) -> JoinHandle<T>
+    pub(crate) fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, nature: Nature, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
@@ -271,7 +211,7 @@ impl Builder {
 
     /// # Safety
     /// As for `spawn_kin`.
-    unsafe fn spawn_kin_on<F, T, K>(mut self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    pub(crate) unsafe fn spawn_kin_on<F, T, K>(mut self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
         K: Kin,
@@ -293,7 +233,7 @@ impl Builder {
     ///
     /// # Safety
     /// As for `spawn_kin`.
-    unsafe fn spawn_outside<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    pub(crate) unsafe fn spawn_outside<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
         K: Kin,
@@ -305,7 +245,7 @@ impl Builder {
 
     /// # Safety
     /// As for `spawn_kin`.
-    unsafe fn spawn_outside_as<F, T, K>(
+    pub(crate) unsafe fn spawn_outside_as<F, T, K>(
         self,
         nature: Nature,
         shared: &Arc<Shared>,
@@ -390,7 +330,7 @@ impl Builder {
     }
 
     /// Makes the task, or, over the limit of tasks, a handle that says so.
-    fn admit<F, T, K>(
+    pub(crate) fn admit<F, T, K>(
         self,
         shared: &Shared,
         worker: Option<&Worker>,
@@ -406,11 +346,11 @@ impl Builder {
         self.admit_as(nature, shared, worker, f, kin, id)
     }
 
-    fn nature(&self) -> Nature {
+    pub(crate) fn nature(&self) -> Nature {
         if self.migratable { Nature::Migratable } else { Nature::Homing }
     }
 
-    fn admit_as<F, T, K>(
+    pub(crate) fn admit_as<F, T, K>(
         mut self,
         nature: Nature,
         shared: &Shared,
@@ -438,7 +378,14 @@ impl Builder {
     }
 
     #[inline]
-    fn make<F, T, K>(&mut self, worker: Option<&Worker>, f: F, kin: K, nature: Nature, id: u64) -> TaskRef
+    pub(crate) fn make<F, T, K>(
+        &mut self,
+        worker: Option<&Worker>,
+        f: F,
+        kin: K,
+        nature: Nature,
+        id: u64,
+    ) -> TaskRef
     where
         F: FnOnce() -> T,
         K: Kin,
@@ -509,7 +456,7 @@ fn may_bequeath(worker: &Worker) -> bool {
 }
 
 /// Ends a task that a runtime which is ending has refused.
-fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &JoinHandle<T>) {
+pub(crate) fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &JoinHandle<T>) {
     if let Err(task) = queued {
         let error = JoinError::cancelled(handle.task());
         shared.live.ended(task.header().nature);
@@ -518,185 +465,11 @@ fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &Join
     }
 }
 
-/// Ends a task that is in no queue; the closure is dropped in the caller, shielded: what befalls that one is no end of the task's
-/// destructors.
-///
-/// # Safety
-/// The stage and the runtime's count are the caller's.
-pub(crate) unsafe fn discard_here(task: TaskRef, error: JoinError) {
-    // SAFETY: by this function's contract.
-    shield(|| unsafe {
-        (task.header().vtable.discard)(task, error);
-        task.release();
-    });
-}
-
 #[track_caller]
 #[cold]
-fn off_the_runtime(what: &str) -> ! {
+pub(crate) fn off_the_runtime(what: &str) -> ! {
     panic!(
         "`{what}` was called on a thread that belongs to no runtime: start one with `fibra::run(|| ...)`, or keep a \
          `Handle` and spawn on that"
     )
-}
-
-/// Spawns a task on the current runtime: `f` runs beside its spawner, on any worker, and stays on the one that started
-/// it.
-///
-/// Dropping the handle detaches the task.
-///
-/// # Panics
-/// Off a runtime.
-///
-/// # Examples
-/// ```
-/// # use fibra_runtime as fibra;
-/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
-/// let sum = fibra::spawn(|| (1..=10).sum::<u32>());
-/// assert_eq!(sum.join().unwrap(), 55);
-/// # });
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[track_caller]
-pub fn spawn<F, T>(f: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    Builder::new().spawn(f)
-}
-
-/// Spawns a task on the current worker, where it stays: `f` and its value need not be `Send`.
-///
-/// # Panics
-/// Off a worker.
-///
-/// # Examples
-/// ```
-/// # use fibra_runtime as fibra;
-/// use std::{cell::Cell, rc::Rc};
-/// # fibra::Runtime::builder().workers(2).build()?.run(|| {
-/// let count = Rc::new(Cell::new(0));
-/// let shared = Rc::clone(&count);
-/// fibra::spawn_local(move || shared.set(1)).join().unwrap();
-/// assert_eq!(count.get(), 1);
-/// # });
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[track_caller]
-pub fn spawn_local<F, T>(f: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + 'static,
-    T: 'static,
-{
-    Builder::new().spawn_local(f)
-}
-
-/// Runs `f` on a thread of the blocking pool, for calls that block a thread. The detached kind; to wait for it in place
-/// and to borrow, use [`unblock`](crate::unblock).
-///
-/// A closure that has started runs to its end; the end of the runtime waits for it. One that has not is dropped then.
-///
-/// # Panics
-/// Off a runtime.
-///
-/// # Examples
-/// ```
-/// # use fibra_runtime as fibra;
-/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
-/// let read = fibra::spawn_blocking(|| std::fs::read_to_string("/dev/null"));
-/// assert_eq!(read.join().unwrap().unwrap(), "");
-/// # });
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[track_caller]
-pub fn spawn_blocking<F, T>(f: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    Builder::new().spawn_blocking(f)
-}
-
-/// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the runtime does not wait for it:
-/// for calls of the system that may never end. For this library alone: such a call runs no code of users, which might count on
-/// being waited for, and inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
-///
-/// A task that must not be unwound gets its value at the end of the runtime too; it is to wait for it.
-///
-/// # Panics
-/// Off a runtime.
-#[doc(hidden)]
-#[track_caller]
-pub fn spawn_call<F, T>(call: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_call"));
-    Builder::helper().spawn_on_pool(&shared, Nature::Call, call)
-}
-
-/// The same of a call that waits for others, a server or the other end of a FIFO: those have threads beside those of the rest, as many at
-/// the most, and begin in their order.
-///
-/// # Panics
-/// Off a runtime.
-#[doc(hidden)]
-#[track_caller]
-pub fn spawn_long_call<F, T>(call: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_long_call"));
-    Builder::helper().spawn_on_pool(&shared, Nature::LongCall, call)
-}
-
-/// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for
-/// tasks of its own, which serve others than the one who happens to start them. The limit of tasks does not count it: who waits for
-/// what it does may be all that the limit allows.
-#[doc(hidden)]
-pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    // SAFETY: `f` and `T` are `Send` and `'static`, and there is no kin.
-    unsafe { Builder::new().spawn_outside_as(Nature::Servant, handle.shared(), f, ()) }
-}
-
-/// Lets all other tasks run that are ready, then goes on. On a plain thread it is [`std::thread::yield_now`].
-///
-/// # Cancellation
-/// A cancellation point, so that a loop over it can be ended.
-#[inline(always)]
-pub fn yield_now() {
-    let Some(task) = context::task() else { return std::thread::yield_now() };
-    let header = task.header();
-    if header.marks.any() || !header.bounds.get().is_null() {
-        cancel_points::cancellation_point();
-    }
-    forbid::check(header);
-    // SAFETY: `task` is the current task.
-    unsafe { header.suspend(Stop::Yielded) };
-}
-
-/// Runs `f` without the operation budget: it may go on over things that are ready for as long as it likes, and starves
-/// the tasks beside it while it does.
-pub fn unconstrained<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<(Task, bool)>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            if let Some((task, before)) = &self.0 {
-                task.header().unconstrained.set(*before);
-            }
-        }
-    }
-    let task = task::try_current();
-    let _restore = Restore(task.map(|task| {
-        let before = task.header().unconstrained.replace(true);
-        (task, before)
-    }));
-    f()
 }

@@ -5,11 +5,11 @@ use std::mem::{self, ManuallyDrop};
 
 use crate::api::fork::{Beside, LOOP, Probe, fork};
 use crate::api::pace::Pace;
-use crate::api::shield;
 use crate::base::spin_lock::Lock;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::sleep::wake_many;
+use crate::tasks::shield;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::list::{List, Node};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};

@@ -5,7 +5,6 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::api::join_handle::UntilDone;
-use crate::api::shield;
 use crate::base::abort::Bomb;
 use crate::base::intrusive_list::Link;
 use crate::base::payload;
@@ -19,6 +18,7 @@ use crate::tasks::context;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw;
+use crate::tasks::shield;
 use crate::waiter::strategy::Waking;
 
 /// What became of the closure that was on offer.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::api::builder::yield_now;
+use crate::api::yield_now::yield_now;
 use crate::scheduler::current;
 use crate::sleep::cancel_points;
 use crate::tasks::forbid;

@@ -45,7 +45,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// # Cancellation
 /// A cancellation point. A scope is never left early: when its task is cancelled it cancels its children, waits for them
 /// to unwind, and unwinds then. So it does when the end of the runtime has cut a child short that nobody joined. In a destructor that
-/// runs while its task unwinds, and inside of [`shield`](crate::api::shield::shield), it is none, and the end of the runtime leaves its children
+/// runs while its task unwinds, and inside of [`shield`](crate::tasks::shield::shield), it is none, and the end of the runtime leaves its children
 /// alone.
 ///
 /// # Panics
@@ -268,5 +268,24 @@ impl RefUnwindSafe for Scope<'_, '_> {}
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope").field("alive", &self.family.alive()).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Spawns the task into `scope`; as [`Scope::spawn_as`], under the name that it has in std.
+    ///
+    /// # Panics
+    /// As [`Scope::spawn`].
+    #[track_caller]
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        f: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.spawn_as(self, f)
     }
 }

@@ -4,7 +4,7 @@ use std::thread;
 
 use std::time::{Duration, Instant};
 
-use crate::api::builder;
+use crate::api::yield_now;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
@@ -74,7 +74,7 @@ pub fn sleep_until(deadline: Instant) {
         return thread::sleep(deadline.saturating_duration_since(Instant::now()));
     }
     if deadline <= Instant::now() {
-        return builder::yield_now();
+        return yield_now::yield_now();
     }
     sleep_to(Some(deadline));
 }

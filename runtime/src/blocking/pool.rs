@@ -6,13 +6,13 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::api::builder::discard_here;
 use crate::base::limit::Refusal;
 use crate::blocking::thread;
 use crate::blocking::thread::Life;
 use crate::scheduler::shared::Shared;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
+use crate::tasks::raw::discard_here;
 use crate::tasks::task::Task;
 
 /// How the pool is to be.

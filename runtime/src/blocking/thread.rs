@@ -9,7 +9,7 @@ use crate::base::limit::Refusal;
 use crate::base::payload::drop_quietly;
 use crate::blocking::pool::{Job, Pool, end_unrun};
 use crate::scheduler::current;
-use crate::scheduler::driver;
+use crate::scheduler::driver_here;
 use crate::scheduler::shared::Shared;
 use crate::tasks::context;
 use crate::tasks::header::{Nature, TaskRef};
@@ -22,7 +22,7 @@ use crate::tasks::task::Task;
 pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> Result<(), Refusal> {
     let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
     let builder = thread::Builder::new().name(name.to_owned());
-    let started = driver::unpinned(|| builder.spawn(move || live(&pool, shared, life)));
+    let started = driver_here::unpinned(|| builder.spawn(move || live(&pool, shared, life)));
     started.map(drop).map_err(refusal)
 }
 

@@ -29,7 +29,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::api::builder::discard_here;
 use crate::blocking::pool::Pool;
 use crate::blocking::pool::{Borrowed, Job};
 use crate::scheduler::current;
@@ -39,6 +38,7 @@ use crate::sleep::task_sleep;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
+use crate::tasks::raw::discard_here;
 use crate::tasks::task::Task;
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};

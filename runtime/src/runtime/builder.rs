@@ -3,40 +3,36 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use crate::base::limit::MOST_WORKERS;
-use crate::base::limit::Refusal;
-use crate::base::payload::guarded;
 use crate::base::sys;
 use crate::blocking::pool;
 use crate::blocking::pool::Pool;
 use crate::runtime::owner::Runtime;
 use crate::runtime::run;
 use crate::runtime::shutdown;
+use crate::runtime::start::Seed;
+use crate::runtime::start::Starting;
+use crate::runtime::start::WorkerThreads;
 use crate::runtime::watchdog;
 use crate::runtime::watchdog::Stall;
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
 use crate::scheduler::driver;
 use crate::scheduler::driver::Factory;
+use crate::scheduler::driver_here;
 use crate::scheduler::ending::Ending;
 use crate::scheduler::idle::Idle;
 use crate::scheduler::panics;
-use crate::scheduler::panics::TaskPanic;
 use crate::scheduler::queue;
-use crate::scheduler::queue::Stealable;
 use crate::scheduler::shared::Config;
 use crate::scheduler::shared::Shared;
-use crate::scheduler::worker::Worker;
+use crate::scheduler::task_panic::TaskPanic;
 use crate::sleep::spin;
 use crate::stack::guard::Guards;
-use crate::stack::overflow;
 use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
 use crate::tasks::live_tasks::LiveTasks;
@@ -44,16 +40,6 @@ use crate::tasks::overflow_report;
 
 /// The environment variable that sets the number of workers where the program does not.
 const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
-
-type Hook = Arc<dyn Fn() + Send + Sync>;
-
-/// The threads of a runtime: their names, the hooks at their start and stop, and the watch over them.
-struct WorkerThreads {
-    name: String,
-    on_start: Option<Hook>,
-    on_stop: Option<Hook>,
-    watch: watchdog::Config,
-}
 
 /// Describes a runtime; made by `Runtime::builder`.
 ///
@@ -65,14 +51,6 @@ pub struct Builder<R = Runtime> {
     config: Config,
     threads: WorkerThreads,
     built: PhantomData<fn() -> R>,
-}
-
-/// One worker that is still to start.
-pub(crate) struct Seed {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) index: usize,
-    stealable: Stealable,
-    threads: Arc<WorkerThreads>,
 }
 
 impl<R: From<Runtime>> Builder<R> {
@@ -323,7 +301,7 @@ impl<R: From<Runtime>> Builder<R> {
     }
 
     fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>, Arc<WorkerThreads>)> {
-        let usable = driver::unpinned(sys::usable_processors);
+        let usable = driver_here::unpinned(sys::usable_processors);
         let workers = self.workers.unwrap_or_else(|| default_workers(usable));
         self.config.polling &= sys::may_poll(workers, usable);
         self.config.processors = current::with_worker(|worker| worker.shared().config.processors)
@@ -369,96 +347,15 @@ impl<R> fmt::Debug for Builder<R> {
     }
 }
 
-impl Seed {
-    /// Makes the worker on the calling thread and gives it to `f`, between the hooks.
-    pub(crate) fn grow(self, f: impl FnOnce(&Worker)) -> io::Result<()> {
-        let _alternate = overflow::thread_setup()?;
-        let config = &self.shared.config;
-        let _pinned = config.pin.then(|| config.processors.pin(self.index));
-        let worker = Worker::new(Arc::clone(&self.shared), self.index, self.stealable)?;
-        call(&self.threads.on_start)?;
-        f(&worker);
-        if self.shared.has_ended() {
-            // The threads of the pool end with the workers.
-            Pool::of(&self.shared).end();
-        }
-        // Its panic has been printed; there is nothing left to end.
-        _ = call(&self.threads.on_stop);
-        Ok(())
-    }
-
-    fn thread_name(&self) -> String {
-        format!("{}-{}", self.threads.name, self.index)
-    }
-}
-
-/// Runs a hook; its panic is an error of the start, or nothing that concerns the end.
-fn call(hook: &Option<Hook>) -> io::Result<()> {
-    let Some(hook) = hook else { return Ok(()) };
-    guarded("a worker's start or stop hook", || hook())
-}
-
 fn default_workers(usable: usize) -> usize {
     let set = std::env::var(WORKERS_VARIABLE).ok().and_then(|text| text.trim().parse().ok());
     let set = set.filter(|workers| (1..=MOST_WORKERS).contains(workers));
     set.unwrap_or(usable.min(MOST_WORKERS))
 }
 
-/// Workers on their way to run, each on a thread of its own.
-pub(crate) struct Starting {
-    threads: Vec<thread::JoinHandle<()>>,
-    /// How many of the threads are workers'.
-    workers: usize,
-    /// Of each of those one message: that it runs, or why not.
-    starts: mpsc::Receiver<io::Result<()>>,
-    /// Whether there is a thread for each, and one that watches them, if there is to be one.
-    begun: io::Result<()>,
-}
-
-impl Starting {
-    /// Starts a thread for each seed, and has all workers watched.
-    fn begin(shared: &Arc<Shared>, seeds: Vec<Seed>, described: &WorkerThreads) -> Self {
-        let (started, starts) = mpsc::channel();
-        let mut threads = Vec::with_capacity(seeds.len());
-        let mut begun = Ok(());
-        for seed in seeds {
-            let started = started.clone();
-            let builder = thread::Builder::new().name(seed.thread_name());
-            match driver::unpinned(|| builder.spawn(move || run_seed(seed, &started))) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => begun = Err(Refusal::of_thread("a worker", error).into()),
-            }
-        }
-        let workers = threads.len();
-        match watchdog::start(shared, &described.name, &described.watch) {
-            Ok(watch) => threads.extend(watch),
-            Err(error) => begun = Err(error),
-        }
-        Starting { threads, workers, starts, begun }
-    }
-
-    /// Waits until all of them run. Called once.
-    ///
-    /// # Errors
-    /// What one of them lacked. Those that run are to be ended then, and joined.
-    pub(super) fn wait(&mut self) -> io::Result<()> {
-        let begun = mem::replace(&mut self.begun, Ok(()));
-        self.starts.iter().take(self.workers).fold(begun, Result::and)
-    }
-
-    /// Waits until their threads have ended.
-    pub(super) fn join(self) {
-        self.threads.into_iter().for_each(|thread| _ = thread.join());
-    }
-}
-
-/// One worker's thread: tells once whether it has started.
-fn run_seed(seed: Seed, started: &mpsc::Sender<io::Result<()>>) {
-    let result = seed.grow(|worker| {
-        _ = started.send(Ok(()));
-        worker.run();
-    });
-    if let Err(error) = result {
-        _ = started.send(Err(error));
+impl Runtime {
+    /// Starts to describe a runtime.
+    pub fn builder() -> Builder {
+        Builder::new()
     }
 }

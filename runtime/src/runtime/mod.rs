@@ -5,4 +5,6 @@ pub(crate) mod handle;
 pub(crate) mod owner;
 pub(crate) mod run;
 pub(crate) mod shutdown;
+pub(crate) mod spawn_on;
+pub(crate) mod start;
 pub(crate) mod watchdog;

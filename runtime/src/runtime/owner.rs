@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::api::join_handle::JoinHandle;
 use crate::blocking::pool::Pool;
-use crate::runtime::builder::Builder;
 use crate::runtime::handle::Handle;
 use crate::runtime::run;
 use crate::runtime::shutdown;
@@ -40,11 +39,6 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Starts to describe a runtime.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     /// A handle that can be sent elsewhere.
     pub fn handle(&self) -> Handle {
         Handle::new(&self.shared)

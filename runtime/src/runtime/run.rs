@@ -9,10 +9,10 @@ use std::thread;
 use crate::api::builder::Builder;
 use crate::base::abort::Bomb;
 use crate::blocking::pool::Pool;
-use crate::runtime::builder::{Seed, Starting};
 use crate::runtime::shutdown;
+use crate::runtime::start::{Seed, Starting};
 use crate::scheduler::current;
-use crate::scheduler::driver;
+use crate::scheduler::driver_here;
 use crate::scheduler::shared::Shared;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task;
@@ -117,5 +117,5 @@ fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
     let shared = Arc::clone(shared);
     // Without a thread there is no report; nothing else depends on it.
     let builder = thread::Builder::new().name("fibra-ending".to_owned());
-    driver::unpinned(|| builder.spawn(move || shutdown::wait_reporting(&shared))).ok()
+    driver_here::unpinned(|| builder.spawn(move || shutdown::wait_reporting(&shared))).ok()
 }

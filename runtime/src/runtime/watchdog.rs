@@ -15,7 +15,7 @@ use crate::base::limit::Refusal;
 use crate::base::payload::guarded;
 use crate::runtime::shutdown;
 use crate::scheduler::block::Block;
-use crate::scheduler::driver;
+use crate::scheduler::driver_here;
 use crate::scheduler::shared::Shared;
 use crate::tasks::task::Task;
 
@@ -82,7 +82,7 @@ pub(crate) fn start(
     let hook = config.hook.clone();
     let shared = Arc::clone(shared);
     let builder = thread::Builder::new().name(format!("{name}-watch"));
-    match driver::unpinned(|| builder.spawn(move || watch(&shared, limit, hook.as_deref()))) {
+    match driver_here::unpinned(|| builder.spawn(move || watch(&shared, limit, hook.as_deref()))) {
         Ok(thread) => Ok(Some(thread)),
         Err(error) => Err(Refusal::of_thread("the watch of the workers", error).into()),
     }

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use crate::scheduler::worker::Worker;
 use crate::waiter::kind::RawWake;
 
 /// How one worker waits.
@@ -59,9 +58,9 @@ impl Ready {
         self.0.is_empty()
     }
 
-    /// Wakes them all, in their order, by the worker whose driver found them.
-    pub(crate) fn wake_all(&mut self, worker: &Worker) {
-        worker.wake_batch(self.0.drain(..));
+    /// Takes all wakes, in their order.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = RawWake> {
+        self.0.drain(..)
     }
 }
 
@@ -110,27 +109,6 @@ where
     fn make(&self) -> io::Result<Parts> {
         self()
     }
-}
-
-/// The handle of the current worker's driver; `None` off the workers, or when the driver has another one.
-pub fn current<H: Any + Send + Sync>() -> Option<Arc<H>> {
-    crate::scheduler::current::with_worker(|worker| Arc::clone(worker.driver_handle()))?.downcast().ok()
-}
-
-/// Which driver the current worker has; `None` off the workers.
-#[inline]
-pub fn current_id() -> Option<Id> {
-    crate::scheduler::current::with_worker(Worker::driver_id)
-}
-
-/// Runs `start` where what it starts, a thread or a process, may use the processors of the runtime: on a pinned worker that would
-/// be pinned as well. It must not wait.
-pub fn unpinned<R>(start: impl FnOnce() -> R) -> R {
-    let _moved = crate::scheduler::current::with_worker(|worker| {
-        let config = &worker.shared().config;
-        config.pin.then(|| config.processors.lend())
-    });
-    start()
 }
 
 /// The driver of runtimes without I/O: a flag and a condition variable.

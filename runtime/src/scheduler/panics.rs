@@ -25,9 +25,8 @@
 //! Rejected: a stack for each credit. It keeps two pages or more of memory, and thousands of tasks owe at once where thousands
 //! of connections are cancelled whose destructors wait.
 
-use std::any::Any;
 use std::fmt;
-use std::panic::{self, Location, PanicHookInfo};
+use std::panic::{self, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::thread;
 
@@ -35,7 +34,8 @@ use crate::base::abort::{Bomb, say};
 use crate::base::limit::Refusal;
 use crate::coroutine::credit::Credits;
 use crate::scheduler::current;
-use crate::scheduler::driver;
+use crate::scheduler::driver_here;
+use crate::scheduler::task_panic::TaskPanic;
 use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::context;
 use crate::tasks::task::Task;
@@ -116,7 +116,7 @@ fn raise_elsewhere() -> Credits {
         credits
     };
     let builder = thread::Builder::new().name("fibra-credit".to_owned());
-    let helper = driver::unpinned(|| builder.spawn(raise));
+    let helper = driver_here::unpinned(|| builder.spawn(raise));
     let helper = had(helper.map_err(|error| Refusal::of_thread("a thread for that", error)));
     helper.join().expect("raising a credit does not panic outwards")
 }
@@ -148,47 +148,6 @@ pub(crate) fn install_hook() {
         panic::set_hook(Box::new(move |info| report(&*previous, info)));
     });
 }
-
-/// A panic of a task, as the hook of its runtime gets it; see [`Builder::on_task_panic`](crate::runtime::builder::Builder::on_task_panic).
-pub struct TaskPanic<'a> {
-    task: Task,
-    info: &'a PanicHookInfo<'a>,
-}
-
-impl<'a> TaskPanic<'a> {
-    /// The task that panics.
-    pub fn task(&self) -> &Task {
-        &self.task
-    }
-
-    /// The message, unless the payload is something else than a text.
-    pub fn message(&self) -> Option<&'a str> {
-        self.info.payload_as_str()
-    }
-
-    /// What the panic was raised with.
-    pub fn payload(&self) -> &'a (dyn Any + Send) {
-        self.info.payload()
-    }
-
-    /// Where in the source it was raised.
-    pub fn location(&self) -> Option<&'a Location<'a>> {
-        self.info.location()
-    }
-}
-
-impl fmt::Debug for TaskPanic<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskPanic")
-            .field("task", &self.task)
-            .field("message", &self.message())
-            .field("location", &self.location().map(ToString::to_string))
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a runtime wants done at a panic of a task of its own.
-pub(crate) type TaskPanicHook = dyn Fn(&TaskPanic<'_>) + Send + Sync;
 
 fn report(previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHookInfo<'_>) {
     let Some(task) = context::task() else {

@@ -243,7 +243,7 @@ impl Worker {
         }
         // Fits: a driver finds far fewer at a time.
         self.events.set(self.events.get().wrapping_add(ready.len() as u32));
-        ready.wake_all(self);
+        self.wake_batch(ready.drain());
     }
 
     fn execute(&self, task: TaskRef) {

@@ -15,6 +15,7 @@ pub(crate) mod overflow_report;
 pub(crate) mod parking;
 pub(crate) mod raw;
 pub(crate) mod refs;
+pub(crate) mod shield;
 pub(crate) mod slab_cache;
 pub(crate) mod slow_path_flags;
 pub(crate) mod stop;

@@ -25,6 +25,7 @@ use crate::tasks::header::{Header, Origin, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::JoinState;
 use crate::tasks::locals::Locals;
+use crate::tasks::shield::shield;
 use crate::tasks::slab_cache;
 use crate::tasks::slab_cache::Shelf;
 use crate::tasks::switch_hook::Switch;
@@ -292,4 +293,17 @@ unsafe fn free<F, T, K>(task: TaskRef) {
 /// the task unwinds. `f` does not unwind.
 fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
     Bound::shield_at_end().run(task.header(), f).expect("nothing is raised for a shield")
+}
+
+/// Ends a task that is in no queue; the closure is dropped in the caller, shielded: what befalls that one is no end of the task's
+/// destructors.
+///
+/// # Safety
+/// The stage and the runtime's count are the caller's.
+pub(crate) unsafe fn discard_here(task: TaskRef, error: JoinError) {
+    // SAFETY: by this function's contract.
+    shield(|| unsafe {
+        (task.header().vtable.discard)(task, error);
+        task.release();
+    });
 }

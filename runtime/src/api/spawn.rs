@@ -1,0 +1,120 @@
+//! Spawning on the runtime of the caller.
+
+use crate::api::builder::Builder;
+use crate::api::builder::off_the_runtime;
+use crate::api::join_handle::JoinHandle;
+use crate::scheduler::current;
+use crate::tasks::header::Nature;
+
+/// Spawns a task on the current runtime: `f` runs beside its spawner, on any worker, and stays on the one that started
+/// it.
+///
+/// Dropping the handle detaches the task.
+///
+/// # Panics
+/// Off a runtime.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let sum = fibra::spawn(|| (1..=10).sum::<u32>());
+/// assert_eq!(sum.join().unwrap(), 55);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(f)
+}
+
+/// Spawns a task on the current worker, where it stays: `f` and its value need not be `Send`.
+///
+/// # Panics
+/// Off a worker.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::{cell::Cell, rc::Rc};
+/// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+/// let count = Rc::new(Cell::new(0));
+/// let shared = Rc::clone(&count);
+/// fibra::spawn_local(move || shared.set(1)).join().unwrap();
+/// assert_eq!(count.get(), 1);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn_local<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    Builder::new().spawn_local(f)
+}
+
+/// Runs `f` on a thread of the blocking pool, for calls that block a thread. The detached kind; to wait for it in place
+/// and to borrow, use [`unblock`](crate::unblock).
+///
+/// A closure that has started runs to its end; the end of the runtime waits for it. One that has not is dropped then.
+///
+/// # Panics
+/// Off a runtime.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let read = fibra::spawn_blocking(|| std::fs::read_to_string("/dev/null"));
+/// assert_eq!(read.join().unwrap().unwrap(), "");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn spawn_blocking<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn_blocking(f)
+}
+
+/// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the runtime does not wait for it:
+/// for calls of the system that may never end. For this library alone: such a call runs no code of users, which might count on
+/// being waited for, and inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
+///
+/// A task that must not be unwound gets its value at the end of the runtime too; it is to wait for it.
+///
+/// # Panics
+/// Off a runtime.
+#[doc(hidden)]
+#[track_caller]
+pub fn spawn_call<F, T>(call: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_call"));
+    Builder::helper().spawn_on_pool(&shared, Nature::Call, call)
+}
+
+/// The same of a call that waits for others, a server or the other end of a FIFO: those have threads beside those of the rest, as many at
+/// the most, and begin in their order.
+///
+/// # Panics
+/// Off a runtime.
+#[doc(hidden)]
+#[track_caller]
+pub fn spawn_long_call<F, T>(call: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_long_call"));
+    Builder::helper().spawn_on_pool(&shared, Nature::LongCall, call)
+}

@@ -1,0 +1,59 @@
+//! Spawning on a runtime from elsewhere, by its handle.
+
+use crate::api::builder::Builder;
+use crate::api::builder::end_if_refused;
+use crate::api::join_handle::JoinHandle;
+use crate::runtime::handle::Handle;
+use crate::scheduler::shared;
+use crate::tasks::header::Nature;
+
+impl Builder {
+    /// Spawns the task on the runtime of `handle`.
+    pub fn spawn_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: `f` and `T` are `Send` and `'static`.
+        unsafe { self.spawn_erased(handle.shared(), f) }
+    }
+
+    /// Spawns a task that starts and stays on that worker of the runtime of `handle`.
+    pub(crate) fn spawn_on_worker<F, T>(mut self, handle: &Handle, worker: usize, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.inherit();
+        let shared = handle.shared();
+        let (task, handle) = match self.admit_as(Nature::Local, shared, None, f, (), shared::reserve_ids(1)) {
+            Ok(made) => made,
+            Err(handle) => return handle,
+        };
+        end_if_refused(shared, shared.inject_at(worker, task), &handle);
+        handle
+    }
+
+    /// Runs `f` on the blocking pool of the runtime of `handle`.
+    pub fn spawn_blocking_on<F, T>(mut self, handle: &Handle, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.inherit();
+        self.spawn_on_pool(handle.shared(), Nature::Blocking, f)
+    }
+}
+
+/// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for
+/// tasks of its own, which serve others than the one who happens to start them. The limit of tasks does not count it: who waits for
+/// what it does may be all that the limit allows.
+#[doc(hidden)]
+pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: `f` and `T` are `Send` and `'static`, and there is no kin.
+    unsafe { Builder::new().spawn_outside_as(Nature::Servant, handle.shared(), f, ()) }
+}

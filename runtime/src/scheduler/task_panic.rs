@@ -1,0 +1,48 @@
+//! What a hook hears of the panic of a task.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{Location, PanicHookInfo};
+
+use crate::tasks::task::Task;
+
+/// A panic of a task, as the hook of its runtime gets it; see [`Builder::on_task_panic`](crate::runtime::builder::Builder::on_task_panic).
+pub struct TaskPanic<'a> {
+    pub(super) task: Task,
+    pub(super) info: &'a PanicHookInfo<'a>,
+}
+
+impl<'a> TaskPanic<'a> {
+    /// The task that panics.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The message, unless the payload is something else than a text.
+    pub fn message(&self) -> Option<&'a str> {
+        self.info.payload_as_str()
+    }
+
+    /// What the panic was raised with.
+    pub fn payload(&self) -> &'a (dyn Any + Send) {
+        self.info.payload()
+    }
+
+    /// Where in the source it was raised.
+    pub fn location(&self) -> Option<&'a Location<'a>> {
+        self.info.location()
+    }
+}
+
+impl fmt::Debug for TaskPanic<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskPanic")
+            .field("task", &self.task)
+            .field("message", &self.message())
+            .field("location", &self.location().map(ToString::to_string))
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a runtime wants done at a panic of a task of its own.
+pub(crate) type TaskPanicHook = dyn Fn(&TaskPanic<'_>) + Send + Sync;
