@@ -401,7 +401,7 @@ impl Pool {
 
 /// Ends a task that was taken from the queue and is not to run.
 pub(super) fn end_unrun(shared: &Shared, task: TaskRef) {
-    end_with(shared, task, JoinError::cancelled);
+    end_with(shared, task, |task| JoinError::cancelled(task));
 }
 
 /// Ends one for which there is no thread.

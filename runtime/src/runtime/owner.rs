@@ -83,7 +83,7 @@ impl Runtime {
         self.shared.blocks.len()
     }
 
-    /// How often a task has held its worker for longer than the [`stall_limit`](Builder::stall_limit); 0 without one.
+    /// How often a task has held its worker for longer than the [`stall_limit`](crate::Builder::stall_limit); 0 without one.
     pub fn stalls(&self) -> u64 {
         self.shared.stalls()
     }

@@ -2,7 +2,7 @@
 //!
 //! Every worker owns one driver, made on its own thread by the [`Factory`] that the builder was given. The runtime knows
 //! no sockets and the driver knows no queues: it hands over what became ready, the worker queues it. Whoever waits for
-//! something of a driver finds it by [`current`], a typed slot that the runtime keeps without knowing the type.
+//! something of a driver finds it by [`current`](crate::driver::current), a typed slot that the runtime keeps without knowing the type.
 
 use std::any::Any;
 use std::io;
@@ -68,9 +68,9 @@ impl Ready {
 pub struct Parts {
     /// The worker's own.
     pub driver: Box<dyn Driver>,
-    /// What [`current`] answers with on that worker.
+    /// What [`current`](crate::driver::current) answers with on that worker.
     pub handle: Arc<dyn Any + Send + Sync>,
-    /// What [`current_id`] answers with: an [`Id::fresh`] of this driver's own.
+    /// What [`current_id`](crate::driver::current_id) answers with: an [`Id::fresh`] of this driver's own.
     pub id: Id,
 }
 

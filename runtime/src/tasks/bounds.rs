@@ -14,23 +14,20 @@
 //! Where several have been hit the outermost is raised: what it encloses ends with it.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use crate::base::primitive::{AtomicBool, Ordering};
-use crate::tasks::cancel::Cancelled;
-use crate::tasks::header::Header;
 
 /// One scope that may end early.
 pub(crate) struct Bound {
-    outer: Cell<*const Bound>,
-    kind: Kind,
+    pub(super) outer: Cell<*const Bound>,
+    pub(super) kind: Kind,
     /// The earliest deadline of this and what lies behind it.
-    earliest: Cell<Option<Instant>>,
+    pub(super) earliest: Cell<Option<Instant>>,
     /// A wake by a cancel may concern code in here.
-    open: Cell<bool>,
+    pub(super) open: Cell<bool>,
     /// How often the code was unwound for this; stays at the most that can be counted.
     pub(crate) raised: Cell<u16>,
     /// Given when it is first raised, to no other one ever; 0 before. An address would be another one's later.
@@ -40,7 +37,7 @@ pub(crate) struct Bound {
 /// The number of the bound that was last raised for the first time. Of std also in a model: it orders nothing.
 static RAISED: AtomicU64 = AtomicU64::new(0);
 
-enum Kind {
+pub(super) enum Kind {
     Deadline(Instant),
     Token(AtomicBool),
     Shield {
@@ -104,7 +101,7 @@ impl Bound {
         }
     }
 
-    fn is_hit(&self, look: Look) -> bool {
+    pub(super) fn is_hit(&self, look: Look) -> bool {
         match &self.kind {
             Kind::Deadline(deadline) => look == Look::Clock && *deadline <= Instant::now(),
             // SeqCst: as in `fire`.
@@ -122,22 +119,7 @@ impl Bound {
         self.number.get()
     }
 
-    /// Runs `f` inside this bound. `None` if the bound ended it.
-    pub(crate) fn run<T>(&self, header: &Header, f: impl FnOnce() -> T) -> Option<T> {
-        let outer = header.bounds.get();
-        // SAFETY: a bound of the chain lies on the stack of this task, in a frame further out than this one.
-        self.enter(outer, unsafe { outer.as_ref() });
-        header.bounds.set(self);
-        let result = catch_unwind(AssertUnwindSafe(f));
-        header.bounds.set(outer);
-        match result {
-            Ok(value) => Some(value),
-            Err(payload) if self.raised.get() > 0 && Cancelled::ends(&*payload, header, Some(self)) => None,
-            Err(payload) => resume_unwind(payload),
-        }
-    }
-
-    fn enter(&self, place: *const Bound, outer: Option<&Bound>) {
+    pub(super) fn enter(&self, place: *const Bound, outer: Option<&Bound>) {
         self.outer.set(place);
         let behind = outer.and_then(|outer| outer.earliest.get());
         let (earliest, open) = match &self.kind {
@@ -150,79 +132,5 @@ impl Bound {
         };
         self.earliest.set(earliest);
         self.open.set(open);
-    }
-}
-
-impl Header {
-    /// The bounds around the code that runs, innermost first.
-    fn around(&self) -> impl Iterator<Item = &Bound> {
-        // SAFETY: see `Bound::run`; the header is asked by the task itself, or by its worker while it is off its stack.
-        let innermost = unsafe { self.bounds.get().as_ref() };
-        // SAFETY: as above.
-        std::iter::successors(innermost, |bound| unsafe { bound.outer.get().as_ref() })
-    }
-
-    /// When the code that runs is ended from around it.
-    pub(crate) fn enclosing_deadline(&self) -> Option<Instant> {
-        self.around().next()?.earliest.get()
-    }
-
-    /// False while no cancel concerns the code that runs.
-    pub(crate) fn is_open(&self) -> bool {
-        self.around().next().is_none_or(|bound| bound.open.get())
-    }
-
-    /// True if a shield is around the code that runs: also around scopes in there, which may be open again.
-    #[inline]
-    pub(crate) fn is_shielded(&self) -> bool {
-        self.around().any(|bound| matches!(bound.kind, Kind::Shield { .. }))
-    }
-
-    /// True in what the end of the task drops, off any unwinding; but not in a shield of the user's in there.
-    pub(crate) fn is_at_end(&self) -> bool {
-        let mut shields = self.around().filter_map(|bound| match bound.kind {
-            Kind::Shield { at_end } => Some(at_end),
-            _ => None,
-        });
-        shields.next() == Some(true)
-    }
-
-    /// True where the task was cancelled and what its end drops is to fail instead of waiting.
-    pub(crate) fn is_cancelled_at_end(&self) -> bool {
-        self.marks.is_cancelled() && self.is_at_end()
-    }
-
-    /// True if a mark ends the present sleep, which has begun `at_end` or as any other.
-    pub(crate) fn is_marked(&self, at_end: bool) -> bool {
-        self.hit(Look::Marks).is_some() || (at_end && self.is_cancelled_at_end())
-    }
-
-    /// The outermost of what has been hit and is not behind a shield. In a task that unwinds nothing
-    /// is raised for it.
-    pub(crate) fn hit(&self, look: Look) -> Option<Target<'_>> {
-        let mut target = None;
-        for bound in self.around() {
-            if matches!(bound.kind, Kind::Shield { .. }) {
-                return target;
-            }
-            if bound.is_hit(look) {
-                target = Some(Target::Bound(bound));
-            }
-        }
-        if self.marks.is_cancelled() { Some(Target::Task) } else { target }
-    }
-
-    /// True if the code that runs was unwound by something that is still around it.
-    pub(crate) fn is_raised(&self) -> bool {
-        self.unwound.get() > 0 || self.around().any(|bound| bound.raised.get() > 0)
-    }
-
-    /// Takes the mark of fired tokens back, after a scope that had one; unless another is around.
-    pub(crate) fn forget_token(&self) {
-        self.marks.clear_fired();
-        // Only tokens are hit by marks.
-        if self.around().any(|bound| bound.is_hit(Look::Marks)) {
-            self.marks.set_fired();
-        }
     }
 }

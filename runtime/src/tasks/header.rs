@@ -23,13 +23,13 @@ use crate::stack::handle::Stack;
 use crate::tasks::big_stack::BigStack;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel_flags::Marks;
+use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::Join;
 use crate::tasks::locals::Locals;
 use crate::tasks::parking::Parking;
-use crate::tasks::raw::VTable;
 use crate::tasks::refs::Refs;
 use crate::tasks::slow_path_flags::{Quirk, Quirks};
-use crate::tasks::switch_hook::{Hook, Switch, SwitchHook};
+use crate::tasks::switch_hook::{Hook, SwitchHook};
 use crate::timer::ring;
 use crate::timer::ring::Node;
 use crate::waiter::kind::{Kind, Waiter};
@@ -105,6 +105,23 @@ unsafe impl Send for Heritage {}
 // SAFETY: nobody reaches into it by a shared reference.
 unsafe impl Sync for Heritage {}
 
+/// What the untyped rest of the runtime can do with a task.
+pub(crate) struct VTable {
+    /// Runs the closure to its end and completes the task. On the task's own stack, or on a thread of the pool.
+    pub(crate) run: unsafe fn(TaskRef),
+    /// Drops the closure un-run and completes the task with an error.
+    pub(crate) discard: unsafe fn(TaskRef, JoinError),
+    /// Moves the result of a done task to where the pointer shows: a `*mut Option<Result<T, JoinError>>`. Leaves `None` there
+    /// if it was taken before.
+    pub(crate) read: unsafe fn(TaskRef, NonNull<()>),
+    /// Drops the result of a done task.
+    pub(crate) drop_output: unsafe fn(TaskRef),
+    /// Frees the allocation.
+    pub(crate) free: unsafe fn(TaskRef),
+    /// Somebody waits for its end, also where nobody has its handle.
+    pub(crate) is_awaited: bool,
+}
+
 /// In the order of use: what every switch touches are the first 64 bytes. A sleeping task keeps all of it in memory, so what
 /// only its running code needs lies on its stack, and what few tasks have in a box.
 ///
@@ -123,7 +140,7 @@ pub(crate) struct Header {
     pub(crate) marks: Marks,
     /// The timer is armed.
     pub(crate) timed: Cell<bool>,
-    quirks: Quirks,
+    pub(super) quirks: Quirks,
     pub(crate) unconstrained: Cell<bool>,
     /// Its stack is of the reserve.
     pub(crate) on_reserve: Cell<bool>,
@@ -134,11 +151,11 @@ pub(crate) struct Header {
     pub(crate) join: Join,
     pub(crate) vtable: &'static VTable,
     pub(crate) id: u64,
-    traits: Option<Box<Traits>>,
+    pub(super) traits: Option<Box<Traits>>,
     /// The values of task-locals, from the first one on.
     locals: OnceCell<Box<Locals>>,
     /// The big stack that the task runs on; null on its own.
-    away: Cell<*const BigStack>,
+    pub(super) away: Cell<*const BigStack>,
     /// How many panics of this task were under way when it was suspended, and are not in its thread's count now. Such a
     /// task may not change its thread.
     owed: Cell<u32>,
@@ -339,31 +356,6 @@ impl Header {
         unsafe { away.as_ref() }.map_or(&self.coroutine, |big| &big.coroutine)
     }
 
-    /// Leaves the stack until the worker resumes the task.
-    ///
-    /// # Safety
-    /// The caller runs in this very task.
-    #[inline(always)]
-    pub(crate) unsafe fn suspend(&self, stop: Stop) {
-        if self.quirks.any(Quirk::HOOKED.or(Quirk::AWAY)) {
-            // SAFETY: by this function's contract.
-            return unsafe { self.suspend_unusual(stop) };
-        }
-        // SAFETY: by this function's contract, and the task is on no big stack.
-        unsafe { self.coroutine.suspend(stop) };
-    }
-
-    /// # Safety
-    /// As for `suspend`.
-    #[cold]
-    #[inline(never)]
-    unsafe fn suspend_unusual(&self, stop: Stop) {
-        self.switches(Switch::Out);
-        // SAFETY: as in `suspend`, on the stack that the task runs on.
-        unsafe { self.suspend_from(self.away.get(), stop) };
-        self.switches(Switch::In);
-    }
-
     /// Leaves that big stack; null stands for the task's own.
     ///
     /// # Safety
@@ -371,21 +363,6 @@ impl Header {
     pub(crate) unsafe fn suspend_from(&self, away: *const BigStack, stop: Stop) {
         // SAFETY: by this function's contract.
         unsafe { self.coroutine_on(away).suspend(stop) };
-    }
-
-    /// Tells the hook, if there is one. By the task itself.
-    #[inline(always)]
-    pub(crate) fn switches(&self, switch: Switch) {
-        if self.is_hooked() {
-            self.call_hook(switch);
-        }
-    }
-
-    #[cold]
-    fn call_hook(&self, switch: Switch) {
-        if let Some(traits) = &self.traits {
-            traits.on_switch.call(self, switch);
-        }
     }
 
     #[inline(always)]

@@ -7,7 +7,6 @@ use std::io;
 use std::sync::Mutex;
 
 use crate::base::payload::drop_payload;
-use crate::tasks::task::Task;
 
 /// Why a task has no result.
 ///
@@ -51,19 +50,19 @@ impl Drop for Payload {
 
 impl JoinError {
     #[cold]
-    fn of(cause: Cause, task: &Task) -> Self {
+    fn of(cause: Cause, task: &dyn fmt::Display) -> Self {
         JoinError(Box::new(Reason { cause, task: task.to_string() }))
     }
 
-    pub(crate) fn panicked(task: &Task, payload: Box<dyn Any + Send>) -> Self {
+    pub(crate) fn panicked(task: &dyn fmt::Display, payload: Box<dyn Any + Send>) -> Self {
         Self::of(Cause::Panicked(Payload(Mutex::new(Some(payload)))), task)
     }
 
-    pub(crate) fn cancelled(task: &Task) -> Self {
+    pub(crate) fn cancelled(task: &dyn fmt::Display) -> Self {
         Self::of(Cause::Cancelled, task)
     }
 
-    pub(crate) fn not_started(task: &Task, error: io::Error) -> Self {
+    pub(crate) fn not_started(task: &dyn fmt::Display, error: io::Error) -> Self {
         Self::of(Cause::NotStarted(error), task)
     }
 

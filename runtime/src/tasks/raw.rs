@@ -21,6 +21,7 @@ use crate::base::payload::quietly;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel;
 use crate::tasks::context;
+use crate::tasks::header::VTable;
 use crate::tasks::header::{Header, Origin, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::JoinState;
@@ -69,23 +70,6 @@ enum Stage<F, T> {
     Closure(F),
     Output(Result<T, JoinError>),
     Empty,
-}
-
-/// What the untyped rest of the runtime can do with a task.
-pub(crate) struct VTable {
-    /// Runs the closure to its end and completes the task. On the task's own stack, or on a thread of the pool.
-    pub(crate) run: unsafe fn(TaskRef),
-    /// Drops the closure un-run and completes the task with an error.
-    pub(crate) discard: unsafe fn(TaskRef, JoinError),
-    /// Moves the result of a done task to where the pointer shows: a `*mut Option<Result<T, JoinError>>`. Leaves `None` there
-    /// if it was taken before.
-    pub(crate) read: unsafe fn(TaskRef, NonNull<()>),
-    /// Drops the result of a done task.
-    pub(crate) drop_output: unsafe fn(TaskRef),
-    /// Frees the allocation.
-    pub(crate) free: unsafe fn(TaskRef),
-    /// Somebody waits for its end, also where nobody has its handle.
-    pub(crate) is_awaited: bool,
 }
 
 /// Makes a task that has not run. The caller gets two counts: the runtime's and the handle's.

@@ -2,10 +2,6 @@
 
 use std::cell::RefCell;
 
-use crate::base::abort::Bomb;
-use crate::tasks::bounds::Bound;
-use crate::tasks::header::Header;
-
 /// What a task is about to do, or has just done, on its worker's thread; see [`Builder::on_switch`](crate::api::builder::Builder::on_switch).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Switch {
@@ -19,7 +15,7 @@ pub(crate) type Hook = Box<dyn FnMut(Switch) + Send>;
 
 /// The place of a hook. Reached by who builds the task, then by the task alone.
 #[derive(Default)]
-pub(crate) struct SwitchHook(RefCell<Option<Hook>>);
+pub(crate) struct SwitchHook(pub(super) RefCell<Option<Hook>>);
 
 // SAFETY: a shared reference is used by the running task alone; what else is shared of a task does not reach in here.
 unsafe impl Sync for SwitchHook {}
@@ -35,24 +31,5 @@ impl SwitchHook {
 
     pub(crate) fn take(&self) -> Option<Hook> {
         self.0.borrow_mut().take()
-    }
-
-    /// Calls the hook of the running task, whose header this is. Nothing ends or suspends it: the task may be on its way
-    /// into a sleep, which must come about as it was begun.
-    pub(crate) fn call(&self, header: &Header, switch: Switch) {
-        let bomb = Bomb::of_user("the hook around the switches of a task has panicked");
-        let forbidden = header.times_forbidden();
-        header.forbid();
-        Bound::shield().run(header, || {
-            if let Some(hook) = self.0.borrow_mut().as_mut() {
-                hook(switch);
-            }
-        });
-        header.permit();
-        bomb.defuse();
-        if header.times_forbidden() > forbidden {
-            // The task may be about to take a lock again that its guard stands for, and would unwind there.
-            Bomb::of_user("a hook has to drop what forbids a suspension").go_off();
-        }
     }
 }

@@ -2,6 +2,8 @@
 
 #[path = "../../src/tasks/bounds.rs"]
 pub(crate) mod bounds;
+#[path = "../../src/tasks/enclosing.rs"]
+mod enclosing;
 #[path = "../../src/api/scope_children.rs"]
 mod family;
 #[path = "family_models.rs"]
