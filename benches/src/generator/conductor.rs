@@ -46,7 +46,7 @@ struct Meters {
 
 impl Meters {
     fn read(order: &Order) -> Self {
-        Self { server: order.server.and_then(Usage::of), own: sys::own_cpu_time().unwrap_or_default() }
+        Self { server: order.server.and_then(Usage::of), own: sys::own_cpu_time() }
     }
 }
 

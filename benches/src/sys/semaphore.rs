@@ -4,8 +4,6 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
 
-use super::check;
-
 /// An unnamed POSIX semaphore of this process.
 pub(crate) struct Semaphore {
     /// Initialized, never moved, and touched by the calls only, from any thread.
@@ -57,4 +55,8 @@ impl Drop for Semaphore {
         // SAFETY: the pointer is to an initialized semaphore that nobody waits at, since nobody borrows it.
         let _ = unsafe { libc::sem_destroy(self.semaphore.get()) };
     }
+}
+
+fn check(answer: libc::c_int) -> io::Result<()> {
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,7 +1,6 @@
 //! What one task does with a primitive that nobody else wants.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use super::{Asked, task};
 use crate::compare::primitives::question::Question;
@@ -18,10 +17,6 @@ pub(in crate::compare) trait Deed: Send + Sync + 'static {
 pub(super) fn repeat<D: Deed>(operations: u64) -> Asked {
     task(job!({
         let thing = D::new();
-        let begin = Instant::now();
-        for _ in 0..operations {
-            wait!(black_box(&thing).run());
-        }
-        begin.elapsed()
+        timed!(operations, |_| wait!(black_box(&thing).run()))
     }))
 }

@@ -57,12 +57,10 @@ macro_rules! repeat {
     ($operations:ident, $new:expr, |$thing:ident| $operation:expr) => {
         task(job!({
             let thing = $new;
-            let begin = Instant::now();
-            for _ in 0..$operations {
+            timed!($operations, |_| {
                 let $thing = black_box(&thing);
-                $operation;
-            }
-            begin.elapsed()
+                $operation
+            })
         }))
     };
 }

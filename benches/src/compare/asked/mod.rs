@@ -22,6 +22,17 @@ macro_rules! join_all {
     };
 }
 
+/// Times an operation that is done so many times; it knows its number.
+macro_rules! timed {
+    ($operations:expr, |$number:pat_param| $operation:expr) => {{
+        let begin = std::time::Instant::now();
+        for $number in 0..$operations {
+            $operation;
+        }
+        begin.elapsed()
+    }};
+}
+
 /// Deeds: the question, what each is done to, how that is made, and what is done. They are inlined, as where a user writes them.
 macro_rules! deeds {
     ($($question:ident: $thing:ty = $new:expr, |$it:pat_param| $deed:expr;)+) => {

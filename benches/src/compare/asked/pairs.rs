@@ -54,12 +54,10 @@ pub(in crate::compare) type Request<O> = (u64, <O as Oneshot>::Sender);
 pub(super) fn pass_freely<C: Channel<u64>>(operations: u64) -> Asked {
     task(job!({
         let (sender, mut receiver) = C::open();
-        let begin = Instant::now();
-        for number in 0..operations {
+        timed!(operations, |number| {
             wait!(C::send(&sender, number));
             assert_eq!(wait!(C::receive(&mut receiver)), number);
-        }
-        begin.elapsed()
+        })
     }))
 }
 
@@ -67,25 +65,21 @@ pub(super) fn pass_freely<C: Channel<u64>>(operations: u64) -> Asked {
 pub(super) fn set_freely<E: Event>(operations: u64) -> Asked {
     task(job!({
         let event = E::new();
-        let begin = Instant::now();
-        for _ in 0..operations {
+        timed!(operations, |_| {
             event.set();
             wait!(event.wait());
-        }
-        begin.elapsed()
+        })
     }))
 }
 
 /// One task makes, sends and receives one after the other, and never waits.
 pub(super) fn reply_freely<O: Oneshot>(operations: u64) -> Asked {
     task(job!({
-        let begin = Instant::now();
-        for number in 0..operations {
+        timed!(operations, |number| {
             let (sender, receiver) = O::open();
             O::send(sender, number);
             assert_eq!(wait!(O::receive(receiver)), number);
-        }
-        begin.elapsed()
+        })
     }))
 }
 
@@ -93,12 +87,10 @@ pub(super) fn reply_freely<O: Oneshot>(operations: u64) -> Asked {
 pub(super) fn choose_freely<C: Choice>(operations: u64) -> Asked {
     task(job!({
         let ((one, mut first), (_other, mut second)) = (C::open(), C::open());
-        let begin = Instant::now();
-        for number in 0..operations {
+        timed!(operations, |number| {
             wait!(C::send(&one, number));
             assert_eq!(wait!(C::receive_either(&mut first, &mut second)), number);
-        }
-        begin.elapsed()
+        })
     }))
 }
 
@@ -106,98 +98,68 @@ pub(super) fn ping_pong<C: Channel<u64>>(operations: u64) -> Asked {
     let (there, mut arrived) = C::open();
     let (back, mut returned) = C::open();
     let asking = job!({
-        let begin = Instant::now();
-        for number in 0..operations {
+        timed!(operations, |number| {
             wait!(C::send(&there, number));
             assert_eq!(wait!(C::receive(&mut returned)), number);
-        }
-        begin.elapsed()
+        })
     });
-    pair(
-        asking,
-        job!({
-            for _ in 0..operations {
-                let number = wait!(C::receive(&mut arrived));
-                wait!(C::send(&back, number));
-            }
-        }),
-    )
+    let answering = job!({
+        for _ in 0..operations {
+            let number = wait!(C::receive(&mut arrived));
+            wait!(C::send(&back, number));
+        }
+    });
+    pair(asking, answering)
 }
 
 pub(super) fn set_to_and_fro<E: Event>(operations: u64) -> Asked {
     let (there, back) = (Arc::new(E::new()), Arc::new(E::new()));
     let (arrived, returned) = (Arc::clone(&there), Arc::clone(&back));
     let asking = job!({
-        let begin = Instant::now();
-        for _ in 0..operations {
+        timed!(operations, |_| {
             there.set();
             wait!(returned.wait());
-        }
-        begin.elapsed()
+        })
     });
-    pair(
-        asking,
-        job!({
-            for _ in 0..operations {
-                wait!(arrived.wait());
-                back.set();
-            }
-        }),
-    )
+    let answering = job!({
+        for _ in 0..operations {
+            wait!(arrived.wait());
+            back.set();
+        }
+    });
+    pair(asking, answering)
 }
 
 pub(super) fn take_turns<T: Turns>(operations: u64) -> Asked {
     let ours = Arc::new(T::new());
     let theirs = Arc::clone(&ours);
-    let asking = job!({
-        let begin = Instant::now();
-        for _ in 0..operations {
-            wait!(ours.pass(false));
-        }
-        begin.elapsed()
-    });
-    pair(
-        asking,
-        job!({
-            for _ in 0..operations {
-                wait!(theirs.pass(true));
-            }
-        }),
-    )
+    let asking = job!({ timed!(operations, |_| wait!(ours.pass(false))) });
+    pair(asking, job!({ _ = timed!(operations, |_| wait!(theirs.pass(true))) }))
 }
 
 pub(super) fn call<C: Channel<Request<O>>, O: Oneshot>(operations: u64) -> Asked {
     let (there, mut arrived) = C::open();
     let asking = job!({
-        let begin = Instant::now();
-        for number in 0..operations {
+        timed!(operations, |number| {
             let (reply, returned) = O::open();
             wait!(C::send(&there, (number, reply)));
             assert_eq!(wait!(O::receive(returned)), number);
-        }
-        begin.elapsed()
+        })
     });
-    pair(
-        asking,
-        job!({
-            for _ in 0..operations {
-                let (number, reply) = wait!(C::receive(&mut arrived));
-                O::send(reply, number);
-            }
-        }),
-    )
+    let answering = job!({
+        for _ in 0..operations {
+            let (number, reply) = wait!(C::receive(&mut arrived));
+            O::send(reply, number);
+        }
+    });
+    pair(asking, answering)
 }
 
 /// One producer sends to one consumer.
 pub(super) fn stream<C: Channel<u64>>(operations: u64) -> Asked {
     let (sender, mut receiver) = C::open();
-    let consuming = job!({
-        let begin = Instant::now();
-        for number in 0..operations {
-            assert_eq!(wait!(C::receive(&mut receiver)), number);
-        }
-        begin.elapsed()
-    });
+    let consuming =
+        job!({ timed!(operations, |number| assert_eq!(wait!(C::receive(&mut receiver)), number)) });
     pair(consuming, produce::<C>(sender, operations))
 }
 

@@ -48,13 +48,7 @@ fn take_turns<T: Tasks>(tasks: u64, operations: u64) -> impl Job<Duration> {
 }
 
 fn spawn_one_by_one<T: Tasks>(operations: u64) -> impl Job<Duration> {
-    job!({
-        let begin = Instant::now();
-        for _ in 0..operations {
-            wait!(T::join(T::spawn(job!({}))));
-        }
-        begin.elapsed()
-    })
+    job!({ timed!(operations, |_| wait!(T::join(T::spawn(job!({}))))) })
 }
 
 fn spawn_many<T: Tasks>(tasks: u64, operations: u64) -> impl Job<Duration> {

@@ -38,12 +38,12 @@ impl Log {
 
 impl Begin {
     pub(in crate::compare) fn now() -> Self {
-        Begin { wall: Instant::now(), cpu: cpu() }
+        Begin { wall: Instant::now(), cpu: sys::own_cpu_time() }
     }
 
     /// What it took since then, and how late the sleepers woke.
     pub(in crate::compare) fn end(self, log: &Log) -> Answer {
-        let (elapsed, cpu) = (self.wall.elapsed(), cpu() - self.cpu);
+        let (elapsed, cpu) = (self.wall.elapsed(), sys::own_cpu_time() - self.cpu);
         let mut late: Vec<u64> = log.0.iter().map(|late| late.load(Relaxed)).collect();
         late.sort_unstable();
         let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize] as f64;
@@ -53,18 +53,5 @@ impl Begin {
     }
 }
 
-fn cpu() -> Duration {
-    sys::own_cpu_time().expect("the clock of this process")
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sleeps_are_spread_over_the_span() {
-        let all: Vec<_> = (0..1000).map(|number| Log::duration(number).as_millis()).collect();
-        assert!(all.iter().all(|millis| (1..=100).contains(millis)), "{all:?}");
-        assert!((400..600).contains(&all.iter().filter(|&&millis| millis < 50).count()));
-    }
-}
+mod tests;
