@@ -1,10 +1,12 @@
 //! A child process that never outlives us, nor does what it has started in its group.
 
 use crate::sys;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -100,6 +102,44 @@ impl Drop for Child {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Reads what a child says, a JSON value a line, in a thread, so that its silence is noticed. What is no such value ends the
+/// reading, and with it the child.
+pub(crate) fn listen<E: DeserializeOwned + Send + 'static>(stdout: ChildStdout) -> io::Result<Receiver<E>> {
+    let (tell, told) = mpsc::channel();
+    let listen = move || {
+        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        let mut events = lines.map_while(|line| serde_json::from_str(&line).ok());
+        events.all(|event| tell.send(event).is_ok());
+    };
+    thread::Builder::new().name("events".into()).spawn(listen)?;
+    Ok(told)
+}
+
+/// Carries out the order on the standard input.
+pub(crate) fn obey<O: DeserializeOwned>(
+    program: &str,
+    carry_out: impl FnOnce(O) -> io::Result<()>,
+) -> ExitCode {
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    match read.and_then(|_| carry_out(serde_json::from_str(&line)?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{program}{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says one event, as a line on the standard output.
+pub(crate) fn say(event: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    let mut out = io::stdout().lock();
+    out.write_all(&line)?;
+    out.flush()
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::rates::Rates;
-use crate::servers::Server;
+use crate::servers::{Address, Command, Server};
 use crate::sizes::Sizes;
 use crate::sys;
 use crate::wire::Protocol;
@@ -152,22 +152,6 @@ pub struct Options {
 
     #[command(flatten)]
     pub(crate) outputs: Outputs,
-}
-
-/// A server that runs already.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    pub(crate) name: String,
-    /// HOST:PORT.
-    pub(crate) place: String,
-}
-
-/// A server to be started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    pub(crate) name: String,
-    /// For a shell.
-    pub(crate) line: String,
 }
 
 impl Options {

@@ -1,15 +1,15 @@
 //! One run: a generator at work on one server, watched until it has said all.
 
-use crate::child::Child;
+use crate::child::{self, Child};
 use crate::generator;
 use crate::interrupt::Interrupt;
 use crate::progress::Show;
 use crate::role::Role;
 use crate::servers::Running;
 use crate::wire::{Event, Order, Outcome, Progress, STOP};
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::{ChildStdin, ChildStdout};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::io::{self, Write};
+use std::process::ChildStdin;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,27 +46,13 @@ impl Generator {
         let mut child = Child::start(&mut Role::Generator.command(cpu)?)?;
         let (mut stdin, stdout) = (child.take_stdin()?, child.take_stdout()?);
         writeln!(stdin, "{}", serde_json::to_string(order)?)?;
-        Ok(Self { child, stdin, events: listen(stdout)? })
+        Ok(Self { child, stdin, events: child::listen(stdout)? })
     }
 
     fn stop(&mut self) {
         // One that is gone already needs no telling.
         let _ = writeln!(self.stdin, "{STOP}");
     }
-}
-
-fn listen(stdout: ChildStdout) -> io::Result<Receiver<Event>> {
-    let (tell, events) = mpsc::channel();
-    let listen = move || {
-        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        for event in lines.map_while(|line| serde_json::from_str(&line).ok()) {
-            if tell.send(event).is_err() {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("events".into()).spawn(listen)?;
-    Ok(events)
 }
 
 /// Carries out `order` against `server` and shows how it goes.

@@ -3,7 +3,6 @@
 use crate::child::Child;
 use crate::generator;
 use crate::interrupt::Interrupt;
-use crate::options::{Address, Command};
 use crate::role::Role;
 use crate::wire::Protocol;
 use std::io::{self, BufRead, BufReader, Read};
@@ -46,6 +45,22 @@ pub struct Server {
     pub protocol: Protocol,
     /// Its `main`: listens at the address in the first argument and says where.
     pub main: fn() -> ExitCode,
+}
+
+/// A server that runs already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub(crate) name: String,
+    /// HOST:PORT.
+    pub(crate) place: String,
+}
+
+/// A server to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub(crate) name: String,
+    /// For a shell.
+    pub(crate) line: String,
 }
 
 /// A server to be loaded.

@@ -3,7 +3,7 @@
 //!
 //! This runs in a process of its own, which takes one [`Order`] and says [`Event`]s.
 
-use std::io::{self, BufRead, Write};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::contests;
 use super::entrant::{Contest, Contestant, Started};
 use super::question::{Answer, Measure, Size};
+use crate::child::{self, say};
 
 /// How many times as many operations the next trial has, at most, while it is sought how many fill a sample.
 const GROWTH: f64 = 50.0;
@@ -61,19 +62,10 @@ struct Candidate<'a> {
 
 /// Measures as the line on the standard input says.
 pub(super) fn main() -> ExitCode {
-    match obey() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    child::obey("", measure)
 }
 
-fn obey() -> io::Result<()> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    let order: Order = serde_json::from_str(&line)?;
+fn measure(order: Order) -> io::Result<()> {
     let contests = contests(order.workers);
     for wanted in &order.wanted {
         let contest = contests.iter().find(|contest| contest.title() == wanted.title);
@@ -86,12 +78,6 @@ fn obey() -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn say(event: &Event) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{}", serde_json::to_string(event)?)?;
-    out.flush()
 }
 
 fn ask(contest: &Contest, wanted: &Wanted, order: &Order) -> io::Result<Vec<Series>> {

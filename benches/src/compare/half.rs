@@ -1,10 +1,8 @@
 //! One half of the comparison, that with so many workers, in processes of its own: may takes its number of workers once for
 //! a process, and whoever dies or hangs there is not asked again.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::ChildStdout;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::io::{self, Write};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::driver::{Event, Order, Series, Wanted};
 use super::entrant::Contest;
 use super::options::Options;
-use crate::child::Child;
+use crate::child::{self, Child};
 use crate::interrupt::Interrupt;
 use crate::role::Role;
 
@@ -152,7 +150,7 @@ impl<'a> Half<'a> {
     fn run(&self, order: &Order, mut answered: impl FnMut(&str, Vec<Series>)) -> io::Result<End> {
         let mut child = Child::start(&mut Role::Comparer.command(None)?)?;
         writeln!(child.take_stdin()?, "{}", serde_json::to_string(order)?)?;
-        let events = listen(child.take_stdout()?)?;
+        let events = child::listen(child.take_stdout()?)?;
         let (mut at, mut heard) = (None, Instant::now());
         loop {
             match events.recv_timeout(GLANCE) {
@@ -200,20 +198,4 @@ fn join(series: &mut Vec<Series>, found: Vec<Series>) {
             None => series.push(more),
         }
     }
-}
-
-/// Reads what the process says in a thread, so that its silence is noticed.
-fn listen(stdout: ChildStdout) -> io::Result<Receiver<Event>> {
-    let (tell, told) = mpsc::channel();
-    let read = move || {
-        let lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        // What is no event ends the reading, and with it whoever says it.
-        for event in lines.map_while(|line| serde_json::from_str(&line).ok()) {
-            if tell.send(event).is_err() {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("events".into()).spawn(read)?;
-    Ok(told)
 }

@@ -77,16 +77,14 @@ struct Findings {
 /// Every question with so many workers, and who enters for it.
 #[must_use]
 pub fn contests(workers: usize) -> Vec<Contest> {
-    let subjects = [
-        tasks::contests,
-        structured::contests,
-        primitives::contests,
-        timers::contests,
-        balance::contests,
-        memory::contests,
-        network::contests,
-    ];
-    subjects.into_iter().flat_map(|contests| contests(workers)).collect()
+    let mut contests = Contest::all(&tasks::ENTRANTS, workers);
+    contests.extend(Contest::all(&structured::ENTRANTS, workers));
+    contests.extend(Contest::all(&primitives::ENTRANTS, workers));
+    contests.extend(Contest::all(&timers::ENTRANTS, workers));
+    contests.extend(Contest::all(&balance::ENTRANTS, workers));
+    contests.extend(Contest::all(&memory::ENTRANTS, workers));
+    contests.extend(Contest::all(&network::ENTRANTS, workers));
+    contests
 }
 
 /// Plays the part this process was started for: by a user it prints and writes, by itself it measures, serves or loads.

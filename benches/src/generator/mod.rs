@@ -18,6 +18,7 @@ mod payload;
 mod plain;
 mod reply;
 
+use crate::child;
 use crate::sys;
 use crate::wire::{Client, Event, Order, Protocol, STOP};
 use board::{Board, Fault};
@@ -28,7 +29,7 @@ use fibra::net::TcpStream;
 use http::Http;
 use link::{Echo, Link};
 use pace::Pace;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -42,19 +43,10 @@ pub(crate) use connect::{any_like, patience};
 
 /// Reads the order from standard input and carries it out.
 pub(crate) fn main() -> ExitCode {
-    match carry_out() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("generator: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    child::obey("generator: ", carry_out)
 }
 
-fn carry_out() -> io::Result<()> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    let order: Order = serde_json::from_str(&line)?;
+fn carry_out(order: Order) -> io::Result<()> {
     sys::sharpen_timers();
     let board = Arc::new(Board::new());
     listen_for_stop(Arc::clone(&board))?;
@@ -138,12 +130,9 @@ fn survive(outcome: Result<(), Fault>, churn: bool, board: &Board) -> Result<(),
     }
 }
 
-/// Says one event to the orchestrator. Once that one is gone there is nobody to work for.
+/// Says one event to the orchestrator. Once that one is gone there is nothing to work for.
 fn say(event: &Event) {
-    let Ok(mut line) = serde_json::to_vec(event) else { return };
-    line.push(b'\n');
-    let mut out = io::stdout().lock();
-    if out.write_all(&line).and_then(|()| out.flush()).is_err() {
+    if child::say(event).is_err() {
         std::process::exit(1);
     }
 }

@@ -46,77 +46,37 @@ struct Trial {
     name: &'static str,
     /// His milliseconds with the light semaphore and with that of his system.
     his: (u32, u32),
-    /// How many rounds each thread does, of those for the mutex.
-    rounds: fn(u32) -> u32,
-    ways: Ways,
+    /// The part of the rounds for the mutex that each thread does.
+    part: u32,
+    /// The test for each kind of primitives; false where it went wrong.
+    ways: [fn(&Tasks, u32) -> bool; 4],
 }
 
-/// The same test for each kind of primitives; false where it went wrong.
-struct Ways {
-    tasks: fn(&Tasks, u32) -> bool,
-    threads: fn(&Threads, u32) -> bool,
-    semaphores: fn(&Threads, u32) -> bool,
-    conditions: fn(&Threads, u32) -> bool,
+/// The test among fibra's tasks and threads, over the system's semaphore, and over a condition variable.
+macro_rules! trial {
+    ($name:literal, $test:ident, $his:expr, $part:literal) => {
+        Trial {
+            name: $name,
+            his: $his,
+            part: $part,
+            ways: [
+                trials::$test::<Ours, Tasks>,
+                |_, rounds| trials::$test::<Ours, Threads>(&Threads, rounds),
+                |_, rounds| trials::$test::<Semaphores, Threads>(&Threads, rounds),
+                |_, rounds| trials::$test::<Conditions, Threads>(&Threads, rounds),
+            ],
+        }
+    };
 }
 
+/// The event does a tenth of his share, since each round is some sleeps, and the read-write lock a fifth, since those that hand
+/// the lock over from processor to processor need long.
 const TRIALS: [Trial; 5] = [
-    Trial {
-        name: "lightweight mutex",
-        his: (375, 5503),
-        rounds: |rounds| rounds,
-        ways: Ways {
-            tasks: trials::mutex::<Ours, Tasks>,
-            threads: trials::mutex::<Ours, Threads>,
-            semaphores: trials::mutex::<Semaphores, Threads>,
-            conditions: trials::mutex::<Conditions, Threads>,
-        },
-    },
-    Trial {
-        name: "recursive mutex",
-        his: (393, 404),
-        rounds: |rounds| rounds.div_ceil(4),
-        ways: Ways {
-            tasks: trials::recursive::<Ours, Tasks>,
-            threads: trials::recursive::<Ours, Threads>,
-            semaphores: trials::recursive::<Semaphores, Threads>,
-            conditions: trials::recursive::<Conditions, Threads>,
-        },
-    },
-    Trial {
-        name: "auto-reset event",
-        his: (593, 4665),
-        // A tenth of his share, since each round is some sleeps.
-        rounds: |rounds| rounds.div_ceil(4),
-        ways: Ways {
-            tasks: trials::event::<Ours, Tasks>,
-            threads: trials::event::<Ours, Threads>,
-            semaphores: trials::event::<Semaphores, Threads>,
-            conditions: trials::event::<Conditions, Threads>,
-        },
-    },
-    Trial {
-        name: "read-write lock",
-        his: (598, 7126),
-        // A fifth of his share, since those that hand the lock over from processor to processor need long.
-        rounds: |rounds| rounds.div_ceil(2),
-        ways: Ways {
-            tasks: trials::read_write::<Ours, Tasks>,
-            threads: trials::read_write::<Ours, Threads>,
-            semaphores: trials::read_write::<Semaphores, Threads>,
-            conditions: trials::read_write::<Conditions, Threads>,
-        },
-    },
-    Trial {
-        name: "dining philosophers",
-        his: (309, 580),
-        rounds: |rounds| rounds.div_ceil(40),
-        ways: Ways {
-            tasks: trials::philosophers::<Ours, Tasks>,
-            threads: trials::philosophers::<Ours, Threads>,
-            semaphores: trials::philosophers::<Semaphores, Threads>,
-            conditions: trials::philosophers::<Conditions, Threads>,
-        },
-    },
+    trial!("lightweight mutex", mutex, (375, 5503), 1),
+    trial!("recursive mutex", recursive, (393, 404), 4),
+    trial!("auto-reset event", event, (593, 4665), 4),
+    trial!("read-write lock", read_write, (598, 7126), 2),
+    trial!("dining philosophers", philosophers, (309, 580), 40),
 ];
 
 /// Measures and prints.
@@ -133,31 +93,26 @@ pub fn main() -> ExitCode {
 }
 
 fn measure(plan: &Plan) -> io::Result<()> {
-    let tasks = Tasks::start()?;
-    println!(
-        "{:<20} {:>9} {:>9} {:>9} {:>9}   {:>9} {:>9} {:>9}   his ms, light / system",
-        "ms", "tasks", "threads", "system's", "condition", "tasks /", "threads /", "tasks /"
-    );
+    let runtime = Tasks::start()?;
+    println!("{:<20} {:^39}   {:^29}   his ms, light / system", "", "milliseconds", "ratios");
     println!(
         "{:<20} {:>9} {:>9} {:>9} {:>9}   {:>9} {:>9} {:>9}",
-        "", "", "", "semaphore", "variable", "system's", "system's", "condition"
+        "", "tasks", "threads", "system", "condvar", "t./sys.", "thr./sys.", "t./cond."
     );
-    for trial in &TRIALS {
-        let rounds = (trial.rounds)(plan.rounds);
-        let ways = &trial.ways;
-        let among_tasks = time(trial.name, || (ways.tasks)(&tasks, rounds))?;
-        let among_threads = time(trial.name, || (ways.threads)(&Threads, rounds))?;
-        let system = time(trial.name, || (ways.semaphores)(&Threads, rounds))?;
-        let condition = time(trial.name, || (ways.conditions)(&Threads, rounds))?;
-        let (light, heavy) = trial.his;
+    for Trial { name, his: (light, heavy), part, ways } in &TRIALS {
+        let rounds = plan.rounds.div_ceil(*part);
+        let mut times = [0.0; 4];
+        for (time_of, way) in times.iter_mut().zip(ways) {
+            *time_of = time(name, || way(&runtime, rounds))?;
+        }
+        let [tasks, threads, system, condition] = times;
         println!(
-            "{:<20} {among_tasks:>9.1} {among_threads:>9.1} {system:>9.1} {condition:>9.1}   {:>9.3} {:>9.3} {:>9.3}   \
+            "{name:<20} {tasks:>9.1} {threads:>9.1} {system:>9.1} {condition:>9.1}   {:>9.3} {:>9.3} {:>9.3}   \
              {light} / {heavy} = {:.3}",
-            trial.name,
-            among_tasks / system,
-            among_threads / system,
-            among_tasks / condition,
-            f64::from(light) / f64::from(heavy),
+            tasks / system,
+            threads / system,
+            tasks / condition,
+            f64::from(*light) / f64::from(*heavy),
         );
     }
     Ok(())

@@ -232,6 +232,24 @@ pub(in crate::compare) struct Started<T, E> {
     tasks: PhantomData<T>,
 }
 
+/// Functions that start a library with so many workers: the kind of its tasks, and how they are entered.
+macro_rules! starts {
+    ($($(#[$about:meta])* $name:ident = $tasks:ty, $entrance:ty, |$workers:pat_param| $start:expr;)+) => {
+        $(
+            $(#[$about])*
+            pub(in crate::compare) fn $name<Q>(workers: usize) -> Box<dyn $crate::compare::entrant::Rival<Q>>
+            where
+                Started<$tasks, $entrance>: $crate::compare::entrant::Rival<Q>,
+            {
+                let $workers = workers;
+                Box::new(Started::<$tasks, $entrance>::new($start, workers))
+            }
+        )+
+    };
+}
+
+pub(in crate::compare) use starts;
+
 impl<T, E> Started<T, E> {
     pub(in crate::compare) fn new(entrance: E, workers: usize) -> Self {
         Started { entrance, workers, tasks: PhantomData }

@@ -12,11 +12,11 @@ pub(super) mod question;
 mod rayon;
 pub(super) mod work;
 
-use super::entrant::{Contest, Entrant, always};
+use super::entrant::{Entrant, always};
 use super::worlds::{fibra, may, smol, tokio};
 use question::Question;
 
-const ENTRANTS: [Entrant<Question>; 7] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 7] = [
     Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
@@ -33,9 +33,4 @@ fn not_started(question: Question, _: usize) -> bool {
 /// Those of may's coroutines that yield keep others from ever beginning.
 fn as_may_can(question: Question, workers: usize) -> bool {
     not_started(question, workers)
-}
-
-/// All questions with so many workers.
-pub(super) fn contests(workers: usize) -> Vec<Contest> {
-    Contest::all(&ENTRANTS, workers)
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
-use super::entrant::{Contest, Entrant, always};
+use super::entrant::{Entrant, always};
 use super::question::{Answer, Measure};
 use crate::process::Usage;
 
@@ -20,7 +20,7 @@ pub(super) const MOMENT: Duration = Duration::from_millis(50);
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
-const ENTRANTS: [Entrant<Question>; 8] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 8] = [
     Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::ours("fibra 64-KiB", fibra::start_narrow, always),
@@ -38,11 +38,6 @@ fn as_may_can(question: Question, _: usize) -> bool {
 /// The system lets no process have more threads than some thousands.
 fn by_few(question: Question, _: usize) -> bool {
     question.tasks <= question::FEW
-}
-
-/// All questions with so many workers.
-pub(super) fn contests(workers: usize) -> Vec<Contest> {
-    Contest::all(&ENTRANTS, workers)
 }
 
 /// Measures what is resident when so many tasks sleep, beyond what was before.

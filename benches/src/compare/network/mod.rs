@@ -14,14 +14,14 @@ mod served;
 use std::env;
 use std::process::ExitCode;
 
-use super::entrant::{Contest, Entrant, always};
+use super::entrant::{Entrant, always};
 use crate::rival::{echo, http};
 use crate::servers::Server;
 use crate::wire::Protocol;
 use question::{EVENT_LOOP, MANY, Question};
 use served::Served;
 
-const ENTRANTS: [Entrant<Question>; 8] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 8] = [
     Entrant::ours("fibra", |_| Served::start("echo_server", "http_server"), always),
     Entrant::ours("fibra migr.", |_| Served::start(migratable::SERVICE.name, ""), by_echo),
     Entrant::theirs("may", |_| Served::start("may", "may_minihttp"), always),
@@ -39,11 +39,6 @@ fn by_echo(question: Question, _: usize) -> bool {
 /// A thread for each connection is asked of the system some thousand times at the most.
 fn by_few(question: Question, workers: usize) -> bool {
     by_echo(question, workers) && question.connections < MANY
-}
-
-/// All questions with so many workers.
-pub(super) fn contests(workers: usize) -> Vec<Contest> {
-    Contest::all(&ENTRANTS, workers)
 }
 
 /// Plays the server of that name, one of `servers` or of the others, at the address in the first argument.

@@ -13,7 +13,7 @@ const SAMPLE: Duration = Duration::from_millis(400);
 
 /// So many clients ask, each again as soon as it has its answer: by TCP for 64 bytes to come back, by HTTP for a page of plain text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Question {
+pub(in crate::compare) struct Question {
     pub(super) protocol: Protocol,
     pub(super) connections: u32,
 }

@@ -17,7 +17,7 @@ use std::cell::OnceCell;
 use super::awaiting::asked::library as awaited;
 use super::blocking::asked::library as blocked;
 use super::blocking::{Coroutines, Crossbeam, Fibra, Flume, ParkingLot, Standard, WriterFirst};
-use super::entrant::{Contest, Entrant, Rival};
+use super::entrant::{Entrant, Rival};
 use super::worlds::fibra::{Lazy, Migratable, Staying};
 use super::worlds::may::{self, May};
 use super::worlds::smol::{self, Smol};
@@ -26,7 +26,7 @@ use super::worlds::tokio::{Tokio, current, multi};
 use super::{awaiting, blocking};
 use question::{Place, Question};
 
-const ENTRANTS: [Entrant<Question>; 14] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 14] = [
     Entrant::ours("fibra", ours::<Staying, Fibra>, |question, _| has::<Staying, Fibra>(question)),
     Entrant::ours("fibra migr.", ours::<Migratable, Fibra>, |question, _| {
         is_together(question) && has::<Migratable, Fibra>(question)
@@ -62,11 +62,6 @@ const ENTRANTS: [Entrant<Question>; 14] = [
     Entrant::theirs("std", threads::<Standard>, threads_enter::<Standard>),
     Entrant::floor("cache lines", cache_lines::start, cache_lines::enters),
 ];
-
-/// All questions with so many workers.
-pub(super) fn contests(workers: usize) -> Vec<Contest> {
-    Contest::all(&ENTRANTS, workers)
-}
 
 fn ours<T: blocking::Tasks, L: blocked::Library<T>>(workers: usize) -> Box<dyn Rival<Question>> {
     blocked::Using::<L, T, _>::boxed(Lazy { workers, runtime: OnceCell::new() }, workers)

@@ -17,14 +17,14 @@ mod rayon;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::entrant::{Contest, Entrant, always};
+use super::entrant::{Entrant, always};
 use super::worlds;
 use question::{ITEMS, Question};
 
 /// Beyond every run.
 const FAR: Duration = Duration::from_secs(3600);
 
-const ENTRANTS: [Entrant<Question>; 9] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 9] = [
     Entrant::ours("fibra", fibra::start, always),
     Entrant::ours("fibra migr.", worlds::fibra::start_migratable, to_skynet),
     Entrant::floor("two spawns", fibra::start_spawning, to_scope),
@@ -75,9 +75,4 @@ fn timed(operations: u64, operation: impl Fn()) -> Duration {
     let begin = Instant::now();
     (0..operations).for_each(|_| operation());
     begin.elapsed()
-}
-
-/// All questions with so many workers.
-pub(super) fn contests(workers: usize) -> Vec<Contest> {
-    Contest::all(&ENTRANTS, workers)
 }

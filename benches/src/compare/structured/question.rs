@@ -10,7 +10,7 @@ pub(super) const ITEMS: usize = 10_000_000;
 
 /// One kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Question {
+pub(in crate::compare) enum Question {
     /// A deadline around something that does not wait: the whole is its cost.
     Timeout,
     /// Two tasks that borrow from the one that waits for them.

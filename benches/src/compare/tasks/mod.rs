@@ -14,11 +14,11 @@ pub(super) mod question;
 
 use std::time::Duration;
 
-use super::entrant::{Contest, Entrant, always, on_one_worker};
+use super::entrant::{Entrant, always, on_one_worker};
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
-const ENTRANTS: [Entrant<Question>; 10] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 10] = [
     Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
@@ -49,11 +49,6 @@ fn to_switch(question: Question, _: usize) -> bool {
 /// What parking_lot offers is made to wait by; its threads are those of std.
 fn to_park(question: Question, _: usize) -> bool {
     question == Question::Park
-}
-
-/// All questions with so many workers.
-pub(super) fn contests(workers: usize) -> Vec<Contest> {
-    Contest::all(&ENTRANTS, workers)
 }
 
 /// The share of `asked` operations in the time that `done` of them took; where they come in rounds more may be done.

@@ -11,11 +11,11 @@
 pub(super) mod lateness;
 pub(super) mod question;
 
-use super::entrant::{Contest, Entrant, always, on_one_worker};
+use super::entrant::{Entrant, always, on_one_worker};
 use super::worlds::{fibra, may, smol, tokio};
 use question::Question;
 
-const ENTRANTS: [Entrant<Question>; 6] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 6] = [
     Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
@@ -26,9 +26,4 @@ const ENTRANTS: [Entrant<Question>; 6] = [
 
 fn as_may_can(question: Question, _: usize) -> bool {
     u64::from(question.tasks) <= may::MOST
-}
-
-/// All questions with so many workers.
-pub(super) fn contests(workers: usize) -> Vec<Contest> {
-    Contest::all(&ENTRANTS, workers)
 }

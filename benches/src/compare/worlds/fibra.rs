@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use fibra::{JoinHandle, Runtime, Task, task};
 
-use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::asked::{Started, starts};
 use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
-use crate::compare::entrant::Rival;
 
 /// Tasks of fibra.
 pub(in crate::compare) struct Fibra<const MIGRATES: bool>;
@@ -19,27 +18,13 @@ pub(in crate::compare) type Staying = Fibra<false>;
 /// Tasks that may be resumed on any worker.
 pub(in crate::compare) type Migratable = Fibra<true>;
 
-pub(in crate::compare) fn start_staying<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<Staying, Runtime>: Rival<Q>,
-{
-    Box::new(Started::<Staying, _>::new(runtime(workers), workers))
-}
-
-pub(in crate::compare) fn start_migratable<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<Migratable, Runtime>: Rival<Q>,
-{
-    Box::new(Started::<Migratable, _>::new(runtime(workers), workers))
-}
-
-/// Starts a runtime whose stacks have less room between them than by default.
-pub(in crate::compare) fn start_narrow<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<Staying, Runtime>: Rival<Q>,
-{
-    let runtime = Runtime::builder().workers(workers).stack_size(64 << 10).build();
-    Box::new(Started::<Staying, _>::new(runtime.expect("threads for the workers"), workers))
+starts! {
+    start_staying = Staying, Runtime, |workers| runtime(workers);
+    start_migratable = Migratable, Runtime, |workers| runtime(workers);
+    /// Starts a runtime whose stacks have less room between them than by default.
+    start_narrow = Staying, Runtime, |workers| {
+        Runtime::builder().workers(workers).stack_size(64 << 10).build().expect("threads for the workers")
+    };
 }
 
 pub(in crate::compare) fn runtime(workers: usize) -> Runtime {

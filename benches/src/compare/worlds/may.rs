@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use may::coroutine::{self, Coroutine, JoinHandle};
 
-use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::asked::{Started, starts};
 use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
-use crate::compare::entrant::Rival;
 
 /// Coroutines.
 pub(in crate::compare) struct May;
@@ -24,21 +23,14 @@ pub(in crate::compare) const MOST: u64 = 30_000;
 /// Coroutines stay in its pool as long as there are fewer; with the default of 1000 a backlog makes most of its stacks anew.
 const POOL: usize = 20_000;
 
-/// With a pool that is full of coroutines from the beginning.
-pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<May, Process>: Rival<Q>,
-{
-    Box::new(Started::<May, _>::new(configure(workers), workers))
-}
-
-/// With a pool that holds next to nothing, so that each coroutine is made when it is spawned.
-pub(in crate::compare) fn start_empty<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<May, Process>: Rival<Q>,
-{
-    may::config().set_workers(workers).set_pool_capacity(1);
-    Box::new(Started::<May, _>::new(Process, workers))
+starts! {
+    /// Starts it with a pool that is full of coroutines from the beginning.
+    start = May, Process, |workers| configure(workers);
+    /// Starts it with a pool that holds next to nothing, so that each coroutine is made when it is spawned.
+    start_empty = May, Process, |workers| {
+        may::config().set_workers(workers).set_pool_capacity(1);
+        Process
+    };
 }
 
 /// Starts it, unless that has been done.

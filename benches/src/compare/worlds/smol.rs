@@ -9,10 +9,9 @@ use smol::future::yield_now;
 use smol::{Executor, Task, Timer};
 
 use super::threads;
-use crate::compare::awaiting::asked::Started;
 use crate::compare::awaiting::asked::pairs::Event;
+use crate::compare::awaiting::asked::{Started, starts};
 use crate::compare::awaiting::{Boxed, Enter, Job, Tasks};
-use crate::compare::entrant::Rival;
 
 /// Tasks of the one executor.
 pub(in crate::compare) struct Smol;
@@ -31,12 +30,7 @@ pub(in crate::compare) struct Flag {
 
 static EXECUTOR: Executor<'static> = Executor::new();
 
-pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<Smol, Threads>: Rival<Q>,
-{
-    Box::new(Started::<Smol, _>::new(Threads::start(workers), workers))
-}
+starts! { start = Smol, Threads, |workers| Threads::start(workers); }
 
 impl Threads {
     pub(in crate::compare) fn start(workers: usize) -> Self {

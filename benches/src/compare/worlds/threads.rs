@@ -4,9 +4,8 @@ use std::sync::Barrier;
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::asked::{Started, starts};
 use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
-use crate::compare::entrant::Rival;
 use crate::process;
 
 /// Threads where the system puts them.
@@ -15,12 +14,7 @@ pub(in crate::compare) struct Threads;
 /// The calling thread is one like the others.
 pub(in crate::compare) struct Here;
 
-pub(in crate::compare) fn start<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<Threads, Here>: Rival<Q>,
-{
-    Box::new(Started::<Threads, _>::new(Here, workers))
-}
+starts! { start = Threads, Here, |_| Here; }
 
 /// Runs the two in threads of their own, pinned to the first two processors, and returns what the first returned.
 pub(in crate::compare) fn apart<T: Send>(

@@ -7,26 +7,16 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, yield_now};
 
 use super::threads;
-use crate::compare::awaiting::asked::Started;
 use crate::compare::awaiting::asked::pairs::Event;
+use crate::compare::awaiting::asked::{Started, starts};
 use crate::compare::awaiting::{Boxed, Enter, Job, Tasks};
-use crate::compare::entrant::Rival;
 
 /// Tasks of the runtime that the calling one belongs to.
 pub(in crate::compare) struct Tokio;
 
-pub(in crate::compare) fn start_current<Q>(_workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<Tokio, Runtime>: Rival<Q>,
-{
-    Box::new(Started::<Tokio, _>::new(current(), 1))
-}
-
-pub(in crate::compare) fn start_multi<Q>(workers: usize) -> Box<dyn Rival<Q>>
-where
-    Started<Tokio, Runtime>: Rival<Q>,
-{
-    Box::new(Started::<Tokio, _>::new(multi(workers), workers))
+starts! {
+    start_current = Tokio, Runtime, |_| current();
+    start_multi = Tokio, Runtime, |workers| multi(workers);
 }
 
 pub(in crate::compare) fn current() -> Runtime {
