@@ -1,6 +1,6 @@
 //! Makes modules of the example servers, so that `load` carries them and needs no second build.
 //!
-//! The `main` of an example is private to its file, as it should be. Each copy gets a door at its end, `linked_main`,
+//! The `main` of an example is private to its file, as it should be. Each copy gets an adapter at its end, `linked_main`,
 //! which is the only change; `src/bin/load.rs` includes the list of modules that is written here.
 //!
 //! And notes the compiler and the versions of the rivals, which `compare` tells.
@@ -31,7 +31,7 @@ const RIVALS: [&str; 13] = [
 ];
 
 /// What is added to each copy.
-const DOOR: &str = "
+const ADAPTER: &str = "
 /// Runs `main` and turns what it returns into an exit code.
 pub(crate) fn linked_main() -> std::process::ExitCode {
     std::process::Termination::report(main())
@@ -43,7 +43,7 @@ fn main() {
     let out = folder("OUT_DIR");
     println!("cargo::rerun-if-changed=build.rs");
     let modules = SERVERS.iter().fold(String::new(), |mut modules, name| {
-        let copy = copy_with_door(&examples, &out, name);
+        let copy = copy_with_adapter(&examples, &out, name);
         let _ = writeln!(modules, "#[path = {copy:?}]\nmod {name};");
         modules
     });
@@ -59,7 +59,7 @@ fn compiler() -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Those whom the comparisons compare with, with their versions, from the lock file.
+/// The rivals with their versions, from the lock file.
 fn rivals() -> Vec<String> {
     let lock = folder("CARGO_MANIFEST_DIR").join("../Cargo.lock");
     println!("cargo::rerun-if-changed={}", lock.display());
@@ -84,12 +84,12 @@ fn folder(variable: &str) -> PathBuf {
     PathBuf::from(env::var_os(variable).unwrap_or_else(|| panic!("cargo sets {variable}")))
 }
 
-fn copy_with_door(examples: &Path, out: &Path, name: &str) -> PathBuf {
+fn copy_with_adapter(examples: &Path, out: &Path, name: &str) -> PathBuf {
     let source = examples.join(name).with_extension("rs");
     println!("cargo::rerun-if-changed={}", source.display());
     let text = fs::read_to_string(&source).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
     let copy = out.join(name).with_extension("rs");
-    write(&copy, &(text + DOOR));
+    write(&copy, &(text + ADAPTER));
     copy
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How many of its last lines of complaint are kept.
 const LINES_KEPT: usize = 8;
 
-/// How long the end of its complaints is waited for once it has ended: somebody else may hold their pipe.
+/// How long the end of its complaints is waited for once it has ended: another process may hold their pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A running child, the first of a process group: killed with the group and buried when dropped.
@@ -77,10 +77,10 @@ impl Child {
         }
     }
 
-    /// Ends those whom it has started and who are in its group still, and itself if it has not ended.
+    /// Ends the processes of its group, and itself if it has not ended.
     fn end_group(&mut self) {
         if let Some(group) = self.group.take() {
-            // As a rule nobody is left there.
+            // As a rule the group is empty.
             let _ = sys::kill_group(group);
         }
     }

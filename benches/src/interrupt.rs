@@ -15,7 +15,7 @@ pub(crate) const STATUS: u8 = 130;
 /// How long a sleep goes on after an interrupt, at the most.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether somebody wants the end.
+/// Whether the user wants the end.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
@@ -24,7 +24,7 @@ impl Interrupt {
     pub(crate) fn listen() -> io::Result<Self> {
         let (seen, early) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         for signal in [SIGINT, SIGTERM] {
-            // Who comes between the next two would be seen by neither.
+            // A signal between the next two would be seen by neither.
             flag::register(signal, Arc::clone(&early))?;
             // In this order: the shutdown must find the flag as the signal before has left it.
             flag::register_conditional_shutdown(signal, i32::from(STATUS), Arc::clone(&seen))?;
@@ -48,7 +48,7 @@ impl Interrupt {
     }
 
     /// # Errors
-    /// [`io::ErrorKind::Interrupted`] once somebody wants the end.
+    /// [`io::ErrorKind::Interrupted`] once the user wants the end.
     pub(crate) fn check(&self) -> io::Result<()> {
         if self.is_set() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }

@@ -161,7 +161,7 @@ impl Options {
         self.protocol.or(named.map(|server| server.protocol)).unwrap_or(Protocol::Tcp)
     }
 
-    /// The rates at which each server is loaded; one that is `None` is a closed loop.
+    /// The rates at which each server is loaded; `None` is a closed loop.
     pub(crate) fn rates(&self) -> Vec<Option<f64>> {
         match &self.rate {
             Some(rates) => rates.rungs().iter().copied().map(Some).collect(),

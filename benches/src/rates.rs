@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// More rungs than these nobody climbs.
+/// The most rungs of a ladder.
 const MOST: usize = 64;
 
 /// Requests per second, as they were given: `50000`, `10k,20k,50k`, or `10k..160k`, which doubles from rung to rung.

@@ -25,7 +25,7 @@ pub(crate) enum Role {
     Generator,
     /// What a user wants to be loaded: a line for a shell, which takes our place.
     Command(String),
-    /// Who measures fibra and its rivals.
+    /// The process that measures fibra and its rivals.
     #[cfg(feature = "rivals")]
     Comparer,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The first that is allowed, and one beside it; the generator's may be somebody's choice.
+    /// The first that is allowed, and one beside it; the generator's may be chosen.
     pub(crate) fn choose(generator: Option<usize>) -> Self {
         let places = Self::among(&sys::allowed_cpus(), sys::sharing_a_core);
         Self { generator: generator.or(places.generator), ..places }

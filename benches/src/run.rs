@@ -139,7 +139,7 @@ impl Watch<'_> {
         if self.interrupt.is_set() && !self.stopping {
             self.stopping = true;
             self.generator.stop();
-            // Of one that still connects there is nothing to hear.
+            // A generator that still connects has nothing to say.
             self.deadline = if self.asking { now + STOP_SLACK } else { now };
         }
         if self.died.is_none() {

@@ -1,4 +1,4 @@
-//! The servers under load: ours, started here, or somebody's.
+//! The servers under load: ours, started here, or a user's.
 
 use crate::child::Child;
 use crate::generator;
@@ -28,7 +28,7 @@ const PORT: &str = "{port}";
 /// Time between two looks at a server that does not listen yet.
 const KNOCK: Duration = Duration::from_millis(20);
 
-/// How long one that is asked whether it listens may take to accept a connection.
+/// How long a server may take to accept a connection that asks whether it listens.
 const CONNECT: Duration = Duration::from_secs(1);
 
 /// Bytes that an echo server over datagrams is asked for until it answers.
@@ -117,7 +117,7 @@ impl Target<'_> {
 /// A server that listens.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    /// The same as HTTP has it: by name where there is one.
+    /// The address as HTTP has it: by name where there is one.
     pub(crate) host: String,
     child: Option<Child>,
 }
@@ -172,12 +172,12 @@ impl Running {
         }
     }
 
-    /// Takes a server that runs already, elsewhere or here. It is looked for in a thread, which nobody can interrupt.
+    /// Takes a server that runs already, elsewhere or here. A thread looks for it, since a lookup cannot be interrupted.
     fn outside(host: &str, protocol: Protocol, interrupt: &Interrupt) -> io::Result<Self> {
         let (tell, told) = mpsc::channel();
         let name = host.to_owned();
         let look = move || {
-            // Nobody listens if it came too late.
+            // The caller has given up if it came too late.
             let _ = tell.send(find(&name, protocol));
         };
         thread::Builder::new().name("lookup".into()).spawn(look)?;
@@ -229,7 +229,7 @@ fn check(child: &mut Child, deadline: Instant, interrupt: &Interrupt) -> io::Res
     }
 }
 
-/// An address at which nobody listens at this moment.
+/// An address that is free at this moment.
 fn free_address(protocol: Protocol) -> io::Result<SocketAddr> {
     let any = (Ipv4Addr::LOCALHOST, 0);
     match protocol {
@@ -238,14 +238,14 @@ fn free_address(protocol: Protocol) -> io::Result<SocketAddr> {
     }
 }
 
-/// The first of the addresses of a name at which somebody answers, or just the first. An only one is not troubled with a
+/// The first of the addresses of a name at which a server answers, or just the first. An only one is not troubled with a
 /// connection that asks for nothing.
 fn choose(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
     let mut all = addresses.iter();
     all.find(|&&address| addresses.len() == 1 || answers(address, protocol)).or(addresses.first()).copied()
 }
 
-/// True once somebody listens there.
+/// True once a server listens there.
 fn answers(address: SocketAddr, protocol: Protocol) -> bool {
     let echoes = || -> io::Result<bool> {
         let socket = UdpSocket::bind(generator::any_like(address))?;
@@ -260,7 +260,7 @@ fn answers(address: SocketAddr, protocol: Protocol) -> bool {
     }
 }
 
-/// Reads what nobody wants to know, so that the server never waits for us.
+/// Reads and drops the output, so that the server never waits for us.
 fn drain(mut stdout: ChildStdout) -> io::Result<()> {
     let drain = move || io::copy(&mut stdout, &mut io::sink());
     thread::Builder::new().name("stdout".into()).spawn(drain).map(drop)
@@ -272,7 +272,7 @@ fn first_line(stdout: ChildStdout) -> io::Result<Receiver<String>> {
     let listen = move || {
         let (mut reader, mut line) = (BufReader::new(stdout), Vec::new());
         if reader.by_ref().take(LINE).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
-            // Nobody listens if it came too late.
+            // The caller has given up if it came too late.
             let _ = tell.send(String::from_utf8_lossy(&line).trim_end().to_owned());
         }
         drop(tell);

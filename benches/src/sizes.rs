@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest request that anybody may ask for.
+/// The longest request that can be asked for.
 const LONGEST: u32 = 16 << 20;
 
 /// Sizes in bytes, each with how often it occurs in proportion to the others: `64`, or `64:9,16k:1`.

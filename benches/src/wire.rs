@@ -156,7 +156,7 @@ impl Faults {
         kinds.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Adds what somebody else has counted.
+    /// Adds what another generator has counted.
     pub(crate) fn add(&mut self, other: &Self) {
         self.refused = self.refused.saturating_add(other.refused);
         self.lost = self.lost.saturating_add(other.lost);

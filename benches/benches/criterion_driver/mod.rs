@@ -6,7 +6,7 @@ use std::time::Duration;
 use criterion::{Criterion, SamplingMode, Throughput};
 use fibra_bench::compare::{Contest, contests};
 
-/// Asks every question of everybody who enters for it.
+/// Asks every question of all its entrants.
 pub(crate) fn run(workers: usize) {
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("criterion");
     let mut criterion = Criterion::default()

@@ -1,4 +1,4 @@
-//! Sets fibra beside those whom its users would take instead; `compare --help` tells how.
+//! Sets fibra beside its rivals; `compare --help` tells how.
 
 mod servers;
 

@@ -3,7 +3,7 @@
 //! `cargo run --release -p fibra-bench --bin trickle` connects 200 clients a millisecond apart, then lets all of them ask at
 //! the same moment for about 20 milliseconds of computing each, in pieces with a `yield_now` between them. Started
 //! tasks stay on their worker, so what is measured is whether they were spread when they started. It prints the
-//! throughput of one worker and of two, where the connections were at home, and the ratio of the two. The client costs
+//! throughput of one worker and of two, which worker had how many connections, and the ratio of the two. The client costs
 //! next to nothing: a byte to each connection, and a byte from each.
 
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ fn compute(steps: u64) {
     );
 }
 
-/// The seconds from the client's first sign to the last reply, and how many connections were at home on each thread.
+/// The seconds from the client's first sign to the last reply, and how many connections each thread had.
 fn measure(workers: usize, steps: u64) -> io::Result<(f64, Vec<usize>)> {
     let homes = Homes::default();
     let runtime = fibra::Runtime::builder().workers(workers).build()?;

@@ -15,7 +15,7 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 30.0;
 const LINE: f64 = 27.0;
 
-/// Proportions are drawn up to these, so that one that is far away does not push all others together.
+/// Proportions are drawn up to these, so that a distant entrant does not push all others together.
 const LEAST: f64 = 0.05;
 const MOST: f64 = 100.0;
 

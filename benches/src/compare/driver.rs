@@ -1,4 +1,4 @@
-//! How one question is asked of all who enter for it: in rounds, each of which asks everybody once, so that whatever the
+//! How one question is asked of all entrants: in rounds, each of which asks every entrant once, so that whatever the
 //! machine does meanwhile it does to all.
 //!
 //! This runs in a process of its own, which takes one [`Order`] and says [`Event`]s.
@@ -29,7 +29,7 @@ pub(super) struct Order {
     pub(super) wanted: Vec<Wanted>,
 }
 
-/// A question, and of whom.
+/// A question, and the entrants that are asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Wanted {
     pub(super) title: String,
@@ -53,7 +53,7 @@ pub(super) struct Series {
     pub(super) samples: Vec<f64>,
 }
 
-/// Who is being asked.
+/// An entrant that is being asked.
 struct Candidate<'a> {
     contestant: &'a Contestant,
     started: Started,
@@ -94,7 +94,7 @@ fn ask(contest: &Contest, wanted: &Wanted, order: &Order) -> io::Result<Vec<Seri
     }
     let mut series = Vec::new();
     for round in 0..order.rounds as usize {
-        // Nobody always comes after the same one.
+        // No entrant always comes after the same one.
         let first = round % candidates.len().max(1);
         let (later, earlier) = candidates.split_at(first);
         for candidate in earlier.iter().chain(later) {
@@ -106,7 +106,7 @@ fn ask(contest: &Contest, wanted: &Wanted, order: &Order) -> io::Result<Vec<Seri
     Ok(series)
 }
 
-/// How many operations fill a sample. Warms up whoever is asked, too.
+/// How many operations fill a sample. Warms up the entrant, too.
 fn calibrate(started: &Started, contest: &Contest, sample: Duration) -> u64 {
     let (at_least, mut operations) = match contest.size {
         Size::Filling { at_least, operations } => (at_least, operations),

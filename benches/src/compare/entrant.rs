@@ -1,4 +1,4 @@
-//! Who is asked.
+//! The entrants: the libraries that are asked.
 
 use super::question::{Answer, Question, Size, Target};
 
@@ -36,12 +36,12 @@ impl<Q> Entrant<Q> {
     }
 }
 
-/// For those who are asked everything.
+/// For entrants that are asked everything.
 pub(super) fn always<Q>(_: Q, _: usize) -> bool {
     true
 }
 
-/// For those who have one worker.
+/// For entrants that have one worker.
 pub(super) fn on_one_worker<Q>(_: Q, workers: usize) -> bool {
     workers == 1
 }
@@ -51,13 +51,13 @@ pub(super) fn on_one_worker<Q>(_: Q, workers: usize) -> bool {
 pub(super) enum Kind {
     /// fibra, in some manner.
     Ours,
-    /// One of those whom its users would take instead.
+    /// A library that its users would take instead.
     Theirs,
     /// What the machine itself needs, or what cannot be bettered.
     Floor,
 }
 
-/// A question, and all who enter for it, whatever it is about.
+/// A question and its entrants, whatever it is about.
 pub struct Contest {
     /// The table in which it stands.
     pub subject: &'static str,
@@ -65,19 +65,19 @@ pub struct Contest {
     pub name: String,
     /// How many workers each runtime has.
     pub workers: usize,
-    /// Who is asked, in the order of the columns.
+    /// The entrants, in the order of the columns.
     pub entrants: Vec<Contestant>,
     pub(super) size: Size,
     pub(super) targets: Vec<Target>,
     pub(super) is_alone: bool,
 }
 
-/// One who is asked a certain question.
+/// An entrant that is asked a certain question.
 pub struct Contestant {
     /// The head of its column.
     pub name: &'static str,
     pub(super) kind: Kind,
-    /// Its place among all who enter for the subject.
+    /// Its place among all entrants of the subject.
     pub(super) place: usize,
     start: Box<dyn Fn() -> Started>,
 }

@@ -24,13 +24,13 @@ pub(super) struct Row {
 pub(super) struct Figure {
     pub(super) entrant: &'static str,
     pub(super) kind: Kind,
-    /// Its place among all who enter for the subject.
+    /// Its place among all entrants of the subject.
     pub(super) place: usize,
     pub(super) samples: Vec<f64>,
     pub(super) quartiles: [f64; 3],
 }
 
-/// fibra in proportion to somebody: the median of the rounds' ratios.
+/// fibra in proportion to another entrant: the median of the rounds' ratios.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ratio {
     pub(super) of: String,

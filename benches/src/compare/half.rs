@@ -1,5 +1,5 @@
 //! One half of the comparison, that with so many workers, in processes of its own: may takes its number of workers once for
-//! a process, and whoever dies or hangs there is not asked again.
+//! a process, and an entrant that dies or hangs there is not asked again.
 
 use std::io::{self, Write};
 use std::sync::mpsc::RecvTimeoutError;
@@ -17,7 +17,7 @@ use crate::role::Role;
 /// How long a sample may take beyond what it should before its process is given up.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// How often it is looked whether somebody wants the end.
+/// How often the interrupt is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// What was found about one question.
@@ -41,7 +41,7 @@ pub(super) struct Half<'a> {
 enum End {
     Well,
     Interrupted,
-    /// What it said, and whom it was asking what.
+    /// What it said, and the question and the entrant that it was asking.
     Badly(String, Option<(String, String)>),
 }
 
@@ -133,7 +133,7 @@ impl<'a> Half<'a> {
         Order { workers, rounds, sample: self.options.sample(), wanted }
     }
 
-    /// Does not ask again who was being asked when the process died; without such a one nothing more.
+    /// Leaves out the entrant that was being asked when the process died; all of them where that is not known.
     fn leave_out(&mut self, wanted: &mut Vec<Wanted>, why: String, at: Option<(String, String)>) {
         let Some((title, entrant)) = at else {
             self.faults.push(why);

@@ -3,12 +3,12 @@
 //! | module | is |
 //! | --- | --- |
 //! | `options` | the command line |
-//! | `question`, `entrant` | what can be asked, and who is asked |
+//! | `question`, `entrant` | the questions, and the libraries that are asked |
 //! | `worlds` | where tasks run: fibra, may, threads; tokio, smol |
 //! | `blocking`, `awaiting` | the two kinds of tasks, and the libraries with their primitives |
 //! | `asked` | the questions about both, one generic function each |
 //! | `tasks`, `structured`, `primitives`, `timers`, `balance`, `memory`, `network` | the questions, by subject |
-//! | `driver` | how one question is asked of all who enter for it, in rounds |
+//! | `driver` | how one question is asked of all entrants, in rounds |
 //! | `half` | the processes in which that happens |
 //! | `figures` | what the samples say |
 //! | `table`, `page` with its `dots`, `record` | a table, a page, a file |
@@ -74,7 +74,7 @@ struct Findings {
     printed: bool,
 }
 
-/// Every question with so many workers, and who enters for it.
+/// Every question with so many workers, and its entrants.
 #[must_use]
 pub fn contests(workers: usize) -> Vec<Contest> {
     let mut contests = Contest::all(&tasks::ENTRANTS, workers);

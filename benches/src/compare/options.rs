@@ -8,7 +8,7 @@ use regex_lite::Regex;
 
 use crate::options::files;
 
-/// Asks fibra and those whom its users would take instead the same questions, and says where fibra stands.
+/// Asks fibra and its rivals the same questions, and says where fibra stands.
 ///
 /// Prints a table for each subject, with the ratio of fibra to the best rival, and writes a page with charts. All of it takes
 /// some twenty minutes. The machine should be quiet.
@@ -23,7 +23,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "REGEX")]
     pub(super) among: Vec<Regex>,
 
-    /// Print the questions and who enters for each, and end
+    /// Print the questions and the entrants of each, and end
     #[arg(long)]
     pub(super) list: bool,
 

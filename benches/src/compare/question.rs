@@ -124,7 +124,7 @@ pub(super) struct Target {
 pub(super) enum Bound {
     /// The best of the rivals.
     Best,
-    /// The best of those whose names begin so.
+    /// The best of the entrants whose names begin so.
     Named(&'static str),
     /// The same entrant's figure with one worker.
     OneWorker,

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Row, Verdict};
+use comfy_table::CellAlignment;
+
+use super::figures::{Figure, Row, Verdict};
 use super::question::Measure;
-use crate::report::units;
+use crate::report::{table, units};
 
 /// How wide a table may be, how narrow its names, and what the ratio and the marks need.
 const WIDTH: usize = 120;
@@ -14,24 +16,31 @@ const STANDING: usize = 12;
 /// How narrow a column of figures may be.
 const NARROWEST: usize = 7;
 
-/// What stands where nobody was asked.
+/// What stands where an entrant was not asked.
 const NOTHING: &str = "·";
 
-/// The rows of one subject, with the entrants that appear in them as columns. Those for whom there is no room come in a second
+/// The rows of one subject, with the entrants that appear in them as columns. Those that do not fit come in a second
 /// table.
 pub(super) fn render(rows: &[Row]) -> String {
-    let Some(first) = rows.first() else { return String::new() };
     let name_width = rows.iter().map(|row| row.label().chars().count()).max().unwrap_or(0).max(NAMES);
-    let all = columns(rows);
+    let (all, mut text) = (columns(rows), String::new());
     let mut columns = &all[..];
-    let mut text = String::new();
-    let mut is_first = true;
     while !columns.is_empty() {
+        let is_first = columns.len() == all.len();
         let room = WIDTH.saturating_sub(name_width + if is_first { STANDING } else { 0 });
         let (now, later) = columns.split_at(fitting(columns, room));
-        head(first, now, name_width, is_first, &mut text);
-        rows.iter().for_each(|row| line(row, now, name_width, is_first, &mut text));
-        (columns, is_first) = (later, false);
+        let shown =
+            rows.iter().filter(|row| is_first || now.iter().any(|(name, _)| row.figure(name).is_some()));
+        let mut table =
+            table::lay_out(head(&rows[0], now, is_first), shown.map(|row| line(row, now, is_first)));
+        for (number, column) in table.column_iter_mut().enumerate().skip(1) {
+            column.set_padding((1, 0));
+            if number > now.len() + 1 {
+                column.set_cell_alignment(CellAlignment::Left);
+            }
+        }
+        let _ = writeln!(text, "{}", table.trim_fmt());
+        columns = later;
     }
     judge(rows, &mut text);
     text
@@ -46,21 +55,17 @@ fn fitting(columns: &[(&'static str, usize)], room: usize) -> usize {
     ends.take_while(|end| *end <= room).count().max(1)
 }
 
-fn line(row: &Row, columns: &[(&'static str, usize)], name_width: usize, is_first: bool, text: &mut String) {
-    if !is_first && columns.iter().all(|(name, _)| row.figure(name).is_none()) {
-        return;
-    }
-    let _ = write!(text, "{:<name_width$}", row.label());
-    for (name, width) in columns {
-        let figure = row.figure(name);
-        let cell = figure.map_or_else(|| NOTHING.to_owned(), |figure| cell(row.measure, figure.median()));
-        let _ = write!(text, " {cell:>width$}");
-    }
+fn line(row: &Row, columns: &[(&'static str, usize)], is_first: bool) -> Vec<String> {
+    let cell = |figure: Option<&Figure>| {
+        figure.map_or_else(|| NOTHING.to_owned(), |figure| cell(row.measure, figure.median()))
+    };
+    let mut line = vec![row.label()];
+    line.extend(columns.iter().map(|(name, _)| cell(row.figure(name))));
     if is_first {
-        let ratio = row.standing.as_ref().map_or_else(String::new, |standing| ratio(standing.ratio));
-        let _ = write!(text, " {ratio:>8} {}", marks(&row.verdicts));
+        line.push(row.standing.as_ref().map_or_else(String::new, |standing| ratio(standing.ratio)));
+        line.push(marks(&row.verdicts));
     }
-    text.push('\n');
+    line
 }
 
 /// The names of all entrants, in the order in which they are listed, and how wide their columns are.
@@ -77,24 +82,21 @@ pub(super) fn columns(rows: &[Row]) -> Vec<(&'static str, usize)> {
     all.into_iter().map(|(_, name)| (name, width(name))).collect()
 }
 
-/// Two lines, as the names of most entrants have two words, and a rule.
-fn head(row: &Row, columns: &[(&'static str, usize)], name_width: usize, is_first: bool, text: &mut String) {
+/// Two lines, as the names of most entrants have two words.
+fn head(row: &Row, columns: &[(&'static str, usize)], is_first: bool) -> Vec<String> {
     let s = if row.workers == 1 { "" } else { "s" };
-    let titles = match is_first {
-        true => [format!("{}, {} worker{s}", row.subject, row.workers), "ns, unless said".to_owned()],
-        false => [String::new(), "the others".to_owned()],
-    };
-    let ends = if is_first { ["fibra to", "the best"] } else { [""; 2] };
-    for (line, (title, end)) in titles.iter().zip(ends).enumerate() {
-        let _ = write!(text, "{title:<name_width$}");
-        for (name, width) in columns {
-            let _ = write!(text, " {:>width$}", lines(name)[line]);
-        }
-        let _ = writeln!(text, "{}{end}", if is_first { " " } else { "" });
+    let mut head = vec![match is_first {
+        true => format!("{}, {} worker{s}\nns, unless said", row.subject, row.workers),
+        false => "\nthe others".to_owned(),
+    }];
+    head.extend(columns.iter().map(|(name, width)| {
+        let [first, second] = lines(name);
+        format!("{first:>width$}\n{second:>width$}")
+    }));
+    if is_first {
+        head.extend(["fibra to\nthe best".to_owned(), String::new()]);
     }
-    let standing = if is_first { STANDING } else { 0 };
-    let length = name_width + columns.iter().map(|(_, width)| width + 1).sum::<usize>() + standing;
-    let _ = writeln!(text, "{}", "─".repeat(length));
+    head
 }
 
 fn lines(name: &str) -> [&str; 2] {

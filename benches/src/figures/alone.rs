@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_millis(500);
 const LOADED: Duration = Duration::from_secs(3);
 const CONNECTED: Duration = Duration::from_secs(1);
 
-/// The percentage of a core that fibra's server uses while nobody asks.
+/// The percentage of a core that fibra's server uses without requests.
 pub(super) fn idle(campaign: &Campaign) -> io::Result<f64> {
     let server = Running::start(FIBRA, campaign.places.server, &campaign.interrupt)?;
     let connect = |_| TcpStream::connect(server.address);

@@ -74,7 +74,7 @@ pub(super) fn median(figures: &[f64]) -> f64 {
     quantile(figures, 0.5)
 }
 
-/// The one that has this share of the others before it, in order.
+/// The figure that has this share of all before it, in order.
 pub(super) fn quantile(figures: &[f64], share: f64) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

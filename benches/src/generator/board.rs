@@ -48,7 +48,7 @@ pub(crate) struct Board {
 
 struct Tally {
     latencies: Histogram<u64>,
-    /// The same since the last report of progress, inside the interval or not.
+    /// The latencies since the last report of progress, inside the interval or not.
     recent: Histogram<u64>,
     reported: Instant,
     replies: u64,
@@ -104,7 +104,7 @@ impl Board {
         self.end.store(self.nanos(Instant::now()), Relaxed);
     }
 
-    /// Ends the run before its time, at somebody's wish.
+    /// Ends the run before its time.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Relaxed);
     }
@@ -126,7 +126,7 @@ impl Board {
         self.live.load(Relaxed)
     }
 
-    /// Takes down how a connection ended. After a stop at somebody's wish nothing is held against the server.
+    /// Takes down how a connection ended. After a stop nothing is held against the server.
     pub(crate) fn connection_ends(&self, how: Result<(), Fault>) {
         if let Err(fault) = how
             && !self.is_stopped()

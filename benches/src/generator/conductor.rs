@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time between two reports of progress.
 const REPORT: Duration = Duration::from_millis(200);
 
-/// What the connections may still take when somebody has ended the run.
+/// What the connections may still take when the run was stopped.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// The plan of a run: three moments.

@@ -104,7 +104,7 @@ fn connect_one(order: &Order, deadline: Instant) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The same for the plain client: one after the other, with the sockets of std.
+/// Connects for the plain client: one after the other, with the sockets of std.
 pub(crate) fn connect_plainly(order: &Order, count: usize, board: &Board) -> Vec<std::net::TcpStream> {
     let deadline = Instant::now() + patience(count);
     let connect = |_| -> io::Result<_> {

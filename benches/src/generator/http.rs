@@ -24,7 +24,7 @@ pub(crate) struct Http<'a> {
     /// As many requests as may be on their way, all alike.
     requests: Vec<u8>,
     request: usize,
-    /// What has come: from `done` to `filled` nobody has looked at it.
+    /// What has come: from `done` to `filled` it is not parsed yet.
     input: Vec<u8>,
     done: usize,
     filled: usize,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// From this many bytes on, a batch is written by a task of its own: an echo server answers while it is still being
-/// asked, and if nobody read, both sides would end up writing into full buffers.
+/// asked, and without a reader both sides would end up writing into full buffers.
 const WRITE_ASIDE: usize = 16 * 1024;
 
 /// Whatever is asked, in any protocol.

@@ -60,7 +60,7 @@ fn carry_out(order: Order) -> io::Result<()> {
     }
 }
 
-/// Stops the run at the line `stop`, or when whoever would say it has gone.
+/// Stops the run at the line `stop`, or when the orchestrator has gone.
 fn listen_for_stop(board: Arc<Board>) -> io::Result<()> {
     let listen = move || {
         let mut lines = io::stdin().lock().lines();

@@ -39,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// How late those that nobody took and that are due in `interval` have become by `now`.
+    /// How late the requests that were not taken and that are due in `interval` have become by `now`.
     pub(crate) fn late(&self, interval: &Range<Instant>, now: Instant) -> Late {
         let seconds = |moment: Instant| moment.saturating_duration_since(self.start).as_secs_f64();
         // A number below zero becomes that of the first request, which is what is meant.

@@ -44,7 +44,7 @@ pub(crate) fn merge(files: &[PathBuf]) -> io::Result<Report> {
     let begun = rows.iter().filter(|row| is_measured(row)).map(|row| row.begun).min();
     Ok(Report {
         started: begun.map_or_else(SystemTime::now, |begun| UNIX_EPOCH + begun),
-        // Nobody has interrupted the merging; what was is said of the rows.
+        // The merging itself was not interrupted; the rows say which runs were.
         interrupted: false,
         source: Source::Logs(origins),
         places: (None, None),
@@ -150,7 +150,7 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-/// False for one that did not come to its measured time: when that was says nothing.
+/// Whether the row came to its measured time.
 fn is_measured(row: &Row) -> bool {
     !row.elapsed.is_zero()
 }
@@ -251,7 +251,7 @@ impl Part {
     }
 }
 
-/// What the server has used, if just one of the logs says so: that of whoever has started it. It did so for the replies that all
+/// What the server has used, if just one of the logs says so: that of the generator that started it. It did so for the replies that all
 /// generators had in that one's interval, and is told for as many as the row has. Of several that say so each had its own server.
 fn usage(row: &Row, parts: &[Part]) -> Option<Usage> {
     let parts = || parts.iter().filter(|part| part.name == row.name && part.scenario == row.scenario);

@@ -120,7 +120,7 @@ impl Event for Monitor<Set> {
     }
 }
 
-/// Who is in a read-write lock. Writers that wait go first.
+/// The owners of a read-write lock. Writers that wait go first.
 #[derive(Default)]
 pub(super) struct Crowd {
     readers: usize,

@@ -1,4 +1,4 @@
-//! What a set of primitives has to offer, and who may run a test.
+//! What a set of primitives has to offer, and what runs a test.
 
 use std::io;
 use std::thread;
@@ -48,7 +48,7 @@ pub(super) trait Semaphore: Send + Sync {
     fn post(&self);
 }
 
-/// Who runs a test.
+/// What runs a test.
 pub(super) trait Crowd {
     /// Runs `f` with the numbers below `count`, all at once, and waits for them.
     fn run(&self, count: usize, f: impl Fn(usize) + Sync);

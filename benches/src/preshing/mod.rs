@@ -7,7 +7,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `trials.rs` | the five tests, generic over the primitives and over what runs them |
-//! | `kit.rs` | what a set of primitives has to offer, and who may run a test |
+//! | `kit.rs` | what a set of primitives has to offer, and what runs a test |
 //! | `ours.rs` | fibra's primitives |
 //! | `semaphores.rs` | the same over a semaphore, as he builds them, and the system's |
 //! | `conditions.rs` | the same over a mutex and a condition variable |

@@ -1,8 +1,8 @@
 //! The box office of the dining philosophers, without a lock: all their states are one word.
 //!
 //! Preshing's lock-reduced solution. Each philosopher has a number: 0 thinks, 1 eats, any other waits, and must not eat
-//! before a neighbour with a lower one. Who wants to eat takes one more than the higher of its neighbours; who stops
-//! eating lets those who waited for it alone come nearer, outwards on both sides. Who comes to 1 so is let in by the
+//! before a neighbour with a lower one. To eat, a philosopher takes one more than the higher of its neighbours; one that stops
+//! eating lets those who waited for it alone come nearer, outwards on both sides. A philosopher that comes to 1 so is let in by the
 //! semaphore that stands at its seat.
 
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
@@ -12,7 +12,7 @@ use super::kit::Semaphore;
 /// Bits of the word for each seat.
 const BITS: usize = 4;
 
-/// The states of all, and where those who must not eat yet wait.
+/// The states of all, and where philosophers that must not eat yet wait.
 pub(super) struct Office<S> {
     states: AtomicU64,
     bouncers: Vec<S>,
@@ -65,7 +65,7 @@ impl<S: Semaphore> Office<S> {
             change(&mut states);
             Some(states.word)
         };
-        // Release and Acquire: pair with each other, so that who eats sees what its neighbours did while they ate.
+        // Release and Acquire: pair with each other, so that a philosopher that eats sees what its neighbours did while they ate.
         let word = self.states.fetch_update(AcqRel, Acquire, changed);
         States { word: word.expect("there is always a next state"), seats }
     }

@@ -1,4 +1,4 @@
-//! The primitives as Preshing builds them over a semaphore: an atomic count at the door, which most pass without the
+//! The primitives as Preshing builds them over a semaphore: an atomic count in front, which most callers pass without the
 //! semaphore. Here it is the system's.
 
 use std::sync::atomic::{
@@ -34,7 +34,7 @@ impl Semaphore for sys::Semaphore {
     }
 }
 
-/// A mutex: a count of who holds it or wants it, and the semaphore where the latter wait.
+/// A mutex: a count of its owner and its waiters, and the semaphore where the latter wait.
 pub(super) struct Benaphore {
     crowd: AtomicUsize,
     wanting: sys::Semaphore,
@@ -74,7 +74,7 @@ impl Mutex for Benaphore {
     }
 }
 
-/// The same with its owner's name on it.
+/// A mutex with its owner's name on it.
 pub(super) struct RecursiveBenaphore {
     benaphore: Benaphore,
     /// The thread that holds it; 0 when none does. Only that thread itself can find its own number here.
@@ -157,9 +157,9 @@ impl Event for Counted {
     }
 }
 
-/// A read-write lock that starves nobody: a writer that leaves admits all readers that wait, the last reader a writer.
+/// A read-write lock without starvation: a writer that leaves admits all readers that wait, the last reader a writer.
 pub(super) struct Phases {
-    /// Who reads, who waits to read, and who writes or wants to, each in bits of its own.
+    /// The counts of readers, of readers that wait, and of writers, each in bits of its own.
     crowd: AtomicU64,
     reading: sys::Semaphore,
     writing: sys::Semaphore,
@@ -189,7 +189,7 @@ impl Phases {
     }
 
     fn lock_to_write(&self) {
-        // Acquire: pairs with the Release of whoever leaves.
+        // Acquire: pairs with the Release of any unlock.
         let before = self.crowd.fetch_add(WRITER, Acquire);
         if before & MASK > 0 || writers(before) > 0 {
             Semaphore::wait(&self.writing);
@@ -198,7 +198,7 @@ impl Phases {
 
     fn unlock_to_write(&self) {
         let leave = |crowd| Some((writers(crowd) - 1) * WRITER + waiting(crowd) * READER);
-        // Release: pairs with the Acquire of whoever comes.
+        // Release: pairs with the Acquire of any lock.
         let before = self.crowd.fetch_update(AcqRel, Relaxed, leave).unwrap_or_default();
         match waiting(before) {
             0 if writers(before) > 1 => Semaphore::post(&self.writing),

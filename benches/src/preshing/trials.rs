@@ -13,7 +13,7 @@ const CROWD: usize = 4;
 
 const PHILOSOPHERS: usize = 5;
 
-/// A count that somebody's lock protects: that it is an atomic costs nothing, since it is never changed in one step.
+/// A count that a lock protects: that it is an atomic costs nothing, since it is never changed in one step.
 #[derive(Default)]
 struct Count(AtomicU64);
 
@@ -106,7 +106,7 @@ pub(super) fn read_write<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
     intact.into_inner()
 }
 
-/// Five think a little and eat a while; nobody eats beside an eater.
+/// Five think a little and eat a while; no two neighbours eat together.
 pub(super) fn philosophers<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
     let (office, intact) = (Office::<K::Semaphore>::new(PHILOSOPHERS), AtomicBool::new(true));
     let eats: [AtomicBool; PHILOSOPHERS] = Default::default();

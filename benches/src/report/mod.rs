@@ -7,7 +7,7 @@ mod json;
 mod ladder;
 mod latency;
 mod scenario;
-mod table;
+pub(crate) mod table;
 mod timeline;
 pub mod units;
 
@@ -363,14 +363,14 @@ pub(crate) fn can_publish(outputs: &Outputs, log: Option<&Path>) -> bool {
     files.into_iter().all(|(what, path)| path.is_none_or(|path| can_write("load", what, path)))
 }
 
-/// The same of one file.
+/// Looks whether one file can be written. Says so if it cannot.
 pub(crate) fn can_write(program: &str, what: &str, path: &Path) -> bool {
     told(program, what, path, open(path))
 }
 
 fn open(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
-        // Who reads a pipe would take this for the end.
+        // A reader of a pipe would take this for the end.
         Ok(known) if !known.is_file() && !known.is_dir() => Ok(()),
         _ => {
             make_folders(path)?;
@@ -434,7 +434,7 @@ fn make_folders(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Where a page is written unless somebody said.
+/// Where a page is written by default.
 pub(crate) fn default_page(folder: &str) -> PathBuf {
     let target = PathBuf::from("target");
     let parent = if target.is_dir() { target } else { env::temp_dir() };

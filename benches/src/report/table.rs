@@ -1,10 +1,14 @@
 //! The table for the terminal.
 
 use super::{PERCENTILES, Report, Row, units};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
 
 /// What stands where there is nothing to say.
-const NOTHING: &str = "-";
+const NONE: &str = "-";
+
+/// What is between two columns.
+const GAP: u16 = 2;
 
 /// The headings of the columns; the page uses them too.
 pub(crate) fn headings(report: &Report) -> Vec<&'static str> {
@@ -24,16 +28,16 @@ pub(crate) fn headings(report: &Report) -> Vec<&'static str> {
 
 /// The cells of a row, one for each heading.
 pub(crate) fn cells(report: &Report, row: &Row) -> Vec<String> {
-    let time = |nanos: Option<u64>| nanos.map_or_else(|| NOTHING.into(), units::nanos);
+    let time = |nanos: Option<u64>| nanos.map_or_else(|| NONE.into(), units::nanos);
     let mut cells = vec![row.name.clone()];
     if report.is_ladder() {
-        cells.push(row.asked.map_or_else(|| NOTHING.into(), units::rate));
+        cells.push(row.asked.map_or_else(|| NONE.into(), units::rate));
     }
     cells.push(units::rate(row.rate()));
     cells.extend(PERCENTILES.map(|(_, share)| time(row.latency(share))));
     cells.push(time(row.longest()));
     cells.push(time(row.cpu_per_request()));
-    cells.push(row.server.map_or_else(|| NOTHING.into(), |usage| units::bytes(usage.resident)));
+    cells.push(row.server.map_or_else(|| NONE.into(), |usage| units::bytes(usage.resident)));
     if has_losses(report) {
         cells.push(units::count(row.unanswered));
     }
@@ -47,11 +51,9 @@ fn has_losses(report: &Report) -> bool {
 
 /// The whole report as text.
 pub(crate) fn render(report: &Report) -> String {
-    let mut lines = vec![headings(report).into_iter().map(String::from).collect()];
-    lines.extend(report.rows.iter().map(|row| cells(report, row)));
-    let mut text = format!("\n{}\n{}\n\n", report.load(), report.machine());
-    align(&lines, &mut text);
-    text.push('\n');
+    let head = headings(report).into_iter().map(String::from).collect();
+    let table = lay_out(head, report.rows.iter().map(|row| cells(report, row)));
+    let mut text = format!("\n{}\n{}\n\n{table}\n\n", report.load(), report.machine());
     for row in &report.rows {
         remark(row, &row.title(), &mut text);
     }
@@ -74,22 +76,17 @@ fn remark(row: &Row, name: &str, text: &mut String) {
     }
 }
 
-/// Writes the lines with a rule below the first; the first column to the left, the others to the right.
-fn align(lines: &[Vec<String>], text: &mut String) {
-    let columns = lines.first().map_or(0, Vec::len);
-    let width_of = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..columns).map(width_of).collect();
-    for (number, line) in lines.iter().enumerate() {
-        let _ = write!(text, "{:<width$}", line[0], width = widths[0]);
-        for (cell, width) in line.iter().zip(&widths).skip(1) {
-            let _ = write!(text, "  {cell:>width$}");
-        }
-        text.push('\n');
-        if number == 0 {
-            let length = widths.iter().sum::<usize>() + 2 * (columns - 1);
-            let _ = writeln!(text, "{}", "─".repeat(length));
-        }
+/// Lays out a table with a rule below its head; the first column to the left, the others to the right.
+pub(crate) fn lay_out(head: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    let mut table = Table::new();
+    let rule = LineStyle::none().fill('─');
+    table.load_style(TableStyle::new().header_separator(rule)).set_header(head).add_rows(rows);
+    for (number, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if number == 0 { 0 } else { GAP }, 0));
+        let side = if number == 0 { CellAlignment::Left } else { CellAlignment::Right };
+        column.set_cell_alignment(side);
     }
+    table
 }
 
 #[cfg(test)]

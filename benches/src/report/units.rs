@@ -26,7 +26,7 @@ pub(crate) fn short_time(nanos: u64) -> String {
     }
 }
 
-/// A time that somebody chose, as short as it goes: `5 s`, `1.5 s`, `300 ms`.
+/// A time that a user chose, as short as it goes: `5 s`, `1.5 s`, `300 ms`.
 #[must_use]
 pub fn time(time: Duration) -> String {
     let millis = time.as_millis();

@@ -64,7 +64,7 @@ fn workers() -> usize {
 /// Says where the server listens.
 ///
 /// # Errors
-/// When nobody hears it.
+/// When standard output is closed.
 pub(crate) fn greet(address: SocketAddr) -> io::Result<()> {
     println!("listening on {address}");
     io::stdout().flush()

@@ -7,7 +7,7 @@ use fibra::net::TcpSocket;
 fn of_several_addresses_the_first_that_answers_is_chosen() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
     let open = listener.local_addr().expect("a listener has an address");
-    // Bound, and do not listen: nobody else is given their ports, not even who asks there.
+    // Bound, and do not listen: no other socket is given their ports.
     let closed = [(); 2].map(|()| TcpSocket::v4().expect("a socket"));
     let [one, other] = closed.each_ref().map(|socket| {
         socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");

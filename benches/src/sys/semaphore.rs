@@ -52,7 +52,7 @@ impl Semaphore {
 
 impl Drop for Semaphore {
     fn drop(&mut self) {
-        // SAFETY: the pointer is to an initialized semaphore that nobody waits at, since nobody borrows it.
+        // SAFETY: the pointer is to an initialized semaphore without waiters, since it is not borrowed.
         let _ = unsafe { libc::sem_destroy(self.semaphore.get()) };
     }
 }

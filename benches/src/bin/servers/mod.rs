@@ -4,7 +4,7 @@ use fibra_bench::{Protocol, Server};
 
 include!(concat!(env!("OUT_DIR"), "/servers.rs"));
 
-/// In the order in which they run: from the naive one to the one that fibra is for.
+/// In the order in which they run: from the naive architecture to fibra's.
 pub(crate) const SERVERS: [Server; 5] = [
     Server {
         name: "echo_threads",

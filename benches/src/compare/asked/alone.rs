@@ -1,4 +1,4 @@
-//! What one task does with a primitive that nobody else wants.
+//! What one task does with a primitive of its own.
 
 use std::hint::black_box;
 

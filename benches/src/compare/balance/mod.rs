@@ -3,9 +3,9 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `question.rs` | what is asked, and what fibra means to reach |
-//! | `work.rs` | what a task computes, and who counts what is left to do |
+//! | `work.rs` | what a task computes, and the count of what is left to do |
 //! | `even.rs` | what cannot be bettered: threads of the system, one for each worker, that have even shares |
-//! | `rayon.rs` | who spreads tasks that do not suspend |
+//! | `rayon.rs` | a library that spreads tasks that do not suspend |
 
 mod even;
 pub(super) mod question;

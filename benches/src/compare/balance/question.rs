@@ -25,7 +25,7 @@ pub(in crate::compare) enum Question {
 const ALL: [Question; 3] = [Question::Born, Question::Started, Question::Stuck];
 
 impl question::Question for Question {
-    /// One worker has nobody to share with.
+    /// One worker alone has nothing to share.
     fn all(workers: usize) -> Vec<Self> {
         match workers {
             1 => Vec::new(),
@@ -53,7 +53,7 @@ impl question::Question for Question {
     fn targets(self, _: usize) -> Vec<Target> {
         let (who, most) = match self {
             Question::Born | Question::Stuck => ("fibra", 1.2),
-            // Started tasks stay at home unless they may migrate.
+            // Started tasks stay on their worker unless they may migrate.
             Question::Started => ("fibra migr.", 1.3),
         };
         let target = |most, of| Target { measure: Measure::Time, who, most, of };

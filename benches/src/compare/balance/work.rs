@@ -1,4 +1,4 @@
-//! What a task computes, and who counts what is left to do.
+//! What a task computes, and the count of what is left to do.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::OnceLock;
@@ -44,7 +44,7 @@ impl Work {
     /// Does one piece.
     pub(in crate::compare) fn work(&self) {
         piece();
-        // AcqRel: pairs with itself and with the Acquire in `is_done`: whoever does the last piece ends after all others.
+        // AcqRel: pairs with itself and with the Acquire in `is_done`: the task that does the last piece ends after all others.
         if self.left.fetch_sub(1, AcqRel) == 1 {
             self.end.get_or_init(Instant::now);
         }

@@ -20,7 +20,7 @@ const OVER: u64 = u64::MAX;
 pub(super) trait Board: Send + Sync + 'static {
     fn new() -> Self;
 
-    /// Waits at one of the conditions until `look` says something else; of the other one it notifies what that says.
+    /// Waits at one of the conditions until `look` says something else; then notifies the other condition as `look` says.
     fn pass(&self, at: usize, look: impl FnMut(&mut u64) -> Then);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::compare::question::{self, Bound, Measure, Size, Target};
 use crate::wire::Protocol;
 
-/// The column of the one that is written by hand.
+/// The column of the server that is written by hand.
 pub(super) const EVENT_LOOP: &str = "event loop";
 
 /// How long a sample lasts at the least.

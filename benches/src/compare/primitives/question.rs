@@ -40,7 +40,7 @@ const SHARE: u64 = 100;
 /// theirs.
 const CROWDED: Duration = Duration::from_millis(80);
 
-/// The same where only threads and their like do.
+/// How long a sample is at least where no task yields.
 const BRIEF: Duration = Duration::from_millis(200);
 
 /// Where the two tasks of a pair run.
@@ -79,11 +79,11 @@ pub(in crate::compare) enum Call {
 /// One kind of operation. Ping-pongs count there and back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::compare) enum Question {
-    /// Lock and unlock of a mutex that nobody else wants.
+    /// Lock and unlock of a mutex without contention.
     MutexFree,
-    /// Lock and unlock for writing, where nobody reads.
+    /// Lock and unlock for writing, without readers.
     WriteFree,
-    /// Acquire and release of a semaphore that nobody else wants.
+    /// Acquire and release of a semaphore without contention.
     SemaphoreFree,
     /// Set an event and wait at it.
     EventFree,
@@ -93,9 +93,9 @@ pub(in crate::compare) enum Question {
     MutexOverYield(u16),
     /// Lock, count, unlock, where so many tasks want the mutex.
     MutexTiny(u16),
-    /// The same of two tasks that are apart.
+    /// Lock, count, unlock, by two tasks that are apart.
     MutexApart,
-    /// Lock and unlock for reading, where nobody writes.
+    /// Lock and unlock for reading, without writers.
     ReadFree,
     /// Over two channels of one slot.
     PingPong(Place),
@@ -127,19 +127,19 @@ pub(in crate::compare) enum Question {
     ReentrantTiny,
     /// Acquire, count, release, where eight tasks want one of three permits.
     SemaphoreTiny,
-    /// A message that one of eight receivers gets, who all get what one task broadcasts.
+    /// A message that one of eight receivers gets; all get what one task broadcasts.
     Broadcast,
-    /// A value that one of eight receivers sees, who all see each that one task sets.
+    /// A value that one of eight receivers sees; all see each value that one task sets.
     Watch,
     /// Come to a meeting of many tasks and wait for the others, round after round.
     Meet(Meeting),
     /// Wake one of many tasks that wait, and hear of it.
     Wake(Call),
-    /// Lock and unlock of a reentrant mutex that nobody else wants.
+    /// Lock and unlock of a reentrant mutex without contention.
     ReentrantFree,
-    /// Lock and unlock for reading, with the right to write later, where nobody else does.
+    /// Lock and unlock for reading, with the right to write later, without contention.
     UpgradableFree,
-    /// Notify one of those who wait at a condition variable, which is nobody.
+    /// Notify a condition variable without waiters.
     NotifyFree,
     /// Set an event that stays set, and wait at it.
     ManualEventFree,
@@ -155,9 +155,9 @@ pub(in crate::compare) enum Question {
     WatchFree,
     /// Send to one of two channels of 128 slots, and receive from either.
     SelectFree,
-    /// Come to a barrier where nobody else is expected.
+    /// Come to a barrier of one task.
     BarrierFree,
-    /// Count one in and out of a wait group, and wait for nobody.
+    /// Count one in and out of a wait group, and wait for none.
     WaitGroupFree,
     /// Make an event that counts down from one, signal and wait.
     CountdownFree,

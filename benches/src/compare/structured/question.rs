@@ -13,7 +13,7 @@ pub(super) const ITEMS: usize = 10_000_000;
 pub(in crate::compare) enum Question {
     /// A deadline around something that does not wait: the whole is its cost.
     Timeout,
-    /// Two tasks that borrow from the one that waits for them.
+    /// Two tasks that borrow from the task that waits for them.
     Scope,
     /// A tree of tasks with so many leaves, each of which adds up what its children return. The second round and all after
     /// it: stacks are warm.
@@ -55,7 +55,7 @@ impl question::Question for Question {
             Question::Skynet(_) => return vec![Target::time(1.0, Bound::Best)],
             Question::Loop => Target::time(1.3, Bound::Named("rayon")),
         };
-        // Whatever else is meant: with more workers nobody is to be ahead.
+        // Whatever else is meant: with more workers no rival is to be ahead.
         let best = (workers > 1).then(|| Target::time(1.0, Bound::Best));
         [Some(own), best].into_iter().flatten().collect()
     }

@@ -1,5 +1,5 @@
-//! Coroutines that nobody schedules: what a switch costs at the least, by the library that fibra's tasks switch with and by
-//! the one that may's do.
+//! Coroutines without a scheduler: what a switch costs at the least, by the library that fibra's tasks switch with and by
+//! the one that may uses.
 
 use std::time::{Duration, Instant};
 

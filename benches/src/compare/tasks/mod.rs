@@ -41,7 +41,7 @@ fn by_few(question: Question, _: usize) -> bool {
     matches!(question, Question::SpawnOne | Question::Chain | Question::Park)
 }
 
-/// Coroutines without a scheduler have nobody to take turns with.
+/// Coroutines without a scheduler cannot take turns.
 fn to_switch(question: Question, _: usize) -> bool {
     question == Question::Switch
 }

@@ -13,7 +13,7 @@ use super::question::Question;
 
 struct ParkingLot;
 
-/// What one thread parks at: whoever unparks it first leaves the gate open.
+/// What one thread parks at: an unpark that comes first leaves the gate open.
 #[derive(Default)]
 struct Gate {
     open: Mutex<bool>,

@@ -10,7 +10,7 @@ const TURNS: u64 = 100;
 /// One kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::compare) enum Question {
-    /// To a task and back: a yield of one that nobody else wants to run beside.
+    /// To a task and back: a yield of a task that is alone.
     Switch,
     /// A yield, where so many tasks yield in turn.
     Yield(u32),

@@ -44,7 +44,7 @@ impl Enter for Runtime {
                 started.send(()).expect("the first waits for it");
                 second();
             });
-            // Stops this worker, so that it is another one that starts the second.
+            // Stops this worker, so that another worker starts the second.
             starts.recv().expect("the second starts");
             let elapsed = first();
             Staying::join(second);
