@@ -34,7 +34,7 @@ mod vigil;
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
 
-use floors::{base, sleep, waiter};
+use floors::{base, waiter};
 
 #[path = "loom/readiness_models.rs"]
 mod readiness_models;

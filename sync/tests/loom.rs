@@ -114,7 +114,7 @@ mod watch {
     }
 }
 
-use floors::{base, sleep, waiter};
+use floors::{base, waiter};
 
 use doors::auto_reset_event::AutoResetEvent;
 use doors::countdown_event::CountdownEvent;

@@ -122,7 +122,7 @@ fn sleep_unusual<H: Heed>(
     how: &impl WaitStrategy,
     deadline: Option<Instant>,
 ) -> Waking {
-    let Some(task) = task else { return thread::sleep(how, deadline) };
+    let Some(task) = task else { return thread::sleep(how, deadline, |done| spin::spin_until(done)) };
     let header = task.header();
     forbid::check(header);
     let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());

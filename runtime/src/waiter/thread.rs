@@ -21,7 +21,6 @@ use crate::base::primitive::thread::Thread;
 use crate::waiter::kind::notify_by_word;
 
 use crate::base::primitive::{Arc, AtomicBool, Ordering, thread, thread_local};
-use crate::sleep::spin::spin_until;
 use crate::waiter::kind::{Kind, Waiter, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::word::{Epoch, Fallen, Woke};
@@ -79,14 +78,20 @@ impl Place {
 }
 
 /// Sleeps on the calling thread. There is no cancel here.
-pub(crate) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+///
+/// Where the strategy may spin, `spin` first looks for the notification for a while and answers whether it has come.
+pub(crate) fn sleep(
+    how: &impl WaitStrategy,
+    deadline: Option<Instant>,
+    spin: impl FnOnce(&dyn Fn() -> bool) -> bool,
+) -> Waking {
     // In the destructors of other thread-locals the thread's own place may be gone; one made for the occasion serves.
     let place = PLACE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Place::new()));
     let word = &place.waiter.word;
     let epoch = word.begin(true);
     let why = match how.after_asleep(WakeHandle::new(Place::waiter(&place), epoch, &())) {
         Asleep::Rouse => Waking::Notified,
-        Asleep::Stay if how.may_spin() && spin_until(|| word.why().notified) => Waking::Notified,
+        Asleep::Stay if how.may_spin() && spin(&|| word.why().notified) => Waking::Notified,
         Asleep::Stay => block(&place, deadline, epoch),
     };
     if how.before_awake(why) == Withdrawal::Withdrawn {

@@ -9,7 +9,3 @@ pub(crate) mod base {
 pub(crate) mod waiter {
     pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
 }
-
-pub(crate) mod sleep {
-    pub(crate) use crate::wait as spin;
-}

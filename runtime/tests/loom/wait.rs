@@ -41,22 +41,22 @@ use word::{Epoch, Fallen, Heeded, Snapshot, Woke, Word};
 
 /// Sleeps as a plain thread does.
 pub(crate) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    thread::sleep(how, deadline)
+    thread::sleep(how, deadline, |done| done())
 }
 
 /// The same: nobody cancels a thread.
 pub(crate) fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    thread::sleep(how, deadline)
+    thread::sleep(how, deadline, |done| done())
 }
 
 /// The same.
 pub(crate) fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    thread::sleep(how, deadline)
+    thread::sleep(how, deadline, |done| done())
 }
 
 /// The same.
 pub(crate) fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    thread::sleep(how, deadline)
+    thread::sleep(how, deadline, |done| done())
 }
 
 /// The same.
