@@ -8,7 +8,8 @@ pub use crate::base::fences::{
 pub use crate::base::spin_lock::{Lock, LockGuard};
 pub use crate::scheduler::budget::{charge, charge_poll};
 pub use crate::sleep::caller::{
-    Home, charged_owner, describe_caller, home, in_task, others_are_asleep, owner, owner_in_hook,
+    Home, charged_waiter_address, describe_caller, home, in_task, others_are_asleep, owner, owner_in_hook,
+    waiter_address,
 };
 pub use crate::sleep::cancel_points::{
     cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled, note_cancelled_here,

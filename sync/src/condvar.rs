@@ -13,8 +13,8 @@ use crowd::{Audience, Crowd};
 use lock_api::GuardNoSend;
 
 use crate::mutex::RawMutex;
-use crate::mutex::line::Seat;
-use crate::mutex::state::Comer;
+use crate::mutex::core::Waiter;
+use crate::mutex::state::Arrival;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -83,7 +83,7 @@ impl RawCondvar {
     #[track_caller]
     unsafe fn wait_to(&self, mutex: &RawMutex, deadline: Option<Instant>) -> bool {
         wait::cancellation_point();
-        let node = Node::with(Seat::new(wait::owner().get()));
+        let node = Node::with(Waiter::new(wait::waiter_address()));
         node.data().home.set(wait::home());
         let nap = Nap { crowd: &self.crowd, mutex, node: &node, refused: Cell::new(false) };
         let why = wait::sleep(&nap, deadline);
@@ -94,7 +94,7 @@ impl RawCondvar {
         }
         wait::take_back(|| match why {
             Waking::Notified => mutex.relock(&node),
-            Waking::TimedOut | Waking::Cancelled => _ = mutex.compete(&node, Comer::New, None),
+            Waking::TimedOut | Waking::Cancelled => _ = mutex.compete(&node, Arrival::New, None),
         });
         if why == Waking::Cancelled {
             wait::unwind_cancelled()
@@ -155,7 +155,7 @@ impl fmt::Debug for RawCondvar {
 struct Nap<'a> {
     crowd: &'a Crowd,
     mutex: &'a RawMutex,
-    node: &'a Node<Seat>,
+    node: &'a Node<Waiter>,
     /// Others wait with another mutex; this one is still locked.
     refused: Cell<bool>,
 }
@@ -165,7 +165,7 @@ impl WaitStrategy for Nap<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: node and mutex outlive the sleep, before whose end the node has left the crowd or its wake has landed; the
         // wake is dropped unused, or taken out under the lock of the list that it is in.
-        if !unsafe { self.crowd.join(self.node, me.raw(), self.mutex.line()) } {
+        if !unsafe { self.crowd.join(self.node, me.raw(), self.mutex.core()) } {
             self.refused.set(true);
             return Asleep::Rouse;
         }

@@ -2,11 +2,11 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `mutex/state.rs` | whose the lock is, and who is to be woken; pure, modelled |
-//! | `mutex/line.rs` | the state and the list of those who wait; modelled |
-//! | `mutex/raw.rs` | how callers wait, and when an unlock hands over |
+//! | `mutex/state.rs` | the word: owner and flags; pure, modelled |
+//! | `mutex/core.rs` | the word and the wait queue; modelled |
+//! | `mutex/raw.rs` | how callers wait, and the hand-off policy |
 
-pub(crate) mod line;
+pub(crate) mod core;
 pub(crate) mod raw;
 pub(crate) mod state;
 
@@ -16,47 +16,52 @@ pub use raw::RawMutex;
 ///
 /// A caller that finds it locked waits: a task leaves its worker to others, a plain thread blocks. The interface is that of
 /// [`lock_api::Mutex`]: `lock`, `try_lock`, `try_lock_for`, `try_lock_until`, guards that map, guards of an `Arc`, and
-/// `unlock_fair` and `bump` on a guard. 24 bytes beside the value.
+/// `unlock_fair` and `bump` on a guard. It takes 24 bytes beside the value.
 ///
 /// # Fairness
-/// Waiters are woken in the order in which they came, the longest first, and compete with whoever comes by: a short section
-/// is locked again and again without a switch. One that is woken and comes too late goes back to the front, and is bypassed
-/// no more: the next unlock on its worker hands the lock over to it, one on another worker or thread does so after about a
-/// millisecond. `MutexGuard::unlock_fair` hands over at once.
+/// An unlock wakes the longest waiter, which competes with arrivals: a short section is locked again and again without a
+/// switch. A waiter that loses goes back to the front of the queue and is bypassed no more: the next unlock on its worker
+/// hands the mutex over to it, and one on another worker or thread does so after about a millisecond.
+/// `MutexGuard::unlock_fair` hands over at once.
+///
+/// A woken waiter may be kept from the mutex by a task that computes on its worker. Until it comes the mutex is free for
+/// arrivals. A timed attempt looks for the mutex once more before it gives up. An unlock wakes the next waiter as well
+/// when the last one has not come within about a millisecond.
 ///
 /// # Cost
-/// A lock that is free takes one locked instruction. Its unlock takes another one, until nobody has waited in 16,384 unlocks: from
-/// then on, on Linux, it takes none, and the next one who waits makes every thread of the process pass a fence instead, in a
-/// system call of some microseconds (`membarrier`). A sandbox that is closed later has to let that call through, or the process ends
-/// with a message.
+/// A free mutex takes one locked instruction to lock and one to unlock.
 ///
 /// # Cancellation
 /// Not a cancellation point: locks are needed for cleaning up. A deadline around a lock does not end it either; the timed forms
 /// have their own.
 ///
 /// # Panics
-/// `lock` panics when the calling task or thread has it locked already, for it would wait for itself for ever; the message
-/// names the task. That holds for who has given its guard away, too, until the guard is dropped. `try_lock` just fails then,
-/// and the timed forms wait out their time, unless it is so long that there is no deadline.
+/// `lock` panics if the caller already holds the mutex; the message names the task. A caller that has passed its guard on
+/// counts as the holder until the guard is dropped. `try_lock` fails then. The timed forms wait out their time, unless it
+/// is so long that there is no deadline.
 ///
 /// # Deadlocks
-/// A guard that is forgotten leaves the lock locked for ever. So do two tasks of which each waits for the other's lock, and one
-/// that locks what it holds by a guard that another task has passed to it.
+/// A guard that is leaked leaves the mutex locked for ever. The holder is known by an address. So once the task or thread
+/// that leaked the guard has ended, a later one at the same address may look like the holder. Its `lock` then panics
+/// instead of waiting for ever.
 ///
-/// A panic hook runs before its task unwinds, with all that the task has locked, and a wait inside it blocks the thread. So one
-/// that locks what its own task holds, or another one of that worker, hangs without a word, and the worker with it. Use
-/// `try_lock` there, or a std mutex that no task holds over a wait or a panic.
+/// Two tasks that wait for each other's mutex hang. So does a task that locks a mutex whose guard it has got from another
+/// task and still holds.
+///
+/// A panic hook runs before its task unwinds, with all that the task has locked, and a wait inside the hook blocks the
+/// thread. If the hook locks what a task of that worker holds, it hangs, and the worker with it. Use `try_lock` there, or a
+/// std mutex that no task holds over a wait or a panic.
 ///
 /// # Differences from std
-/// No poisoning: a task that panics with the lock held unlocks it, and the next one finds the value as it was left. So, as
-/// parking_lot's, a mutex is not `RefUnwindSafe`, nor is a reference to one `UnwindSafe`: what goes through `catch_unwind` with it
-/// says by `AssertUnwindSafe` that it can do with such a value.
+/// No poisoning: a task that panics with the mutex locked unlocks it, and the next owner finds the value as it was left. So, as
+/// parking_lot's, a mutex is not `RefUnwindSafe`, nor is a reference to one `UnwindSafe`. A closure for `catch_unwind` that
+/// uses one needs `AssertUnwindSafe`.
 ///
 /// There is no `async` form: the owner is a task or a thread, and a future is neither. See [`Semaphore`](crate::Semaphore), whose
 /// permits may be held over an await.
 ///
-/// A guard may be held while the task sleeps or yields, and may be dropped by another task of the same thread (it is
-/// not `Send`, but reaches one through an `Rc`): whoever drops it unlocks.
+/// A guard may be held while the task sleeps or yields. It is not `Send`, but another task of the same thread may get it
+/// through an `Rc` and drop it, which unlocks.
 ///
 /// # Examples
 /// ```

@@ -7,8 +7,6 @@ pub(crate) use std::cell::UnsafeCell;
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence,
 };
 pub(crate) use std::thread::yield_now;
-
-pub(crate) use fibra_runtime::wait::{bare_light_fence, has_bare_light_fence, heavy_fence, prepare_fences};

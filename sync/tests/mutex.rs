@@ -231,12 +231,12 @@ fn the_owners_attempts_fail_in_their_time() {
 }
 
 #[test]
-fn nobody_takes_a_forgotten_guard_for_his_own() {
+fn a_leaked_guard_keeps_later_tasks_out() {
     everywhere(|| {
         let mutex = Arc::new(Mutex::new(()));
-        let forgetful = Arc::clone(&mutex);
-        beside(move || std::mem::forget(forgetful.lock())).join();
-        // Their tasks are made of the memory of the one that has ended.
+        let leaking = Arc::clone(&mutex);
+        beside(move || std::mem::forget(leaking.lock())).join();
+        // Their tasks are made of the memory of the one that has ended, and may look like the owner.
         for _ in 0..50 {
             let mutex = Arc::clone(&mutex);
             beside(move || {
@@ -246,9 +246,9 @@ fn nobody_takes_a_forgotten_guard_for_his_own() {
             .join();
         }
         let waiting = Arc::clone(&mutex);
-        let late = beside(move || drop(waiting.lock()));
+        let late = beside(move || drop(waiting.try_lock_for(Duration::from_secs(60)).unwrap()));
         pause();
-        // SAFETY: the guard was forgotten, so the lock is held and nobody reaches the value.
+        // SAFETY: the guard was leaked, so the mutex is locked and no task reaches the value.
         unsafe { mutex.force_unlock(lock_api::GuardNoSend::new()) };
         late.join();
     });
@@ -446,6 +446,49 @@ fn locking_without_a_wait_gives_way_to_others() {
             other.join().unwrap();
         });
     });
+}
+
+/// Unlocks a mutex for a waiter that cannot come, since its worker is kept. `waiter` waits behind it on a plain thread and
+/// has to get in all the same, after `meanwhile`.
+fn get_past_a_waiter_that_does_not_come(waiter: fn(&Mutex<u32>), meanwhile: fn(&Mutex<u32>)) {
+    guarded(move || {
+        runtime(1).run(move || {
+            let mutex = Arc::new(Mutex::new(0));
+            let guard = mutex.lock();
+            let first = Arc::clone(&mutex);
+            let kept = fibra_runtime::spawn(move || *first.lock() += 1);
+            yield_now();
+            let second = Arc::clone(&mutex);
+            let thread = thread::spawn(move || waiter(&second));
+            fibra_runtime::sleep(Duration::from_millis(20));
+            drop(guard);
+            // From here to the end of the thread nothing else runs on this worker.
+            meanwhile(&mutex);
+            thread.join().unwrap();
+            assert_eq!(*mutex.try_lock().expect("it is free again"), 1, "the first waiter has not come");
+            kept.join().unwrap();
+            assert_eq!(*mutex.lock(), 2);
+        });
+    });
+}
+
+#[test]
+fn a_timed_attempt_looks_once_more_before_it_gives_up() {
+    get_past_a_waiter_that_does_not_come(
+        |mutex| *mutex.try_lock_for(Duration::from_millis(100)).expect("the mutex is free") += 1,
+        |_| (),
+    );
+}
+
+#[test]
+fn an_unlock_wakes_the_next_waiter_when_the_last_one_does_not_come() {
+    get_past_a_waiter_that_does_not_come(
+        |mutex| *mutex.lock() += 1,
+        |mutex| {
+            thread::sleep(Duration::from_millis(5));
+            drop(mutex.lock());
+        },
+    );
 }
 
 #[test]

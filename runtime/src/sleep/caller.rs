@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::thread;
 
@@ -10,6 +11,7 @@ use crate::scheduler::budget;
 use crate::scheduler::current;
 use crate::scheduler::shared;
 use crate::tasks::context;
+use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
 
 thread_local! {
@@ -40,24 +42,47 @@ fn numbered(id: u64) -> NonZeroU64 {
     NonZeroU64::new(id).expect("numbers begin with 1")
 }
 
-/// As [`owner`], and counts one operation of the caller as [`charge`](crate::scheduler::budget::charge) does: for locks that are taken without
-/// a wait, where two ways to the worker would cost more than the lock may.
+/// The address that tells the waiter of the caller, a task or a thread, from all waiters that exist. A multiple of 8.
+///
+/// An address may be used again once its task or thread has ended. Compare it, and do not dereference it.
 #[inline(never)]
-pub fn charged_owner() -> NonZeroU64 {
-    let number = current::with_worker_in_place(|worker| match worker.charge() {
+pub fn waiter_address() -> NonNull<()> {
+    match current::with_worker_in_place(|worker| worker.context().waiting_task()) {
+        Some(Some(task)) => address_of(task),
+        _ => thread_address(),
+    }
+}
+
+/// As [`waiter_address`], and counts one operation of the caller as [`charge`](crate::scheduler::budget::charge) does.
+///
+/// For locks that are taken without a wait, where two ways to the worker would cost more than the lock may.
+#[inline(never)]
+pub fn charged_waiter_address() -> NonNull<()> {
+    let address = current::with_worker_in_place(|worker| match worker.charge() {
         true => None,
-        false => NonZeroU64::new(worker.context().waiting_task()?.header().id),
+        false => Some(worker.context().waiting_task().map_or_else(thread_address, address_of)),
     });
-    match number {
-        Some(number) => number.unwrap_or_else(charged_owner_slow),
-        None => thread_number(),
+    match address {
+        Some(address) => address.unwrap_or_else(charged_waiter_address_slow),
+        None => thread_address(),
     }
 }
 
 #[inline(never)]
-fn charged_owner_slow() -> NonZeroU64 {
+fn charged_waiter_address_slow() -> NonNull<()> {
     budget::charge();
-    owner()
+    waiter_address()
+}
+
+#[inline]
+fn address_of(task: TaskRef) -> NonNull<()> {
+    NonNull::from(&task.header().waiter).cast()
+}
+
+/// A thread without a task has no waiter in a fixed place, so a variable of its own stands for it.
+#[inline]
+fn thread_address() -> NonNull<()> {
+    NUMBER.with(|number| NonNull::from(number).cast())
 }
 
 fn thread_number() -> NonZeroU64 {

@@ -17,7 +17,7 @@
 
 use std::ptr;
 
-use crate::mutex::line::{Line, Seat};
+use crate::mutex::core::{Core, Waiter};
 use crate::primitive::{AtomicBool, Ordering};
 use crate::wait::list::{List, Node};
 use crate::wait::{Lock, RawWake};
@@ -33,14 +33,14 @@ pub(crate) struct Crowd {
 }
 
 struct Waiters {
-    /// The line of the mutex that all who wait had locked; theirs, so it is there as long as they are.
-    line: *const Line,
+    /// The mutex that all waiters had locked. They borrow it, so it is there as long as they are.
+    mutex: *const Core,
     /// How often all were notified. Who comes in a later round is not meant by an earlier call.
     round: u64,
-    list: List<Seat>,
+    list: List<Waiter>,
 }
 
-// SAFETY: the line is only reached while somebody waits, who borrows it, and is `Sync`.
+// SAFETY: the mutex is only reached while a waiter borrows it, and is `Sync`.
 unsafe impl Send for Waiters {}
 
 /// Whom a notification is for.
@@ -52,7 +52,7 @@ pub(crate) enum Audience {
 
 impl Crowd {
     pub(crate) const fn new() -> Self {
-        let waiters = Waiters { line: ptr::null(), round: 0, list: List::new() };
+        let waiters = Waiters { mutex: ptr::null(), round: 0, list: List::new() };
         Crowd { some: AtomicBool::new(false), waiters: Lock::new(waiters) }
     }
 
@@ -61,12 +61,12 @@ impl Crowd {
     /// # Safety
     /// `node` is in no list; it and `line` stay alive and in place until it has left, by [`Crowd::leave`] or out of the line;
     /// its data is only touched under the lock of the list that it is in.
-    pub(crate) unsafe fn join(&self, node: &Node<Seat>, wake: RawWake, line: &Line) -> bool {
+    pub(crate) unsafe fn join(&self, node: &Node<Waiter>, wake: RawWake, mutex: &Core) -> bool {
         let mut waiters = self.waiters.lock();
-        if !waiters.list.is_empty() && !ptr::eq(waiters.line, line) {
+        if !waiters.list.is_empty() && !ptr::eq(waiters.mutex, mutex) {
             return false;
         }
-        waiters.line = line;
+        waiters.mutex = mutex;
         node.data().round.set(waiters.round);
         // SAFETY: by this function's contract.
         unsafe { waiters.list.push_back(node, wake) };
@@ -79,7 +79,7 @@ impl Crowd {
     ///
     /// # Safety
     /// `node` joined this crowd.
-    pub(crate) unsafe fn leave(&self, node: &Node<Seat>) -> bool {
+    pub(crate) unsafe fn leave(&self, node: &Node<Waiter>) -> bool {
         let mut waiters = self.waiters.lock();
         if node.data().is_notified() {
             return false;
@@ -133,10 +133,10 @@ impl Crowd {
         if waiters.list.is_empty() {
             return (0, None);
         }
-        // SAFETY: somebody waits, who borrows the line and does not leave while this lock is held.
-        let line = unsafe { &*waiters.line };
-        // SAFETY: this lock is held, and by `join` all in the list wait for this line's lock.
-        let notified = unsafe { line.admit(&mut waiters.list, limit, |seat| seat.round.get() < round) };
+        // SAFETY: there is a waiter, which borrows the mutex and does not leave while this lock is held.
+        let mutex = unsafe { &*waiters.mutex };
+        // SAFETY: this lock is held, and by `join` all in the list wait for this mutex.
+        let notified = unsafe { mutex.admit(&mut waiters.list, limit, |seat| seat.round.get() < round) };
         self.settle(&waiters);
         notified
     }

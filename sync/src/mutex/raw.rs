@@ -1,4 +1,4 @@
-//! The untyped mutex: how its callers wait in line, and when an unlock hands over.
+//! The untyped mutex: how its callers wait, and when an unlock hands over.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -7,117 +7,132 @@ use fibra_runtime::time;
 
 use lock_api::GuardNoSend;
 
-use super::line::{Given, Line, Manner, Seat};
-use super::state::{Attempt, Comer, Unlocked};
+use super::core::{Core, Given, HandOff, Policy, Waiter};
+use super::state::{Arrival, Attempt, Owner};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
-/// How long a waiter of another worker may be bypassed before it gets the lock handed over.
+/// How long a waiter of another worker may be bypassed before an unlock hands the mutex over to it.
 const PATIENCE: Duration = Duration::from_millis(1);
+
+/// How long a woken waiter may be on its way before an unlock wakes the next one, too.
+const ON_ITS_WAY: Duration = Duration::from_millis(1);
 
 /// The lock under a [`Mutex`](super::Mutex), without what it protects.
 pub struct RawMutex {
-    line: Line,
+    core: Core,
 }
 
 impl RawMutex {
-    /// The line, for a condition whose waiters go into it.
-    pub(crate) fn line(&self) -> &Line {
-        &self.line
+    /// The word and the queue, for a condition whose waiters go into it.
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     #[cold]
     #[track_caller]
-    fn lock_slow(&self, me: u64) {
-        match self.line.take(me, Comer::New) {
+    fn lock_slow(&self, me: Owner) {
+        match self.core.word().take(me, Arrival::New) {
             Attempt::Taken => (),
             Attempt::Owned(owner) if owner == me => locked_twice(),
             Attempt::Owned(_) => _ = self.acquire(me, None),
         }
     }
 
-    /// Takes the lock for the caller, whose number is `me`, until `deadline`. True if taken.
+    /// Takes the mutex for the caller, whose waiter is at `me`, until `deadline`. True if taken.
     #[cold]
-    pub(crate) fn acquire(&self, me: u64, deadline: Option<Instant>) -> bool {
-        self.compete(&Node::with(Seat::new(me)), Comer::New, deadline)
+    fn acquire(&self, me: Owner, deadline: Option<Instant>) -> bool {
+        self.compete(&Node::with(Waiter::new(me)), Arrival::New, deadline)
     }
 
-    /// The same, with a node that may have been in the line before.
-    pub(crate) fn compete(&self, node: &Node<Seat>, mut comer: Comer, deadline: Option<Instant>) -> bool {
-        let seat = node.data();
+    /// Takes the mutex with a node that may have been in its queue before. True if taken.
+    pub(crate) fn compete(
+        &self,
+        node: &Node<Waiter>,
+        mut arrival: Arrival,
+        deadline: Option<Instant>,
+    ) -> bool {
+        let waiter = node.data();
         let in_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         loop {
-            let take = || self.line.take(seat.number(), comer) == Attempt::Taken;
+            let take = || self.core.word().take(waiter.owner(), arrival) == Attempt::Taken;
             if take() {
                 return true;
             }
             match in_time() {
                 true if wait::back_off_until(take) => return true,
-                // One that was woken has to tell the line that it came.
-                false if comer == Comer::New => return false,
-                _ => (),
+                true => (),
+                false => return arrival == Arrival::Woken && self.core.arrive_late(waiter.owner()),
             }
-            seat.home.set(wait::home());
-            let turn = Turn { line: &self.line, node, comer };
-            match (wait::sleep_shielded(&turn, deadline), seat.given()) {
+            waiter.home.set(wait::home());
+            let entry = Entry { core: &self.core, node, arrival };
+            match (wait::sleep_shielded(&entry, deadline), waiter.given()) {
                 (Waking::Notified, Given::Lock) => return true,
-                (Waking::Notified, Given::Wake) => comer = Comer::Woken,
-                (Waking::TimedOut | Waking::Cancelled, _) => return false,
+                (Waking::Notified, Given::Wake) => arrival = Arrival::Woken,
+                // The mutex may be free while the worker of a woken waiter computes.
+                (Waking::TimedOut | Waking::Cancelled, _) => {
+                    return self.core.word().take(waiter.owner(), Arrival::New) == Attempt::Taken;
+                }
             }
         }
     }
 
-    /// Locks again after a condition's wait, by one that was notified and served out of the line.
-    pub(crate) fn relock(&self, node: &Node<Seat>) {
+    /// Locks again after a condition's wait, for a waiter that was served out of the queue.
+    pub(crate) fn relock(&self, node: &Node<Waiter>) {
         match node.data().given() {
             Given::Lock => (),
-            Given::Wake => _ = self.compete(node, Comer::Woken, None),
+            Given::Wake => _ = self.compete(node, Arrival::Woken, None),
         }
     }
 
     /// Unlocks. By the owner, without the guard.
     #[inline]
     pub(crate) fn release(&self) {
-        match self.line.release_alone() {
-            Unlocked::Alone => (),
-            Unlocked::Met => self.look(),
-            Unlocked::Not => self.pass_on(bounded_barging),
-        }
-    }
-
-    /// Wakes who came while the lock was let go.
-    #[cold]
-    fn look(&self) {
-        if let Some(wake) = self.line.look(bounded_barging) {
+        if let Some(wake) = self.core.release(&BoundedBarging) {
             wake.wake();
         }
     }
 
-    /// Unlocks with regard to the longest waiter, as `manner` says.
-    #[cold]
-    fn pass_on(&self, manner: impl FnOnce(&Seat) -> Manner) {
-        if let Some(wake) = self.line.release(manner) {
+    /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
+    fn release_fair(&self) {
+        if let Some(wake) = self.core.release(&Fair) {
             wake.wake();
         }
+    }
+
+    fn has_waiters(&self) -> bool {
+        self.core.word().look().has_waiters()
     }
 }
 
-/// How an unlock treats the longest waiter.
-fn bounded_barging(seat: &Seat) -> Manner {
-    if !seat.bypassed.get() {
-        return Manner::Wake;
-    }
-    if seat.home.get().is_some() && seat.home.get() == wait::home() {
-        return Manner::HandOver;
-    }
-    let now = Instant::now();
-    match seat.since.get() {
-        Some(since) if now.saturating_duration_since(since) >= PATIENCE => Manner::HandOver,
-        Some(_) => Manner::Wake,
-        None => {
-            seat.since.set(Some(now));
-            Manner::Wake
+/// The policy of an unlock: a waiter competes, and once it was bypassed the mutex is handed over to it.
+struct BoundedBarging;
+
+impl Policy for BoundedBarging {
+    fn hand_off(&self, first: &Waiter) -> HandOff {
+        let Some(bypassed) = first.bypassed.get() else { return HandOff::Wake };
+        let is_here = first.home.get().is_some() && first.home.get() == wait::home();
+        match is_here || Instant::now().saturating_duration_since(bypassed) >= PATIENCE {
+            true => HandOff::Direct,
+            false => HandOff::Wake,
         }
+    }
+
+    fn is_overdue(&self, since: Instant) -> bool {
+        Instant::now().saturating_duration_since(since) >= ON_ITS_WAY
+    }
+}
+
+/// The policy of a fair unlock.
+struct Fair;
+
+impl Policy for Fair {
+    fn hand_off(&self, _first: &Waiter) -> HandOff {
+        HandOff::Direct
+    }
+
+    fn is_overdue(&self, _since: Instant) -> bool {
+        false
     }
 }
 
@@ -131,20 +146,20 @@ fn locked_twice() -> ! {
     )
 }
 
-// SAFETY: of those who take the lock from free exactly one succeeds, and a hand-over leaves it to one waiter; taking
-// acquires and releasing releases. Only `lock_slow` unwinds, without having taken the lock. The line holds no node of
-// anybody who does not borrow the lock, so a locked one may be moved and dropped by who owns it. An unlock reads the lock after it
-// has freed it, and all guards borrow it, or have a count of it, until that has returned.
+// SAFETY: of all arrivals at a free mutex exactly one takes it, and a hand-over leaves it to one waiter. Taking acquires and
+// releasing releases. Only `lock_slow` unwinds, without having taken the mutex. Every waiter in the queue borrows the mutex, so
+// that a locked one may be moved or dropped by its owner. An unlock touches the queue's lock after it has freed the word; all
+// guards borrow the mutex, or have a count of it, until that has returned.
 unsafe impl lock_api::RawMutex for RawMutex {
-    const INIT: Self = RawMutex { line: Line::new() };
+    const INIT: Self = RawMutex { core: Core::new() };
 
     type Guard = GuardNoSend;
 
     #[inline]
     #[track_caller]
     fn lock(&self) -> GuardNoSend {
-        let me = wait::charged_owner().get();
-        if !self.line.take_free(me) {
+        let me = wait::charged_waiter_address();
+        if !self.core.word().take_free(me) {
             self.lock_slow(me);
         }
         GuardNoSend::new()
@@ -152,8 +167,9 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     fn try_lock(&self) -> Option<GuardNoSend> {
-        let me = wait::owner().get();
-        self.line.take_free(me).then(GuardNoSend::new)
+        let me = wait::waiter_address();
+        let word = self.core.word();
+        (word.take_free(me) || word.take(me, Arrival::New) == Attempt::Taken).then(GuardNoSend::new)
     }
 
     #[inline]
@@ -162,27 +178,23 @@ unsafe impl lock_api::RawMutex for RawMutex {
     }
 
     fn is_locked(&self) -> bool {
-        self.line.owner() != 0
+        self.core.word().look().owner().is_some()
     }
 }
 
 // SAFETY: as for `RawMutex`.
 unsafe impl lock_api::RawMutexFair for RawMutex {
     unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
-        // With a waiter on its way and others in the line, one of those gets the lock.
-        match self.line.has_waiters() {
-            true => self.pass_on(|_| Manner::HandOver),
-            false => self.release(),
-        }
+        self.release_fair();
     }
 
     unsafe fn bump(&self, _guard: &mut GuardNoSend) {
-        if self.line.has_waiters() {
-            // The guard stands for the lock also if this unwinds: so not between the two.
+        if self.has_waiters() {
+            // The guard stands for the mutex also if this unwinds: so not between the two.
             wait::check_may_suspend();
-            self.pass_on(|_| Manner::HandOver);
+            self.release_fair();
             // Not by `lock`: it cannot be locked twice.
-            let _ = wait::take_back(|| self.acquire(wait::owner().get(), None));
+            let _ = wait::take_back(|| self.acquire(wait::waiter_address(), None));
         }
     }
 }
@@ -194,14 +206,14 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        // Who gives way for its operations does so within its time; who need not reads no clock for a free lock.
+        // A caller that gives way for its operations does so within its time. No other reads a clock for a free mutex.
         let ahead = wait::charge_poll().then(|| {
             let deadline = time::deadline(timeout);
             wait::charge();
             deadline
         });
-        let me = wait::owner().get();
-        if self.line.take_free(me) {
+        let me = wait::waiter_address();
+        if self.core.word().take_free(me) {
             return Some(GuardNoSend::new());
         }
         match ahead.unwrap_or_else(|| time::deadline(timeout)) {
@@ -214,8 +226,8 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
     }
 
     fn try_lock_until(&self, deadline: Instant) -> Option<GuardNoSend> {
-        let me = wait::charged_owner().get();
-        let taken = self.line.take_free(me) || self.acquire(me, Some(deadline));
+        let me = wait::charged_waiter_address();
+        let taken = self.core.word().take_free(me) || self.acquire(me, Some(deadline));
         taken.then(GuardNoSend::new)
     }
 }
@@ -228,18 +240,18 @@ impl fmt::Debug for RawMutex {
     }
 }
 
-/// One sleep in the line.
-struct Turn<'a> {
-    line: &'a Line,
-    node: &'a Node<Seat>,
-    comer: Comer,
+/// One sleep in the queue.
+struct Entry<'a> {
+    core: &'a Core,
+    node: &'a Node<Waiter>,
+    arrival: Arrival,
 }
 
-impl WaitStrategy for Turn<'_> {
+impl WaitStrategy for Entry<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: the node outlives the sleep, before whose end it is withdrawn or its wake has landed, and is in no list;
-        // the wake is dropped unused, or taken out of the line under its lock.
-        match unsafe { self.line.enter(self.node, me.raw(), self.comer) } {
+        // the wake is dropped unused, or taken out of the queue under its lock.
+        match unsafe { self.core.enter(self.node, me.raw(), self.arrival) } {
             true => Asleep::Rouse,
             false => Asleep::Stay,
         }
@@ -249,8 +261,8 @@ impl WaitStrategy for Turn<'_> {
         if why == Waking::Notified {
             return Withdrawal::Withdrawn;
         }
-        // SAFETY: the node is in this line or in none.
-        match unsafe { self.line.leave(self.node) } {
+        // SAFETY: the node is in this queue or in none.
+        match unsafe { self.core.leave(self.node) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

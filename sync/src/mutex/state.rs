@@ -1,306 +1,283 @@
-//! The state of a lock: whose it is, and what an unlock owes to those who wait.
+//! The word of a mutex: its owner, and what an unlock owes to the waiters.
 //!
 //! ```text
-//!  the owner            number of a task or a thread, 0: free
+//!  63                                          2 1         0
+//! ┌─────────────────────────────────────────────┬───────────┐
+//! │ address of the owner's waiter; null is free │ the flags │
+//! └─────────────────────────────────────────────┴───────────┘
+//!  WAITERS   the wait queue is not empty          changes under the lock of the queue only
+//!  WOKEN     a woken waiter is on its way         set under that lock, cleared with the arrival
 //!
-//!  signs: the phase     LOUD ──── `announce` ────▶ WAITERS   the line is not empty        changed under the line's lock
-//!                        │ ◀───── `emptied` ───────  ▲
-//!                        │ LONG unlocks, nobody came │ `announce`
-//!                        └──────────▶ CALM ──────────┘
-//!         woken         a waiter was woken and is on its way to the lock   set under the line's lock, cleared by that waiter
-//!         alone         unlocks since somebody came                        the owner counts, who comes begins anew
-//!
-//!            take_free, take                      release_alone
-//!   free ─────────────────────▶ owned ───────────────────────────────────────────────▶ free
+//!            take_free, take                  release_past_queue
+//!   free ─────────────────────▶ owned ─────────────────────────────▶ free
 //!     ▲                          │  ▲
-//!     │ release_and_wake:        │  │ hand_over: the number of the longest waiter takes the owner's place,
-//!     └── sets woken ────────────┘  └── the lock is never free
+//!     │ release_and_wake         │  │ hand_over: the longest waiter becomes the owner,
+//!     └───────── sets WOKEN ─────┘  └─ the mutex is never free
 //! ```
 //!
-//! | move | by | under the line's lock |
+//! | transition | by | under the lock of the queue |
 //! | --- | --- | --- |
-//! | `take_free`, `take` | anybody who finds it free | no |
-//! | `release_alone` | the owner, if it sees nobody, or somebody is on its way already | no |
-//! | `release_and_wake`, `release_to_nobody`, `hand_over` | the owner | yes |
-//! | `announce` | who puts itself or others into the line, before it looks for the owner | yes |
-//! | `sent` | who found the lock free and nobody on the way to it, and has taken a waiter out of the line | yes |
-//! | `arrived` | that waiter, as the owner or on its way back into the line | one of the two locks |
-//! | `emptied` | who took the last one out of the line | yes |
+//! | `take_free`, `take` | any arrival that finds the mutex free | no |
+//! | `release_past_queue` | the owner, if the queue is empty | no |
+//! | `release`, `release_and_wake`, `hand_over` | the owner | yes |
+//! | `take_or_queue` | an arrival that is about to enter the queue | yes |
+//! | `arrive_late` | a woken waiter that takes no more than one look | yes |
+//! | `add_waiters` | a notification that moves the waiters of a condition | yes |
+//! | `emptied` | a change of the queue that is no unlock and leaves it empty | yes |
 //!
 //! # No waiter is forgotten
-//! Who goes into the line says so, and then looks for the owner; who unlocks frees the lock, and then looks whether somebody
-//! said so. Each has a fence between the two, so one of them sees the other:
+//! Owner and flags change in one step. A waiter enters the queue only by setting WAITERS while an owner is there. So the
+//! unlock of that owner sees the flag and looks into the queue, and no fence is needed.
 //!
-//! ```text
-//!  unlock, LOUD         unlock, CALM          announce, from LOUD       announce, from CALM
-//!  owner := 0, SeqCst   owner := 0            phase := WAITERS, SeqCst  phase := WAITERS
-//!                       light fence                                     heavy fence
-//!  phase?               phase?                owner?                    owner?
-//! ```
+//! While the mutex is free and the queue is not empty, WOKEN is set, and a woken waiter is on its way. That waiter takes
+//! the mutex or finds an owner. In both cases it clears WOKEN in the same step, so the owner's unlock wakes the next.
 //!
-//! A lock is CALM once nobody has waited for long. Its unlock is then a plain store: the fence of it, and nearly half of the
-//! time of a lock that nobody else wants, is left to the first waiter who comes, in a system call of some microseconds. That is
-//! why a lock begins LOUD, and is so again after each waiter: there is one such call at the most for LONG unlocks, less than a
-//! nanosecond for each. Where the system has no such call, it stays LOUD.
+//! WOKEN keeps an owner that locks again and again from waking the whole queue, one by one, for nothing. If the woken
+//! waiter does not come in time, an unlock wakes the next one as well. Then two are on their way and the first arrival
+//! clears the flag. That costs one more wake, and forgets no waiter.
 //!
-//! An unlock that is CALM may have begun before a waiter ended that phase, and end long after. It finds the phase changed, by the
-//! heavy fence that came in between, and looks into the line, under its lock; also when it was another waiter, meanwhile, that
-//! has found the owner still there.
-//!
-//! While the lock is free and the line is not empty, either an unlock has yet to look, or `woken` is set; and while that is set
-//! the waiter that it stands for will look for the owner again. It then takes the lock, or finds an owner; in both cases it
-//! clears the sign, so that the owner's unlock sees WAITERS alone and wakes the next. Therefore a woken waiter whose time runs
-//! out owes nobody anything: it leaves the lock to an owner who knows of the line.
-//!
-//! No change of a sign depends on what it was a moment before: those under the line's lock have one writer at a time, `woken` is only
-//! set while it is clear, and cleared by the one it stands for.
-//!
-//! The owner is a number and not an address: the number of a task or thread is never given to another, so who finds its own
-//! number here does hold the lock, also when the guard of one long ended was forgotten and its memory is another task's.
-//!
-//! Rejected: owner and signs in one word (its unlock is a locked instruction, lest it wipe out a sign); a wake per unlock, as
-//! without `woken` (an owner that locks again and again wakes the whole line, one by one, into a lock that they cannot have).
+//! The address is only compared. The task or thread at that address may have ended with a leaked guard.
 
 use std::fmt;
+use std::ptr::{self, NonNull};
 
-use crate::primitive::{
-    AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering, bare_light_fence, has_bare_light_fence,
-    heavy_fence, prepare_fences,
-};
+use crate::primitive::{AtomicPtr, Ordering};
 
-/// Nobody waits; somebody did lately, or the lock is new.
-const LOUD: u8 = 0;
-/// The line is not empty.
-const WAITERS: u8 = 1;
-/// Nobody has waited for long.
-const CALM: u8 = 2;
+const WAITERS: usize = 1;
+const WOKEN: usize = 1 << 1;
+const FLAGS: usize = WAITERS | WOKEN;
 
-/// So many unlocks since somebody came make a lock calm. It saves some 2 to 4 ns for each from then on, the fence costs up to 15 µs.
-const LONG: u16 = if cfg!(loom) { 2 } else { 1 << 14 };
+/// For changes by which an owner takes the mutex: pairs with [`FREE`].
+const TAKE: Ordering = Ordering::Acquire;
 
-/// What an unlock has to know of those who wait. Kept beside the lock of the line.
-pub(crate) struct Signs {
-    phase: AtomicU8,
-    woken: AtomicBool,
-    alone: AtomicU16,
-}
+/// For changes by which an owner gives the mutex up: pairs with [`TAKE`].
+///
+/// Flags of a free mutex change by read-modify-writes only, so a later owner still reads what this has published.
+const FREE: Ordering = Ordering::Release;
 
-/// The owner of a lock, and its signs.
-#[derive(Clone, Copy)]
-pub(crate) struct State<'a> {
-    pub(crate) owner: &'a AtomicU64,
-    pub(crate) signs: &'a Signs,
-}
+/// For changes of flags, and for looks that decide nothing by themselves: nothing is published by them.
+///
+/// What the flags stand for is in the queue, under its lock.
+const HINT: Ordering = Ordering::Relaxed;
 
-/// Who comes to the lock.
+/// Identifies a task or thread by the address of its waiter.
+pub(crate) type Owner = NonNull<()>;
+
+/// The word of a mutex.
+pub(crate) struct Word(AtomicPtr<()>);
+
+/// The word at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Snapshot(*mut ());
+
+/// How a caller comes to the mutex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Comer {
-    /// One who has not waited.
+pub(crate) enum Arrival {
+    /// It has not waited, or its wait was not ended by a wake.
     New,
-    /// The one that `woken` stands for.
+    /// An unlock has woken it, and WOKEN stands for it.
     Woken,
 }
 
-/// What came of an attempt to take the lock.
+/// What came of an attempt to take the mutex.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Attempt {
     Taken,
-    /// By the task or the thread of this number.
-    Owned(u64),
+    Owned(Owner),
 }
 
-/// What came of an attempt to unlock without a look into the line.
+/// What came of an attempt to unlock without a look into the queue.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unlocked {
-    /// It is free, and nobody is to be woken.
-    Alone,
-    /// It is free, and somebody has come meanwhile: the line is to be asked who needs a wake.
-    Met,
-    /// It is still owned: the line is to be asked to whom it goes.
-    Not,
+pub(crate) enum Release {
+    Free,
+    /// The mutex is still owned: the queue decides what comes next.
+    AskQueue,
 }
 
-impl Signs {
-    pub(crate) const fn new() -> Self {
-        Signs { phase: AtomicU8::new(LOUD), woken: AtomicBool::new(false), alone: AtomicU16::new(0) }
-    }
+/// Whether the queue holds waiters after a change of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queue {
+    Empty,
+    Waiting,
 }
 
-impl State<'_> {
-    /// Takes the lock if it is free. One locked instruction.
-    #[inline]
-    pub(crate) fn take_free(self, me: u64) -> bool {
-        self.exchange(me).is_ok()
+/// What a notification has to do for the waiters that it has moved into the queue.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Moved {
+    /// An owner or a woken waiter takes care of them.
+    Wait,
+    /// The mutex is free: the first one is to be woken, for which WOKEN is set.
+    WakeFirst,
+}
+
+impl Snapshot {
+    /// The owner, if there is one.
+    pub(crate) fn owner(self) -> Option<Owner> {
+        NonNull::new(self.0.map_addr(|address| address & !FLAGS))
     }
 
-    #[inline]
-    fn exchange(self, me: u64) -> Result<u64, u64> {
-        // Acquire: pairs with the Release of all who free the lock or hand it over.
-        self.owner.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)
-    }
-
-    /// The same; `comer` is no more on its way then.
-    pub(crate) fn take(self, me: u64, comer: Comer) -> Attempt {
-        // SeqCst: after `announce` this is the load of the pair.
-        let seen = self.owner.load(Ordering::SeqCst);
-        if seen != 0 {
-            return Attempt::Owned(seen);
-        }
-        match self.exchange(me) {
-            Ok(_) => {
-                self.arrived(comer);
-                Attempt::Taken
-            }
-            Err(owner) => Attempt::Owned(owner),
-        }
-    }
-
-    /// `comer` has come: it has the lock, or the lock of the line, into which it is about to go.
-    pub(crate) fn arrived(self, comer: Comer) {
-        if comer == Comer::Woken {
-            // Relaxed: who reads it has had one of the two locks after, or sees it by what `announce` stores next.
-            self.signs.woken.store(false, Ordering::Relaxed);
-        }
-    }
-
-    /// Says that there are waiters. Under the line's lock, before a look for the owner.
-    pub(crate) fn announce(self) {
-        // Relaxed: an owner that counts at this moment may undo it, which costs a fence more than necessary.
-        self.signs.alone.store(0, Ordering::Relaxed);
-        // SeqCst: the store of the pair, whose other side is in `release_loud`.
-        if self.signs.phase.swap(WAITERS, Ordering::SeqCst) == CALM {
-            // The other side is in `release_alone`.
-            heavy_fence();
-        }
-    }
-
-    /// True if the lock is free and nobody is on the way to it. Under the line's lock.
-    pub(crate) fn needs_wake(self) -> bool {
-        // SeqCst: after `announce` this is the load of the pair. Relaxed: who cleared the sign and unlocked is seen by that load.
-        self.owner.load(Ordering::SeqCst) == 0 && !self.is_one_on_its_way()
-    }
-
-    /// True if a waiter was woken and has not come yet. Under the line's lock, or by the owner; else a guess.
-    pub(crate) fn is_one_on_its_way(self) -> bool {
-        // Relaxed: as in `needs_wake`.
-        self.signs.woken.load(Ordering::Relaxed)
-    }
-
-    /// Notes that the waiter that was just taken out of the line is going to be woken. Under the line's lock.
-    pub(crate) fn sent(self) {
-        debug_assert!(!self.is_one_on_its_way(), "two waiters are on their way to one lock");
-        // Relaxed: as in `arrived`; the waiter itself sees it by its wake.
-        self.signs.woken.store(true, Ordering::Relaxed);
-    }
-
-    /// Notes that the line is empty, which it was not. Under its lock.
-    pub(crate) fn emptied(self) {
-        // Relaxed: who misses it looks into the line.
-        self.signs.phase.store(LOUD, Ordering::Relaxed);
-    }
-
-    /// Frees the lock if there is nobody to wake. By the owner.
-    #[inline]
-    pub(crate) fn release_alone(self) -> Unlocked {
-        // Relaxed: of a change that is not seen here the load below tells.
-        if self.signs.phase.load(Ordering::Relaxed) != CALM {
-            return self.release_loud();
-        }
-        // Release: pairs with the Acquire of who takes the lock.
-        self.owner.store(0, Ordering::Release);
-        bare_light_fence();
-        // Relaxed: what is in the line is read under its lock.
-        match self.signs.phase.load(Ordering::Relaxed) {
-            CALM => Unlocked::Alone,
-            _ => Unlocked::Met,
-        }
-    }
-
-    #[inline(never)]
-    fn release_loud(self) -> Unlocked {
-        let signs = self.signs;
-        if !self.is_one_on_its_way() {
-            // Relaxed: a count for the choice of a phase, by which nobody is found or missed.
-            let alone = signs.alone.load(Ordering::Relaxed).saturating_add(1);
-            signs.alone.store(alone, Ordering::Relaxed);
-            if self.has_waiters() || alone >= LONG && has_bare_light_fence() {
-                return Unlocked::Not;
-            }
-            if alone >= LONG {
-                return self.release_and_prepare();
-            }
-        }
-        self.release_by_a_fence()
-    }
-
-    /// Makes the fences ready, which may take the system ten milliseconds, once the lock is free and nobody waits for a wake.
-    #[cold]
-    fn release_and_prepare(self) -> Unlocked {
-        self.signs.alone.store(0, Ordering::Relaxed);
-        let unlocked = self.release_by_a_fence();
-        if unlocked == Unlocked::Alone {
-            prepare_fences();
-        }
-        unlocked
-    }
-
-    fn release_by_a_fence(self) -> Unlocked {
-        // SeqCst: the store of the pair; and a Release as in `release_alone`.
-        self.owner.swap(0, Ordering::SeqCst);
-        // SeqCst: the load of the pair, that tells also of the sign that was cleared before.
-        match self.signs.phase.load(Ordering::SeqCst) == WAITERS && !self.is_one_on_its_way() {
-            true => Unlocked::Met,
-            false => Unlocked::Alone,
-        }
-    }
-
-    /// Frees the lock for the waiter that was just taken out of the line and is going to be woken, and for all others. By
-    /// the owner, under the line's lock.
-    pub(crate) fn release_and_wake(self) {
-        self.sent();
-        // Release: as in `release_alone`. Who comes into the line does so under its lock: nobody has to be looked for.
-        self.owner.store(0, Ordering::Release);
-    }
-
-    /// Frees the lock where nobody has to be woken. By the owner, under the line's lock.
-    pub(crate) fn release_to_nobody(self) {
-        let signs = self.signs;
-        // Relaxed: as in `release_loud`. The phase only changes under the line's lock.
-        if signs.alone.load(Ordering::Relaxed) >= LONG && has_bare_light_fence() && !self.has_waiters() {
-            signs.alone.store(0, Ordering::Relaxed);
-            signs.phase.store(CALM, Ordering::Relaxed);
-        }
-        // As in `release_and_wake`.
-        self.owner.store(0, Ordering::Release);
-    }
-
-    /// Makes the waiter that was just taken out of the line the owner. By the owner, under the line's lock.
-    pub(crate) fn hand_over(self, to: u64) {
-        // Release: as in `release_alone`; the new owner sees the rest by its wake.
-        self.owner.store(to, Ordering::Release);
-    }
-
-    /// True if somebody waits. Momentary.
     pub(crate) fn has_waiters(self) -> bool {
-        // Relaxed: only a hint, nothing is read through it.
-        self.signs.phase.load(Ordering::Relaxed) == WAITERS
+        self.0.addr() & WAITERS != 0
     }
 
-    /// The number of the owner, 0 if there is none. Momentary.
-    pub(crate) fn owner(self) -> u64 {
-        // Relaxed: nothing is read through it.
-        self.owner.load(Ordering::Relaxed)
+    /// True if a woken waiter is on its way.
+    pub(crate) fn has_woken(self) -> bool {
+        self.0.addr() & WOKEN != 0
+    }
+
+    fn with_owner(self, owner: *mut ()) -> Self {
+        Snapshot(owner.map_addr(|address| address | self.0.addr() & FLAGS))
+    }
+
+    fn with(self, flags: usize) -> Self {
+        Snapshot(self.0.map_addr(|address| address | flags))
+    }
+
+    fn without(self, flags: usize) -> Self {
+        Snapshot(self.0.map_addr(|address| address & !flags))
+    }
+
+    /// With WAITERS as `queue` says.
+    fn of_queue(self, queue: Queue) -> Self {
+        match queue {
+            Queue::Empty => self.without(WAITERS),
+            Queue::Waiting => self.with(WAITERS),
+        }
+    }
+
+    /// After the arrival of a caller.
+    fn arrived(self, arrival: Arrival) -> Self {
+        match arrival {
+            Arrival::New => self,
+            Arrival::Woken => self.without(WOKEN),
+        }
     }
 }
 
-impl fmt::Debug for State<'_> {
+impl Word {
+    pub(crate) const fn new() -> Self {
+        Word(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Looks at the word.
+    pub(crate) fn look(&self) -> Snapshot {
+        Snapshot(self.0.load(HINT))
+    }
+
+    #[inline]
+    fn exchange(&self, seen: Snapshot, next: Snapshot, order: Ordering) -> Result<(), Snapshot> {
+        self.0.compare_exchange(seen.0, next.0, order, HINT).map(drop).map_err(Snapshot)
+    }
+
+    /// Changes flags, and says what they were.
+    fn change(&self, change: impl Fn(Snapshot) -> Snapshot) -> Snapshot {
+        let mut seen = self.look();
+        while let Err(now) = self.exchange(seen, change(seen), HINT) {
+            seen = now;
+        }
+        seen
+    }
+
+    /// Takes the mutex if it is free and has no waiters. One locked instruction.
+    #[inline]
+    pub(crate) fn take_free(&self, me: Owner) -> bool {
+        self.exchange(Snapshot(ptr::null_mut()), Snapshot(me.as_ptr()), TAKE).is_ok()
+    }
+
+    /// Takes the mutex if it is free.
+    pub(crate) fn take(&self, me: Owner, arrival: Arrival) -> Attempt {
+        let mut seen = self.look();
+        loop {
+            if let Some(owner) = seen.owner() {
+                return Attempt::Owned(owner);
+            }
+            match self.exchange(seen, seen.with_owner(me.as_ptr()).arrived(arrival), TAKE) {
+                Ok(()) => return Attempt::Taken,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes the mutex if it is free. Else notes an arrival that enters the queue next, under its lock.
+    pub(crate) fn take_or_queue(&self, me: Owner, arrival: Arrival) -> Attempt {
+        self.take_or(me, arrival, |seen| seen.with(WAITERS))
+    }
+
+    /// Takes the mutex if it is free. Else notes that a woken waiter has come and does not wait any longer.
+    pub(crate) fn arrive_late(&self, me: Owner) -> Attempt {
+        self.take_or(me, Arrival::Woken, |seen| seen)
+    }
+
+    fn take_or(&self, me: Owner, arrival: Arrival, queue: impl Fn(Snapshot) -> Snapshot) -> Attempt {
+        loop {
+            let Attempt::Owned(_) = self.take(me, arrival) else { return Attempt::Taken };
+            let seen = self.look();
+            if let Some(owner) = seen.owner()
+                && self.exchange(seen, queue(seen).arrived(arrival), HINT).is_ok()
+            {
+                return Attempt::Owned(owner);
+            }
+        }
+    }
+
+    /// Frees the mutex if the queue is empty. By the owner. One locked instruction.
+    #[inline]
+    pub(crate) fn release_past_queue(&self) -> Release {
+        let mut seen = self.look();
+        loop {
+            if seen.has_waiters() {
+                return Release::AskQueue;
+            }
+            match self.exchange(seen, seen.with_owner(ptr::null_mut()), FREE) {
+                Ok(()) => return Release::Free,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Frees the mutex and wakes no waiter. By the owner, under the lock of the queue.
+    pub(crate) fn release(&self, queue: Queue) {
+        self.0.store(self.look().with_owner(ptr::null_mut()).of_queue(queue).0, FREE);
+    }
+
+    /// Frees the mutex for the waiter that was just taken out of the queue, and for all others.
+    ///
+    /// By the owner, under the lock of the queue.
+    pub(crate) fn release_and_wake(&self, queue: Queue) {
+        self.0.store(Snapshot(ptr::null_mut()).with(WOKEN).of_queue(queue).0, FREE);
+    }
+
+    /// Makes the waiter that was just taken out of the queue the owner.
+    ///
+    /// By the owner, under the lock of the queue. The new owner sees the rest by its wake.
+    pub(crate) fn hand_over(&self, to: Owner, queue: Queue) {
+        self.0.store(self.look().with_owner(to.as_ptr()).of_queue(queue).0, FREE);
+    }
+
+    /// Notes waiters that a notification has put into the queue, under its lock.
+    ///
+    /// If the mutex is free and no woken waiter is on its way, the caller wakes the first one.
+    pub(crate) fn add_waiters(&self) -> Moved {
+        let is_idle = |seen: Snapshot| seen.owner().is_none() && !seen.has_woken();
+        let before = self.change(|seen| seen.with(if is_idle(seen) { FLAGS } else { WAITERS }));
+        if is_idle(before) { Moved::WakeFirst } else { Moved::Wait }
+    }
+
+    /// Notes that the queue has become empty without an unlock, under its lock.
+    pub(crate) fn emptied(&self) {
+        self.change(|seen| seen.without(WAITERS));
+    }
+}
+
+impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
+        f.debug_struct("Snapshot")
             .field("owner", &self.owner())
             .field("waiters", &self.has_waiters())
-            .field("woken", &self.is_one_on_its_way())
+            .field("woken", &self.has_woken())
             .finish()
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::mutex::line::{Given, Manner};
-use crate::mutex::state::{Attempt, Comer};
-use crate::mutex_models::{Model, Waiter};
+use crate::mutex::core::Given;
+use crate::mutex::state::{Arrival, Attempt};
+use crate::mutex_models::{Model, Sleep, Unlock};
 use crate::primitive::check_bounded;
 use crate::wait::{Waking, waking};
 use crowd::{Audience, Crowd};
@@ -22,13 +22,9 @@ struct Condition {
 
 impl Condition {
     fn new() -> Arc<Self> {
-        Self::of(Model::held())
-    }
-
-    fn of(mutex: Arc<Model>) -> Arc<Self> {
-        let condition = Condition { mutex, crowd: Crowd::new() };
+        let condition = Condition { mutex: Model::held(), crowd: Crowd::new() };
         // Each of loom's objects is made by its first use.
-        let first = Waiter::new(1, false);
+        let first = Sleep::new(1, false);
         assert!(condition.enter(&first));
         // SAFETY: it has joined.
         assert!(unsafe { condition.crowd.leave(&first.node) });
@@ -37,28 +33,28 @@ impl Condition {
     }
 
     /// Joins the crowd, by the owner of the mutex, as the first half of `Nap::after_asleep`.
-    fn enter(&self, waiter: &Waiter) -> bool {
+    fn enter(&self, waiter: &Sleep) -> bool {
         waiter.epoch.set(Some(waiter.sleeper.word.begin(false)));
         // SAFETY: the node lives until `finish` ends, before which it has left the crowd or its wake has landed.
-        unsafe { self.crowd.join(&waiter.node, waiter.sleeper.raw(), &self.mutex.line) }
+        unsafe { self.crowd.join(&waiter.node, waiter.sleeper.raw(), &self.mutex.core) }
     }
 
     /// The sleep of one that has joined and unlocked, and its way back to the lock. True if notified.
-    fn finish(&self, waiter: &Waiter) -> bool {
+    fn finish(&self, waiter: &Sleep) -> bool {
         let why = self.sleep(waiter);
         let taken = match (why, waiter.node.data().given()) {
             (Waking::Notified, Given::Lock) => true,
-            (Waking::Notified, Given::Wake) => self.relock(waiter, Comer::Woken),
-            _ => self.relock(waiter, Comer::New),
+            (Waking::Notified, Given::Wake) => self.relock(waiter, Arrival::Woken),
+            _ => self.relock(waiter, Arrival::New),
         };
         assert!(taken);
-        assert_eq!(self.mutex.line.owner(), waiter.node.data().number());
+        assert_eq!(self.mutex.owner(), Some(waiter.node.data().owner()));
         self.mutex.use_value();
-        self.mutex.release(Manner::Wake);
+        self.mutex.release(Unlock::Wake);
         why == Waking::Notified
     }
 
-    fn sleep(&self, waiter: &Waiter) -> Waking {
+    fn sleep(&self, waiter: &Sleep) -> Waking {
         let sleeper = &waiter.sleeper;
         sleeper.leave_stack_and(|| {
             if waiter.hurried.replace(false) {
@@ -74,11 +70,11 @@ impl Condition {
         Waking::Notified
     }
 
-    fn relock(&self, waiter: &Waiter, comer: Comer) -> bool {
-        let me = waiter.node.data().number();
-        self.mutex.line.take(me, comer) == Attempt::Taken
-            || !self.mutex.enter(waiter, comer)
-            || self.mutex.acquire_in_line(waiter)
+    fn relock(&self, waiter: &Sleep, arrival: Arrival) -> bool {
+        let me = waiter.node.data().owner();
+        self.mutex.core.word().take(me, arrival) == Attempt::Taken
+            || !self.mutex.enter(waiter, arrival)
+            || self.mutex.acquire_in_queue(waiter)
     }
 }
 
@@ -90,13 +86,13 @@ fn who_unlocked_to_wait_is_notified() {
         let notifier = {
             let condition = Arc::clone(&condition);
             thread::spawn(move || {
-                let passed = condition.mutex.pass(2, false, Manner::Wake);
+                let passed = condition.mutex.pass(2, false, Unlock::Wake);
                 (passed, condition.crowd.notify(Audience::One))
             })
         };
-        let waiter = Waiter::new(1, false);
+        let waiter = Sleep::new(1, false);
         assert!(condition.enter(&waiter));
-        condition.mutex.release(Manner::Wake);
+        condition.mutex.release(Unlock::Wake);
         assert!(condition.finish(&waiter));
         assert_eq!(notifier.join().unwrap(), (1, 1));
         condition.mutex.assert_over(2);
@@ -112,9 +108,9 @@ fn a_notification_and_a_deadline_agree() {
             let condition = Arc::clone(&condition);
             thread::spawn(move || condition.crowd.notify(Audience::One) == 1)
         };
-        let waiter = Waiter::new(1, true);
+        let waiter = Sleep::new(1, true);
         let notified = condition.enter(&waiter) && {
-            condition.mutex.release(Manner::Wake);
+            condition.mutex.release(Unlock::Wake);
             condition.finish(&waiter)
         };
         assert_eq!(notifier.join().unwrap(), notified);
@@ -125,20 +121,19 @@ fn a_notification_and_a_deadline_agree() {
 /// Hunts: waiters put into the line of a lock that is being unlocked, of whom nobody is woken.
 #[test]
 fn notified_while_the_mutex_is_unlocked_they_are_served() {
-    check_bounded(3, || notified_as_it_is_unlocked(Model::held()));
-    check_bounded(3, || notified_as_it_is_unlocked(Model::held_calm()));
+    check_bounded(3, notified_as_it_is_unlocked);
 }
 
-fn notified_as_it_is_unlocked(mutex: Arc<Model>) {
-    let condition = Condition::of(mutex);
+fn notified_as_it_is_unlocked() {
+    let condition = Condition::new();
     let waiters = [2, 3].map(|me| {
-        let waiter = Arc::new(Waiter::new(me, false));
+        let waiter = Arc::new(Sleep::new(me, false));
         assert!(condition.enter(&waiter));
         waiter
     });
     let unlocking = {
         let condition = Arc::clone(&condition);
-        thread::spawn(move || condition.mutex.release(Manner::Wake))
+        thread::spawn(move || condition.mutex.release(Unlock::Wake))
     };
     assert_eq!(condition.crowd.notify(Audience::All), 2);
     for waiter in &waiters {
@@ -154,11 +149,11 @@ fn a_notification_finds_the_one_who_is_left() {
     check_bounded(2, || {
         let condition = Condition::new();
         let [hurried, patient] = [(2, true), (3, false)].map(|(me, hurried)| {
-            let waiter = Arc::new(Waiter::new(me, hurried));
+            let waiter = Arc::new(Sleep::new(me, hurried));
             assert!(condition.enter(&waiter));
             waiter
         });
-        condition.mutex.release(Manner::Wake);
+        condition.mutex.release(Unlock::Wake);
         let hurrying = {
             let condition = Arc::clone(&condition);
             thread::spawn(move || condition.finish(&hurried))

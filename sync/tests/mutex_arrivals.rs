@@ -1,4 +1,4 @@
-//! A mutex for which nobody has waited for long is unlocked by a plain store. The first who comes then has to be met by that.
+//! An unlock that meets the first arrival at a mutex for which no task has waited lately.
 
 mod common;
 
@@ -10,25 +10,17 @@ use std::time::Duration;
 use common::{Dice, Side, beside, everywhere, give_way, meet};
 use fibra_sync::{Condvar, Mutex};
 
-/// More unlocks than it takes.
-const LONG: usize = 17_000;
 const ROUNDS: usize = 200;
 
-fn grow_calm(mutex: &Mutex<usize>) {
-    for _ in 0..LONG {
-        *mutex.lock() += 0;
-    }
-}
-
-/// A calm mutex is locked, and unlocked once as `comer` comes, which nothing else would wake. The rounds in which it got in.
-fn unlock_as_one_comes(comer: fn(&Mutex<usize>, &mut Dice) -> bool) {
+/// Locks a mutex and unlocks it once as `arrival` comes, which nothing else would wake. `arrival` says whether it got in.
+fn unlock_as_one_comes(arrival: fn(&Mutex<usize>, &mut Dice) -> bool) {
     let (mutex, came) = (Arc::new(Mutex::new(0)), Arc::new(AtomicUsize::new(0)));
     let (theirs, comes) = (Arc::clone(&mutex), Arc::clone(&came));
     let other = beside(move || {
         let mut dice = Dice::new(1);
         let got_in = (0..ROUNDS).filter(|round| {
             meet(&comes, 2 * round);
-            let got_in = comer(&theirs, &mut dice);
+            let got_in = arrival(&theirs, &mut dice);
             meet(&comes, 2 * round + 1);
             got_in
         });
@@ -36,7 +28,6 @@ fn unlock_as_one_comes(comer: fn(&Mutex<usize>, &mut Dice) -> bool) {
     });
     let mut dice = Dice::new(2);
     for round in 0..ROUNDS {
-        grow_calm(&mutex);
         let guard = mutex.lock();
         meet(&came, 2 * round);
         linger(&mut dice);
@@ -46,13 +37,13 @@ fn unlock_as_one_comes(comer: fn(&Mutex<usize>, &mut Dice) -> bool) {
     assert_eq!(*mutex.lock(), other.join());
 }
 
-/// For up to some microseconds, beyond the time for which one who comes backs off.
+/// Spins for up to some microseconds, beyond the time for which an arrival backs off.
 fn linger(dice: &mut Dice) {
     (0..dice.throw(1200)).for_each(|_| spin_loop());
 }
 
 #[test]
-fn its_unlock_wakes_who_comes_meanwhile() {
+fn an_unlock_wakes_an_arrival() {
     everywhere(|| {
         unlock_as_one_comes(|mutex, dice| {
             linger(dice);
@@ -63,7 +54,7 @@ fn its_unlock_wakes_who_comes_meanwhile() {
 }
 
 #[test]
-fn its_unlock_leaves_who_has_no_time() {
+fn an_unlock_meets_an_arrival_whose_time_ends() {
     everywhere(|| {
         unlock_as_one_comes(|mutex, dice| {
             let time = Duration::from_micros(dice.throw(60));
@@ -77,11 +68,10 @@ fn its_unlock_leaves_who_has_no_time() {
 }
 
 #[test]
-fn its_unlock_wakes_one_of_many_who_wakes_the_next() {
+fn an_unlock_wakes_one_of_many_and_that_one_the_next() {
     everywhere(|| {
         let mutex = Arc::new(Mutex::new(0));
         for _ in 0..ROUNDS / 4 {
-            grow_calm(&mutex);
             let guard = mutex.lock();
             let others = [(); 8].map(|()| {
                 let mutex = Arc::clone(&mutex);
@@ -96,7 +86,7 @@ fn its_unlock_wakes_one_of_many_who_wakes_the_next() {
 }
 
 #[test]
-fn a_notification_of_its_owner_and_of_others_finds_it_calm() {
+fn a_notification_by_the_owner_and_by_others_finds_its_waiter() {
     everywhere(|| {
         let pair = Arc::new((Mutex::new(0), Condvar::new()));
         let theirs = Arc::clone(&pair);
@@ -110,7 +100,6 @@ fn a_notification_of_its_owner_and_of_others_finds_it_calm() {
             }
         });
         for round in 1..=ROUNDS {
-            grow_calm(&pair.0);
             *pair.0.lock() += 1;
             if round % 2 == 0 {
                 let _guard = pair.0.lock();
