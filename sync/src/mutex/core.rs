@@ -21,9 +21,11 @@ pub(crate) struct Waiter {
     /// The worker on which the waiter runs.
     pub(crate) home: Cell<Option<Home>>,
     given: Cell<Given>,
-    /// When the waiter was first woken in vain.
-    pub(crate) bypassed: Cell<Option<Instant>>,
-    /// Since when it is the first in the queue while a woken waiter is on its way.
+    /// The waiter was woken, and came too late.
+    pub(crate) is_bypassed: Cell<bool>,
+    /// Since when an unlock of another worker knows it as bypassed.
+    pub(crate) bypassed_since: Cell<Option<Instant>>,
+    /// Since when it is known as the first in the queue while a woken waiter is on its way.
     first_since: Cell<Option<Instant>>,
     /// Of a condition: the round it came in, and whether it was notified and so is in the queue of the mutex.
     pub(crate) round: Cell<u64>,
@@ -64,7 +66,8 @@ impl Waiter {
             owner,
             home: Cell::new(None),
             given: Cell::new(Given::Wake),
-            bypassed: Cell::new(None),
+            is_bypassed: Cell::new(false),
+            bypassed_since: Cell::new(None),
             first_since: Cell::new(None),
             round: Cell::new(0),
             notified: Cell::new(false),
@@ -116,7 +119,7 @@ impl Core {
             // SAFETY: by this function's contract.
             Arrival::New => unsafe { waiters.push_back(node, wake) },
             Arrival::Woken => {
-                waiter.bypassed.set(waiter.bypassed.get().or_else(|| Some(Instant::now())));
+                waiter.is_bypassed.set(true);
                 // SAFETY: as above.
                 unsafe { waiters.push_front(node, wake) }
             }
@@ -162,7 +165,7 @@ impl Core {
             self.word.release(Queue::Empty);
             return None;
         };
-        let owner = first.owner;
+        let (owner, home) = (first.owner, first.home.get());
         match policy.hand_off(first) {
             HandOff::Direct => {
                 let wake = Self::take_first_out(&mut waiters, Given::Lock);
@@ -178,7 +181,9 @@ impl Core {
                 let wake = Self::take_first_out(&mut waiters, Given::Wake);
                 self.word.release_and_wake(Self::queue(&waiters));
                 if let Some(next) = waiters.front() {
-                    next.first_since.set(Some(Instant::now()));
+                    // A waiter of the same worker does not come before the woken one. So it needs no clock yet.
+                    let is_elsewhere = home.is_none() || next.home.get() != home;
+                    next.first_since.set(is_elsewhere.then(Instant::now));
                 }
                 wake
             }
@@ -187,8 +192,16 @@ impl Core {
 
     /// True if a woken waiter is on its way that may still come in time.
     fn is_one_on_its_way(&self, first: &Waiter, policy: &impl Policy) -> bool {
-        let is_overdue = || first.first_since.get().is_some_and(|since| policy.is_overdue(since));
-        self.word.look().has_woken() && !is_overdue()
+        if !self.word.look().has_woken() {
+            return false;
+        }
+        match first.first_since.get() {
+            Some(since) => !policy.is_overdue(since),
+            None => {
+                first.first_since.set(Some(Instant::now()));
+                true
+            }
+        }
     }
 
     /// Puts up to `limit` of the longest waiters of a condition into the queue, as long as they are `wanted`.

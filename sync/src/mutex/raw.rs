@@ -110,9 +110,16 @@ struct BoundedBarging;
 
 impl Policy for BoundedBarging {
     fn hand_off(&self, first: &Waiter) -> HandOff {
-        let Some(bypassed) = first.bypassed.get() else { return HandOff::Wake };
-        let is_here = first.home.get().is_some() && first.home.get() == wait::home();
-        match is_here || Instant::now().saturating_duration_since(bypassed) >= PATIENCE {
+        if !first.is_bypassed.get() {
+            return HandOff::Wake;
+        }
+        if first.home.get().is_some() && first.home.get() == wait::home() {
+            return HandOff::Direct;
+        }
+        let now = Instant::now();
+        let since = first.bypassed_since.get().unwrap_or(now);
+        first.bypassed_since.set(Some(since));
+        match now.saturating_duration_since(since) >= PATIENCE {
             true => HandOff::Direct,
             false => HandOff::Wake,
         }
