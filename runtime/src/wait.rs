@@ -2,9 +2,6 @@
 
 pub use crate::api::sleep::{sleep_to, sleep_within};
 pub use crate::base::abort::take_back;
-pub use crate::base::fences::{
-    bare_light_fence, has_bare_light_fence, heavy_fence, prepare as prepare_fences,
-};
 pub use crate::base::spin_lock::{Lock, LockGuard};
 pub use crate::scheduler::budget::{charge, charge_poll};
 pub use crate::sleep::caller::{

@@ -18,7 +18,7 @@ static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
 /// Makes the pair ready for use. To be called before anybody uses it; the later calls do nothing. The first one may take ten
 /// milliseconds.
-pub fn prepare() {
+pub(crate) fn prepare() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     // Relaxed: who uses the pair came to it through this call, or from a thread that did.
     ONCE.call_once(|| ASYMMETRIC.store(sys::register_membarrier(), Ordering::Relaxed));
@@ -35,19 +35,19 @@ pub(crate) fn light_fence() {
 
 /// True if the fence of the frequent side costs nothing, which does not change again.
 #[inline]
-pub fn has_bare_light_fence() -> bool {
+pub(crate) fn has_bare_light_fence() -> bool {
     // Relaxed: as in `prepare`; who sees it true has the call, which was asked for before.
     ASYMMETRIC.load(Ordering::Relaxed)
 }
 
 /// The same, where [`has_bare_light_fence`].
 #[inline]
-pub fn bare_light_fence() {
+pub(crate) fn bare_light_fence() {
     compiler_fence(Ordering::SeqCst);
 }
 
 /// The fence of the rare side.
-pub fn heavy_fence() {
+pub(crate) fn heavy_fence() {
     fence(Ordering::SeqCst);
     if has_bare_light_fence() {
         sys::membarrier();

@@ -1,5 +1,4 @@
-//! A spin lock for state words and wait lists: held for a handful of instructions, never over a wait or a wake. (Of a mutex's line,
-//! once in many thousand times, over a fence for all threads.)
+//! A spin lock for state words and wait lists: held for a handful of instructions, never over a wait or a wake.
 //!
 //! ```text
 //!         swap, Acquire: found free
