@@ -94,10 +94,13 @@ pub fn main() -> ExitCode {
 
 fn measure(plan: &Plan) -> io::Result<()> {
     let runtime = Tasks::start()?;
-    println!("{:<20} {:^39}   {:^29}   his ms, light / system", "", "milliseconds", "ratios");
+    println!(
+        "{:<20} {:>9} {:>9} {:>9} {:>9}   {:>9} {:>9} {:>9}   his ms, light / system",
+        "ms", "tasks", "threads", "system's", "condition", "tasks /", "threads /", "tasks /"
+    );
     println!(
         "{:<20} {:>9} {:>9} {:>9} {:>9}   {:>9} {:>9} {:>9}",
-        "", "tasks", "threads", "system", "condvar", "t./sys.", "thr./sys.", "t./cond."
+        "", "", "", "semaphore", "variable", "system's", "system's", "condition"
     );
     for Trial { name, his: (light, heavy), part, ways } in &TRIALS {
         let rounds = plan.rounds.div_ceil(*part);

@@ -163,91 +163,6 @@ pub(in crate::compare) enum Question {
     CountdownFree,
 }
 
-/// What is not of pairs, with one worker.
-const ONE_WORKER: [Question; 12] = [
-    MutexFree,
-    ReadFree,
-    WriteFree,
-    SemaphoreFree,
-    MutexOverYield(2),
-    MutexOverYield(64),
-    MutexOverYield(1000),
-    ReentrantOverYield,
-    ReadWrite,
-    Semaphore,
-    EventFree,
-    ChannelFree,
-];
-
-/// What is not of pairs, with more workers.
-const MORE_WORKERS: [Question; 11] = [
-    MutexTiny(2),
-    MutexApart,
-    MutexTiny(8),
-    MutexTiny(64),
-    ReentrantTiny,
-    ReadWriteTiny,
-    SemaphoreTiny,
-    MutexOverYield(64),
-    ReentrantOverYield,
-    ReadWrite,
-    Semaphore,
-];
-
-/// Of one task alone, which other workers do not concern.
-const FREE: [Question; 13] = [
-    ReentrantFree,
-    UpgradableFree,
-    NotifyFree,
-    ManualEventFree,
-    OnceFree,
-    CellFree,
-    OneshotFree,
-    BroadcastFree,
-    WatchFree,
-    SelectFree,
-    BarrierFree,
-    WaitGroupFree,
-    CountdownFree,
-];
-
-/// Of tasks beside each other, with however many.
-const TOGETHER: [Question; 11] = [
-    PingPong(Place::Together),
-    Rendezvous(Place::Together),
-    Event(Place::Together),
-    Condition(Place::Together),
-    Call(Place::Together),
-    Bounded(Place::Together),
-    BoundedEight,
-    Unbounded(Place::Together),
-    Select,
-    Broadcast,
-    Watch,
-];
-
-/// Of many tasks that wait for each other, or for one, with however many.
-const CROWDS: [Question; 7] = [
-    Meet(Meeting::Barrier),
-    Meet(Meeting::WaitGroup),
-    Meet(Meeting::Countdown),
-    Meet(Meeting::ManualEvent),
-    Wake(Call::Event),
-    Wake(Call::NotifyOne),
-    Wake(Call::NotifyAll),
-];
-
-/// Of tasks apart, with more workers.
-const APART: [Question; 7] = [
-    PingPong(Place::Apart),
-    Rendezvous(Place::Apart),
-    Event(Place::Apart),
-    Condition(Place::Apart),
-    Call(Place::Apart),
-    Bounded(Place::Apart),
-    Unbounded(Place::Apart),
-];
-
 impl Question {
     /// Where the tasks of a pair run; together, where it is about no pair.
     pub(in crate::compare) fn place(self) -> Place {
@@ -267,10 +182,52 @@ impl Question {
 
 impl question::Question for Question {
     fn all(workers: usize) -> Vec<Self> {
-        match workers {
-            1 => [&ONE_WORKER[..], &TOGETHER, &CROWDS, &FREE].concat(),
-            _ => [&MORE_WORKERS[..], &TOGETHER, &CROWDS, &APART].concat(),
+        let mut all = Vec::new();
+        let pairs = |place| [PingPong(place), Rendezvous(place), Event(place), Condition(place), Call(place)];
+        if workers == 1 {
+            all.extend([
+                MutexFree,
+                ReadFree,
+                WriteFree,
+                SemaphoreFree,
+                MutexOverYield(2),
+                MutexOverYield(64),
+            ]);
+            all.extend([
+                MutexOverYield(1000),
+                ReentrantOverYield,
+                ReadWrite,
+                Semaphore,
+                EventFree,
+                ChannelFree,
+            ]);
+        } else {
+            all.extend([MutexTiny(2), MutexApart, MutexTiny(8), MutexTiny(64), ReentrantTiny, ReadWriteTiny]);
+            all.extend([SemaphoreTiny, MutexOverYield(64), ReentrantOverYield, ReadWrite, Semaphore]);
         }
+        all.extend(pairs(Place::Together));
+        all.extend([
+            Bounded(Place::Together),
+            BoundedEight,
+            Unbounded(Place::Together),
+            Select,
+            Broadcast,
+            Watch,
+        ]);
+        all.extend(
+            [Meeting::Barrier, Meeting::WaitGroup, Meeting::Countdown, Meeting::ManualEvent].map(Meet),
+        );
+        all.extend([Call::Event, Call::NotifyOne, Call::NotifyAll].map(Wake));
+        if workers == 1 {
+            // Of one task alone, which other workers do not concern.
+            all.extend([ReentrantFree, UpgradableFree, NotifyFree, ManualEventFree, OnceFree, CellFree]);
+            all.extend([OneshotFree, BroadcastFree, WatchFree, SelectFree]);
+            all.extend([BarrierFree, WaitGroupFree, CountdownFree]);
+        } else {
+            all.extend(pairs(Place::Apart));
+            all.extend([Bounded(Place::Apart), Unbounded(Place::Apart)]);
+        }
+        all
     }
 
     fn subject(self) -> &'static str {
@@ -279,7 +236,9 @@ impl question::Question for Question {
             | ReadWrite | Semaphore | MutexTiny(_) | MutexApart | ReentrantTiny | ReadWriteTiny
             | SemaphoreTiny => "locks",
             Meet(_) | Wake(_) => "crowds",
-            _ if FREE.contains(&self) => "free",
+            ReentrantFree | UpgradableFree | NotifyFree | ManualEventFree | OnceFree | CellFree
+            | OneshotFree | BroadcastFree | WatchFree | SelectFree | BarrierFree | WaitGroupFree
+            | CountdownFree => "free",
             _ if self.place() == Place::Apart => "hand-over, apart",
             _ => "hand-over",
         }
