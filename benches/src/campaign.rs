@@ -3,7 +3,7 @@
 use crate::generator;
 use crate::interrupt::{self, Interrupt};
 use crate::log;
-use crate::options::{Instead, Line, Options};
+use crate::options::{CommandLine, Instead, Options};
 use crate::process::Machine;
 use crate::progress::Show;
 use crate::report::{self, CrossCheck, Report, Row, Source, units};
@@ -49,9 +49,9 @@ pub(crate) fn play(servers: &[Server], as_user: impl FnOnce() -> ExitCode) -> Ex
 }
 
 fn orchestrate(servers: &[Server]) -> ExitCode {
-    let Line { options, instead } = Line::parse();
+    let CommandLine { options, instead } = CommandLine::parse();
     if let Err(why) = options.check(servers) {
-        Line::command().error(ErrorKind::ValueValidation, why).exit();
+        CommandLine::command().error(ErrorKind::ValueValidation, why).exit();
     }
     let (outputs, log) = match &instead {
         Some(Instead::Merge(merge)) => (merge.outputs.clone(), None),

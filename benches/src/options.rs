@@ -23,7 +23,7 @@ use std::time::Duration;
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
-pub(crate) struct Line {
+pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) options: Options,
 

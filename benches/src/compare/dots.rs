@@ -6,7 +6,7 @@ use askama::Template;
 use super::figures::{Figure, Row};
 use super::question::Measure;
 use super::table::{ratio, with_unit};
-use crate::report::chart::{Log, tenths};
+use crate::report::chart::{LogScale, tenths};
 
 /// The drawing's measures, in its own units.
 const WIDTH: f64 = 960.0;
@@ -36,11 +36,11 @@ struct Dots {
     names: f64,
     one: f64,
     ticks: Vec<(f64, String)>,
-    lines: Vec<Line>,
+    lines: Vec<DotRow>,
 }
 
 /// A line of the chart.
-struct Line {
+struct DotRow {
     top: f64,
     label: String,
     dots: Vec<Dot>,
@@ -62,7 +62,7 @@ pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
     let all =
         rows.iter().flat_map(|(row, base)| row.figures.iter().map(|figure| share(figure.median(), *base)));
     let (low, high) = all.fold((0.8_f64, 2.0_f64), |(low, high), share| (low.min(share), high.max(share)));
-    let scale = Log::covering(low * UNIT, high * UNIT);
+    let scale = LogScale::covering(low * UNIT, high * UNIT);
     let place = |at: f64| tenths(LEFT + at * (WIDTH - LEFT - RIGHT));
     let x = |proportion: f64| place(scale.share(proportion * UNIT));
     let line = |(number, (row, base)): (usize, &(&Row, f64))| {
@@ -74,7 +74,7 @@ pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
         };
         // fibra last, so that it lies above the others.
         let dots = row.figures.iter().rev().map(dot).collect();
-        Line { top: TOP + LINE * number as f64, label: row.label(), dots }
+        DotRow { top: TOP + LINE * number as f64, label: row.label(), dots }
     };
     let ticks = scale.ticks(|value| format!("{}", value / UNIT));
     let drawing = Dots {
@@ -90,7 +90,7 @@ pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
     drawing.render().expect("a text has room")
 }
 
-impl Line {
+impl DotRow {
     fn middle(&self) -> f64 {
         self.top + LINE / 2.0
     }

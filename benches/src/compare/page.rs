@@ -43,11 +43,11 @@ struct Subject {
     /// The entrants, each with the number of its colour.
     columns: Vec<(&'static str, usize)>,
     dots: String,
-    rows: Vec<Line>,
+    rows: Vec<TableRow>,
 }
 
 /// A line of a table.
-struct Line {
+struct TableRow {
     label: String,
     /// The best rival.
     of: String,
@@ -145,7 +145,7 @@ fn subject(rows: &[Row], names: &[&'static str]) -> Subject {
     }
 }
 
-fn line(row: &Row, columns: &[(&'static str, usize)]) -> Line {
+fn line(row: &Row, columns: &[(&'static str, usize)]) -> TableRow {
     let figures = row.figures.iter().filter(|figure| figure.kind != Kind::Floor);
     let best = figures.map(Figure::median).fold(f64::MAX, f64::min);
     let standing = row.standing.as_ref().map(|standing| (standing.of.clone(), ratio(standing.ratio)));
@@ -159,7 +159,7 @@ fn line(row: &Row, columns: &[(&'static str, usize)]) -> Line {
         None => Cell { class: "none", text: "·".into(), ..Cell::default() },
         Some(figure) => shown(row.measure, figure, figure.median() <= best),
     };
-    Line {
+    TableRow {
         label: row.label(),
         of,
         ratio,

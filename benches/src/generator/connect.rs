@@ -20,12 +20,12 @@ pub(crate) fn patience(count: usize) -> Duration {
 }
 
 /// The connection of a lane: the same for all its requests, or with churn another for each.
-pub(crate) struct Line {
+pub(crate) struct Connection {
     order: Arc<Order>,
     stream: Option<TcpStream>,
 }
 
-impl Line {
+impl Connection {
     pub(crate) fn new(order: &Arc<Order>, stream: Option<TcpStream>) -> Self {
         Self { order: Arc::clone(order), stream }
     }

@@ -1,7 +1,7 @@
 //! HTTP/1.1: the same GET again and again, whose replies must be whole and have the status 200.
 
 use super::board::{Board, Fault};
-use super::connect::Line;
+use super::connect::Connection;
 use super::link::Link;
 use super::reply::{Length, Reply};
 use crate::wire::Order;
@@ -19,7 +19,7 @@ const LONGEST: usize = 64 << 20;
 
 /// A connection, kept alive as far as the server likes.
 pub(crate) struct Http<'a> {
-    line: Line,
+    line: Connection,
     board: &'a Board,
     /// As many requests as may be on their way, all alike.
     requests: Vec<u8>,
@@ -31,7 +31,7 @@ pub(crate) struct Http<'a> {
 }
 
 impl<'a> Http<'a> {
-    pub(crate) fn new(line: Line, order: &Arc<Order>, board: &'a Board) -> Self {
+    pub(crate) fn new(line: Connection, order: &Arc<Order>, board: &'a Board) -> Self {
         let request = request(order);
         let requests = request.repeat(order.pipeline);
         Self { line, board, requests, request: request.len(), input: vec![0; PIECE], done: 0, filled: 0 }

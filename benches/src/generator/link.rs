@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::board::{Board, Fault};
-use super::connect::Line;
+use super::connect::Connection;
 use crate::wire::Order;
 use fibra::net::TcpStream;
 use std::io::{Read, Write};
@@ -23,14 +23,14 @@ pub(crate) trait Link {
 
 /// Echo over a stream: the replies are the requests, byte for byte.
 pub(crate) struct Echo<'a> {
-    line: Line,
+    line: Connection,
     board: &'a Board,
     batch: Batch,
     replies: Vec<u8>,
 }
 
 impl<'a> Echo<'a> {
-    pub(crate) fn new(line: Line, id: u32, order: &Arc<Order>, board: &'a Board) -> Self {
+    pub(crate) fn new(line: Connection, id: u32, order: &Arc<Order>, board: &'a Board) -> Self {
         Self { line, board, batch: Batch::new(id, order), replies: vec![0; order.batch_bytes()] }
     }
 }

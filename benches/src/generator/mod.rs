@@ -23,7 +23,7 @@ use crate::sys;
 use crate::wire::{Client, Event, Order, Protocol, STOP};
 use board::{Board, Fault};
 use conductor::{Connections, Plan};
-use connect::Line;
+use connect::Connection;
 use datagram::Datagrams;
 use fibra::net::TcpStream;
 use http::Http;
@@ -99,7 +99,7 @@ fn drive(
     plan: Plan,
     board: &Board,
 ) -> Result<(), Fault> {
-    let line = Line::new(order, stream);
+    let line = Connection::new(order, stream);
     match order.protocol {
         Protocol::Tcp => pursue(&mut Echo::new(line, id as u32, order, board), id, order, plan, board),
         Protocol::Udp => pursue(&mut Datagrams::new(id as u32, order, board)?, id, order, plan, board),

@@ -5,7 +5,7 @@ use clap::CommandFactory;
 
 #[test]
 fn the_command_line_is_sound() {
-    Line::command().debug_assert();
+    CommandLine::command().debug_assert();
 }
 
 #[test]

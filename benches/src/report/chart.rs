@@ -135,12 +135,12 @@ impl Tick {
 
 /// A logarithmic scale over values of at least 1.
 #[derive(Clone, Copy)]
-pub(crate) struct Log {
+pub(crate) struct LogScale {
     low: f64,
     high: f64,
 }
 
-impl Log {
+impl LogScale {
     /// Covers `low` to `high`, both widened to a 1, 2 or 5 times a power of ten.
     pub(crate) fn covering(low: f64, high: f64) -> Self {
         let low = rounds().take_while(|&round| round <= low.max(1.0)).last().unwrap_or(1.0);

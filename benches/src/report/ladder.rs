@@ -1,6 +1,6 @@
 //! What becomes of the latency when more and more is asked: a chart for each percentile, a line for each server.
 
-use super::chart::{Axis, Chart, Line, Log, Tick, linear_ticks};
+use super::chart::{Axis, Chart, Line, LogScale, Tick, linear_ticks};
 use super::figure::{Figure, Format, Panel, legend};
 use super::{Report, Row, units};
 use serde_json::json;
@@ -44,7 +44,7 @@ impl Rungs {
         let (low, high) = (rates.first().copied().unwrap_or(1.0), rates.last().copied().unwrap_or(1.0));
         let (places, ticks) = match high / low > WIDE_LADDER {
             true => {
-                let scale = Log::covering(low, high);
+                let scale = LogScale::covering(low, high);
                 (rates.iter().map(|&rate| scale.share(rate)).collect(), scale.ticks(units::rate))
             }
             false => {
@@ -67,7 +67,7 @@ impl Rungs {
 fn chart(report: &Report, servers: &[&Row], rungs: &Rungs, name: &str, share: f64) -> (Chart, String) {
     let all: Vec<_> = servers.iter().map(|server| rungs.latencies(report, server, share)).collect();
     let known = || all.iter().flatten().flatten().copied();
-    let scale = Log::covering(known().min().unwrap_or(1) as f64, known().max().unwrap_or(1) as f64);
+    let scale = LogScale::covering(known().min().unwrap_or(1) as f64, known().max().unwrap_or(1) as f64);
     let line = |(server, latencies): (&&Row, &Vec<Option<u64>>)| {
         let point = |(&at, latency): (&f64, &Option<u64>)| Some((at, scale.share((*latency)? as f64)));
         let points = rungs.places.iter().zip(latencies).filter_map(point).collect();

@@ -1,6 +1,6 @@
 //! Latency by percentile: a curve for each server.
 
-use super::chart::{Axis, Chart, Line, Log, Tick};
+use super::chart::{Axis, Chart, Line, LogScale, Tick};
 use super::figure::{Figure, Format, Panel, legend};
 use super::units::short_time;
 use super::{Report, Row, units};
@@ -52,7 +52,7 @@ fn latency_chart(rows: &[&Row]) -> (Chart, String) {
     // The luckiest few are left out, or they would take half the height.
     let low = rows.iter().filter_map(|row| row.latency(LUCKY)).min().unwrap_or(1);
     let high = rows.iter().filter_map(|row| row.latency(to_share(reach))).max().unwrap_or(1);
-    let scale = Log::covering(low as f64, high as f64);
+    let scale = LogScale::covering(low as f64, high as f64);
     let ticks = MARKS.iter().map(|&(share, label)| (decades_of(share) / reach, label));
     let ticks = ticks.filter(|(at, _)| *at <= 1.0 + 1e-9).map(|(at, label)| Tick { at, label: label.into() });
     let chart = Chart {
@@ -67,7 +67,7 @@ fn latency_chart(rows: &[&Row]) -> (Chart, String) {
     (chart, curve_data(rows, reach, &shares))
 }
 
-fn curve(row: &Row, reach: f64, shares: &[f64], scale: Log) -> Line {
+fn curve(row: &Row, reach: f64, shares: &[f64], scale: LogScale) -> Line {
     let own_reach = decades(row.latencies.len());
     let point = |(step, &share): (usize, &f64)| {
         let at = step as f64 / STEPS as f64;

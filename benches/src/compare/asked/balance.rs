@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::{Enter, Job, Tasks};
-use super::Started;
+use super::Host;
 use crate::compare::balance::question::{PIECES, Question, TASKS, TURNS};
 use crate::compare::balance::work::{Hold, Work};
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
 
-impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
+impl<T: Tasks, E: Enter> Rival<Question> for Host<T, E> {
     fn answer(&self, question: Question, _: u64) -> Answer {
         let elapsed = match question {
             Question::Born => self.entrance.ask(do_born::<T>(|_| ())),

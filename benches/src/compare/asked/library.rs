@@ -8,7 +8,7 @@ use super::crowd::{self, Lock, Permits, ReadLock};
 use super::meeting::{self, Party};
 use super::pairs::{self, Channel, Choice, Event, Oneshot, Request, Turns};
 use super::spread::{self, Spread};
-use super::{Asked, Started, task};
+use super::{Asked, Host, task};
 use crate::compare::entrant::Rival;
 use crate::compare::primitives::question::{
     ACQUIRERS, CONTENDERS, CROWD, Call, LOCKERS, PERMITS, Place, Question, READERS,
@@ -29,11 +29,11 @@ pub(in crate::compare) fn ask<T: Tasks, L: Library<T>>(question: Question, opera
 }
 
 /// A library with its tasks, started.
-pub(in crate::compare) struct Using<L, T, E>(Started<T, E>, PhantomData<L>);
+pub(in crate::compare) struct Using<L, T, E>(Host<T, E>, PhantomData<L>);
 
 impl<L, T, E> Using<L, T, E> {
     pub(in crate::compare) fn boxed(entrance: E, workers: usize) -> Box<Self> {
-        Box::new(Using(Started::new(entrance, workers), PhantomData))
+        Box::new(Using(Host::new(entrance, workers), PhantomData))
     }
 }
 

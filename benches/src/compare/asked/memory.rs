@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::super::{Enter, Tasks};
-use super::Started;
+use super::Host;
 use crate::compare::entrant::Rival;
 use crate::compare::memory::{FAR, MOMENT, measure, question::Question};
 use crate::compare::question::Answer;
 
-impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
+impl<T: Tasks, E: Enter> Rival<Question> for Host<T, E> {
     fn answer(&self, _: Question, operations: u64) -> Answer {
         measure(operations, |count: Arc<AtomicU64>| {
             self.entrance.ask(job!({

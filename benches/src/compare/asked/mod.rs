@@ -226,7 +226,7 @@ use super::{Boxed, Job, boxed};
 use crate::compare::question::Answer;
 
 /// A library with tasks of kind `T`, started.
-pub(in crate::compare) struct Started<T, E> {
+pub(in crate::compare) struct Host<T, E> {
     pub(in crate::compare) entrance: E,
     workers: usize,
     tasks: PhantomData<T>,
@@ -239,10 +239,10 @@ macro_rules! starts {
             $(#[$about])*
             pub(in crate::compare) fn $name<Q>(workers: usize) -> Box<dyn $crate::compare::entrant::Rival<Q>>
             where
-                Started<$tasks, $entrance>: $crate::compare::entrant::Rival<Q>,
+                Host<$tasks, $entrance>: $crate::compare::entrant::Rival<Q>,
             {
                 let $workers = workers;
-                Box::new(Started::<$tasks, $entrance>::new($start, workers))
+                Box::new(Host::<$tasks, $entrance>::new($start, workers))
             }
         )+
     };
@@ -250,9 +250,9 @@ macro_rules! starts {
 
 pub(in crate::compare) use starts;
 
-impl<T, E> Started<T, E> {
+impl<T, E> Host<T, E> {
     pub(in crate::compare) fn new(entrance: E, workers: usize) -> Self {
-        Started { entrance, workers, tasks: PhantomData }
+        Host { entrance, workers, tasks: PhantomData }
     }
 }
 

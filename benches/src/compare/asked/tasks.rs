@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::{Enter, Job, Signal, Tasks, hand_to_and_fro};
-use super::Started;
+use super::Host;
 use super::pairs::Event;
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
 use crate::compare::tasks::question::Question;
 use crate::compare::tasks::share;
 
-impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
+impl<T: Tasks, E: Enter> Rival<Question> for Host<T, E> {
     fn answer(&self, question: Question, operations: u64) -> Answer {
         let elapsed = self.entrance.ask(job!({
             match question {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::compare::awaiting::asked::Started;
+use crate::compare::awaiting::asked::Host;
 use crate::compare::awaiting::{Enter, Tasks};
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
@@ -38,7 +38,7 @@ impl Rival<Question> for WithTimeouts {
     }
 }
 
-impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
+impl<T: Tasks, E: Enter> Rival<Question> for Host<T, E> {
     fn answer(&self, question: Question, operations: u64) -> Answer {
         let Question::Skynet(leaves) = question else {
             unreachable!("the table of entrants lets it enter for no other");

@@ -1,6 +1,6 @@
 //! Tasks that block, in a tree.
 
-use crate::compare::blocking::asked::Started;
+use crate::compare::blocking::asked::Host;
 use crate::compare::blocking::{Enter, Tasks};
 use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
@@ -8,7 +8,7 @@ use crate::compare::question::Answer;
 use super::question::{BRANCHES, Question};
 use super::timed;
 
-impl<T: Tasks, E: Enter> Rival<Question> for Started<T, E> {
+impl<T: Tasks, E: Enter> Rival<Question> for Host<T, E> {
     fn answer(&self, question: Question, operations: u64) -> Answer {
         let Question::Skynet(leaves) = question else {
             unreachable!("the table of entrants lets it enter for no other");

@@ -9,7 +9,7 @@ use crate::sys;
 
 /// Where each sleeper writes by how many nanoseconds it woke too late.
 #[derive(Clone)]
-pub(in crate::compare) struct Log(Arc<[AtomicU64]>);
+pub(in crate::compare) struct Wakes(Arc<[AtomicU64]>);
 
 /// The wall and the processor clock at the beginning.
 pub(in crate::compare) struct Begin {
@@ -17,9 +17,9 @@ pub(in crate::compare) struct Begin {
     cpu: Duration,
 }
 
-impl Log {
+impl Wakes {
     pub(in crate::compare) fn of(tasks: u64) -> Self {
-        Log((0..tasks).map(|_| AtomicU64::new(0)).collect())
+        Wakes((0..tasks).map(|_| AtomicU64::new(0)).collect())
     }
 
     /// How long a sleeper sleeps: 1 to 100 ms, spread evenly, neighbours far apart.
@@ -30,7 +30,7 @@ impl Log {
     }
 
     pub(in crate::compare) fn wake(&self, number: usize, begin: Instant) {
-        let late = begin.elapsed().saturating_sub(Log::duration(number));
+        let late = begin.elapsed().saturating_sub(Wakes::duration(number));
         // Relaxed: it is read when the task has been joined.
         self.0[number].store(late.as_nanos() as u64, Relaxed);
     }
@@ -42,9 +42,9 @@ impl Begin {
     }
 
     /// What it took since then, and how late the sleepers woke.
-    pub(in crate::compare) fn end(self, log: &Log) -> Answer {
+    pub(in crate::compare) fn end(self, wakes: &Wakes) -> Answer {
         let (elapsed, cpu) = (self.wall.elapsed(), sys::own_cpu_time() - self.cpu);
-        let mut late: Vec<u64> = log.0.iter().map(|late| late.load(Relaxed)).collect();
+        let mut late: Vec<u64> = wakes.0.iter().map(|late| late.load(Relaxed)).collect();
         late.sort_unstable();
         let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize] as f64;
         let each = cpu.as_secs_f64() * 1e9 / late.len() as f64;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fibra::{JoinHandle, Runtime, Task, task};
 
-use crate::compare::blocking::asked::{Started, starts};
+use crate::compare::blocking::asked::{Host, starts};
 use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
 
 /// Tasks of fibra.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use may::coroutine::{self, Coroutine, JoinHandle};
 
-use crate::compare::blocking::asked::{Started, starts};
+use crate::compare::blocking::asked::{Host, starts};
 use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
 
 /// Coroutines.

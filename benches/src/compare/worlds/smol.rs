@@ -10,7 +10,7 @@ use smol::{Executor, Task, Timer};
 
 use super::threads;
 use crate::compare::awaiting::asked::pairs::Event;
-use crate::compare::awaiting::asked::{Started, starts};
+use crate::compare::awaiting::asked::{Host, starts};
 use crate::compare::awaiting::{Boxed, Enter, Job, Tasks};
 
 /// Tasks of the one executor.

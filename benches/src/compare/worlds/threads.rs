@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use crate::compare::blocking::asked::{Started, starts};
+use crate::compare::blocking::asked::{Host, starts};
 use crate::compare::blocking::{Boxed, Enter, Job, Tasks};
 use crate::process;
 

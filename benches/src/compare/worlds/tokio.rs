@@ -8,7 +8,7 @@ use tokio::task::{JoinHandle, yield_now};
 
 use super::threads;
 use crate::compare::awaiting::asked::pairs::Event;
-use crate::compare::awaiting::asked::{Started, starts};
+use crate::compare::awaiting::asked::{Host, starts};
 use crate::compare::awaiting::{Boxed, Enter, Job, Tasks};
 
 /// Tasks of the runtime that the calling one belongs to.

@@ -16,7 +16,7 @@ fn what_could_be_markup_is_escaped() {
 
 #[test]
 fn a_log_scale_ends_at_round_numbers() {
-    let scale = Log::covering(13_000.0, 4_100_000.0);
+    let scale = LogScale::covering(13_000.0, 4_100_000.0);
     let labels: Vec<_> = scale.ticks(|v| format!("{v:.0}")).into_iter().map(|tick| tick.label).collect();
     assert_eq!(labels.first().map(String::as_str), Some("10000"));
     assert_eq!(labels.last().map(String::as_str), Some("5000000"));
@@ -33,8 +33,8 @@ fn a_linear_scale_has_few_marks_whatever_its_end() {
 
 #[test]
 fn a_log_scale_over_one_value_has_a_length() {
-    assert!(Log::covering(10.0, 10.0).share(10.0).is_finite());
-    assert!(Log::covering(0.0, 0.0).share(0.0).is_finite());
+    assert!(LogScale::covering(10.0, 10.0).share(10.0).is_finite());
+    assert!(LogScale::covering(0.0, 0.0).share(0.0).is_finite());
 }
 
 #[test]
