@@ -6,18 +6,17 @@
 use std::io;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr;
+use std::ptr::NonNull;
 use std::thread;
 use std::time::Instant;
 
 use crate::api::sleep;
-use crate::coroutine;
+use crate::coroutine::own_stack::on_own_stack;
 use crate::coroutine::switch::Coroutine;
 use crate::scheduler::current;
 use crate::scheduler::start::FEED;
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
-use crate::tasks::big_stack::BigStack;
 use crate::tasks::context;
 use crate::tasks::header::{Header, TaskRef};
 
@@ -50,7 +49,7 @@ pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
     let mut errand = Errand { f: Some(f), result: None };
     let outcome = match context::task() {
         Some(task) => run_in(task, size, &mut errand),
-        None => coroutine::on_own_stack(size, || errand.run()),
+        None => on_own_stack(size, || errand.run()),
     };
     if let Err(error) = outcome {
         panic!("no stack of {size} bytes can be had: {error}");
@@ -77,17 +76,17 @@ impl<F: FnOnce() -> R, R> Errand<F, R> {
 fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F, R>) -> io::Result<()> {
     let header = task.header();
     let stack = take_stack(header, size)?;
-    let inner = BigStack { coroutine: Coroutine::vacant(), errand: ptr::from_mut(errand).cast() };
-    inner.coroutine.bind(stack, task, first_frame::<F, R>);
+    let inner = Coroutine::vacant();
+    inner.bind(stack, NonNull::from(errand).cast(), first_frame::<F, R>);
     let outer = header.change_stack(&inner);
     // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
-    while let Some(stop) = unsafe { inner.coroutine.resume() }.stop() {
+    while let Some(stop) = unsafe { inner.resume() }.stop() {
         // SAFETY: this code runs in the task, on the stack that it was on before.
         unsafe { header.suspend_from(outer, stop) };
     }
     header.change_stack(outer);
     // SAFETY: it has finished.
-    let stack = unsafe { inner.coroutine.take_stack() };
+    let stack = unsafe { inner.take_stack() };
     current::with_worker(|worker| worker.give_stack(stack));
     Ok(())
 }
@@ -113,9 +112,8 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
     }
 }
 
-/// The first frame on the other stack.
-fn first_frame<F: FnOnce() -> R, R>(task: TaskRef) {
-    // SAFETY: `run_in` has gone to this stack just before and waits for this frame to end. It does not touch the errand
-    // meanwhile.
-    unsafe { (*(*task.header().away()).errand.cast::<Errand<F, R>>()).run() };
+/// The first frame on the big stack.
+fn first_frame<F: FnOnce() -> R, R>(errand: NonNull<()>) {
+    // SAFETY: `run_in` has bound this frame to its errand, waits for the end of the frame, and does not use the errand meanwhile.
+    unsafe { errand.cast::<Errand<F, R>>().as_mut().run() };
 }

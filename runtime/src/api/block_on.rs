@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::api::wake_signal::Signal;
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;

@@ -1,6 +1,6 @@
 //! Letting other tasks run.
 
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::sleep::cancel_points;
 use crate::tasks::context;
 use crate::tasks::forbid;

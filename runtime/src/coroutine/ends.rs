@@ -1,10 +1,10 @@
-//! A stack of ours as corosensei wants it.
+//! Adapter that passes a stack of this crate to corosensei.
 
 use std::num::NonZeroUsize;
 
 use crate::stack::handle::Stack;
 
-/// Where a stack begins and ends. The stack itself stays with who has it, for as long as something runs on it.
+/// The bounds of a stack. The stack itself stays with its owner for as long as code runs on it.
 pub(super) struct Ends {
     base: NonZeroUsize,
     limit: NonZeroUsize,

@@ -1,106 +1,60 @@
-//! Coroutines: one task on one stack, resumed by a worker, suspended by itself.
+//! Floor 2: coroutines. One task on one stack, resumed by a worker, suspended by itself.
 //!
-//! | file | is |
+//! | file | holds |
 //! | --- | --- |
-//! | `native.rs` | the switch on x86-64, ours |
-//! | `portable.rs` | the switch elsewhere and under AddressSanitizer, by corosensei, which only this folder names |
-//! | `credit.rs` | panics held in the middle |
-//! | `ends.rs` | a stack of ours as corosensei wants it |
+//! | `native.rs` | the switch on 64-bit x86-64 |
+//! | `portable.rs` | the switch elsewhere and under AddressSanitizer, by corosensei |
+//! | `stop.rs` | what passes between task and worker at a switch |
+//! | `panic_counter.rs` | panics held in the middle, to move std's panic count between threads |
+//! | `ends.rs` | a stack of this crate as corosensei's |
+//! | `own_stack.rs` | a stack for one call of a plain thread |
 //!
-//! Both offer the same [`Coroutine`](switch::Coroutine): to the worker, which resumes it, and to the task, which suspends itself. The panic of a
-//! task never reaches here: the task's own root catches it.
+//! Both switches offer the same [`Coroutine`](switch::Coroutine): the worker resumes it, and the task suspends itself. The
+//! panic of a task never reaches this floor: the root function of the task catches it.
 //!
-//! # Why a switch of our own
+//! # Why not corosensei everywhere
 //!
-//! corosensei enters a coroutine by `call` and leaves it by `ret`, which pair in the processor's return predictor only
-//! if nothing was called in between. A task that sleeps in a lock or a socket suspends several calls deep, and then
-//! that `ret`, and returns after it, go where they were not predicted to. Measured on a Zen 5: 4.6 ns for a round trip
-//! with no call in between, 19 to 22 with one to four. A switch by `jmp` both ways leaves the predictor alone: 4.1, and
-//! 6.6 to 7.8. A yield of fibra fell from 30 to 15 ns by it. What corosensei's way has in return, backtraces that go on
-//! into the worker, nobody misses.
+//! corosensei enters a coroutine by `call` and leaves it by `ret`. These pair in the processor's return predictor only if no
+//! call lies between them. A task that sleeps in a lock or a socket suspends several calls deep, so that this `ret` and later
+//! returns are predicted wrongly. A switch by `jmp` both ways leaves the predictor alone, and costs about a third. In exchange
+//! corosensei's backtraces continue into the worker.
 //!
-//! # What the processor has to guess
+//! # What the processor has to predict
 //!
-//! A switch costs what is guessed wrongly around it; measured on a Zen 3, 5 to 10 ns each.
+//! The cost of a switch is the cost of its mispredictions.
 //!
-//! * **Returns.** What a task has called and not returned from when it sleeps lies on the predictor's stack when the next task
-//!   returns. Where all tasks wait in the same places that is right by chance. Where two different ones take turns each such
-//!   return is wrong, and what is run meanwhile spoils the entries below. So the waits that two tasks meet at (events, receives,
-//!   conditions, joins, parks, reads of sockets) are inlined with the switch into the code of the user, and only calls that come
-//!   back stay calls. By it alone two events to and fro fell from 77 to 58 ns, two channels of one slot from 86 to 61.
-//! * **The jump to a task.** It is guessed from the taken branches before it; how far back that goes was measured with two
-//!   targets in turn: up to 8 such branches after what tells the two apart cost nothing, more than 10 make every guess wrong.
-//!   So the worker's loop is laid out straight for the usual way, and the resume takes three branches by bits of the address
-//!   that it is about to jump to: conditional ones are guessed from a longer past, and they put the address into the near one.
-//!   Before that a yield between two tasks took 20 or 38 ns, from one build to the next. Where code comes to lie still matters:
-//!   of a dozen builds one took 80 ns for the two events, with the same instructions.
+//! * **Returns.** The frames of a task that sleeps stay on the return predictor's stack while the next task returns. If all
+//!   tasks wait in the same place, the predictions are right by chance. If two different tasks alternate, each such return is
+//!   wrong, and the entries below it are spoiled. So the waits where two tasks meet (events, receives, conditions, joins, parks,
+//!   reads of sockets) are inlined with the switch into the user's code. Only calls that return before the switch stay calls.
+//! * **The jump to a task.** Its prediction depends on the taken branches before it, and only on a few of them. So the loop of
+//!   the worker is laid out straight for the common case. The resume takes three conditional branches by bits of the address
+//!   that it jumps to: they put the address into that short history, and are themselves predicted from a longer one.
 //!
-//! Rejected: a task that leaves its stack going straight on with the next one that is ready, past the worker's. It was built
-//! and was not faster in any row (two tasks that yield 25 ns before and 26 after, two events 90 and 96): the loop's jumps are
-//! predicted, and what it looks at between two tasks has to be looked at either way. A call that is open over such a switch
-//! costs twice as much again (47), as its return goes where it was not predicted to.
+//! Rejected: a switch from the task that stops straight to the next ready task. It saved no time in any benchmark: the jumps
+//! of the loop are predicted, and its checks are needed either way. A call that is open over such a switch costs twice as much.
 
-pub(crate) mod credit;
 pub(crate) mod ends;
-#[cfg(all(target_arch = "x86_64", unix, not(feature = "sanitizer")))]
+pub(crate) mod own_stack;
+pub(crate) mod panic_counter;
+pub(crate) mod stop;
+
+// x32 has 32-bit pointers, and Cygwin another calling convention: the native switch would corrupt memory there.
+#[cfg(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    unix,
+    not(target_os = "cygwin"),
+    not(feature = "sanitizer")
+))]
 #[path = "native.rs"]
 pub(crate) mod switch;
-#[cfg(not(all(target_arch = "x86_64", unix, not(feature = "sanitizer"))))]
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    unix,
+    not(target_os = "cygwin"),
+    not(feature = "sanitizer")
+)))]
 #[path = "portable.rs"]
 pub(crate) mod switch;
-
-use std::io;
-
-use corosensei::stack::DefaultStack;
-
-use crate::stack::size;
-use crate::tasks::header::TaskRef;
-
-/// Why a task left its stack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stop {
-    /// To let others run; it is still ready.
-    Yielded,
-    /// To sleep: its wait word says when it is ready again.
-    Asleep,
-}
-
-/// What came of a resume, as it passes from the task to the worker.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Resumed(usize);
-
-impl Resumed {
-    const YIELDED: Self = Resumed(0);
-    const ASLEEP: Self = Resumed(1);
-    const FINISHED: Self = Resumed(2);
-
-    /// Why the task stopped; `None` if it has ended.
-    #[inline(always)]
-    pub(crate) fn stop(self) -> Option<Stop> {
-        match self {
-            Resumed::YIELDED => Some(Stop::Yielded),
-            Resumed::ASLEEP => Some(Stop::Asleep),
-            _ => None,
-        }
-    }
-}
-
-impl From<Stop> for Resumed {
-    #[inline(always)]
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Yielded => Resumed::YIELDED,
-            Stop::Asleep => Resumed::ASLEEP,
-        }
-    }
-}
-
-/// A task's first frame. Does not unwind.
-pub(crate) type Body = fn(TaskRef);
-
-/// Runs `f` on a stack of `size` bytes that is made for it; for threads that run no task. `f` does not unwind.
-pub(crate) fn on_own_stack(size: usize, f: impl FnOnce()) -> io::Result<()> {
-    size::check_fits(size)?;
-    corosensei::on_stack(DefaultStack::new(size)?, f);
-    Ok(())
-}

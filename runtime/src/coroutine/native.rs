@@ -1,17 +1,17 @@
-//! The switch on x86-64.
+//! The switch on x86-64 with 64-bit pointers and the System V calling convention.
 //!
 //! ```text
 //!  a stack that is not running            a stack that never ran
 //!  ┌ rbp                                  ┌ 0, 0            (for the alignment)
 //!  │ rbx                                  │ body
-//!  │ where to go on  ◀── saved pointer    │ task
+//!  │ resume address  ◀── saved pointer    │ argument
 //!  └                                      └ `start`         ◀── saved pointer
 //! ```
 //!
-//! A switch pushes what the compiler will not save around an `asm!` block by itself (`rbp`, `rbx`) and the address to go
-//! on at, saves the stack pointer, takes the other one, and jumps to the address that it pops there. All other registers
-//! are declared as lost, so that the compiler saves just those that hold something. The control words of the floating
-//! point units are not switched: as in any function call they are the thread's.
+//! A switch pushes the registers that an `asm!` block cannot declare as lost (`rbp`, `rbx`) and the address to resume at. It
+//! saves the stack pointer, loads the saved pointer of the target, and jumps to the address that it pops there. All other
+//! registers are declared as lost, so that the compiler saves only those in use. The control words of the floating point
+//! units are not switched: they belong to the thread, as in any function call.
 
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;
@@ -20,12 +20,18 @@ use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
 use crate::base::prefetch;
-use crate::coroutine::{Body, Resumed, Stop};
+use crate::coroutine::stop::{Body, Resumed, Stop};
 use crate::stack::handle::Stack;
-use crate::tasks::header::{Header, TaskRef};
 
-/// Saves where this stack stands in `from` and goes on with the one that stands at `to`, which gets `value`. The value that comes
-/// with the switch back. A macro, so that the worker's side may say what it does before the jump.
+// The registers, the words of a frame and the size of a stack slot are those of this data model.
+const _: () =
+    assert!(size_of::<*const ()>() == 8 && size_of::<usize>() == 8, "the switch needs 64-bit pointers");
+#[cfg(any(windows, target_os = "cygwin"))]
+compile_error!("the switch needs the System V calling convention");
+
+/// Saves the stack pointer in `from`, switches to the stack at `to` and passes it `value`.
+///
+/// Evaluates to the value that the switch back passes. A macro, so that the worker's side can add code before the jump.
 ///
 /// # Safety
 /// `to` was saved by this macro, or made by `Coroutine::bind`, and was not switched to since. `from` is valid until the switch
@@ -33,7 +39,7 @@ use crate::tasks::header::{Header, TaskRef};
 macro_rules! switch {
     ($from:expr, $to:expr, $value:expr $(, $before_jump:literal)* $(,)?) => {{
         let back: usize;
-        // Registers that are not pushed are declared as lost; what is pushed is popped on the way back, on the same stack.
+        // Registers that are not pushed are declared as lost. Pushed ones are popped on the way back, on the same stack.
         asm!(
             "push rbp",
             "push rbx",
@@ -61,19 +67,19 @@ macro_rules! switch {
     }};
 }
 
-/// A place for a task on a stack. Stays where it is while there is one.
+/// A coroutine that can be bound to a stack. Stays in place while it is bound.
 #[repr(C)]
 pub(crate) struct Coroutine {
     ends: Ends,
     stack: Cell<Option<Stack>>,
 }
 
-/// Where the two sides of a coroutine stand.
+/// The saved stack pointers of both sides.
 #[repr(C)]
 struct Ends {
-    /// The task's stack pointer, while it does not run; null before it is bound and after its end.
+    /// The stack pointer of the task while it does not run; null before it is bound and after its end.
     task: Cell<usize>,
-    /// The worker's, while the task runs.
+    /// The stack pointer of the worker while the task runs.
     worker: Cell<usize>,
     _pinned: PhantomPinned,
 }
@@ -84,47 +90,47 @@ impl Coroutine {
         Coroutine { ends, stack: Cell::new(None) }
     }
 
-    /// Binds `task` to `stack`; `body` runs at the first resume.
-    pub(crate) fn bind(&self, stack: Stack, task: TaskRef, body: Body) {
+    /// Binds the coroutine to `stack`. The first resume calls `body(argument)`.
+    pub(crate) fn bind(&self, stack: Stack, argument: NonNull<()>, body: Body) {
         let base = stack.base().get();
         let before = self.stack.replace(Some(stack));
-        assert!(before.is_none(), "a task is on this stack");
+        assert!(before.is_none(), "the coroutine is bound already");
         let frame: [usize; 5] =
-            [start as *const () as usize, task.as_ptr().expose_provenance(), body as usize, 0, 0];
+            [start as *const () as usize, argument.as_ptr().expose_provenance(), body as usize, 0, 0];
         let top = base - size_of_val(&frame);
-        // SAFETY: the stack is ours alone, it has room for five words below its base (a page at the least), and its base
+        // SAFETY: the caller owns the stack, it has room for five words below its base (a page at the least), and its base
         // is a multiple of 16.
         unsafe { std::ptr::with_exposed_provenance_mut::<[usize; 5]>(top).write(frame) };
         self.ends.task.set(top);
     }
 
-    /// The stack, from `bind` until it is taken.
+    /// Returns the stack, from `bind` until `take_stack`.
     ///
     /// # Safety
-    /// Neither happens while the reference is used.
+    /// Neither is called while the reference is used.
     pub(crate) unsafe fn stack(&self) -> Option<&Stack> {
         // SAFETY: nothing else writes to the cell.
         unsafe { (*self.stack.as_ptr()).as_ref() }
     }
 
-    /// Runs the task until it suspends or ends.
+    /// Runs the body until it suspends or ends.
     ///
     /// # Safety
-    /// A task was bound, has not ended, and does not run. The coroutine stays in place until its stack is taken, and all of
-    /// this is done by one thread at a time.
+    /// The coroutine is bound, has not ended, and does not run. It stays in place until its stack is taken. One thread at a
+    /// time uses it.
     #[inline(always)]
     pub(crate) unsafe fn resume(&self) -> Resumed {
         let ends = &self.ends;
-        debug_assert!(ends.task.get() != 0, "nobody is on this stack");
+        debug_assert!(ends.task.get() != 0, "no body is bound");
         let own = std::ptr::from_ref(ends).expose_provenance();
-        // SAFETY: by the contract the task's pointer was saved by `suspend`, or made by `bind`, and nobody else resumes it.
+        // SAFETY: by the contract the task's pointer was saved by `suspend`, or made by `bind`, and no other thread resumes it.
         // `ends` stays in place.
         let back = unsafe {
             switch!(
                 ends.worker.as_ptr(),
                 ends.task.get(),
                 own,
-                // Three branches to where the code goes on anyway, by bits of the address to jump to: see the head of `mod.rs`.
+                // Three branches to the next instruction, by bits of the address to jump to: see the docs of `mod.rs`.
                 "mov edx, ecx",
                 "shr edx, 4",
                 "test cl, 0xff",
@@ -141,33 +147,33 @@ impl Coroutine {
         Resumed(back)
     }
 
-    /// Leaves the stack, until the task is resumed.
+    /// Leaves the stack until the next resume.
     ///
     /// # Safety
     /// The caller runs on this stack.
     #[inline(always)]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
         let ends = &self.ends;
-        // SAFETY: by the contract the worker's pointer was saved by the `resume` that runs this code, and nobody else has gone
-        // on from there. `ends` stays in place.
+        // SAFETY: by the contract the worker's pointer was saved by the `resume` that runs this code, and no switch went to it
+        // since. `ends` stays in place.
         _ = unsafe { switch!(ends.task.as_ptr(), ends.worker.get(), Resumed::from(stop).0) };
     }
 
-    /// Runs `f` on the stack of the worker that resumed the task. `f` does not suspend.
+    /// Runs `f` on the stack of the worker that resumed this coroutine. `f` does not suspend.
     ///
     /// # Safety
     /// The caller runs on this stack.
     pub(crate) unsafe fn on_worker_stack<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        /// Leaf functions may use so many bytes below the stack pointer; and the pointer is aligned down.
+        /// The red zone: bytes below the stack pointer that a leaf function may use.
         const BELOW: usize = 128;
         let free = (self.ends.worker.get() - BELOW) & !(corosensei::stack::STACK_ALIGNMENT - 1);
         let free = NonZeroUsize::new(free).expect("a running task has a worker");
         corosensei::on_stack(BelowWorker(free), f)
     }
 
-    /// Fetches into the cache what a resume will touch first: the end of the stack, where the sleeper has left its registers, as a
-    /// rule in its caller's frame. No more than that: of six lines most were thrown out of the cache unused, and other tasks with
-    /// them, and a thousand that yield took 20 ns each instead of 15.
+    /// Prefetches the cache line that a resume touches first: the end of the stack with the saved registers.
+    ///
+    /// Only that one: further lines evict those of other tasks before they are used.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         prefetch::prefetch(self.ends.task.get());
@@ -176,7 +182,7 @@ impl Coroutine {
     /// Takes the stack of a finished coroutine.
     ///
     /// # Safety
-    /// It has finished.
+    /// The coroutine has finished.
     pub(crate) unsafe fn take_stack(&self) -> Stack {
         assert!(self.ends.task.get() == 0, "a task is still on this stack");
         self.stack.take().expect("a finished coroutine has its stack")
@@ -184,8 +190,7 @@ impl Coroutine {
 }
 
 impl Drop for Coroutine {
-    /// A coroutine ends by its task's end and `take_stack`. One that is dropped with frames on it would leave them
-    /// dangling.
+    /// Aborts if the coroutine is bound: frames on its stack would refer to freed memory.
     fn drop(&mut self) {
         if self.stack.get_mut().is_some() {
             std::process::abort();
@@ -193,15 +198,15 @@ impl Drop for Coroutine {
     }
 }
 
-/// Where a stack that never ran begins: the words above the stack pointer are those that `Coroutine::bind` has written.
+/// The entry of a new stack: the words above the stack pointer are those that `Coroutine::bind` wrote.
 #[unsafe(naked)]
-unsafe extern "C" fn start() {
+unsafe extern "sysv64" fn start() {
     naked_asm!(
         "mov rdi, rax",
         "pop rsi",
         "pop rdx",
-        // A frame without a caller: backtraces end here. Entered by a jump, since a call that never returns would set the
-        // predictor of returns off by one.
+        // A frame without a caller: backtraces end here. Entered by a jump, since a call that never returns would shift the
+        // return predictor by one.
         "xor ebp, ebp",
         "push 0",
         "jmp {first}",
@@ -209,27 +214,24 @@ unsafe extern "C" fn start() {
     )
 }
 
-#[expect(
-    improper_ctypes_definitions,
-    reason = "both ends are ours: `start` hands on what `Coroutine::bind` has written"
-)]
-/// The first frame: `ends` came with the first resume.
-unsafe extern "C" fn first(ends: *const Ends, task: NonNull<Header>, body: Body) -> ! {
-    // SAFETY: the coroutine stays in place while its task is on the stack.
+#[expect(improper_ctypes_definitions, reason = "`start` passes on what `Coroutine::bind` wrote")]
+/// The first frame. `ends` is the value of the first resume.
+unsafe extern "sysv64" fn first(ends: *const Ends, argument: NonNull<()>, body: Body) -> ! {
+    // SAFETY: the coroutine stays in place while code runs on its stack.
     let ends = unsafe { &*ends };
-    body(TaskRef::new(task));
+    body(argument);
     ends.task.set(0);
     let mut nowhere = 0_usize;
-    // SAFETY: as in `suspend`. Nobody resumes a finished coroutine, so that where it stands is written to nowhere.
+    // SAFETY: as in `suspend`. A finished coroutine is never resumed, so its stack pointer is written to a variable of no use.
     _ = unsafe { switch!(&raw mut nowhere, ends.worker.get(), Resumed::FINISHED.0) };
     std::process::abort()
 }
 
-/// The part of the worker's stack that is free while the task runs.
+/// The part of the worker's stack that is free while a coroutine runs.
 struct BelowWorker(NonZeroUsize);
 
-// SAFETY: between the saved stack pointer of the worker, less what its frame may use below that, and the guard of the
-// thread's stack nothing lives. How much there is is not known; it is a thread's stack, made for far more than a task's.
+// SAFETY: nothing lives between the saved stack pointer of the worker, less its red zone, and the guard of the thread's stack.
+// The size of that part is unknown; a thread's stack is made for far more than a task's.
 unsafe impl corosensei::stack::Stack for BelowWorker {
     fn base(&self) -> NonZeroUsize {
         self.0

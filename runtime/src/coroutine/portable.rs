@@ -1,25 +1,25 @@
-//! The switch by corosensei, for where there is none of ours.
+//! The switch by corosensei, for all other targets and for AddressSanitizer.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
+use std::ptr::NonNull;
 
 use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
 use crate::coroutine::ends::Ends;
-use crate::coroutine::{Body, Resumed, Stop};
+use crate::coroutine::stop::{Body, Resumed, Stop};
 use crate::stack::handle::Stack;
-use crate::tasks::header::TaskRef;
 
-/// What a running task suspends itself with; lives at the top of its stack.
+/// The handle by which a running body suspends itself; lies at the top of its stack.
 type Suspender = Yielder<(), Stop>;
 
-/// A place for a task on a stack. Stays where it is while there is one.
+/// A coroutine that can be bound to a stack. Stays in place while it is bound.
 ///
-/// The cell is the worker's, which resumes one coroutine at a time; the task reaches its own stack only.
+/// The worker uses the cell and resumes one coroutine at a time; the body reaches its own stack only.
 pub(crate) struct Coroutine {
     inner: UnsafeCell<Option<Inner<(), Stop, (), Ends>>>,
     suspender: Cell<*const Suspender>,
-    /// Outlives what runs on it.
+    /// Outlives the code that runs on it.
     stack: Cell<Option<Stack>>,
 }
 
@@ -28,55 +28,55 @@ impl Coroutine {
         Coroutine { inner: UnsafeCell::new(None), suspender: Cell::new(ptr::null()), stack: Cell::new(None) }
     }
 
-    /// Binds `task` to `stack`; `body` runs at the first resume.
-    pub(crate) fn bind(&self, stack: Stack, task: TaskRef, body: Body) {
+    /// Binds the coroutine to `stack`. The first resume calls `body(argument)`.
+    pub(crate) fn bind(&self, stack: Stack, argument: NonNull<()>, body: Body) {
         let place = ptr::from_ref(self);
         let inner = Inner::with_stack(Ends::of(&stack), move |suspender, ()| {
             // SAFETY: a coroutine stays in place until its stack is taken, by the contract of `resume`.
             unsafe { (*place).suspender.set(suspender) };
-            body(task)
+            body(argument)
         });
-        // SAFETY: nobody resumes it before it is bound.
+        // SAFETY: no thread resumes it before it is bound.
         let before = unsafe { (*self.inner.get()).replace(inner) };
-        assert!(before.is_none(), "a task is on this stack");
+        assert!(before.is_none(), "the coroutine is bound already");
         self.stack.set(Some(stack));
     }
 
-    /// The stack, from `bind` until it is taken.
+    /// Returns the stack, from `bind` until `take_stack`.
     ///
     /// # Safety
-    /// Neither happens while the reference is used.
+    /// Neither is called while the reference is used.
     pub(crate) unsafe fn stack(&self) -> Option<&Stack> {
         // SAFETY: nothing else writes to the cell.
         unsafe { (*self.stack.as_ptr()).as_ref() }
     }
 
-    /// Runs the task until it suspends or ends.
+    /// Runs the body until it suspends or ends.
     ///
     /// # Safety
-    /// A task was bound, has not ended, and does not run. The coroutine stays in place until its stack is taken, and all of
-    /// this is done by one thread at a time.
+    /// The coroutine is bound, has not ended, and does not run. It stays in place until its stack is taken. One thread at a
+    /// time uses it.
     #[inline]
     pub(crate) unsafe fn resume(&self) -> Resumed {
-        // SAFETY: only the worker that has the coroutine resumes it, and it does not while the task runs.
+        // SAFETY: only the worker that has the coroutine resumes it, and never while the body runs.
         let inner = unsafe { (*self.inner.get()).as_mut() };
-        match inner.expect("a task was bound").resume(()) {
+        match inner.expect("the coroutine is bound").resume(()) {
             CoroutineResult::Yield(stop) => stop.into(),
             CoroutineResult::Return(()) => Resumed::FINISHED,
         }
     }
 
-    /// Leaves the stack, until the task is resumed.
+    /// Leaves the stack until the next resume.
     ///
     /// # Safety
     /// The caller runs on this stack.
     #[inline]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
-        // SAFETY: by the contract the task runs, so it has set this, and it lies on its stack.
+        // SAFETY: by the contract the body runs, so it has set this pointer, which leads to its own stack.
         unsafe { (*self.suspender.get()).suspend(stop) };
     }
 
-    /// Runs `f` on the stack of the worker that resumed the task. `f` does not suspend.
+    /// Runs `f` on the stack of the worker that resumed this coroutine. `f` does not suspend.
     ///
     /// # Safety
     /// The caller runs on this stack.
@@ -85,16 +85,16 @@ impl Coroutine {
         unsafe { &*self.suspender.get() }.on_parent_stack(f)
     }
 
-    /// Fetches nothing ahead: where the stack stands is corosensei's.
+    /// Does nothing: corosensei keeps the stack pointer to itself.
     #[inline]
     pub(crate) fn prefetch(&self) {}
 
     /// Takes the stack of a finished coroutine.
     ///
     /// # Safety
-    /// It has finished.
+    /// The coroutine has finished.
     pub(crate) unsafe fn take_stack(&self) -> Stack {
-        // SAFETY: by the contract nobody is on the stack, or resumes it.
+        // SAFETY: by the contract no code runs on the stack, or will.
         let inner = unsafe { (*self.inner.get()).take() };
         assert!(inner.is_some_and(|inner| inner.done()), "a task is still on this stack");
         self.stack.take().expect("a finished coroutine has its stack")

@@ -1,6 +1,6 @@
 //! The operation budget: no loop over things that are always ready starves the tasks beside it.
 
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
 use crate::tasks::context;
 

@@ -5,25 +5,24 @@
 //! mutexes that they rightly hold. So when a task is off its stack with panics under way, the worker moves them out
 //! of the count, and moves them back in before it resumes the task.
 //!
-//! The count is std's own and has no setter. What can change it is a panic. A credit is a panic that is held in the middle by a
-//! small coroutine, [`Credits`]: raised on one thread it adds one to that thread's count, allowed to be caught on another it
-//! takes one from that one's. Both halves are what std does for any panic; that they happen on two threads is what moves the
-//! count.
+//! The count is std's own and has no setter. What can change it is a panic. A [`PanicCounter`] is a small coroutine that holds
+//! panics in the middle. A panic raised on one thread adds one to that thread's count. Caught on another thread it subtracts
+//! one from the count of that thread. Both halves are what std does for any panic; their being on two threads moves the count.
 //!
 //! ```text
-//!  task suspends, panicking           settle a raised credit here   −1; the task owes 1
-//!  task is to be resumed, owes 1      raise a credit here           +1; the task owes 0
+//!  task suspends, panicking           settle a held panic here   −1; the task owes 1
+//!  task is to be resumed, owes 1      raise a held panic here    +1; the task owes 0
 //! ```
 //!
-//! The first are raised on a helper thread that ends right after, when the first task of the process suspends while it unwinds,
-//! and wherever more do at once than ever before. From then on it costs a few microseconds per suspension, and only there. None
-//! is raised before it is needed: as long as no panic is under way anywhere `panicking()` is one look at a word, and each lock
-//! and unlock of a std mutex asks it. The price: where no thread or no stack can be had at that moment the process ends, with a
-//! message; and once no task owes any more, as many credits stay raised as were ever owed at once, some hundreds of bytes each.
-//! In a build with `panic = "abort"` no task suspends so: who is counted there is about to end the process.
+//! The first panics are raised on a helper thread that ends right after: when the first task of the process suspends while it
+//! unwinds, and when more tasks do so at once than ever before. From then on it costs a few microseconds per suspension, and
+//! only there. No panic is raised before it is needed: while none is under way anywhere, `panicking()` reads one word, and each
+//! lock and unlock of a std mutex calls it. The price: if no thread or stack is left at that moment, the process aborts with a
+//! message. Once no task owes any more, as many panics stay raised as were ever owed at once, some hundreds of bytes each. With
+//! `panic = "abort"` no task suspends so: a panic there is about to end the process.
 //!
-//! Rejected: a stack for each credit. It keeps two pages or more of memory, and thousands of tasks owe at once where thousands
-//! of connections are cancelled whose destructors wait.
+//! Rejected: a stack for each panic. It takes two pages or more, and thousands of tasks owe at once where thousands of
+//! connections are cancelled whose destructors wait.
 
 use std::fmt;
 use std::panic::{self, PanicHookInfo};
@@ -32,7 +31,7 @@ use std::thread;
 
 use crate::base::abort::{Bomb, say};
 use crate::base::limit::Refusal;
-use crate::coroutine::credit::Credits;
+use crate::coroutine::panic_counter::PanicCounter;
 use crate::scheduler::current;
 use crate::scheduler::driver_here;
 use crate::scheduler::task_panic::TaskPanic;
@@ -40,88 +39,89 @@ use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::context;
 use crate::tasks::task::Task;
 
-/// All credits of the process, by how many of theirs are raised.
-struct Purse {
-    none: Vec<Credits>,
-    some: Vec<Credits>,
-    all: Vec<Credits>,
+/// All panic counters of the process, by how many panics they hold.
+struct PanicCounters {
+    empty: Vec<PanicCounter>,
+    partial: Vec<PanicCounter>,
+    full: Vec<PanicCounter>,
 }
 
-static PURSE: Mutex<Purse> = Mutex::new(Purse { none: Vec::new(), some: Vec::new(), all: Vec::new() });
+static COUNTERS: Mutex<PanicCounters> =
+    Mutex::new(PanicCounters { empty: Vec::new(), partial: Vec::new(), full: Vec::new() });
 
-impl Purse {
-    fn put(&mut self, credits: Credits) {
-        let shelf = match credits.raised() {
-            0 => &mut self.none,
-            Credits::MOST => &mut self.all,
-            _ => &mut self.some,
+impl PanicCounters {
+    fn put(&mut self, counter: PanicCounter) {
+        let list = match counter.raised() {
+            0 => &mut self.empty,
+            PanicCounter::MOST => &mut self.full,
+            _ => &mut self.partial,
         };
-        shelf.push(credits);
+        list.push(counter);
     }
 }
 
-/// The lock is not held while credits are raised or settled: its guard would be poisoned by the very count that is changed.
-fn purse() -> MutexGuard<'static, Purse> {
-    PURSE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// Locks the counters. Not held over a raise or a settle: the count that changes there would poison the guard.
+fn counters() -> MutexGuard<'static, PanicCounters> {
+    COUNTERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Takes all panics out of this thread's count, and tells how many those were.
+/// Takes all panics out of this thread's count, and returns how many there were.
 #[cold]
 pub(crate) fn take_out() -> u32 {
     let mut taken = 0;
     while CAN_UNWIND && thread::panicking() {
-        let mut credits = with_raised();
-        credits.settle();
-        purse().put(credits);
+        let mut counter = with_raised();
+        counter.settle();
+        counters().put(counter);
         taken += 1;
     }
     taken
 }
 
-/// Puts so many panics that were taken out back into this thread's count.
+/// Adds `taken` panics to this thread's count.
 #[cold]
 pub(crate) fn put_back(taken: u32) {
     for _ in 0..taken {
-        let mut credits = with_room();
-        credits.raise();
-        purse().put(credits);
+        let mut counter = with_room();
+        counter.raise();
+        counters().put(counter);
     }
 }
 
-/// Takes some of which one can be raised.
-fn with_room() -> Credits {
+/// Takes a counter that can hold one more panic.
+fn with_room() -> PanicCounter {
     let spare = {
-        let mut purse = purse();
-        purse.some.pop().or_else(|| purse.none.pop())
+        let mut counters = counters();
+        counters.partial.pop().or_else(|| counters.empty.pop())
     };
-    spare.unwrap_or_else(|| had(Credits::new()))
+    spare.unwrap_or_else(|| had(PanicCounter::new()))
 }
 
-/// Takes some of which one is raised.
-fn with_raised() -> Credits {
+/// Takes a counter that holds a panic.
+fn with_raised() -> PanicCounter {
     let spare = {
-        let mut purse = purse();
-        purse.some.pop().or_else(|| purse.all.pop())
+        let mut counters = counters();
+        counters.partial.pop().or_else(|| counters.full.pop())
     };
     spare.unwrap_or_else(raise_elsewhere)
 }
 
-/// Raises some on another thread, where there are none to spare.
-fn raise_elsewhere() -> Credits {
+/// Fills a counter on another thread, where none holds a panic.
+fn raise_elsewhere() -> PanicCounter {
     let raise = || {
-        let mut credits = with_room();
-        while credits.raised() < Credits::MOST {
-            credits.raise();
+        let mut counter = with_room();
+        while counter.raised() < PanicCounter::MOST {
+            counter.raise();
         }
-        credits
+        counter
     };
-    let builder = thread::Builder::new().name("fibra-credit".to_owned());
+    let builder = thread::Builder::new().name("fibra-panics".to_owned());
     let helper = driver_here::unpinned(|| builder.spawn(raise));
     let helper = had(helper.map_err(|error| Refusal::of_thread("a thread for that", error)));
-    helper.join().expect("raising a credit does not panic outwards")
+    helper.join().expect("raising a held panic does not panic outwards")
 }
 
-/// What credits need, or the end of the process: a panic that stayed in the count would be everybody's.
+/// Unwraps what a counter needs, or aborts: a panic that stayed in the count would be charged to other tasks.
 fn had<T>(result: Result<T, impl fmt::Display>) -> T {
     result.unwrap_or_else(|error| {
         say(format_args!("a task cannot be suspended while it unwinds ({error}), aborting"));

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::base::abort::Bomb;
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget::OPERATIONS;
 use crate::scheduler::current;

@@ -1,10 +1,11 @@
 //! The first run of a task: on which worker, on which stack.
 
 use std::io;
+use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use crate::coroutine::Body;
+use crate::coroutine::stop::Body;
 use crate::scheduler::current;
 use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
 use crate::scheduler::worker::Worker;
@@ -84,7 +85,7 @@ impl Worker {
         // SAFETY: the registry of this worker.
         let slot = unsafe { self.block.registry.enter(task) };
         header.set_registered(self.block.index, slot);
-        header.coroutine.bind(stack, task, body);
+        header.coroutine.bind(stack, task.argument(), body);
     }
 
     /// Gives a task its stack before its turn comes.
@@ -259,33 +260,36 @@ impl Worker {
     }
 }
 
-/// A task's first frame.
-fn body(task: TaskRef) {
+/// The first frame of a task.
+fn body(task: NonNull<()>) {
+    let task = TaskRef::of_argument(task);
     // SAFETY: the task has not run, and this is its own stack.
     unsafe { (task.header().vtable.run)(task) };
 }
 
-/// The same for a task whose stack came before its turn: it may have been cancelled meanwhile.
-fn body_in_turn(task: TaskRef) {
-    match current::with_worker(|worker| worker.is_unwanted(task)) {
+/// The first frame of a task whose stack came before its turn: it may have been cancelled meanwhile.
+fn body_in_turn(task: NonNull<()>) {
+    match current::with_worker(|worker| worker.is_unwanted(TaskRef::of_argument(task))) {
         Some(true) => never_entered(task),
         _ => body(task),
     }
 }
 
-/// The same for a task that was cancelled before it started: its closure is dropped, not entered.
-fn never_entered(task: TaskRef) {
-    // Perhaps by the end of the runtime, of which its worker has heard before it had the task.
+/// The first frame of a task that was cancelled before it started: its closure is dropped, not called.
+fn never_entered(task: NonNull<()>) {
+    let task = TaskRef::of_argument(task);
+    // Perhaps by the end of the runtime, which its worker noticed before it took the task.
     task.header().marks.set_overtaken();
     let error = JoinError::cancelled(&Task::counted(task));
     // SAFETY: as in `body`.
     unsafe { (task.header().vtable.discard)(task, error) };
 }
 
-/// The same for a task that found no stack of its own.
-fn never_started(task: TaskRef) {
+/// The first frame of a task that found no stack of its own.
+fn never_started(task: NonNull<()>) {
+    let task = TaskRef::of_argument(task);
     let lacking = current::with_worker(|worker| worker.lacking.borrow_mut().pop_front()).flatten();
-    let lacking = lacking.expect("what each of these lacks is noted when it is queued");
+    let lacking = lacking.expect("an error is queued with each such task");
     let error = JoinError::not_started(&Task::counted(task), lacking);
     // SAFETY: as in `body`.
     unsafe { (task.header().vtable.discard)(task, error) };

@@ -3,7 +3,7 @@
 use std::panic;
 
 use crate::base::abort::say;
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::scheduler::budget::overdrawn;
 use crate::scheduler::current;
 use crate::tasks::bounds::{Look, Target};

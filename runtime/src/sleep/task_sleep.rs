@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
 use crate::scheduler::driver::Id;
 use crate::scheduler::worker::Worker;

@@ -17,10 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::base::limit::MOST_WORKERS;
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::coroutine::switch::Coroutine;
 use crate::stack::handle::Stack;
-use crate::tasks::big_stack::BigStack;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel_flags::Marks;
 use crate::tasks::join_error::JoinError;
@@ -155,7 +154,7 @@ pub(crate) struct Header {
     /// The values of task-locals, from the first one on.
     locals: OnceCell<Box<Locals>>,
     /// The big stack that the task runs on; null on its own.
-    pub(super) away: Cell<*const BigStack>,
+    pub(super) away: Cell<*const Coroutine>,
     /// How many panics of this task were under way when it was suspended, and are not in its thread's count now. Such a
     /// task may not change its thread.
     owed: Cell<u32>,
@@ -328,16 +327,10 @@ impl Header {
         self.quirks.set(Quirk::FORBIDDEN, self.forbidden.get() > 0);
     }
 
-    /// From here on the task runs on that big stack, or again on the one before, which is what is returned; null stands for
-    /// its own.
-    pub(crate) fn change_stack(&self, to: *const BigStack) -> *const BigStack {
+    /// Sets the big stack that the task runs on, and returns the previous one. Null stands for the task's own stack.
+    pub(crate) fn change_stack(&self, to: *const Coroutine) -> *const Coroutine {
         self.quirks.set(Quirk::AWAY, !to.is_null());
         self.away.replace(to)
-    }
-
-    /// The big stack that the task runs on; null on its own.
-    pub(crate) fn away(&self) -> *const BigStack {
-        self.away.get()
     }
 
     /// The stack that the task runs on.
@@ -351,16 +344,16 @@ impl Header {
 
     /// # Safety
     /// Code of the task is on that big stack, and stays there while the reference is used. Null stands for the task's own.
-    unsafe fn coroutine_on(&self, away: *const BigStack) -> &Coroutine {
-        // SAFETY: a big stack stays in place while somebody runs on it.
-        unsafe { away.as_ref() }.map_or(&self.coroutine, |big| &big.coroutine)
+    unsafe fn coroutine_on(&self, away: *const Coroutine) -> &Coroutine {
+        // SAFETY: a big stack stays in place while code runs on it.
+        unsafe { away.as_ref() }.unwrap_or(&self.coroutine)
     }
 
     /// Leaves that big stack; null stands for the task's own.
     ///
     /// # Safety
     /// The caller runs in this very task, on that stack.
-    pub(crate) unsafe fn suspend_from(&self, away: *const BigStack, stop: Stop) {
+    pub(crate) unsafe fn suspend_from(&self, away: *const Coroutine, stop: Stop) {
         // SAFETY: by this function's contract.
         unsafe { self.coroutine_on(away).suspend(stop) };
     }
@@ -404,6 +397,16 @@ impl TaskRef {
     #[inline]
     pub(crate) fn from_ptr(header: *mut Header) -> Option<Self> {
         NonNull::new(header).map(TaskRef)
+    }
+
+    /// Returns the task as the argument of its coroutine's first frame.
+    pub(crate) fn argument(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    /// Returns the task that [`argument`](TaskRef::argument) was called on.
+    pub(crate) fn of_argument(argument: NonNull<()>) -> Self {
+        TaskRef(argument.cast())
     }
 
     pub(crate) fn as_ptr(self) -> *mut Header {

@@ -1,6 +1,5 @@
 //! Floor 4: the record of a task: header, lifecycle, join state, cancellation state and task-locals.
 
-pub(crate) mod big_stack;
 pub(crate) mod bounds;
 pub(crate) mod cancel;
 pub(crate) mod cancel_flags;

@@ -1,7 +1,7 @@
 //! The way of a task off its stack, and the calls of its hook around it.
 
 use crate::base::abort::Bomb;
-use crate::coroutine::Stop;
+use crate::coroutine::stop::Stop;
 use crate::tasks::bounds::Bound;
 use crate::tasks::header::Header;
 use crate::tasks::slow_path_flags::Quirk;

@@ -1,0 +1,45 @@
+//! What passes between a task and its worker at a switch.
+
+use std::ptr::NonNull;
+
+/// Why a task left its stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// The task lets others run, and is still ready.
+    Yielded,
+    /// The task sleeps; its wait word says when it is ready again.
+    Asleep,
+}
+
+/// The result of a resume.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Resumed(pub(super) usize);
+
+impl Resumed {
+    pub(super) const YIELDED: Self = Resumed(0);
+    pub(super) const ASLEEP: Self = Resumed(1);
+    pub(super) const FINISHED: Self = Resumed(2);
+
+    /// Returns why the task stopped; `None` if it has ended.
+    #[inline(always)]
+    pub(crate) fn stop(self) -> Option<Stop> {
+        match self {
+            Resumed::YIELDED => Some(Stop::Yielded),
+            Resumed::ASLEEP => Some(Stop::Asleep),
+            _ => None,
+        }
+    }
+}
+
+impl From<Stop> for Resumed {
+    #[inline(always)]
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Yielded => Resumed::YIELDED,
+            Stop::Asleep => Resumed::ASLEEP,
+        }
+    }
+}
+
+/// The first frame of a coroutine, called with the argument of `bind`. Does not unwind.
+pub(crate) type Body = fn(NonNull<()>);
