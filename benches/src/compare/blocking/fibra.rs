@@ -91,10 +91,7 @@ struct Single;
 
 locks!(identity);
 reentrant_locks!();
-conditions!(identity, |condition, guard| {
-    condition.wait(&mut guard);
-    guard
-});
+conditions!(identity, |condition, guard| condition.wait(&mut guard));
 barriers!();
 spreads!();
 channels! {

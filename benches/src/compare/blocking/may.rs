@@ -47,7 +47,7 @@ impl<T: Tasks> Library<T> for Coroutines {
 }
 
 locks!(unpoisoned);
-conditions!(unpoisoned, |condition, guard| unpoisoned(condition.wait(guard)));
+conditions!(unpoisoned, |condition, guard| guard = unpoisoned(condition.wait(guard)));
 barriers!();
 channels! { Unbounded = Sender, Receiver, channel(); }
 oneshots! { Single = spsc::Sender<u64>, spsc::Receiver<u64>, spsc::channel(); }

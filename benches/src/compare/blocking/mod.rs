@@ -102,7 +102,7 @@ macro_rules! conditions {
                 let (turn, $condition) = self;
                 let mut $guard = $guard_of(turn.lock());
                 while *$guard != mine {
-                    $guard = $wait;
+                    $wait;
                 }
                 *$guard = !mine;
                 $condition.notify_one();
@@ -120,7 +120,7 @@ macro_rules! conditions {
                 let mut $guard = $guard_of(number.lock());
                 let mut then = look(&mut $guard);
                 while then == Then::Wait {
-                    $guard = $wait;
+                    $wait;
                     then = look(&mut $guard);
                 }
                 match then {

@@ -34,10 +34,7 @@ impl<T: Tasks> Library<T> for ParkingLot {
 
 locks!(identity);
 reentrant_locks!();
-conditions!(identity, |condition, guard| {
-    condition.wait(&mut guard);
-    guard
-});
+conditions!(identity, |condition, guard| condition.wait(&mut guard));
 deeds! {
     UpgradableFree: RwLock<u64> = RwLock::new(0), |lock| drop(lock.upgradable_read());
     OnceFree: Once = Once::new(), |once| once.call_once(|| ());

@@ -45,7 +45,7 @@ pub(super) fn unpoisoned<G>(locked: LockResult<G>) -> G {
 }
 
 locks!(unpoisoned);
-conditions!(unpoisoned, |condition, guard| unpoisoned(condition.wait(guard)));
+conditions!(unpoisoned, |condition, guard| guard = unpoisoned(condition.wait(guard)));
 barriers!();
 channels! {
     Bounded[SLOTS] = SyncSender, Receiver, sync_channel(SLOTS);
