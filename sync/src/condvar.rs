@@ -20,19 +20,19 @@ use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 pub use lock_api::WaitTimeoutResult;
 
-/// Lets the owner of a [`Mutex`](crate::Mutex) wait until others have made something true of the value.
+/// Lets the owner of a [`Mutex`](crate::Mutex) wait for a condition of its value.
 ///
-/// `wait` unlocks the mutex and falls asleep in one step, and has it locked again when it returns. The interface is that of
+/// `wait` unlocks the mutex and blocks in one step, and has the mutex locked again when it returns. The interface is that of
 /// [`lock_api::Condvar`]: `wait`, `wait_for`, `wait_until`, `wait_while` and its timed forms, `notify_one` and `notify_all`,
-/// which tell how many they have notified.
+/// which return how many they have notified.
 ///
-/// A wait without a deadline only ends when it was notified: there are no spurious wake-ups. Another may have been at the
-/// value before, so a loop around the wait, or `wait_while`, stays necessary. `notify_one` without waiters does nothing and costs
-/// one load.
+/// A wait without a deadline only ends when it was notified: there are no spurious wake-ups. Another owner may have changed
+/// the value before, so a loop around the wait, or `wait_while`, stays necessary. `notify_one` without waiters does nothing and
+/// costs one load.
 ///
 /// # Fairness
-/// Waiters are notified in the order in which they came. Who is notified goes to the end of the mutex's waiters without
-/// being woken, and is served as they are: `notify_all` does not rouse a herd into a lock that one of them can have.
+/// Waiters are notified in the order of arrival. A notified waiter goes to the end of the mutex's wait queue without being
+/// woken, and is served from there: `notify_all` does not wake a herd for a mutex that one of them can have.
 ///
 /// # Cancellation
 /// The waits are cancellation points. The mutex is locked again before the task unwinds. A task that was notified and
@@ -41,11 +41,11 @@ pub use lock_api::WaitTimeoutResult;
 /// There is no `async` form, since there is none of the [`Mutex`](crate::Mutex#differences-from-std) that it unlocks.
 ///
 /// # Errors
-/// `timed_out` of the timed forms' result is true only for one that no notification went to: none is ever lost to a
-/// deadline.
+/// The result of a timed wait says `timed_out` only if no notification went to the waiter: none is lost to a deadline.
 ///
 /// # Panics
-/// The waits panic when others wait with another mutex; the guard is still locked then. Once nobody waits another may be used.
+/// A wait panics while others wait with another mutex; the guard is still locked then. Without waiters another mutex may be
+/// used.
 ///
 /// # Examples
 /// ```
@@ -69,13 +69,13 @@ pub use lock_api::WaitTimeoutResult;
 /// ```
 pub type Condvar = lock_api::Condvar<RawCondvar>;
 
-/// What a [`Condvar`] is made of.
+/// The condition variable under a [`Condvar`], without its guards.
 pub struct RawCondvar {
     crowd: Crowd,
 }
 
 impl RawCondvar {
-    /// Waits with the mutex unlocked. True if the time ran out.
+    /// Waits with the mutex unlocked. Returns true if the time ran out.
     ///
     /// # Safety
     /// The caller has `mutex` locked.
@@ -103,7 +103,7 @@ impl RawCondvar {
     }
 }
 
-// SAFETY: a waiter is in the crowd before it unlocks, so who notifies after the unlock finds it; it returns and unwinds with
+// SAFETY: a waiter is in the queue before it unlocks, so a notification after the unlock finds it. It returns and unwinds with
 // the mutex locked by `compete`, which neither fails without a deadline nor unwinds. The guard has no state.
 unsafe impl lock_api::RawCondvar for RawCondvar {
     const INIT: Self = RawCondvar { crowd: Crowd::new() };
@@ -141,7 +141,7 @@ unsafe impl lock_api::RawCondvarTimed for RawCondvar {
     }
 }
 
-// Who unwinds out of a wait has left the crowd, so a panic leaves it whole.
+// A waiter that unwinds has left the queue, so a panic leaves it whole.
 impl UnwindSafe for RawCondvar {}
 impl RefUnwindSafe for RawCondvar {}
 
@@ -151,25 +151,25 @@ impl fmt::Debug for RawCondvar {
     }
 }
 
-/// One sleep in the crowd, and in the line after it.
+/// One sleep in the queue of the condition, and then in that of the mutex.
 struct Nap<'a> {
     crowd: &'a Crowd,
     mutex: &'a RawMutex,
     node: &'a Node<Waiter>,
-    /// Others wait with another mutex; this one is still locked.
+    /// There are waiters with another mutex. This one is still locked.
     refused: Cell<bool>,
 }
 
 impl WaitStrategy for Nap<'_> {
     #[inline(never)]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: node and mutex outlive the sleep, before whose end the node has left the crowd or its wake has landed; the
+        // SAFETY: node and mutex outlive the sleep, before whose end the node has left the queue or its wake has landed; the
         // wake is dropped unused, or taken out under the lock of the list that it is in.
         if !unsafe { self.crowd.join(self.node, me.raw(), self.mutex.core()) } {
             self.refused.set(true);
             return Asleep::Rouse;
         }
-        // The one who is woken here may be this very sleeper, that was notified since it joined: its wake is kept for it.
+        // This may wake this very waiter, if it was notified since it joined: its wake is kept for it.
         self.mutex.release();
         Asleep::Stay
     }
@@ -178,7 +178,7 @@ impl WaitStrategy for Nap<'_> {
         if why == Waking::Notified {
             return Withdrawal::Withdrawn;
         }
-        // SAFETY: only who was refused has not joined, and such a one was roused.
+        // SAFETY: only a refused waiter has not joined, and that one was roused.
         match unsafe { self.crowd.leave(self.node) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,

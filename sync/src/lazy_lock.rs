@@ -13,7 +13,7 @@ use crate::once::{End, Name, Once};
 
 const NAME: Name = Name("LazyLock");
 
-/// A value that is made at its first use, once.
+/// Holds a value that its first use makes.
 ///
 /// Has the interface of [`std::sync::LazyLock`]. A use after the first costs one load. The initializer runs shielded from
 /// the cancellation of its task.
@@ -42,7 +42,7 @@ pub struct LazyLock<T, F = fn() -> T> {
 enum Slot<T, F> {
     Initializer(F),
     Value(T),
-    /// The initializer was taken out, and has not answered.
+    /// The initializer was taken out and has not returned.
     Empty,
 }
 
@@ -51,20 +51,30 @@ enum Slot<T, F> {
 unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// Makes a value that `f` will make at its first use.
+    /// Creates a lock whose value `f` will make at its first use.
     pub const fn new(f: F) -> Self {
         LazyLock { once: Once::new(), slot: UnsafeCell::new(Slot::Initializer(f)) }
     }
 
-    /// The value; makes it if this is its first use. While another caller makes it, this waits for the outcome, untimed as in
-    /// std; [`wait_timeout`](LazyLock::wait_timeout) waits with a limit, and makes nothing. Who must not wait asks
-    /// [`get`](LazyLock::get).
+    /// Returns the value, and makes it if this is its first use.
+    ///
+    /// While another caller makes it, this waits for the outcome without a limit, as in std.
+    /// [`wait_timeout`](LazyLock::wait_timeout) waits with a limit and makes nothing. [`get`](LazyLock::get) does not wait.
     ///
     /// # Cancellation
-    /// As the acquisition of a lock, this is no cancellation point, and the initializer runs shielded.
+    /// No cancellation point, as for a lock. The initializer runs shielded.
     ///
     /// # Panics
-    /// If the initializer does, and then at every use after; and if the caller runs in the initializer.
+    /// Panics if the initializer does, and then at every later use. Panics if the caller is the initializer.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// let answer = sync::LazyLock::new(|| 6 * 7);
+    /// assert_eq!(sync::LazyLock::get(&answer), None);
+    /// assert_eq!(*sync::LazyLock::force(&answer), 42);
+    /// assert_eq!(sync::LazyLock::get(&answer), Some(&42));
+    /// ```
     #[inline]
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
@@ -75,10 +85,19 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         unsafe { this.value_unchecked() }
     }
 
-    /// The value, to be changed; makes it if this is its first use.
+    /// Returns the value for changes, and makes it if this is its first use.
     ///
     /// # Panics
-    /// If the initializer does, and then at every use after.
+    /// Panics if the initializer does, and then at every later use.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// let mut answer = sync::LazyLock::new(|| 6);
+    /// assert_eq!(sync::LazyLock::get_mut(&mut answer), None);
+    /// *sync::LazyLock::force_mut(&mut answer) *= 7;
+    /// assert_eq!(*answer, 42);
+    /// ```
     #[track_caller]
     pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
         LazyLock::force(this);
@@ -93,12 +112,12 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     fn fill(&self) {
         self.once.call(NAME, false, |_| {
             let slot = self.slot.get();
-            // SAFETY: one initializer runs at a time, and nobody reads before it is completed.
+            // SAFETY: one initializer runs at a time, and no caller reads before it is completed.
             let Slot::Initializer(f) = mem::replace(unsafe { &mut *slot }, Slot::Empty) else {
                 unreachable!("a lock whose initializer failed is poisoned")
             };
             let value = f();
-            // SAFETY: as above. What is overwritten is `Empty`, so nothing of the user's runs here.
+            // SAFETY: as above. `Empty` is overwritten, so no destructor runs here.
             unsafe { *slot = Slot::Value(value) };
             End::Complete
         });
@@ -106,7 +125,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
 }
 
 impl<T, F> LazyLock<T, F> {
-    /// The value, if it has been made. Does not wait.
+    /// Returns the value if it has been made. Does not wait.
     #[inline]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
         match this.once.is_completed() {
@@ -116,13 +135,15 @@ impl<T, F> LazyLock<T, F> {
         }
     }
 
-    /// Waits until the value has been made by somebody else, but no longer than `timeout`. `None` if it has not. Makes nothing.
+    /// Waits until another caller has made the value, at most for `timeout`. Makes nothing.
+    ///
+    /// Returns `None` if the time ran out.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// If the initializer does or did, and if the caller runs in it.
+    /// Panics if the initializer does or did, and if the caller is the initializer.
     ///
     /// # Examples
     /// ```
@@ -139,20 +160,20 @@ impl<T, F> LazyLock<T, F> {
         LazyLock::get(this)
     }
 
-    /// As [`wait_timeout`](LazyLock::wait_timeout), but not beyond `deadline`.
+    /// Waits until another caller has made the value, at most to `deadline`. Makes nothing.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// As for [`wait_timeout`](LazyLock::wait_timeout).
+    /// Those of [`wait_timeout`](LazyLock::wait_timeout).
     #[track_caller]
     pub fn wait_deadline(this: &LazyLock<T, F>, deadline: Instant) -> Option<&T> {
         this.once.await_success(NAME, Some(deadline));
         LazyLock::get(this)
     }
 
-    /// The value, to be changed, if it has been made.
+    /// Returns the value for changes, if it has been made.
     pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
         match this.slot.get_mut() {
             Slot::Value(value) => Some(value),
@@ -164,7 +185,7 @@ impl<T, F> LazyLock<T, F> {
     /// `once` is completed, as this thread has seen.
     #[inline]
     unsafe fn value_unchecked(&self) -> &T {
-        // SAFETY: completed, so nobody writes to the slot while the lock is shared.
+        // SAFETY: completed, so the slot is not written while the lock is shared.
         match unsafe { &*self.slot.get() } {
             Slot::Value(value) => value,
             // SAFETY: completed, so it is a value.
@@ -176,7 +197,7 @@ impl<T, F> LazyLock<T, F> {
 impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     type Target = T;
 
-    /// As [`force`](LazyLock::force).
+    /// Calls [`force`](LazyLock::force).
     #[inline]
     #[track_caller]
     fn deref(&self) -> &T {
@@ -185,7 +206,7 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
 }
 
 impl<T, F: FnOnce() -> T> DerefMut for LazyLock<T, F> {
-    /// As [`force_mut`](LazyLock::force_mut).
+    /// Calls [`force_mut`](LazyLock::force_mut).
     #[track_caller]
     fn deref_mut(&mut self) -> &mut T {
         LazyLock::force_mut(self)
@@ -193,7 +214,7 @@ impl<T, F: FnOnce() -> T> DerefMut for LazyLock<T, F> {
 }
 
 impl<T: Default> Default for LazyLock<T> {
-    /// One that makes `T`'s default.
+    /// Creates a lock that makes the default of `T`.
     fn default() -> Self {
         LazyLock::new(T::default)
     }

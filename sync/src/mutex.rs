@@ -12,7 +12,7 @@ pub(crate) mod state;
 
 pub use raw::RawMutex;
 
-/// Protects a value that tasks and threads use one at a time.
+/// Protects a value that one task or thread at a time uses.
 ///
 /// A caller that finds it locked waits: a task leaves its worker to others, a plain thread blocks. The interface is that of
 /// [`lock_api::Mutex`]: `lock`, `try_lock`, `try_lock_for`, `try_lock_until`, guards that map, guards of an `Arc`, and
@@ -84,8 +84,8 @@ pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
 /// Unlocks a [`Mutex`] when dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 
-/// The guard of a part of what a [`Mutex`] protects.
+/// Guards a part of the value of a [`Mutex`].
 pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
 
-/// A guard that owns its [`Mutex`] by an `Arc` instead of borrowing it.
+/// Guards a [`Mutex`] that it owns by an `Arc`.
 pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex, T>;

@@ -18,23 +18,21 @@ mod raw;
 pub(crate) use raw::End;
 use raw::{Begun, Phase, RawOnce, Role};
 
-/// An initialization that happens once, whoever comes first.
+/// Runs an initialization once.
 ///
-/// A call that finds it done costs one load. The initializer runs shielded from the cancellation of its task, so that it
-/// is never left half done: the cancellation waits for the first cancellation point after it.
+/// The first call runs it; a call that finds it done costs one load. The initializer runs shielded from the cancellation of
+/// its task, so that it is never left half done: the cancellation waits for the first cancellation point after it.
 ///
 /// # Fairness
-/// All who wait for a completion are woken by it. After an initializer that panicked, one of those who would
-/// [force](Once::call_once_force) another runs, no matter which, and the others wait for that one.
+/// A completion wakes all waiters. After an initializer that panicked, one of the waiters of
+/// [`call_once_force`](Once::call_once_force) runs its own, no matter which, and the others wait for that one.
 ///
 /// # Deadlocks
-/// An initializer that runs is as the holder of a lock: two that wait for each other hang, and so does a panic hook that waits
-/// for the initialization whose initializer panics, since that has not come to its end yet. See
-/// [`Mutex`](crate::Mutex#deadlocks).
+/// A running initializer is like the holder of a lock: two that wait for each other hang. So does a panic hook that waits for
+/// the initializer that panics, since its run has not ended yet. See [`Mutex`](crate::Mutex#deadlocks).
 ///
 /// # Differences from std
-/// Waiting leaves the thread to other tasks. A task that comes back to an initialization of its own panics, where std may
-/// wait for ever. There is [`wait_timeout`](Once::wait_timeout). There is no `async` form, since the owner of a run is a task or a
+/// Waiting leaves the thread to other tasks. A task that waits for its own initializer panics, where std may wait for ever. There is [`wait_timeout`](Once::wait_timeout). There is no `async` form, since the owner of a run is a task or a
 /// thread; [`OnceCell::wait_async`](crate::OnceCell::wait_async) waits for a value.
 ///
 /// # Examples
@@ -51,47 +49,46 @@ pub struct Once {
     raw: RawOnce,
 }
 
-/// What the initializer of [`Once::call_once_force`] is told.
+/// Tells the initializer of [`Once::call_once_force`] about earlier ones.
 pub struct OnceState {
     poisoned: bool,
 }
 
 impl OnceState {
-    /// True if an earlier initializer panicked.
+    /// Returns true if an earlier initializer panicked.
     pub fn is_poisoned(&self) -> bool {
         self.poisoned
     }
 }
 
-/// How a panic names what is initialized.
+/// The word for the primitive in the messages of panics.
 #[derive(Clone, Copy)]
 pub(crate) struct Name(pub(crate) &'static str);
 
 const ONCE: Name = Name("Once");
 
 impl Once {
-    /// Makes an initialization that has not happened.
+    /// Creates an initialization that has not happened.
     pub const fn new() -> Self {
         Once { raw: RawOnce::new() }
     }
 
-    /// One that has happened.
+    /// Creates an initialization that has happened.
     pub(crate) const fn completed() -> Self {
         Once { raw: RawOnce::completed() }
     }
 
-    /// Runs `f` if no other call did, and returns once an initializer has run to its end.
+    /// Runs `f` if no other call did. Returns once an initializer has run to its end.
     ///
-    /// While another caller's initializer runs, this waits for its end, untimed as in std: a call that gave up would have
-    /// neither run `f` nor found it done. [`wait_timeout`](Once::wait_timeout) waits with a limit, and runs nothing. What the
-    /// initializer wrote is visible after.
+    /// While another caller's initializer runs, this waits for its end without a limit, as in std.
+    /// [`wait_timeout`](Once::wait_timeout) waits with a limit and runs nothing. What the initializer wrote is visible after.
     ///
     /// # Cancellation
-    /// As the acquisition of a lock, this is no cancellation point, and `f` runs shielded.
+    /// No cancellation point, as for a lock. `f` runs shielded.
     ///
     /// # Panics
-    /// If `f` does, which poisons this for all calls but [`call_once_force`](Once::call_once_force); if it is poisoned
-    /// already; and if the caller runs in this very initialization.
+    /// Panics if `f` does, which poisons this for all calls but [`call_once_force`](Once::call_once_force). Panics if it is
+    /// poisoned already, and if the caller is this very initializer.
     #[inline]
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
@@ -104,13 +101,23 @@ impl Once {
         });
     }
 
-    /// As [`call_once`](Once::call_once), but runs `f` also after initializers that panicked: `f` is told.
+    /// Runs `f` if no other call completed, also after initializers that panicked.
     ///
     /// # Cancellation
-    /// As for [`call_once`](Once::call_once).
+    /// That of [`call_once`](Once::call_once).
     ///
     /// # Panics
-    /// If `f` does, which poisons this, and if the caller runs in this very initialization.
+    /// Panics if `f` does, which poisons this, and if the caller is this very initializer.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// let once = sync::Once::new();
+    /// let failed = std::panic::catch_unwind(|| once.call_once(|| panic!("on purpose")));
+    /// assert!(failed.is_err());
+    /// once.call_once_force(|state| assert!(state.is_poisoned()));
+    /// assert!(once.is_completed());
+    /// ```
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
@@ -123,7 +130,7 @@ impl Once {
         });
     }
 
-    /// True if an initializer has run to its end. What it wrote is then visible.
+    /// Returns true if an initializer has run to its end. What it wrote is then visible.
     #[inline]
     pub fn is_completed(&self) -> bool {
         self.raw.is_complete()
@@ -135,49 +142,62 @@ impl Once {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If an initializer panicked and none has completed since, and if the caller runs in this very initialization.
+    /// Panics if an initializer panicked and none has completed since, and if the caller is this very initializer.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// # use std::time::Duration;
+    /// let once = sync::Once::new();
+    /// assert!(!once.wait_timeout(Duration::from_millis(1)));
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| once.call_once(|| ()));
+    ///     once.wait();
+    /// });
+    /// assert!(once.is_completed());
+    /// ```
     #[track_caller]
     pub fn wait(&self) {
         self.wait_to(ONCE, Role::Listener, None);
     }
 
-    /// As [`wait`](Once::wait), but goes on to wait after initializers that panicked.
+    /// Waits until an initializer has run to its end, also after initializers that panicked.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// If the caller runs in this very initialization.
+    /// Panics if the caller is this very initializer.
     #[track_caller]
     pub fn wait_force(&self) {
         self.await_completion(ONCE, None);
     }
 
-    /// As [`wait`](Once::wait), but no longer than `timeout`. True if an initializer has run to its end.
+    /// Waits until an initializer has run to its end, at most for `timeout`. Returns true if one has.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// As for [`wait`](Once::wait).
+    /// Those of [`wait`](Once::wait).
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.wait_to(ONCE, Role::Listener, time::deadline(timeout))
     }
 
-    /// As [`wait`](Once::wait), but no longer than to `deadline`. True if an initializer has run to its end.
+    /// Waits until an initializer has run to its end, at most to `deadline`. Returns true if one has.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// As for [`wait`](Once::wait).
+    /// Those of [`wait`](Once::wait).
     #[track_caller]
     pub fn wait_deadline(&self, deadline: Instant) -> bool {
         self.wait_to(ONCE, Role::Listener, Some(deadline))
     }
 
-    /// Runs `f`, unless that was done, and takes what it answers for the end of its run.
+    /// Runs `f` if no other call did. It returns how its run has ended.
     #[cold]
     #[track_caller]
     pub(crate) fn call(&self, name: Name, force: bool, f: impl FnOnce(&OnceState) -> End) {
@@ -197,26 +217,26 @@ impl Once {
         }
     }
 
-    /// As `wait`, until `deadline`.
+    /// Waits for a completion to `deadline`, and panics at a poisoning.
     #[track_caller]
     pub(crate) fn await_success(&self, name: Name, deadline: Option<Instant>) {
         self.wait_to(name, Role::Listener, deadline);
     }
 
-    /// As `wait_force`, until `deadline`.
+    /// Waits for a completion to `deadline`.
     #[track_caller]
     pub(crate) fn await_completion(&self, name: Name, deadline: Option<Instant>) {
         self.wait_to(name, Role::Finisher, deadline);
     }
 
-    /// As `wait_force`, as a future.
+    /// Waits for a completion as a future.
     pub(crate) async fn await_completion_async(&self, name: Name) {
         if self.is_completed() {
             return turn::charge().await;
         }
         while !self.has_ended(name, Role::Finisher) {
             let mut sleep = pin!(Polled::new(UntilEnd { raw: &self.raw, node: Node::with(Role::Finisher) }));
-            // Asked at each poll: the one that comes during the sleep may be that of the initializer itself.
+            // Asked at each poll: the initializer itself may poll during the sleep.
             poll_fn(|context| match self.has_ended(name, Role::Finisher) {
                 true => Poll::Ready(()),
                 false => sleep.as_mut().poll(context).map(drop),
@@ -243,7 +263,7 @@ impl Once {
         true
     }
 
-    /// True if it is completed. Panics if the caller cannot wait for that.
+    /// Returns true if it is completed. Panics if the caller cannot wait for that.
     #[track_caller]
     fn has_ended(&self, name: Name, role: Role) -> bool {
         match self.raw.phase() {
@@ -271,7 +291,7 @@ fn recursive(name: Name) -> ! {
     )
 }
 
-/// The run of an initializer. Ends it when dropped, by an unwinding as poisoned, and wakes.
+/// Ends the run of an initializer when dropped, and wakes. A run that unwinds ends as poisoned.
 struct Run<'a> {
     raw: &'a RawOnce,
     end: End,
@@ -291,7 +311,7 @@ impl Default for Once {
     }
 }
 
-// An initializer that panics is what poisoning is for.
+// Poisoning takes care of an initializer that panics.
 impl UnwindSafe for Once {}
 impl RefUnwindSafe for Once {}
 

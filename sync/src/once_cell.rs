@@ -13,14 +13,14 @@ use crate::once::{End, Name, Once};
 
 const NAME: Name = Name("OnceCell");
 
-/// A cell that is written once, and can then be read by all.
+/// Holds a value that is written once and then shared.
 ///
 /// Has the interface of [`std::sync::OnceLock`], and `get_or_try_init`. A read of a full cell costs one load. The
 /// initializer runs shielded from the cancellation of its task.
 ///
 /// # Fairness
-/// All who wait for the value are woken by it. After an initializer that failed, one of those who wait with an
-/// initializer runs its own, no matter which, and the others wait for that one.
+/// The value wakes all waiters. After an initializer that failed, one waiter with an initializer runs its own, no matter
+/// which, and the others wait for that one.
 ///
 /// # Deadlocks
 /// As for [`Once`](crate::Once#deadlocks).
@@ -48,12 +48,12 @@ pub struct OnceCell<T> {
 unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
 
 impl<T> OnceCell<T> {
-    /// Makes an empty cell.
+    /// Creates an empty cell.
     pub const fn new() -> Self {
         OnceCell { once: Once::new(), value: UnsafeCell::new(None) }
     }
 
-    /// The value, if the cell is full. Does not wait.
+    /// Returns the value if the cell is full. Does not wait.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         match self.once.is_completed() {
@@ -63,7 +63,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value, if the cell is full.
+    /// Returns the value for changes, if the cell is full.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut().as_mut()
     }
@@ -74,7 +74,7 @@ impl<T> OnceCell<T> {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If the caller runs in an initializer of this cell.
+    /// Panics if the caller is an initializer of this cell.
     #[track_caller]
     pub fn wait(&self) -> &T {
         self.once.await_completion(NAME, None);
@@ -82,64 +82,85 @@ impl<T> OnceCell<T> {
         unsafe { self.value_unchecked() }
     }
 
-    /// Waits until the cell is full, but no longer than `timeout`. `None` if it is not.
+    /// Waits until the cell is full, at most for `timeout`. Returns `None` if it is not.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// As for [`wait`](OnceCell::wait).
+    /// Those of [`wait`](OnceCell::wait).
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
         self.once.await_completion(NAME, time::deadline(timeout));
         self.get()
     }
 
-    /// Waits until the cell is full, but not beyond `deadline`. `None` if it is not.
+    /// Waits until the cell is full, at most to `deadline`. Returns `None` if it is not.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// As for [`wait`](OnceCell::wait).
+    /// Those of [`wait`](OnceCell::wait).
     #[track_caller]
     pub fn wait_deadline(&self, deadline: Instant) -> Option<&T> {
         self.once.await_completion(NAME, Some(deadline));
         self.get()
     }
 
-    /// Waits until the cell is full, as a future, for `async` code.
+    /// Waits until the cell is full, as a future.
     ///
     /// # Cancellation
     /// May be dropped at any time.
     ///
     /// # Panics
-    /// If it is polled by an initializer of this cell.
+    /// Panics if it is polled by an initializer of this cell.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use fibra_sync as sync;
+    /// let cell = sync::OnceCell::from(42);
+    /// assert_eq!(*fibra::block_on(cell.wait_async()), 42);
+    /// ```
     pub async fn wait_async(&self) -> &T {
         self.once.await_completion_async(NAME).await;
         // SAFETY: the wait ends when it is completed.
         unsafe { self.value_unchecked() }
     }
 
-    /// Fills the cell with `value`. While another call fills it, this waits for the outcome.
+    /// Fills the cell with `value`.
+    ///
+    /// While another call fills the cell, this waits for the outcome.
     ///
     /// # Cancellation
-    /// As the acquisition of a lock, this is no cancellation point.
+    /// No cancellation point, as for a lock.
     ///
     /// # Errors
-    /// Gives the value back if the cell is full.
+    /// Returns `value` if the cell is full.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         self.try_insert(value).map(|_| ()).map_err(|(_, value)| value)
     }
 
-    /// Fills the cell with `value`, and returns a reference to it. While another call fills it, this waits for the outcome.
+    /// Fills the cell with `value`, and returns a reference to it.
+    ///
+    /// While another call fills the cell, this waits for the outcome.
     ///
     /// # Cancellation
-    /// As the acquisition of a lock, this is no cancellation point.
+    /// No cancellation point, as for a lock.
     ///
     /// # Errors
-    /// What the full cell holds, and the value that was not needed.
+    /// Returns the value of the full cell, and `value`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_sync as sync;
+    /// let cell = sync::OnceCell::new();
+    /// assert_eq!(cell.try_insert(1), Ok(&1));
+    /// assert_eq!(cell.try_insert(2), Err((&1, 2)));
+    /// assert_eq!(cell.into_inner(), Some(1));
+    /// ```
     #[track_caller]
     pub fn try_insert(&self, value: T) -> Result<&T, (&T, T)> {
         let mut value = Some(value);
@@ -150,14 +171,16 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value; an empty cell is filled by `f` first. While the initializer of another call runs, this waits for it, untimed
-    /// as in std; [`wait_timeout`](OnceCell::wait_timeout) waits with a limit, and fills nothing.
+    /// Returns the value; `f` fills an empty cell first.
+    ///
+    /// While the initializer of another call runs, this waits for it without a limit, as in std.
+    /// [`wait_timeout`](OnceCell::wait_timeout) waits with a limit and fills nothing.
     ///
     /// # Cancellation
-    /// As the acquisition of a lock, this is no cancellation point, and `f` runs shielded.
+    /// No cancellation point, as for a lock. `f` runs shielded.
     ///
     /// # Panics
-    /// If `f` does; the cell then stays empty, and the next call runs its own initializer. And if the caller runs in an
+    /// Panics if `f` does; the cell stays empty, and the next call runs its own initializer. Panics if the caller is an
     /// initializer of this cell.
     #[inline]
     #[track_caller]
@@ -168,16 +191,16 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value; an empty cell is filled by `f` first, if that succeeds.
+    /// Returns the value; `f` fills an empty cell first, if it succeeds.
     ///
     /// # Cancellation
-    /// As for [`get_or_init`](OnceCell::get_or_init).
+    /// Those of [`get_or_init`](OnceCell::get_or_init).
     ///
     /// # Errors
-    /// That of `f`. The cell then stays empty.
+    /// Returns the error of `f`. The cell stays empty.
     ///
     /// # Panics
-    /// As for [`get_or_init`](OnceCell::get_or_init).
+    /// Those of [`get_or_init`](OnceCell::get_or_init).
     #[inline]
     #[track_caller]
     pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
@@ -195,8 +218,8 @@ impl<T> OnceCell<T> {
         let mut outcome = Ok(());
         self.once.call(NAME, true, |_| match f() {
             Ok(value) => {
-                // SAFETY: one initializer runs at a time, and nobody reads before it is completed. What is overwritten is
-                // `None`, so nothing of the user's runs here.
+                // SAFETY: one initializer runs at a time, and no caller reads before it is completed. `None` is
+                // overwritten, so no destructor runs here.
                 unsafe { *self.value.get() = Some(value) };
                 End::Complete
             }
@@ -212,16 +235,16 @@ impl<T> OnceCell<T> {
     /// `once` is completed, as this thread has seen.
     #[inline]
     unsafe fn value_unchecked(&self) -> &T {
-        // SAFETY: completed, so the value is there, and nobody writes to it while the cell is shared.
+        // SAFETY: completed, so the value is there and is not written while the cell is shared.
         unsafe { (*self.value.get()).as_ref().unwrap_unchecked() }
     }
 
-    /// The value, if the cell is full; the cell ends.
+    /// Returns the value if the cell is full. Consumes the cell.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }
 
-    /// Takes the value out; the cell is empty again.
+    /// Takes the value out. The cell is empty again.
     pub fn take(&mut self) -> Option<T> {
         mem::take(self).into_inner()
     }
@@ -234,7 +257,7 @@ impl<T> Default for OnceCell<T> {
 }
 
 impl<T> From<T> for OnceCell<T> {
-    /// A full cell.
+    /// Creates a full cell.
     fn from(value: T) -> Self {
         OnceCell { once: Once::completed(), value: UnsafeCell::new(Some(value)) }
     }
