@@ -1,6 +1,6 @@
 //! The condition variable.
 
-pub(crate) mod crowd;
+pub(crate) mod wait_set;
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crowd::{Audience, Crowd};
 use lock_api::GuardNoSend;
+use wait_set::{Audience, WaitSet};
 
 use crate::mutex::RawMutex;
 use crate::mutex::core::Waiter;
@@ -71,7 +71,7 @@ pub type Condvar = lock_api::Condvar<RawCondvar>;
 
 /// The condition variable under a [`Condvar`], without its guards.
 pub struct RawCondvar {
-    crowd: Crowd,
+    waiters: WaitSet,
 }
 
 impl RawCondvar {
@@ -85,9 +85,9 @@ impl RawCondvar {
         wait::cancellation_point();
         let node = Node::with(Waiter::new(wait::waiter_address()));
         node.data().home.set(wait::home());
-        let nap = Nap { crowd: &self.crowd, mutex, node: &node, refused: Cell::new(false) };
-        let why = wait::sleep(&nap, deadline);
-        if nap.refused.get() {
+        let entry = Entry { waiters: &self.waiters, mutex, node: &node, refused: Cell::new(false) };
+        let why = wait::sleep(&entry, deadline);
+        if entry.refused.get() {
             panic!(
                 "a Condvar is waited on with a second Mutex while others wait with the first: use one for each"
             )
@@ -106,7 +106,7 @@ impl RawCondvar {
 // SAFETY: a waiter is in the queue before it unlocks, so a notification after the unlock finds it. It returns and unwinds with
 // the mutex locked by `compete`, which neither fails without a deadline nor unwinds. The guard has no state.
 unsafe impl lock_api::RawCondvar for RawCondvar {
-    const INIT: Self = RawCondvar { crowd: Crowd::new() };
+    const INIT: Self = RawCondvar { waiters: WaitSet::new() };
 
     type RawMutex = RawMutex;
 
@@ -119,12 +119,12 @@ unsafe impl lock_api::RawCondvar for RawCondvar {
 
     #[inline]
     fn notify_one(&self) -> bool {
-        self.crowd.notify(Audience::One) == 1
+        self.waiters.notify(Audience::One) == 1
     }
 
     #[inline]
     fn notify_all(&self) -> usize {
-        self.crowd.notify(Audience::All)
+        self.waiters.notify(Audience::All)
     }
 }
 
@@ -152,20 +152,20 @@ impl fmt::Debug for RawCondvar {
 }
 
 /// One sleep in the queue of the condition, and then in that of the mutex.
-struct Nap<'a> {
-    crowd: &'a Crowd,
+struct Entry<'a> {
+    waiters: &'a WaitSet,
     mutex: &'a RawMutex,
     node: &'a Node<Waiter>,
     /// There are waiters with another mutex. This one is still locked.
     refused: Cell<bool>,
 }
 
-impl WaitStrategy for Nap<'_> {
+impl WaitStrategy for Entry<'_> {
     #[inline(never)]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: node and mutex outlive the sleep, before whose end the node has left the queue or its wake has landed; the
         // wake is dropped unused, or taken out under the lock of the list that it is in.
-        if !unsafe { self.crowd.join(self.node, me.raw(), self.mutex.core()) } {
+        if !unsafe { self.waiters.join(self.node, me.raw(), self.mutex.core()) } {
             self.refused.set(true);
             return Asleep::Rouse;
         }
@@ -179,7 +179,7 @@ impl WaitStrategy for Nap<'_> {
             return Withdrawal::Withdrawn;
         }
         // SAFETY: only a refused waiter has not joined, and that one was roused.
-        match unsafe { self.crowd.leave(self.node) } {
+        match unsafe { self.waiters.leave(self.node) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

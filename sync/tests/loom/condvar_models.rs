@@ -1,7 +1,7 @@
-//! A condition's crowd, the line that it goes to, and the sleeps of those in it.
+//! The waiters of a condition, the queue of the mutex that they go to, and their sleeps.
 
-#[path = "../../src/condvar/crowd.rs"]
-mod crowd;
+#[path = "../../src/condvar/wait_set.rs"]
+mod wait_set;
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use crate::mutex::state::{Arrival, Attempt};
 use crate::mutex_models::{Model, Sleep, Unlock};
 use crate::primitive::check_bounded;
 use crate::wait::{Waking, waking};
-use crowd::{Audience, Crowd};
+use wait_set::{Audience, WaitSet};
 
 /// A condition on the value of a mutex, which number 1 holds at first.
 struct Condition {
     mutex: Arc<Model>,
-    crowd: Crowd,
+    waiters: WaitSet,
 }
 
 impl Condition {
     fn new() -> Arc<Self> {
-        let condition = Condition { mutex: Model::held(), crowd: Crowd::new() };
+        let condition = Condition { mutex: Model::held(), waiters: WaitSet::new() };
         // Each of loom's objects is made by its first use.
         let first = Sleep::new(1, false);
         assert!(condition.enter(&first));
         // SAFETY: it has joined.
-        assert!(unsafe { condition.crowd.leave(&first.node) });
-        assert_eq!(condition.crowd.notify(Audience::All), 0);
+        assert!(unsafe { condition.waiters.leave(&first.node) });
+        assert_eq!(condition.waiters.notify(Audience::All), 0);
         Arc::new(condition)
     }
 
-    /// Joins the crowd, by the owner of the mutex, as the first half of `Nap::after_asleep`.
+    /// Joins the set, by the owner of the mutex, as the first half of `Entry::after_asleep`.
     fn enter(&self, waiter: &Sleep) -> bool {
         waiter.epoch.set(Some(waiter.sleeper.word.begin(false)));
-        // SAFETY: the node lives until `finish` ends, before which it has left the crowd or its wake has landed.
-        unsafe { self.crowd.join(&waiter.node, waiter.sleeper.raw(), &self.mutex.core) }
+        // SAFETY: the node lives until `finish` ends, before which it has left the set or its wake has landed.
+        unsafe { self.waiters.join(&waiter.node, waiter.sleeper.raw(), &self.mutex.core) }
     }
 
-    /// The sleep of one that has joined and unlocked, and its way back to the lock. True if notified.
+    /// The sleep of a waiter that has joined and unlocked, and its way back to the mutex. True if notified.
     fn finish(&self, waiter: &Sleep) -> bool {
         let why = self.sleep(waiter);
         let taken = match (why, waiter.node.data().given()) {
@@ -63,7 +63,7 @@ impl Condition {
         });
         let why = waking(sleeper.word.why());
         // SAFETY: it has joined.
-        if why == Waking::Notified || unsafe { self.crowd.leave(&waiter.node) } {
+        if why == Waking::Notified || unsafe { self.waiters.leave(&waiter.node) } {
             return why;
         }
         sleeper.await_landing();
@@ -80,14 +80,14 @@ impl Condition {
 
 /// Hunts: a notification between a waiter's unlock and its sleep that is lost.
 #[test]
-fn who_unlocked_to_wait_is_notified() {
+fn a_waiter_that_has_unlocked_is_notified() {
     check_bounded(3, || {
         let condition = Condition::new();
         let notifier = {
             let condition = Arc::clone(&condition);
             thread::spawn(move || {
                 let passed = condition.mutex.pass(2, false, Unlock::Wake);
-                (passed, condition.crowd.notify(Audience::One))
+                (passed, condition.waiters.notify(Audience::One))
             })
         };
         let waiter = Sleep::new(1, false);
@@ -106,7 +106,7 @@ fn a_notification_and_a_deadline_agree() {
         let condition = Condition::new();
         let notifier = {
             let condition = Arc::clone(&condition);
-            thread::spawn(move || condition.crowd.notify(Audience::One) == 1)
+            thread::spawn(move || condition.waiters.notify(Audience::One) == 1)
         };
         let waiter = Sleep::new(1, true);
         let notified = condition.enter(&waiter) && {
@@ -118,7 +118,7 @@ fn a_notification_and_a_deadline_agree() {
     });
 }
 
-/// Hunts: waiters put into the line of a lock that is being unlocked, of whom nobody is woken.
+/// Hunts: waiters put into the queue of a mutex that is being unlocked, of which none is woken.
 #[test]
 fn notified_while_the_mutex_is_unlocked_they_are_served() {
     check_bounded(3, notified_as_it_is_unlocked);
@@ -135,7 +135,7 @@ fn notified_as_it_is_unlocked() {
         let condition = Arc::clone(&condition);
         thread::spawn(move || condition.mutex.release(Unlock::Wake))
     };
-    assert_eq!(condition.crowd.notify(Audience::All), 2);
+    assert_eq!(condition.waiters.notify(Audience::All), 2);
     for waiter in &waiters {
         assert!(condition.finish(waiter));
     }
@@ -145,7 +145,7 @@ fn notified_as_it_is_unlocked() {
 
 /// Hunts: a notification lost with a waiter whose time ends, while another waits for it.
 #[test]
-fn a_notification_finds_the_one_who_is_left() {
+fn a_notification_finds_the_waiter_that_is_left() {
     check_bounded(2, || {
         let condition = Condition::new();
         let [hurried, patient] = [(2, true), (3, false)].map(|(me, hurried)| {
@@ -158,12 +158,12 @@ fn a_notification_finds_the_one_who_is_left() {
             let condition = Arc::clone(&condition);
             thread::spawn(move || condition.finish(&hurried))
         };
-        assert_eq!(condition.crowd.notify(Audience::One), 1);
+        assert_eq!(condition.waiters.notify(Audience::One), 1);
         if hurrying.join().unwrap() {
-            assert_eq!(condition.crowd.notify(Audience::One), 1);
+            assert_eq!(condition.waiters.notify(Audience::One), 1);
         }
         assert!(condition.finish(&patient));
-        assert_eq!(condition.crowd.notify(Audience::One), 0);
+        assert_eq!(condition.waiters.notify(Audience::One), 0);
         condition.mutex.assert_over(2);
     });
 }
