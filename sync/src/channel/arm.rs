@@ -1,67 +1,66 @@
-//! What a choice is between.
+//! One of several operations that are waited for at once.
 
 use std::time::Instant;
 
 use crate::wait::{Claim, WakeHandle};
 
-/// One of several things that are waited for at once, of which one is chosen.
+/// One of several operations that are waited for at once, of which one is selected.
 ///
-/// The chooser tries all of them, then enlists all, then sleeps. Whoever makes one ready takes the claim first: the chooser
-/// is woken for one of them, and what the others were offered goes to the next in their lists.
+/// The select tries all arms, then enlists all, then sleeps. A waker takes the select token before it serves an arm. So the
+/// select is woken for one arm only, and its other arms are skipped in their lists.
 pub trait Arm {
-    /// Does it if that needs no wait, and keeps the outcome. True if it did.
+    /// Does the operation if it need not wait, and keeps the outcome. True if it did.
     fn try_now(&self) -> bool;
 
-    /// True if that failed since somebody gave up who had what it needs: who tries on may do so for ever.
+    /// True if the last try failed because its partner gave up. Trying on might not end.
     fn was_let_down(&self) -> bool {
         false
     }
 
-    /// When it will be ready without anybody's doing.
+    /// Returns when the clock makes it ready.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Publishes `me`, then looks whether it is ready.
+    /// Publishes `me`, unless the operation is ready.
     ///
     /// # Safety
-    /// The arm is enlisted and watched nowhere, and stays in place until it is withdrawn; `claim` lives as long. Its wake is
-    /// used only by the one who takes `claim` for `number`.
+    /// The arm is enlisted and watched nowhere, and stays in place until it is withdrawn; `claim` lives as long. Only the waker
+    /// that takes `claim` for `number` uses its wake.
     unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted;
 
-    /// Takes back what [`enlist`](Arm::enlist) published, if it still is.
+    /// Withdraws what [`enlist`](Arm::enlist) published, if it still is.
     ///
     /// # Safety
     /// It was enlisted.
     unsafe fn withdraw(&self);
 
-    /// After the sleep: does for others what [`withdraw`](Arm::withdraw) owes them, and no hook of a sleep may do.
+    /// Serves waiters behind a withdrawn arm, after the sleep: a hook of a sleep must not wake.
     fn departed(&self) {}
 
-    /// After it was claimed: keeps the outcome. False if there is none, and everything is to be tried again.
+    /// Keeps the outcome after the arm was served. False if there is none: the select tries again.
     fn accept(&self) -> bool;
 
     /// True if [`try_now`](Arm::try_now) would do it.
     fn is_ready(&self) -> bool;
 
-    /// As [`enlist`](Arm::enlist), for one who only wants to know when it is ready.
+    /// Publishes `me` to be notified when the operation is ready, unless it is.
     ///
     /// # Safety
     /// As for [`enlist`](Arm::enlist).
     unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted;
 
-    /// Takes back what [`watch`](Arm::watch) published, if it still is.
+    /// Withdraws what [`watch`](Arm::watch) published, if it still is.
     ///
     /// # Safety
     /// It was watched.
     unsafe fn unwatch(&self);
 
-    /// After it was claimed for one who only watched: gives to others what it was given. True if it was ready, or is now: who is
-    /// told may have been late with an earlier look, and find that all is done.
+    /// Passes on what a watching arm was given. True if the operation was ready, or is now.
     fn decline(&self) -> bool {
         self.is_ready()
     }
 }
 
-/// What an arm saw when it was enlisted.
+/// The result of enlisting an arm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Enlisted {
     /// It waits.

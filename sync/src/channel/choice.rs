@@ -1,4 +1,4 @@
-//! The choice of one of several arms.
+//! The wait for one of several arms.
 //!
 //! ```text
 //!          ┌────────────────────────────────────────────────────────────────────────┐
@@ -10,15 +10,14 @@
 //!    chosen                                                            └─▶ chosen
 //! ```
 //!
-//! Who may not wait enlists all the same, and goes on instead of sleeping: that none was ready is true at one moment only
-//! if all were enlisted in it. Where a suspension is forbidden nobody enlists, since who is claimed meanwhile has to sleep until
-//! its wake: one look at each arm is the answer. So it is once a select that an arm has met gave up: the next one may do so too,
-//! and so on.
+//! A select with a plain `default` enlists its arms too, and goes on instead of sleeping: only if all are enlisted at once was no
+//! arm ready at one moment. Where a suspension is forbidden it looks at each arm once instead, since a select that is served has to
+//! sleep until its wake. It also looks only once after a partner of an arm gave up, since the next partner may do so as well.
 //!
-//! Before the sleep ends every arm is withdrawn, each under the lock of its list. Two choosers that face each other never
-//! both wait: the second to enlist in a list sees the first there and goes back to try. It may find that the first has gone
-//! back as well, for the sake of another list; each round they try in an order of chance, so that they do not keep step. Two
-//! biased ones try in the same order each round, and nothing but the times that they take parts them.
+//! Before the sleep ends every arm is withdrawn, each under the lock of its list. Two selects that face each other never both
+//! wait: the second to enlist in a list sees the first there and tries again. The first may have gone back as well, because of
+//! another list. The order of trial is random in each round, so that the two do not stay in step. Two biased selects try in the
+//! same order each round; only their timing parts them.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -30,19 +29,19 @@ use super::arm::{Arm, Enlisted};
 use super::timers::{earlier, is_late};
 use crate::wait::{self, Asleep, Claim, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
-/// How long a choice may wait.
+/// How long a select may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// Not at all.
     Now,
-    /// Until then.
+    /// Until this time.
     At(Instant),
     /// Without end.
     Never,
 }
 
 impl Limit {
-    /// For `timeout`, where the clock can tell so much.
+    /// Makes a limit of `timeout`, or none if the clock does not reach so far.
     pub fn after(timeout: Duration) -> Self {
         time::deadline(timeout).map_or(Limit::Never, Limit::At)
     }
@@ -55,23 +54,23 @@ impl Limit {
     }
 }
 
-/// Which arm goes first if several are ready.
+/// Which arm is selected if several are ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Any of them, each with the same chance.
+    /// Each with the same chance.
     Chance,
     /// The first one.
     Listed,
 }
 
-/// What is done with the arm that is ready.
+/// What a select does with an arm that is ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Act,
     Watch,
 }
 
-/// Waits until one of `arms` could be done, and did it as far as its outcome goes. Its number, or none in time.
+/// Waits until one of `arms` is ready, and does its operation. Returns its number, or none in time.
 pub fn select<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order) -> Option<usize>
 where
     A: Arm + ?Sized,
@@ -80,7 +79,7 @@ where
     choose(arms, limit, order, Purpose::Act)
 }
 
-/// Waits until one of `arms` could be done. Its number, or none in time.
+/// Waits until one of `arms` is ready. Returns its number, or none in time.
 pub fn ready<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order) -> Option<usize>
 where
     A: Arm + ?Sized,
@@ -89,7 +88,7 @@ where
     choose(arms, limit, order, Purpose::Watch)
 }
 
-/// The loop of the picture. What never waits is charged for after it was done, so that a loop of it does not starve others.
+/// Runs the loop of the picture. A select that never waits is charged for, so that a loop of selects starves no task.
 fn choose<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order, purpose: Purpose) -> Option<usize>
 where
     A: Arm + ?Sized,
@@ -98,7 +97,7 @@ where
     if limit != Limit::Now {
         wait::checkpoint();
     }
-    // One look at one arm is the truth about it; what was seen of several, one after the other, was never true at once.
+    // Looks at several arms, one after another, do not say that none was ready at one moment.
     let mut late = limit == Limit::Now && (arms.len() < 2 || !wait::may_suspend());
     loop {
         if order == Order::Chance {
@@ -119,7 +118,7 @@ where
         }
         let until = UntilClaimed { arms, purpose, limit, claim: Claim::new(), enlisted: Cell::new(0) };
         let deadline = arms.iter().fold(limit.deadline(), |least, (arm, _)| earlier(least, arm.deadline()));
-        // The times of the arms are no limit that could be told as one.
+        // A deadline of an arm is no limit of the select.
         let why = match wait::CAN_UNWIND || limit.deadline().is_some() {
             true => wait::sleep(&until, deadline),
             false => wait::sleep_shielded(&until, deadline),
@@ -138,7 +137,7 @@ where
             wait::unwind_cancelled();
         }
         if limit != Limit::Now {
-            // Those who face this one may give up time and again, so that none of its sleeps can be cancelled.
+            // Partners may give up again and again, without a sleep that is a cancellation point.
             wait::cancellation_point();
         }
         late = match limit {
@@ -149,7 +148,7 @@ where
     }
 }
 
-/// A chooser, until it was claimed for one of its arms.
+/// The sleep of a select, until its token is taken for one of its arms.
 struct UntilClaimed<'a, P> {
     arms: &'a [(P, usize)],
     purpose: Purpose,
@@ -209,7 +208,7 @@ where
 }
 
 impl<P> UntilClaimed<'_, P> {
-    /// Without a sleep, unless somebody was quicker, and wakes.
+    /// Goes on without a sleep, unless a waker has taken the token.
     fn go_on(&self) -> Asleep {
         match self.claim.close() {
             None => Asleep::Rouse,
@@ -218,7 +217,7 @@ impl<P> UntilClaimed<'_, P> {
     }
 }
 
-/// Puts the arms into an order of chance.
+/// Shuffles the arms.
 fn shuffle<P>(arms: &mut [(P, usize)]) {
     for left in (1..arms.len()).rev() {
         // The high half of the product: a number below `left + 1`, each with the same chance but for one in 2^32.
@@ -227,7 +226,7 @@ fn shuffle<P>(arms: &mut [(P, usize)]) {
     }
 }
 
-/// A number of chance: Marsaglia's xorshift, of 32 bits, one for each thread.
+/// Returns a random number: Marsaglia's xorshift of 32 bits, with a state for each thread.
 #[inline(never)]
 fn chance() -> u32 {
     thread_local! {
@@ -235,7 +234,7 @@ fn chance() -> u32 {
     }
     STATE.with(|state| {
         let mut x = match state.get() {
-            // Threads begin apart: by where their state lies. Never 0, which leads only to itself.
+            // Seeded by the address of the state, which differs between threads. Never 0, which leads only to itself.
             0 => std::ptr::from_ref(state).addr() as u32 | 1,
             x => x,
         };

@@ -18,7 +18,7 @@ pub(super) struct Counted<T> {
 }
 
 impl<T> Counted<T> {
-    /// With one of each.
+    /// Makes a channel with one end of each side.
     pub(super) fn new(capacity: Option<usize>) -> Self {
         Counted { shared: Shared::new(capacity), senders: Ends::one(), receivers: Ends::one() }
     }
@@ -32,18 +32,18 @@ impl Ends {
         Ends(AtomicUsize::new(1))
     }
 
-    /// By the owner of one.
+    /// Counts another end, for the owner of one.
     pub(super) fn increase(&self) {
-        // Relaxed: whoever clones an end has one, and nothing is published.
+        // Relaxed: the caller owns an end, and nothing is published.
         if self.0.fetch_add(1, Ordering::Relaxed) > usize::MAX / 2 {
-            // Only who forgets ends without end comes here; a count that wraps would close a channel that is in use.
+            // Leaked ends in a loop come here. A count that wraps would close a channel in use.
             std::process::abort();
         }
     }
 
     /// True if that was the last one.
     pub(super) fn decrease(&self) -> bool {
-        // AcqRel: pairs with itself, so that what the other ends did comes before the close.
+        // AcqRel: pairs with itself, so that all uses of the other ends come before the close.
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }

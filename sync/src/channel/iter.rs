@@ -5,17 +5,17 @@ use std::iter::FusedIterator;
 
 use super::receiver::Receiver;
 
-/// The messages of a channel, waiting for each: what [`Receiver::iter`] returns.
+/// An iterator over messages that waits for each; made by [`Receiver::iter`].
 pub struct Iter<'a, T> {
     pub(super) receiver: &'a Receiver<T>,
 }
 
-/// The messages that are in a channel: what [`Receiver::try_iter`] returns.
+/// An iterator over the messages in a channel; made by [`Receiver::try_iter`].
 pub struct TryIter<'a, T> {
     pub(super) receiver: &'a Receiver<T>,
 }
 
-/// The messages of a channel whose receiver it owns, waiting for each.
+/// An iterator over messages that owns the receiver and waits for each message.
 pub struct IntoIter<T> {
     pub(super) receiver: Receiver<T>,
 }
@@ -44,7 +44,7 @@ impl<T> Iterator for IntoIter<T> {
     }
 }
 
-// Empty and disconnected is for ever.
+// A channel that is empty and disconnected stays so.
 impl<T> FusedIterator for Iter<'_, T> {}
 impl<T> FusedIterator for IntoIter<T> {}
 

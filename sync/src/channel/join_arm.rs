@@ -1,4 +1,4 @@
-//! The wait for the end of a task as one of several.
+//! The select arm that waits for the end of a task.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ impl<T> Arm for JoinArm<'_, T> {
 
     unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
         // SAFETY: the arm has the handle for itself; by the caller's contract arm and claim stay until it is withdrawn, and
-        // the wake is used by the one who takes the claim.
+        // only the waker that takes the claim uses the wake.
         match unsafe { self.handle.enlist_joiner(&self.joiner, me.raw(), claim, number) } {
             true => Enlisted::Waits,
             false => Enlisted::Ready,

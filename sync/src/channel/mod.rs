@@ -1,4 +1,4 @@
-//! Channels of many senders and many receivers, and the choice between several of them.
+//! Channels with many senders and many receivers, and a select over several of them.
 //!
 //! | made by | holds | a send waits |
 //! | --- | --- | --- |
@@ -10,12 +10,11 @@
 //! | [`never()`] | nothing, ever | |
 //!
 //! The interface is that of the crate `crossbeam-channel`, with [`select!`](crate::select) and [`Select`] for waits at several
-//! channels at once. Waiting allocates nothing, and every wait works in tasks and in plain threads; futures have doors of
-//! their own, [`Sender::send_async`] and [`Receiver::recv_async`].
+//! channels at once. Waiting allocates nothing, and every wait works in tasks and in plain threads. Futures use
+//! [`Sender::send_async`] and [`Receiver::recv_async`].
 //!
-//! A message goes from hand to hand where it can: a sender that finds a receiver waiting puts the message into the place
-//! that the receiver keeps for it, and a receiver that makes room fills it with the message of the sender that waits
-//! longest. So nobody overtakes those who wait.
+//! A sender hands its message to the receiver that waits longest. A receiver that makes room fills it with the message of the
+//! sender that waits longest. So no arrival overtakes a waiter.
 
 mod arm;
 mod choice;
@@ -61,7 +60,7 @@ pub use select::{Select, SelectedOperation};
 pub use selectable::Selectable;
 pub use sender::Sender;
 
-/// What [`select!`](crate::select) is made of.
+/// The parts of [`select!`](crate::select).
 #[doc(hidden)]
 pub mod __private {
     pub use super::arm::{Arm, Enlisted};
@@ -76,13 +75,13 @@ pub mod __private {
     pub use fibra_runtime::JoinHandle;
 }
 
-/// Makes a channel that holds up to `capacity` messages. With a capacity of 0 it is a rendezvous: a send ends when a receiver
-/// takes the message.
+/// Makes a channel that holds up to `capacity` messages.
 ///
-/// All memory for messages is taken here.
+/// With a capacity of 0 it is a rendezvous: a send ends when a receiver takes the message. The memory for all messages is
+/// allocated here.
 ///
 /// # Panics
-/// If so many messages are more than memory can be addressed for.
+/// If the messages would take more memory than can be addressed.
 ///
 /// # Examples
 /// ```
@@ -99,7 +98,7 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 /// Makes a channel that holds any number of messages, so that a send never waits.
 ///
-/// Memory is taken in blocks of 32 messages and given back as they are received; one or two blocks are kept.
+/// Memory is allocated in blocks of 32 messages and freed as they are received; one or two blocks are kept.
 ///
 /// # Examples
 /// ```
@@ -118,9 +117,9 @@ fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
     (Sender::new(Arc::clone(&channel)), Receiver { source: Source::Senders(channel) })
 }
 
-/// Makes a receiver that gets one message after `delay`: the time at which that was over.
+/// Makes a receiver that gets one message after `delay`: the time at which it was due.
 ///
-/// Nothing runs meanwhile and nothing is ever disconnected: after its message it waits without end.
+/// Nothing runs meanwhile. The channel is never disconnected: a second receive waits without end.
 ///
 /// # Examples
 /// ```
@@ -137,15 +136,23 @@ pub fn after(delay: Duration) -> Receiver<Instant> {
 }
 
 /// Makes a receiver that gets one message at the time `due`: that time.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel;
+/// use std::time::{Duration, Instant};
+/// let due = Instant::now() + Duration::from_millis(5);
+/// assert_eq!(channel::at(due).recv(), Ok(due));
+/// ```
 pub fn at(due: Instant) -> Receiver<Instant> {
     Receiver { source: Source::Clock(Arc::new(Timer::once(due))) }
 }
 
-/// Makes a receiver that gets a message each `period`, the first one after one of them: the time at which it was due.
+/// Makes a receiver that gets a message each `period`: the time at which it was due.
 ///
-/// One message waits at the most. What becomes due while it waits is missed, and the next one is due a period after it was
-/// received. One that a receive or a select has waited for, and then receives itself, moves no later one, however late the wake-up comes;
-/// after [`ready`](Select::ready) it is the receive that counts.
+/// The first message is due after one period. At most one message waits. Messages that become due meanwhile are missed, and
+/// the next one is due a period after the waiting one was received. A message that a receive or a select has waited for moves no
+/// later one, however late the wake-up comes. After [`ready`](Select::ready) the time of the receive counts.
 ///
 /// # Examples
 /// ```
@@ -162,8 +169,9 @@ pub fn tick(period: Duration) -> Receiver<Instant> {
     }
 }
 
-/// Makes a receiver that never gets a message and is never disconnected: for an arm of a [`select!`](crate::select) that is
-/// not wanted.
+/// Makes a receiver that never gets a message and is never disconnected.
+///
+/// It stands for an arm of a [`select!`](crate::select) that is not wanted.
 ///
 /// # Examples
 /// ```

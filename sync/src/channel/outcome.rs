@@ -4,14 +4,14 @@ use super::places::Grant;
 use super::queue::Block;
 use crate::wait::RawWake;
 
-/// What became of a message that was to be sent.
+/// The result of a send.
 #[must_use]
 pub(crate) enum Put<T> {
-    /// It lies in the queue. If `watched`, watchers of the receiving side are to be woken.
+    /// The message is in the queue. If `watched`, futures and watchers of the receiving side are to be notified.
     Queued {
         watched: bool,
     },
-    /// A receiver has it, which is to be woken.
+    /// A receiver has the message, and is to be woken.
     Handed(RawWake),
     Full(T),
     Disconnected(T),
@@ -19,19 +19,19 @@ pub(crate) enum Put<T> {
     Cramped(T),
 }
 
-/// What a receiver found.
+/// The result of a receive.
 #[must_use]
 pub(crate) enum Take<T> {
     Message(T, Taken<T>),
-    /// The arm of a select waits in front: at a rendezvous to be paired with, see [`State::pair`](super::state::State::pair).
-    /// Behind it there may be a sender, see [`State::take_past_arms`](super::state::State::take_past_arms).
+    /// The first waiting sender is the arm of a select: [`State::pair`](super::state::State::pair) pairs with it at a rendezvous,
+    /// [`State::take_past_arms`](super::state::State::take_past_arms) takes from a sender behind it.
     Arm,
     Empty,
     Disconnected,
 }
 
 impl<T> Take<T> {
-    /// The message of a sender that waited with it, and is to be woken.
+    /// Takes the message of a waiting sender, which is to be woken.
     #[inline]
     pub(crate) fn from_sender((wake, message): (RawWake, Option<T>)) -> Self {
         let message = message.expect("a sender waits with its message, for nothing else");
@@ -45,7 +45,7 @@ pub(crate) struct Taken<T> {
     pub(crate) spent: Option<Box<Block<T>>>,
 }
 
-/// What a permit for an arm is made of.
+/// The result of selecting a send arm.
 #[must_use]
 pub(crate) enum Reserve<T> {
     Granted(Grant<T>),
@@ -53,14 +53,14 @@ pub(crate) enum Reserve<T> {
     Disconnected,
 }
 
-/// How a receiver and a waiting sender came together.
+/// The result of pairing a receiver with a waiting sender.
 #[must_use]
 pub(crate) enum Pairing {
     /// The arm of a select has the receiver's place and wake: wake the arm, then sleep.
     Lent(RawWake),
-    /// A sender's message is in the receiver's place: wake it.
+    /// A sender's message is in the receiver's place: wake the sender.
     Given(RawWake),
-    /// Nobody waits any more.
+    /// No sender waits.
     Alone,
 }
 

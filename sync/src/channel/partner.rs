@@ -5,20 +5,22 @@ use std::ptr::NonNull;
 use super::places::Receiving;
 use crate::wait::RawWake;
 
-/// The place of a receiver that was unlinked, and the right to wake it. Until then it stays, and nobody else touches the
-/// place. Dropped it wakes the receiver without a message, which then tries again.
+/// A receiver that was unlinked for a send arm: its place, and the right to wake it.
+///
+/// Until the wake the receiver stays, and no other thread touches the place. Dropped it wakes the receiver without a message;
+/// the receiver then tries again.
 pub(crate) struct Partner<T> {
     place: NonNull<Receiving<T>>,
     wake: Option<RawWake>,
 }
 
 impl<T> Partner<T> {
-    /// `place` is that of the sleeper behind `wake`.
+    /// Makes a partner of the sleeper behind `wake`, which owns `place`.
     pub(crate) fn new(place: NonNull<Receiving<T>>, wake: RawWake) -> Self {
         Partner { place, wake: Some(wake) }
     }
 
-    /// Gives it the message.
+    /// Gives the receiver its message.
     pub(crate) fn give(self, message: T) {
         // SAFETY: the receiver's sleep lasts until its wake, which is still here; it was unlinked, so that no other thread
         // touches its place.

@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use super::partner::Partner;
 
-/// What a waiting receiver has in the list: the place for its message.
+/// A waiting receiver's entry: the place for its message.
 pub(crate) struct Receiving<T> {
     pub(crate) message: Cell<Option<T>>,
 }
@@ -17,19 +17,19 @@ impl<T> Receiving<T> {
     }
 }
 
-/// What a waiting sender has in the list: the message itself, or, for the arm of a select, the place for its permit.
+/// A waiting sender's entry: the message, or for the arm of a select the place for its permit.
 pub(crate) struct Sending<T> {
     pub(crate) message: Cell<Option<T>>,
     pub(crate) grant: Cell<Option<Grant<T>>>,
-    /// An arm has no message before it is selected. Never changes.
+    /// True for an arm, which has no message before it is selected. Never changes.
     pub(crate) is_arm: bool,
 }
 
-/// What a send arm is selected with.
+/// The right with which a send arm is selected.
 pub(crate) enum Grant<T> {
     /// A slot is reserved.
     Room,
-    /// A receiver holds still until it gets the message.
+    /// A receiver waits for this message only.
     Partner(Partner<T>),
 }
 

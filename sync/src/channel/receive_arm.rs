@@ -1,4 +1,4 @@
-//! A receive operation as one of several.
+//! The select arm that receives.
 
 use std::cell::Cell;
 use std::mem;
@@ -12,15 +12,15 @@ use super::select::{Erased, Operation, Target};
 use crate::wait::list::Node;
 use crate::wait::{self, Claim, WakeHandle};
 
-/// The arm `recv(receiver)`. The message is put into it.
+/// The arm `recv(receiver)`. A sender puts the message into it.
 pub struct RecvArm<'a, T> {
     receiver: &'a Receiver<T>,
     node: Node<Receiving<T>>,
     watch: Node<Cell<u64>>,
     outcome: Cell<Option<Result<T, RecvError>>>,
-    /// The last try has met a select that gave up.
+    /// True if a select gave up at the last try.
     let_down: Cell<bool>,
-    /// When the clock's message was due that this choice slept for.
+    /// When the message of a timer was due that the select slept for.
     awaited: Cell<Option<Instant>>,
 }
 
@@ -37,7 +37,7 @@ impl<'a, T> RecvArm<'a, T> {
         }
     }
 
-    /// What was received, after it was chosen.
+    /// Returns what was received, after the arm was selected.
     pub fn complete(&self) -> Result<T, RecvError> {
         self.outcome.take().expect("only the arm that was chosen is completed")
     }
@@ -139,7 +139,7 @@ impl<T> Operation for RecvArm<'_, T> {
     }
 
     fn abandon(&self) {
-        // Not dropped: this may be a thread that such messages may not go to. Only a mistake comes here.
+        // Not dropped: the message may not be `Send`. Only a misuse comes here.
         mem::forget(self.outcome.take());
     }
 
@@ -152,7 +152,7 @@ impl<T> Operation for RecvArm<'_, T> {
     }
 }
 
-/// Of channels without senders there is nothing to publish: the chooser's deadline is that of the clock.
+/// Enlists an arm of a timer, which publishes nothing: the select sleeps until the timer is due.
 fn unsent(arm: &impl Arm) -> Enlisted {
     match arm.is_ready() {
         true => Enlisted::Ready,

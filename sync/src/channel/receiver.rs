@@ -16,13 +16,15 @@ use super::timers::Timer;
 use crate::primitive::Arc;
 use crate::wait;
 
-/// The receiving side of a channel. Clones receive from the same channel, each message going to one of them; when the last
-/// one is dropped the channel is disconnected, and what is left in it is dropped.
+/// The receiving side of a channel.
+///
+/// Clones receive from the same channel; each message goes to one of them. When the last clone is dropped the channel is
+/// disconnected, and the messages left in it are dropped.
 ///
 /// # Fairness
-/// Messages are received in the order in which they were sent, by receivers in the order in which they came: a message is
-/// put into the hands of the one who waits longest, and nobody who comes later takes it first. Where others are at work on the
-/// channel on another processor, one that finds nothing may leave it alone for some microseconds before it gets in line.
+/// Messages are received in the order in which they were sent. Receivers that block are served in the order in which they came,
+/// and before futures. While other processors work on the channel, a receiver that finds no message may back off for some
+/// microseconds before it waits.
 ///
 /// At a rendezvous a receiver that was chosen by the `send` case of a [`select!`](crate::select) takes the message that is made
 /// there, and no other before it.
@@ -43,26 +45,26 @@ pub struct Receiver<T> {
     pub(super) source: Source<T>,
 }
 
-/// What the messages come from.
+/// The origin of the messages.
 pub(super) enum Source<T> {
     Senders(Arc<Counted<T>>),
     Clock(Arc<Timer<T>>),
     Nobody,
 }
 
-// No message is ever seen half received.
+// A message is received whole or not at all.
 impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
-    /// Receives a message. Waits while there is none.
+    /// Receives a message, waiting while there is none. The type's example receives.
     ///
     /// # Errors
-    /// When the channel is empty and all senders are gone, also when they go while it waits.
+    /// If the channel is empty and all senders are gone, also when they go while it waits.
     ///
     /// # Cancellation
-    /// A cancellation point; a message that has come is received, whatever came at the same moment. So is one that the send
-    /// arm of a [`select!`](crate::select), chosen for this receiver, is about to make.
+    /// A cancellation point. A message that came together with the cancel is received, also one that the send arm of a
+    /// [`select!`](crate::select), chosen for this receiver, is about to make.
     #[inline(always)]
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::checkpoint();
@@ -77,7 +79,7 @@ impl<T> Receiver<T> {
         self.recv_slow(None).map_err(|_disconnected| RecvError)
     }
 
-    /// What an operation of a select is for that receives here. Of nobody none ever is.
+    /// Names the channel, for an operation of a select that receives from it.
     pub(super) fn target(&self) -> Target {
         Target::Receives(match &self.source {
             Source::Senders(channel) => Arc::as_ptr(channel).cast(),
@@ -86,8 +88,9 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// The message that is there. `Err`: none will ever be. Sets `let_down` if a select was to make one, and gave up. The clock is
-    /// told since when its message was `awaited`.
+    /// Takes a message without waiting. `Err`: none will ever come.
+    ///
+    /// Sets `let_down` if a select was chosen to make one, and gave up. `awaited` says since when a timer's message was awaited.
     pub(super) fn take_if_ready(
         &self,
         let_down: &Cell<bool>,
@@ -117,14 +120,24 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Receives a message if there is one.
+    /// Receives a message without waiting for a sender.
     ///
-    /// Where only the send arm of a [`select!`](crate::select) waits, at a rendezvous, it waits while that makes its message; once
-    /// only, should that give up. Where [`forbid_suspend`](fibra_runtime::task::forbid_suspend) is in force it passes over those
-    /// who select, and takes a message from a sender that waits behind them.
+    /// If only the send arm of a [`select!`](crate::select) waits, at a rendezvous, the receiver waits while that arm makes its
+    /// message. It does so once, should the arm give up. Where [`forbid_suspend`](fibra_runtime::task::forbid_suspend) is in
+    /// force it skips such arms, and takes a message from a sender that waits behind them.
     ///
     /// # Errors
-    /// When the channel is empty, which says whether all senders are gone.
+    /// If the channel is empty; the error says whether all senders are gone.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, TryRecvError};
+    /// let (sender, receiver) = channel::unbounded();
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    /// sender.send(1).unwrap();
+    /// drop(sender);
+    /// assert_eq!((receiver.try_recv(), receiver.try_recv()), (Ok(1), Err(TryRecvError::Disconnected)));
+    /// ```
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let received = match &self.source {
@@ -138,32 +151,41 @@ impl<T> Receiver<T> {
         received
     }
 
-    /// Receives a message, but waits no longer than `timeout`.
+    /// Receives a message, waiting no longer than `timeout`.
     ///
     /// # Errors
-    /// When none came in time, or when the channel is empty and all senders are gone.
+    /// If none came in time, or if the channel is empty and all senders are gone.
     ///
     /// # Deadlines
     /// Once the send arm of a [`select!`](crate::select) has been chosen for this receiver, it waits until the message is
     /// made, however long that takes.
     ///
     /// # Cancellation
-    /// As [`recv`](Receiver::recv).
+    /// A cancellation point, like [`recv`](Receiver::recv).
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, RecvTimeoutError};
+    /// use std::time::{Duration, Instant};
+    /// let (_sender, receiver) = channel::unbounded::<i32>();
+    /// assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::Timeout));
+    /// assert_eq!(receiver.recv_deadline(Instant::now()), Err(RecvTimeoutError::Timeout));
+    /// ```
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_to(|| time::deadline(timeout))
     }
 
-    /// Receives a message, but waits no longer than until `deadline`.
+    /// Receives a message, waiting no longer than until `deadline`.
     ///
     /// # Errors
-    /// When none came in time, or when the channel is empty and all senders are gone.
+    /// If none came in time, or if the channel is empty and all senders are gone.
     ///
     /// # Deadlines
     /// Once the send arm of a [`select!`](crate::select) has been chosen for this receiver, it waits until the message is
     /// made, however long that takes.
     ///
     /// # Cancellation
-    /// As [`recv`](Receiver::recv).
+    /// A cancellation point, like [`recv`](Receiver::recv).
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_to(|| Some(deadline))
     }
@@ -180,7 +202,17 @@ impl<T> Receiver<T> {
         self.recv_slow(deadline())
     }
 
-    /// How many messages wait in the channel.
+    /// Counts the messages in the channel.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel;
+    /// let (sender, receiver) = channel::bounded(1);
+    /// assert!(receiver.is_empty());
+    /// sender.send(1).unwrap();
+    /// assert_eq!((receiver.len(), receiver.is_full(), receiver.capacity()), (1, true, Some(1)));
+    /// assert!(receiver.same_channel(&receiver.clone()));
+    /// ```
     pub fn len(&self) -> usize {
         match &self.source {
             Source::Senders(channel) => channel.shared.state().len(),
@@ -189,12 +221,12 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if no message waits in the channel; at a rendezvous always.
+    /// True if no message is in the channel, as mostly at a rendezvous.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True if there is no room for another message; at a rendezvous always.
+    /// True if there is no room for another message, as always at a rendezvous.
     pub fn is_full(&self) -> bool {
         match &self.source {
             Source::Senders(channel) => channel.shared.state().is_full(),
@@ -203,7 +235,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// How many messages can wait in the channel, if that is bounded; 0 at a rendezvous.
+    /// Returns how many messages the channel holds at most. None if it is unbounded.
     pub fn capacity(&self) -> Option<usize> {
         match &self.source {
             Source::Senders(channel) => channel.shared.capacity(),
@@ -213,16 +245,26 @@ impl<T> Receiver<T> {
     }
 
     /// Iterates over the messages, waiting for each, until the channel is empty and disconnected.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::unbounded();
+    /// sender.send(1).unwrap();
+    /// assert!(receiver.try_iter().eq([1]));
+    /// sender.send(2).unwrap();
+    /// drop(sender);
+    /// assert!(receiver.iter().eq([2]));
+    /// ```
     pub fn iter(&self) -> Iter<'_, T> {
         Iter { receiver: self }
     }
 
-    /// Iterates over the messages that are there, without waiting.
+    /// Iterates over the messages in the channel, without waiting for more.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter { receiver: self }
     }
 
-    /// True if both receive from the same channel.
+    /// True if both receivers receive from the same channel.
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         match (&self.source, &other.source) {
             (Source::Senders(one), Source::Senders(other)) => Arc::ptr_eq(one, other),

@@ -1,4 +1,4 @@
-//! A choice between channels whose number is not known when the program is written.
+//! A select over operations that are known at run time only.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -24,18 +24,18 @@ use super::wait_arm::WaitArm;
 
 /// A list of operations, of which one is selected.
 ///
-/// Either [`select`](Select::select) one: it has then begun, and is to be completed by the [`SelectedOperation`]. Or wait
-/// until one is [`ready`](Select::ready), and try it: somebody else may have been quicker. An operation is ready if it need
-/// not wait, also when it is to fail since the channel is disconnected.
+/// There are two ways to use it. [`select`](Select::select) begins an operation, which the [`SelectedOperation`] completes.
+/// [`ready`](Select::ready) waits until an operation is ready, for the caller to try; another task may be quicker. An operation
+/// is ready if it need not wait, also when it is to fail since the channel is disconnected.
 ///
 /// Adding an operation allocates, waiting does not. For a fixed list there is [`select!`](crate::select).
 ///
 /// # Fairness
-/// Of several that are ready any one is taken, each with the same chance; made by [`new_biased`](Select::new_biased), the
-/// first one. Among those who wait at one channel a select has its place as any other.
+/// If several operations are ready, each is selected with the same chance. A [biased](Select::new_biased) select prefers the
+/// first one. A select waits in the queue of a channel as any other waiter does.
 ///
-/// A send operation that was selected has room reserved for it or, at a rendezvous, a receiver that takes no other message until
-/// the operation is completed, as [`select!`](crate::select) says of its `send` case.
+/// A send operation that was selected has room reserved for it. At a rendezvous it has a receiver that takes no other message
+/// until the operation is completed, as [`select!`](crate::select) says of its `send` case.
 ///
 /// # Examples
 /// ```
@@ -57,55 +57,55 @@ pub struct Select<'a> {
     borrowed: PhantomData<&'a ()>,
 }
 
-/// What a [`Select`] asks of an arm beyond what every choice does.
+/// An arm of a [`Select`], which outlives the wait.
 pub(super) trait Operation: Arm {
-    /// Forgets what it has of the choice before.
+    /// Forgets the previous select.
     fn begin(&self) {}
 
-    /// Gives up an outcome that nobody took.
+    /// Gives up an outcome that was not taken.
     fn abandon(&self);
 
-    /// What it is for.
+    /// Names the object of the operation.
     fn target(&self) -> Target;
 
-    /// Another one for the same.
+    /// Makes another arm for the same operation.
     fn renew(&self) -> Erased;
 }
 
-/// What an operation is for, by an address that nothing else has while the operation borrows it.
+/// The object of an operation, by an address that stays its own while the operation borrows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The channel that it sends to, by any of its senders.
+    /// A channel that it sends to, by any sender.
     Sends(*const ()),
-    /// The channel that it receives from, by any of its receivers.
+    /// A channel that it receives from, by any receiver.
     Receives(*const ()),
-    /// What it waits for.
+    /// An event, count or token that it waits for.
     Waits(*const ()),
 }
 
-/// An arm without the lifetime of what it borrows, which the owner has: a `Select` may end after the ends of channels in it.
+/// An arm without the lifetime of its borrow: a `Select` may be dropped after the channels in it.
 ///
-/// Nobody calls it then. Its drop touches nothing that is borrowed, since no outcome is left in it: a
-/// [`SelectedOperation`], which does not outlive the borrow, keeps its arm until it has taken the outcome or dropped it.
+/// It is not called then. Its drop touches no borrow, since no outcome is left in it: a [`SelectedOperation`], which does not
+/// outlive the borrow, keeps its arm until it has taken the outcome or dropped it.
 #[derive(Clone)]
 pub(super) struct Erased(Arc<dyn Operation>);
 
 impl Erased {
     pub(super) fn new<'a>(arm: impl Operation + 'a) -> Self {
         let arm: Arc<dyn Operation + 'a> = Arc::new(arm);
-        // SAFETY: the two differ in a lifetime; who has the result keeps the borrow, as the type says.
+        // SAFETY: the two types differ in a lifetime only; the owner of the result keeps the borrow, as the type says.
         Erased(unsafe { mem::transmute::<Arc<dyn Operation + 'a>, Arc<dyn Operation>>(arm) })
     }
 
-    /// True if an operation is to complete it.
+    /// True if a selected operation still has to complete it.
     fn is_selected(&mut self) -> bool {
         Arc::get_mut(&mut self.0).is_none()
     }
 }
 
-// SAFETY: a list of operations changes hands as a whole, and shared it can only be copied, for which what an arm borrows is
-// read. Messages that are not `Send` are safe too: a choice moves their bytes, but to complete it, or to drop a message, one
-// needs the receiver itself, which stays in its thread.
+// SAFETY: a list of operations moves between threads as a whole. While it is shared it can only be cloned, which reads the
+// borrows of its arms. Messages that are not `Send` are safe too: a select moves their bytes, but completing it, or dropping a
+// message, takes the receiver itself, which stays in its thread.
 unsafe impl Send for Erased {}
 // SAFETY: as above.
 unsafe impl Sync for Erased {}
@@ -120,11 +120,29 @@ impl Deref for Erased {
 
 impl<'a> Select<'a> {
     /// Makes an empty list.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{Select, TrySelectError};
+    /// assert!(matches!(Select::new().try_select(), Err(TrySelectError)));
+    /// ```
     pub fn new() -> Self {
         Select::with(Order::Chance)
     }
 
-    /// Makes an empty list that prefers what was added first.
+    /// Makes an empty list that prefers the operation that was added first.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, Select};
+    /// let (first, second) = (channel::never::<i32>(), channel::after(std::time::Duration::ZERO));
+    /// let mut select = Select::new_biased();
+    /// select.recv(&first);
+    /// let ready = select.recv(&second);
+    /// assert_eq!(select.ready(), ready);
+    /// select.remove(ready);
+    /// assert!(select.try_ready().is_err());
+    /// ```
     pub fn new_biased() -> Self {
         Select::with(Order::Listed)
     }
@@ -133,17 +151,34 @@ impl<'a> Select<'a> {
         Select { arms: Vec::new(), next_index: 0, order, borrowed: PhantomData }
     }
 
-    /// Adds a send operation. Its index: they begin with 0 and are never used again.
+    /// Adds a send operation and returns its index.
+    ///
+    /// Indices begin with 0, and are not used again. The type's example adds operations.
     pub fn send<T>(&mut self, sender: &'a Sender<T>) -> usize {
         self.add(Erased::new(SendArm::new(sender)))
     }
 
-    /// Adds a receive operation. Its index: they begin with 0 and are never used again.
+    /// Adds a receive operation and returns its index.
+    ///
+    /// Indices begin with 0, and are not used again. The type's example adds operations.
     pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
         self.add(Erased::new(RecvArm::new(receiver)))
     }
 
-    /// Adds a wait for an event, a semaphore or a token. Its index: they begin with 0 and are never used again.
+    /// Adds a wait for an event, a semaphore or a token, and returns its index.
+    ///
+    /// Indices begin with 0, and are not used again.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::{Semaphore, channel::Select};
+    /// let permits = Semaphore::new(1);
+    /// let mut select = Select::new();
+    /// select.wait(&permits);
+    /// let permit = select.select().wait(&permits);
+    /// assert_eq!(permits.available_permits(), 0);
+    /// # drop(permit);
+    /// ```
     pub fn wait<S: Selectable + Sync>(&mut self, source: &'a S) -> usize {
         self.add(Erased::new(WaitArm::new(source)))
     }
@@ -155,24 +190,24 @@ impl<'a> Select<'a> {
         index
     }
 
-    /// Takes an operation out of the list, for instance after it turned out that its channel is disconnected.
+    /// Removes an operation from the list, for instance after its channel was disconnected.
     ///
     /// # Panics
-    /// If there is no operation of that index, or no more.
+    /// If no operation has this index, or if it was removed before.
     #[track_caller]
     pub fn remove(&mut self, index: usize) {
         match self.arms.iter().position(|(_, number)| *number == index) {
-            // In its order, which counts if it is biased.
+            // Keeps the order, which counts if the select is biased.
             Some(place) => drop(self.arms.remove(place)),
             None if index < self.next_index => panic!("operation {index} was removed before"),
             None => panic!("there is no operation {index}: {} were added", self.next_index),
         }
     }
 
-    /// Selects an operation that is ready.
+    /// Selects an operation that is ready, without waiting.
     ///
     /// # Errors
-    /// If all would have to wait.
+    /// If all operations would have to wait.
     pub fn try_select(&mut self) -> Result<SelectedOperation<'a>, TrySelectError> {
         self.selected(Limit::Now).ok_or(TrySelectError)
     }
@@ -180,34 +215,34 @@ impl<'a> Select<'a> {
     /// Selects an operation, waiting until one is ready.
     ///
     /// # Cancellation
-    /// A cancellation point; what was selected when the cancel came is selected.
+    /// A cancellation point. An operation that was selected when the cancel came stays selected.
     ///
     /// # Panics
-    /// If there is none to wait for.
+    /// If the list is empty.
     #[track_caller]
     pub fn select(&mut self) -> SelectedOperation<'a> {
         self.assert_any();
         self.selected(Limit::Never).expect("without a limit it is never late")
     }
 
-    /// Selects an operation, waiting no longer than `timeout` until one is ready.
+    /// Selects an operation, waiting no longer than `timeout`.
     ///
     /// # Errors
-    /// If none was in time.
+    /// If no operation was ready in time.
     ///
     /// # Cancellation
-    /// As [`select`](Select::select).
+    /// A cancellation point, like [`select`](Select::select).
     pub fn select_timeout(&mut self, timeout: Duration) -> Result<SelectedOperation<'a>, SelectTimeoutError> {
         self.selected(Limit::after(timeout)).ok_or(SelectTimeoutError)
     }
 
-    /// Selects an operation, waiting no longer than until `deadline` until one is ready.
+    /// Selects an operation, waiting no longer than until `deadline`.
     ///
     /// # Errors
-    /// If none was in time.
+    /// If no operation was ready in time.
     ///
     /// # Cancellation
-    /// As [`select`](Select::select).
+    /// A cancellation point, like [`select`](Select::select).
     pub fn select_deadline(
         &mut self,
         deadline: Instant,
@@ -215,31 +250,42 @@ impl<'a> Select<'a> {
         self.selected(Limit::At(deadline)).ok_or(SelectTimeoutError)
     }
 
-    /// The index of an operation that is ready.
+    /// Returns the index of an operation that is ready, without waiting.
     ///
     /// # Errors
-    /// If none is.
+    /// If no operation is ready.
     pub fn try_ready(&mut self) -> Result<usize, TryReadyError> {
         self.ready_within(Limit::Now).ok_or(TryReadyError)
     }
 
-    /// Waits until an operation is ready. Its index.
+    /// Waits until an operation is ready, and returns its index.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// If there is none to wait for.
+    /// If the list is empty.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, Select};
+    /// let (sender, receiver) = channel::unbounded();
+    /// let mut select = Select::new();
+    /// let index = select.recv(&receiver);
+    /// assert!(select.try_ready().is_err());
+    /// sender.send(1).unwrap();
+    /// assert_eq!((select.ready(), receiver.try_recv()), (index, Ok(1)));
+    /// ```
     #[track_caller]
     pub fn ready(&mut self) -> usize {
         self.assert_any();
         self.ready_within(Limit::Never).expect("without a limit it is never late")
     }
 
-    /// Waits until an operation is ready, but no longer than `timeout`. Its index.
+    /// Waits until an operation is ready, but no longer than `timeout`, and returns its index.
     ///
     /// # Errors
-    /// If none was in time.
+    /// If no operation was ready in time.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -247,10 +293,10 @@ impl<'a> Select<'a> {
         self.ready_within(Limit::after(timeout)).ok_or(ReadyTimeoutError)
     }
 
-    /// Waits until an operation is ready, but no longer than until `deadline`. Its index.
+    /// Waits until an operation is ready or `deadline`, and returns its index.
     ///
     /// # Errors
-    /// If none was in time.
+    /// If no operation was ready in time.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -265,7 +311,7 @@ impl<'a> Select<'a> {
 
     fn selected(&mut self, limit: Limit) -> Option<SelectedOperation<'a>> {
         for (arm, _) in &mut self.arms {
-            // An arm whose operation is still to be completed has its outcome in it.
+            // An arm whose operation is incomplete keeps its outcome.
             match arm.is_selected() {
                 true => *arm = arm.renew(),
                 false => arm.begin(),
@@ -305,12 +351,14 @@ impl fmt::Debug for Select<'_> {
     }
 }
 
-/// An operation that was selected and has begun: complete it by [`send`](SelectedOperation::send),
-/// [`recv`](SelectedOperation::recv) or [`wait`](SelectedOperation::wait).
+/// An operation that was selected and has begun.
+///
+/// [`send`](SelectedOperation::send), [`recv`](SelectedOperation::recv) or [`wait`](SelectedOperation::wait) completes it, as
+/// the example of [`Select`] shows.
 ///
 /// # Panics
-/// When it is dropped without that, unless by a panic. Room, a set or a permit that it had then goes to the next who waits, and a receiver that it
-/// had waits for another; a message that it had received is neither dropped nor received by others.
+/// When it is dropped incomplete, unless by a panic. Its room, set or permit then goes to the next waiter, and its receiver
+/// waits on. A message that it had received is leaked.
 #[must_use = "a selected operation is to be completed"]
 pub struct SelectedOperation<'a> {
     /// None once it is complete.
@@ -321,7 +369,7 @@ pub struct SelectedOperation<'a> {
 }
 
 impl SelectedOperation<'_> {
-    /// The index of the operation in its [`Select`].
+    /// Returns the index of the operation in its [`Select`].
     pub fn index(&self) -> usize {
         self.index
     }
@@ -357,7 +405,7 @@ impl SelectedOperation<'_> {
         unsafe { &*ptr::from_ref(&*arm).cast::<RecvArm<'_, T>>() }.complete()
     }
 
-    /// Takes what was waited for, without waiting: the permit of a semaphore, nothing of an event.
+    /// Takes the permit of a semaphore, or nothing of an event, without waiting.
     ///
     /// # Panics
     /// If this is not the operation that was added for `source`, by this very reference.

@@ -1,4 +1,4 @@
-//! What a select can wait for beside channels.
+//! The events, counts, permits and tokens that a select can wait for.
 
 use std::cell::Cell;
 
@@ -9,32 +9,34 @@ use crate::wait::list::Node;
 use crate::wait::{Claim, RawWake};
 use crate::{AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, SemaphorePermit, WaitGroup};
 
-/// What [`select!`](crate::select) and [`Select::wait`](super::Select::wait) can wait for: events, semaphores, tokens.
+/// An event, count, semaphore or token that a select can wait for.
+///
+/// [`select!`](crate::select) and [`Select::wait`](super::Select::wait) take it.
 ///
 /// | type | is ready | and the select then |
 /// | --- | --- | --- |
-/// | [`AutoResetEvent`] | when it is set and nobody waits longer | has used the set |
+/// | [`AutoResetEvent`] | when it is set and no task waits longer | has used the set |
 /// | [`ManualResetEvent`] | while it is set, or by a set that came while the select waited | |
 /// | [`CountdownEvent`], [`WaitGroup`] | when the count is zero, or was while the select waited | |
-/// | [`Semaphore`] | when a permit is free and nobody waits longer | has the permit |
+/// | [`Semaphore`] | when a permit is free and no task waits longer | has the permit |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
 ///
-/// It cannot be implemented for others. Those of a [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a
+/// Other crates cannot implement it. Receives of a [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a
 /// [`watch`](crate::watch) are raced against a select, as [`select!`](crate::select) tells.
 pub trait Selectable: sealed::Sealed {
-    /// What is had of it: the permit of a semaphore, nothing of an event.
+    /// The permit of a semaphore, nothing of an event.
     type Outcome<'a>
     where
         Self: 'a;
 
-    /// Where those stand who wait for it.
+    /// The queue of its waiters.
     #[doc(hidden)]
     type Line: Line;
 
     #[doc(hidden)]
     fn line(&self) -> &Self::Line;
 
-    /// Of one that was taken.
+    /// Makes the outcome once the source was taken.
     #[doc(hidden)]
     fn outcome(&self, taken: sealed::Taken) -> Self::Outcome<'_>;
 
@@ -47,13 +49,12 @@ pub trait Selectable: sealed::Sealed {
     }
 }
 
-/// What only this crate can name: other implementations would break what the list of operations relies on, and a permit is
-/// made only for one that was taken.
+/// Items that only this crate can name: a select relies on its implementations, and makes a permit only once it was taken.
 pub(super) mod sealed {
     /// A type that a select can wait for.
     pub trait Sealed {}
 
-    /// Says that one was taken.
+    /// Proves that a select has taken the source.
     pub struct Taken(pub(in super::super) ());
 
     impl Sealed for crate::AutoResetEvent {}
@@ -63,12 +64,12 @@ pub(super) mod sealed {
     impl Sealed for crate::Semaphore {}
 }
 
-/// A queue that a sleeper can stand in which waits for several things.
+/// A queue in which the arm of a select can wait.
 pub trait Line: Queue {
-    /// What an arm asks for: one of it.
+    /// Returns the request of an arm, which asks for one.
     fn asks() -> Self::Asks;
 
-    /// Takes it, if that needs no wait.
+    /// Takes one without waiting.
     fn take_now(&self) -> bool;
 
     /// True if [`take_now`](Line::take_now) would.

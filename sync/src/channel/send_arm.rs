@@ -1,6 +1,6 @@
-//! A send operation as one of several.
+//! The select arm that sends.
 //!
-//! It has no message before it was chosen: chosen it gets a permit, which the message turns into a send.
+//! It has no message before it is selected. Selected it gets a permit, which sends one message without waiting.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -23,10 +23,10 @@ pub struct SendArm<'a, T> {
     outcome: Cell<Option<Permit<'a, T>>>,
 }
 
-/// The right to send one message without waiting. Dropped unused it goes to the next sender.
+/// The right to send one message without waiting. Dropped unused it passes to the next sender.
 pub struct Permit<'a, T> {
     channel: &'a Shared<T>,
-    /// None where no receiver is left, or after use.
+    /// None if no receiver is left, or after use.
     grant: Option<Grant<T>>,
 }
 
@@ -41,7 +41,7 @@ impl<'a, T> SendArm<'a, T> {
         }
     }
 
-    /// The right to send, after it was chosen.
+    /// Returns the right to send, after the arm was selected.
     pub fn permit(&self) -> Permit<'a, T> {
         self.outcome.take().expect("only the arm that was chosen is completed")
     }
@@ -55,7 +55,7 @@ impl<'a, T> SendArm<'a, T> {
 }
 
 impl<T> Permit<'_, T> {
-    /// Sends.
+    /// Sends a message.
     pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
         match self.grant.take() {
             Some(Grant::Room) => self.channel.fulfil(message),
@@ -72,7 +72,7 @@ impl<T> Drop for Permit<'_, T> {
     fn drop(&mut self) {
         match self.grant.take() {
             Some(Grant::Room) => self.channel.release(),
-            // Wakes it without a message.
+            // Wakes the receiver without a message.
             Some(Grant::Partner(partner)) => drop(partner),
             None => {}
         }

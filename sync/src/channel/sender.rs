@@ -13,13 +13,13 @@ use super::shared::Shared;
 use crate::primitive::Arc;
 use crate::wait;
 
-/// The sending side of a channel. Clones send into the same channel; when the last one is dropped the channel is
-/// disconnected.
+/// The sending side of a channel.
+///
+/// Clones send into the same channel. When the last clone is dropped the channel is disconnected.
 ///
 /// # Fairness
-/// Senders that wait for room get it in the order in which they came, and nobody who comes later gets it before them. Where others
-/// are at work on the channel on another processor, one that finds no room may leave it alone for some microseconds before it
-/// gets in line.
+/// Senders that wait for room get it in the order in which they came, before any later sender. While other processors work on
+/// the channel, a sender that finds no room may back off for some microseconds before it waits.
 ///
 /// # Examples
 /// ```
@@ -34,17 +34,17 @@ pub struct Sender<T> {
     channel: Arc<Counted<T>>,
 }
 
-// No message is ever seen half sent.
+// A message is sent whole or not at all.
 impl<T> UnwindSafe for Sender<T> {}
 impl<T> RefUnwindSafe for Sender<T> {}
 
 impl<T> Sender<T> {
-    /// `channel` has counted one sender for this.
+    /// Makes a sender that `channel` has counted already.
     pub(super) fn new(channel: Arc<Counted<T>>) -> Self {
         Sender { channel }
     }
 
-    /// What an operation of a select is for that sends here.
+    /// Names the channel, for an operation of a select that sends to it.
     pub(super) fn target(&self) -> Target {
         Target::Sends(Arc::as_ptr(&self.channel).cast())
     }
@@ -54,14 +54,15 @@ impl<T> Sender<T> {
         &self.channel.shared
     }
 
-    /// Sends a message. Waits while the channel is full, and at a rendezvous until a receiver takes it.
+    /// Sends a message.
+    ///
+    /// Waits while the channel is full, and at a rendezvous until a receiver takes the message. The type's example sends.
     ///
     /// # Errors
     /// Gives the message back if all receivers are gone, also when they go while it waits.
     ///
     /// # Cancellation
-    /// A cancellation point; the message of a cancelled task was not sent and is dropped. A message that was taken when the
-    /// cancel came is sent.
+    /// A cancellation point. A task that is cancelled while it waits drops its message unsent.
     #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         wait::checkpoint();
@@ -81,10 +82,19 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends a message if that needs no wait.
+    /// Sends a message without waiting.
     ///
     /// # Errors
     /// Gives the message back if the channel is full, if no receiver waits at a rendezvous, or if all receivers are gone.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, TrySendError};
+    /// let (sender, receiver) = channel::bounded(0);
+    /// assert_eq!(sender.try_send(1), Err(TrySendError::Full(1)));
+    /// drop(receiver);
+    /// assert_eq!(sender.try_send(1), Err(TrySendError::Disconnected(1)));
+    /// ```
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let sent = self.channel().try_send(message);
@@ -94,24 +104,33 @@ impl<T> Sender<T> {
         sent
     }
 
-    /// Sends a message, but waits no longer than `timeout`.
+    /// Sends a message, waiting no longer than `timeout`.
     ///
     /// # Errors
     /// Gives the message back if it was not sent in time, or if all receivers are gone.
     ///
     /// # Cancellation
-    /// As [`send`](Sender::send).
+    /// A cancellation point, like [`send`](Sender::send).
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, SendTimeoutError};
+    /// use std::time::{Duration, Instant};
+    /// let (sender, _receiver) = channel::bounded(0);
+    /// assert_eq!(sender.send_timeout(1, Duration::from_millis(1)), Err(SendTimeoutError::Timeout(1)));
+    /// assert_eq!(sender.send_deadline(1, Instant::now()), Err(SendTimeoutError::Timeout(1)));
+    /// ```
     pub fn send_timeout(&self, message: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         self.send_to(message, || time::deadline(timeout))
     }
 
-    /// Sends a message, but waits no longer than until `deadline`.
+    /// Sends a message, waiting no longer than until `deadline`.
     ///
     /// # Errors
     /// Gives the message back if it was not sent in time, or if all receivers are gone.
     ///
     /// # Cancellation
-    /// As [`send`](Sender::send).
+    /// A cancellation point, like [`send`](Sender::send).
     pub fn send_deadline(&self, message: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         self.send_to(message, || Some(deadline))
     }
@@ -129,28 +148,39 @@ impl<T> Sender<T> {
         }
     }
 
-    /// How many messages wait in the channel.
+    /// Counts the messages in the channel.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel;
+    /// let (sender, receiver) = channel::bounded(2);
+    /// assert!(sender.is_empty());
+    /// sender.send(1).unwrap();
+    /// assert_eq!((sender.len(), sender.is_full(), sender.capacity()), (1, false, Some(2)));
+    /// assert!(sender.same_channel(&sender.clone()) && !receiver.is_empty());
+    /// ```
     pub fn len(&self) -> usize {
         self.channel().state().len()
     }
 
-    /// True if no message waits in the channel; at a rendezvous always.
+    /// True if no message is in the channel, as mostly at a rendezvous.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True if there is no room for a message; at a rendezvous always. A send arm of a select that was selected and has not
-    /// sent yet takes room as well.
+    /// True if there is no room for a message, as always at a rendezvous.
+    ///
+    /// A send arm of a select that was selected and has not sent yet takes room as well.
     pub fn is_full(&self) -> bool {
         self.channel().state().is_full()
     }
 
-    /// How many messages can wait in the channel, if that is bounded; 0 at a rendezvous.
+    /// Returns how many messages the channel holds at most. None if it is unbounded.
     pub fn capacity(&self) -> Option<usize> {
         self.channel().capacity()
     }
 
-    /// True if both send into the same channel.
+    /// True if both senders send to the same channel.
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         Arc::ptr_eq(&self.channel, &other.channel)
     }

@@ -1,15 +1,15 @@
-//! A channel as both its sides see it: the state behind its lock, and the waits.
+//! A channel as both its sides share it: the state behind its lock, and the waits.
 //!
-//! Where a channel has room for many messages and some lie in it, who meets another at the lock, on another processor, leaves it
-//! alone for a moment, and again before it waits. So the other sends or receives some thirty messages in its own cache; if
-//! each carried the lines of the lock and the queue to and fro, a stream would take two to five times as long.
+//! Contended sides back off. If a channel has room for many messages and some lie in it, a side that finds the lock taken, by
+//! another processor, pauses for a moment, and again before it waits. So the owner of the lock moves some thirty messages in its
+//! own cache. Otherwise each message would carry the cache lines of the lock and the queue to and fro.
 //!
-//! Two words beside the lock are hints, which anybody may find late or wrong:
+//! Two words beside the lock are hints, which may be late or wrong:
 //!
-//! | word | goes up when | goes down when | found wrong it costs |
+//! | word | set when | cleared when | cost of a wrong hint |
 //! | --- | --- | --- | --- |
-//! | `vacant` | a look found no message | a message was queued, or the end was found | a look, or a sleep that does not begin, since that looks under the lock |
-//! | `met` | somebody met another at the lock, where there was much to do | somebody waits | a pause, or none |
+//! | `vacant` | a look found no message | a message was queued, or the end was found | a look, or a sleep that ends at once, since it looks under the lock |
+//! | `contended` | a side found the lock taken while messages lay in the channel | a side waits | a pause, or none |
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -29,18 +29,18 @@ use crate::turn::Queue;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
-/// With room for fewer messages the other one has soon done what it can, and waits for the one that stands back.
+/// With room for fewer messages the other side soon waits for the side that backs off.
 const MANY: usize = 32;
 
-/// What all senders and receivers of a channel share.
+/// The state of a channel, and the hints beside its lock.
 pub(super) struct Shared<T> {
     state: Lock<State<T>>,
-    /// True if the last look found no message, and as far as is known none was queued since. A hint: a receiver then need not
-    /// look before it goes to sleep, which looks again.
+    /// True if the last look found no message, and none is known to be queued since. A hint: a receiver then goes to sleep
+    /// without a look, since the sleep looks.
     vacant: AtomicBool,
-    /// True if somebody met another at the lock, while messages lay here, since the last wait. A hint: who has to wait then stands
-    /// back first.
-    met: AtomicBool,
+    /// True if the lock was contended while messages lay here, since the last wait. A hint: a side then backs off before it
+    /// waits.
+    contended: AtomicBool,
     capacity: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ impl<T> Shared<T> {
         Shared {
             state: Lock::new(State::new(capacity)),
             vacant: AtomicBool::new(true),
-            met: AtomicBool::new(false),
+            contended: AtomicBool::new(false),
             capacity,
         }
     }
@@ -58,7 +58,7 @@ impl<T> Shared<T> {
         self.capacity
     }
 
-    /// It is no rendezvous.
+    /// True if this is no rendezvous.
     fn has_slots(&self) -> bool {
         self.capacity != Some(0)
     }
@@ -67,32 +67,32 @@ impl<T> Shared<T> {
         self.state.lock()
     }
 
-    /// The state, for what each message needs. Who meets another here stands back.
+    /// Locks the state for one message. Backs off if the lock is contended.
     #[inline]
     fn enter(&self) -> LockGuard<'_, State<T>> {
-        self.state.lock_or_first(|| self.meet())
+        self.state.lock_or_first(|| self.back_off())
     }
 
     #[cold]
-    fn meet(&self) {
-        // Relaxed: hints. Where no message lies the other one is about to get in line, and has work for this one at once.
+    fn back_off(&self) {
+        // Relaxed: hints. In an empty channel the other side is about to wait, and needs this side at once.
         if self.capacity.is_none_or(|capacity| capacity >= MANY) && !self.vacant.load(Ordering::Relaxed) {
-            self.met.store(true, Ordering::Relaxed);
+            self.contended.store(true, Ordering::Relaxed);
             wait::stand_back();
         }
     }
 
-    /// Stands back where both sides are at work, if there is time. True if `done` came of it.
+    /// Backs off if the lock was contended and there is time. True if that made `done` true.
     #[inline]
-    fn stand_back_until(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
+    fn back_off_until(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
         // Relaxed: a hint.
-        self.met.load(Ordering::Relaxed) && self.stand_back_slow(deadline, done)
+        self.contended.load(Ordering::Relaxed) && self.back_off_slow(deadline, done)
     }
 
     #[cold]
-    fn stand_back_slow(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
-        // Relaxed: a hint, that is to say the same of the next wait only if they meet again.
-        self.met.store(false, Ordering::Relaxed);
+    fn back_off_slow(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
+        // Relaxed: a hint. The next wait needs a new one.
+        self.contended.store(false, Ordering::Relaxed);
         deadline.is_none_or(|deadline| Instant::now() < deadline)
             && wait::stand_back_until(|| done(&self.state.lock()))
     }
@@ -104,8 +104,7 @@ impl<T> Shared<T> {
         self.settle_put(put)
     }
 
-    /// Receives without waiting, or does not look where there is likely nothing: for a receiver that sleeps then. One that must
-    /// not sleep looks.
+    /// Receives without waiting, for a receiver that sleeps next. Does not look where there is likely no message.
     #[inline]
     pub(super) fn recv_unless_vacant(&self) -> Result<T, TryRecvError> {
         // Relaxed: a hint.
@@ -151,7 +150,7 @@ impl<T> Shared<T> {
         mut message: T,
         deadline: Option<Instant>,
     ) -> Result<(), SendTimeoutError<T>> {
-        let mut may_send = self.stand_back_until(deadline, State::may_send);
+        let mut may_send = self.back_off_until(deadline, State::may_send);
         loop {
             if may_send {
                 match self.try_send(message) {
@@ -175,20 +174,19 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Receives without waiting, except for the message of a select that was woken for this; of one only, which may give up, and
-    /// of none where that is forbidden.
+    /// Receives without waiting, except for one select that makes its message, if the caller may be suspended.
     #[inline(never)]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
         self.try_recv_from_one(None)
     }
 
-    /// The same, which sets `let_down` if a select gave up.
+    /// Variant of [`try_recv`](Shared::try_recv) that sets `let_down` if a select gave up.
     #[inline(always)]
     pub(super) fn try_recv_from_one(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
         self.take().unwrap_or_else(|| self.try_recv_from_arm(let_down))
     }
 
-    /// The same, where a select waits to send: a partner at a rendezvous, while it waits for room elsewhere.
+    /// Receives where a select waits to send. It is a partner at a rendezvous only; elsewhere it waits for room.
     #[cold]
     #[inline(never)]
     fn try_recv_from_arm(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
@@ -218,7 +216,7 @@ impl<T> Shared<T> {
         received
     }
 
-    /// Takes the oldest message. None if a select waits to send.
+    /// Takes the oldest message. None if a select waits first in the queue of senders.
     #[inline(always)]
     fn take(&self) -> Option<Result<T, TryRecvError>> {
         let take = self.enter().take();
@@ -234,12 +232,12 @@ impl<T> Shared<T> {
                 Ok(message)
             }
             Take::Empty => {
-                // Relaxed: a hint. One that is late is set right by the next look.
+                // Relaxed: a hint. The next look corrects a late one.
                 self.vacant.store(true, Ordering::Relaxed);
                 Err(TryRecvError::Empty)
             }
             Take::Disconnected => {
-                // Relaxed: a hint; here a look never leads to a sleep.
+                // Relaxed: a hint. At the end a look never leads to a sleep.
                 self.vacant.store(false, Ordering::Relaxed);
                 Err(TryRecvError::Disconnected)
             }
@@ -250,7 +248,7 @@ impl<T> Shared<T> {
     /// Waits for a message.
     #[inline(always)]
     pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        if self.stand_back_until(deadline, State::may_receive) {
+        if self.back_off_until(deadline, State::may_receive) {
             return self.recv_in_vain(Waking::Notified, deadline);
         }
         match self.recv_asleep(deadline) {
@@ -259,7 +257,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sleeps once. The message, or why the sleep ended without one.
+    /// Sleeps once. Returns the message, or why the sleep ended without one.
     #[inline(always)]
     fn recv_asleep(&self, deadline: Option<Instant>) -> Result<T, Waking> {
         let until = UntilReceived::new(self);
@@ -267,7 +265,7 @@ impl<T> Shared<T> {
         until.received().ok_or(why)
     }
 
-    /// Waits on, after a wait that has brought no message.
+    /// Waits on after a sleep that brought no message.
     #[cold]
     fn recv_in_vain(&self, mut why: Waking, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         loop {
@@ -285,7 +283,7 @@ impl<T> Shared<T> {
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
                 Err(TryRecvError::Empty) => {}
             }
-            // One select after the other may give up on this, and none of the sleeps so far had to be one.
+            // Selects may give up on this receiver again and again, without a sleep that is a cancellation point.
             wait::cancellation_point();
             if deadline.is_some_and(is_late) {
                 return Err(RecvTimeoutError::Timeout);
@@ -297,11 +295,11 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Wakes a select that waits to send, and waits for the message that it makes. None if it gave up, or nobody was there.
+    /// Wakes a select that waits to send, and waits for its message. None if it gave up, or if none waits.
     #[cold]
     fn recv_from_arm(&self) -> Option<T> {
         let until = UntilPaired { channel: self, place: Receiving::new(), owed: Cell::new(None) };
-        // Shielded: the other one writes to this stack.
+        // Shielded: the select writes to this stack.
         let _notified = wait::sleep_shielded(&until, None);
         if let Some(sender) = until.owed.take() {
             sender.wake();
@@ -317,8 +315,7 @@ impl<T> Shared<T> {
     /// Sends into a slot that was reserved.
     pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
         let (put, freed) = self.state.lock().fulfil(message);
-        // First: the wake of a receiver may run code of others, and what that drops must not wait for a wake of ours. The one here
-        // is a select's, which sleeps: while a receiver waits no future waits for room.
+        // First: the wake of a receiver may run a waker, which may drop a future that waits for the wake owed here.
         self.settle(freed);
         let sent = self.settle_put(put);
         sent.map_err(|error| SendError(error.into_inner()))
@@ -330,7 +327,7 @@ impl<T> Shared<T> {
         self.settle(freed);
     }
 
-    /// Does what is owed after room came free.
+    /// Wakes after room came free.
     #[inline]
     fn settle(&self, freed: Freed) {
         if let Some(wake) = freed.wake {
@@ -370,19 +367,19 @@ impl<T> Shared<T> {
         self.tell(State::send_watchers);
     }
 
-    /// Tells those who watch now, each once: who has looked and comes back meanwhile is not of this round.
+    /// Notifies the present watchers once each. A watcher that comes back meanwhile belongs to the next round.
     fn tell(&self, watchers: fn(&mut State<T>) -> &mut Crowd) {
         let ended = watchers(&mut self.state.lock()).end_round();
         wait::wake_all(&self.state, |state| watchers(state).next(ended));
     }
 
-    /// After the last sender: receivers take what is left, and no more.
+    /// Closes the channel after the last sender. Receivers take what is left.
     pub(super) fn close(&self) {
         self.state.lock().disconnect();
         self.tell_end();
     }
 
-    /// After the last receiver: what was sent and not received is dropped.
+    /// Closes the channel after the last receiver. Drops the messages that were not received.
     pub(super) fn close_and_clear(&self) {
         let unreceived = {
             let mut state = self.state.lock();
@@ -399,7 +396,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// A sender, until its message was taken.
+/// The sleep of a sender, until its message is taken.
 pub(super) struct UntilSent<'a, T> {
     channel: &'a Shared<T>,
     node: Node<Sending<T>>,
@@ -414,7 +411,7 @@ impl<'a, T> UntilSent<'a, T> {
         UntilSent { channel, node: Node::with(Sending::message(message)) }
     }
 
-    /// The message, after a wait that was in vain.
+    /// Returns the message if the wait was in vain.
     pub(super) fn unsent(&self) -> Option<T> {
         self.node.data().message.take()
     }
@@ -447,13 +444,13 @@ impl<T> WaitStrategy for UntilSent<'_, T> {
     }
 }
 
-/// A receiver, until it was given a message.
+/// The sleep of a receiver, until it is given a message.
 struct UntilReceived<'a, T> {
     channel: &'a Shared<T>,
     node: Node<Receiving<T>>,
 }
 
-// SAFETY: as of `UntilSent`.
+// SAFETY: as for `UntilSent`.
 unsafe impl<T: Send> Send for UntilReceived<'_, T> {}
 
 impl<'a, T> UntilReceived<'a, T> {
@@ -461,7 +458,7 @@ impl<'a, T> UntilReceived<'a, T> {
         UntilReceived { channel, node: Node::with(Receiving::new()) }
     }
 
-    /// The message, after a wait that was not in vain.
+    /// Returns the message, if one was given.
     fn received(&self) -> Option<T> {
         self.node.data().message.take()
     }
@@ -531,11 +528,11 @@ impl<T> Queue for Shared<T> {
     fn departed(&self) {}
 }
 
-/// A receiver, while the select that it woke makes the message. In no list: the select has its wake.
+/// The sleep of a receiver while the select that it woke makes the message. It is in no list: the select has its wake.
 struct UntilPaired<'a, T> {
     channel: &'a Shared<T>,
     place: Receiving<T>,
-    /// The wake of a sender that has given its message. Not to be used in the hook: a future's waker may do anything, also wait.
+    /// The wake of a sender that has given its message. Not to be used in the hook: a waker may do anything, also wait.
     owed: Cell<Option<RawWake>>,
 }
 
@@ -545,7 +542,7 @@ impl<T> WaitStrategy for UntilPaired<'_, T> {
         // dropped.
         let pairing = self.channel.state.lock().pair(&self.place, unsafe { me.raw() });
         match pairing {
-            // A select, which is no future.
+            // A select belongs to a task or a thread: its wake runs no waker.
             Pairing::Lent(sender) => {
                 sender.wake();
                 Asleep::Stay

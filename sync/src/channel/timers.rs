@@ -1,7 +1,7 @@
-//! Channels without a sender: the clock sends, or nobody.
+//! Channels whose messages come from the clock.
 //!
-//! A message of the clock is made by the one who receives it. So there is nobody to be woken: a receiver sleeps until the
-//! message is due, and takes it then if no other receiver did.
+//! A receiver makes its message itself. So no sender wakes it: it sleeps until the message is due, and takes the message if no
+//! other receiver did.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use fibra_runtime::task::is_cancelled;
 use super::error::{RecvTimeoutError, TryRecvError};
 use crate::wait::{self, Lock};
 
-/// A message, or one after the other, at set times.
+/// A message at a set time, or one in each period.
 pub(super) struct Timer<T> {
     /// When the next message is due; none after the last.
     next: Lock<Option<Instant>>,
     period: Option<Duration>,
-    /// What the message is: the time at which it was due.
+    /// Makes the message out of the time at which it was due.
     message: fn(Instant) -> T,
 }
 
@@ -30,7 +30,7 @@ impl Timer<Instant> {
 }
 
 impl<T> Timer<T> {
-    /// When the next message is due.
+    /// Returns when the next message is due.
     pub(super) fn due(&self) -> Option<Instant> {
         *self.next.lock()
     }
@@ -40,16 +40,16 @@ impl<T> Timer<T> {
         self.due().is_some_and(|due| due <= Instant::now())
     }
 
-    /// Takes the message if it is due, by one who has waited for it since `came`, if at all.
+    /// Takes the message if it is due. The receiver has waited since `came`, if at all.
     pub(super) fn try_recv(&self, came: Option<Instant>) -> Result<T, TryRecvError> {
         self.take(Instant::now(), came).ok_or(TryRecvError::Empty)
     }
 
-    /// Takes the message that is due `now`, by one who has waited for it since `came`.
+    /// Takes the message that is due `now`. The receiver has waited since `came`, if at all.
     fn take(&self, now: Instant, came: Option<Instant>) -> Option<T> {
         let mut next = self.next.lock();
         let due = next.filter(|due| *due <= now)?;
-        // What became due while nobody came to receive is missed.
+        // Messages that became due while no receiver waited are missed.
         *next = self.period.and_then(|period| due.max(came.unwrap_or(now)).checked_add(period));
         drop(next);
         Some((self.message)(due))
@@ -69,19 +69,19 @@ impl<T> Timer<T> {
                 Some(deadline) => wait::sleep_within(earlier(self.due(), Some(deadline))),
                 None => wait::sleep_to(self.due()),
             }
-            // The later look at the clock is the one for the message: it may be due at the deadline.
+            // The message is looked for last: it may be due at the deadline.
             late = deadline.is_some_and(is_late);
             now = Instant::now();
         }
     }
 }
 
-/// True if a wait until `deadline` is over. So it is where a cancel has no other way to end it.
+/// True if a wait until `deadline` is over. Without unwinding a cancel ends it too.
 pub(super) fn is_late(deadline: Instant) -> bool {
     deadline <= Instant::now() || (!wait::CAN_UNWIND && is_cancelled())
 }
 
-/// The earlier one of two times, of which each may be never.
+/// Returns the earlier of two times; `None` is never.
 pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),

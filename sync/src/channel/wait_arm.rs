@@ -1,4 +1,4 @@
-//! The wait for an event, a semaphore or a token as one of several.
+//! The select arm that waits for an event, a semaphore or a token.
 
 use std::cell::Cell;
 use std::ptr;
@@ -12,13 +12,13 @@ use crate::turn::Queue;
 use crate::wait::list::Node;
 use crate::wait::{Claim, WakeHandle};
 
-/// The arm `wait(source)`. Whoever wakes it has taken for it what it waits for, as for those who wait for that alone.
+/// The arm `wait(source)`. Its waker has taken for it what it waits for.
 pub struct WaitArm<'a, S: Selectable> {
     source: &'a S,
     node: Node<<S::Line as Queue>::Asks>,
-    /// It has left the queue unserved, and those behind it are still to be looked after.
+    /// True if it has left the queue unserved, and waiters behind it may have to be served.
     left: Cell<bool>,
-    /// One was taken for it, which is not completed yet.
+    /// True if the source was taken for it, and the arm is not completed yet.
     taken: Cell<bool>,
 }
 
@@ -28,7 +28,7 @@ impl<'a, S: Selectable> WaitArm<'a, S> {
         WaitArm { source, node: Node::with(S::Line::asks()), left: Cell::new(false), taken: Cell::new(false) }
     }
 
-    /// What was taken, after it was chosen.
+    /// Returns what was taken, after the arm was selected.
     pub fn complete(&self) -> S::Outcome<'a> {
         assert!(self.taken.take(), "only the arm that was chosen is completed");
         self.source.outcome(Taken(()))
@@ -55,7 +55,7 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
 
     unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
         // SAFETY: by the caller's contract the node is in no list and stays until it is withdrawn, as the claim does, which
-        // lets one wake be used; the line touches it under its lock only.
+        // lets one wake be used; the source touches it under its lock only.
         match unsafe { self.line().enlist_for(&self.node, me.raw(), claim, number) } {
             true => Enlisted::Waits,
             false => Enlisted::Ready,
@@ -63,7 +63,7 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
     }
 
     unsafe fn withdraw(&self) {
-        // SAFETY: it was enlisted: the node is in this line or in none.
+        // SAFETY: it was enlisted: the node is in this queue or in none.
         self.left.set(unsafe { self.line().withdraw(&self.node) });
     }
 
@@ -94,7 +94,7 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
 
     fn decline(&self) -> bool {
         self.line().pass_on(self.node.data());
-        // Were it to look, two who watch could pass it to each other for ever.
+        // With a look two watchers could pass it to each other for ever.
         true
     }
 }

@@ -1,6 +1,5 @@
-//! Who has met the other side stands back before it waits: what comes of the wait is the same. From outside nobody can tell
-//! when sides have met. And who watches is told once: from outside nobody comes back so quickly that more would show;
-//! nor is anybody so late with telling that it is seen to be no longer true.
+//! A side that backs off before it waits gets the same outcome, and each watcher is notified once. Both depend on timing that
+//! no test from outside can bring about.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -17,10 +16,10 @@ use crate::wait::Polled;
 const CAPACITIES: [Option<usize>; 5] = [Some(0), Some(1), Some(3), Some(MANY), None];
 const ROUNDS: usize = 300;
 
-/// A channel whose sides have met.
-fn met<T>(capacity: Option<usize>) -> Arc<Shared<T>> {
+/// Makes a channel whose lock was contended.
+fn contended<T>(capacity: Option<usize>) -> Arc<Shared<T>> {
     let shared = Shared::new(capacity);
-    shared.met.store(true, Ordering::Relaxed);
+    shared.contended.store(true, Ordering::Relaxed);
     Arc::new(shared)
 }
 
@@ -35,17 +34,17 @@ fn send<T>(shared: &Shared<T>, message: T) -> Result<(), SendTimeoutError<T>> {
 #[test]
 fn messages_come_in_order_and_all_of_them() {
     for capacity in CAPACITIES {
-        let shared = met(capacity);
+        let shared = contended(capacity);
         let sender = Arc::clone(&shared);
         let sends = thread::spawn(move || {
             for n in 0..ROUNDS {
-                sender.met.store(true, Ordering::Relaxed);
+                sender.contended.store(true, Ordering::Relaxed);
                 send(&sender, n).unwrap();
             }
             sender.close();
         });
         for n in 0..ROUNDS {
-            shared.met.store(true, Ordering::Relaxed);
+            shared.contended.store(true, Ordering::Relaxed);
             assert_eq!(shared.recv_slow(None).unwrap(), n);
         }
         assert!(matches!(shared.recv_slow(None), Err(RecvTimeoutError::Disconnected)));
@@ -56,13 +55,13 @@ fn messages_come_in_order_and_all_of_them() {
 #[test]
 fn the_end_is_heard_on_both_sides() {
     for _ in 0..ROUNDS {
-        let shared = met::<usize>(Some(1));
+        let shared = contended::<usize>(Some(1));
         let receiver = Arc::clone(&shared);
         let receives = thread::spawn(move || receiver.recv_slow(None));
         shared.close();
         assert!(matches!(receives.join().unwrap(), Err(RecvTimeoutError::Disconnected)));
 
-        let shared = met(Some(1));
+        let shared = contended(Some(1));
         send(&shared, 1).unwrap();
         let sender = Arc::clone(&shared);
         let sends = thread::spawn(move || send(&sender, 2));
@@ -74,12 +73,12 @@ fn the_end_is_heard_on_both_sides() {
 #[test]
 fn time_runs_out_and_the_message_comes_back() {
     for capacity in CAPACITIES {
-        let shared = met::<usize>(capacity);
+        let shared = contended::<usize>(capacity);
         let soon = || Some(Instant::now() + Duration::from_micros(50));
         assert!(matches!(shared.recv_slow(soon()), Err(RecvTimeoutError::Timeout)));
         (0..capacity.unwrap_or(0)).for_each(|n| send(&shared, n).unwrap());
         if capacity.is_some() {
-            shared.met.store(true, Ordering::Relaxed);
+            shared.contended.store(true, Ordering::Relaxed);
             assert!(matches!(shared.send_slow(9, soon()), Err(SendTimeoutError::Timeout(9))));
         }
     }
@@ -87,20 +86,20 @@ fn time_runs_out_and_the_message_comes_back() {
 
 #[test]
 fn what_they_said_of_the_last_wait_is_not_said_of_the_next() {
-    let shared = met(None);
+    let shared = contended(None);
     send(&shared, 1).unwrap();
     assert_eq!(shared.recv_slow(None).unwrap(), 1);
-    assert!(!shared.met.load(Ordering::Relaxed));
+    assert!(!shared.contended.load(Ordering::Relaxed));
 }
 
 #[test]
-fn who_meets_another_says_so_only_where_there_is_much_to_do_meanwhile() {
+fn contention_is_noted_only_in_a_channel_with_room_for_many_messages() {
     let met_after = |capacity, messages: usize| {
         let shared = Shared::new(capacity);
         assert!(matches!(shared.try_recv(), Err(TryRecvError::Empty)));
         (0..messages).for_each(|n| send(&shared, n).unwrap());
-        shared.meet();
-        shared.met.load(Ordering::Relaxed)
+        shared.back_off();
+        shared.contended.load(Ordering::Relaxed)
     };
     assert!(met_after(None, 1) && met_after(Some(MANY), 1));
     assert!(!met_after(None, 0) && !met_after(Some(MANY), 0));
