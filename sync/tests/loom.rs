@@ -23,8 +23,8 @@ mod channel {
     pub(crate) mod error;
     mod futures;
     mod iter;
+    mod operation;
     pub(crate) mod outcome;
-    mod partner;
     pub(crate) mod places;
     mod queue;
     mod receive_arm;

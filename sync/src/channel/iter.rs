@@ -20,6 +20,46 @@ pub struct IntoIter<T> {
     pub(super) receiver: Receiver<T>,
 }
 
+impl<T> Receiver<T> {
+    /// Iterates over the messages, waiting for each, until the channel is empty and disconnected.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::unbounded();
+    /// sender.send(1).unwrap();
+    /// assert!(receiver.try_iter().eq([1]));
+    /// sender.send(2).unwrap();
+    /// drop(sender);
+    /// assert!(receiver.iter().eq([2]));
+    /// ```
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter { receiver: self }
+    }
+
+    /// Iterates over the messages in the channel, without waiting for more.
+    pub fn try_iter(&self) -> TryIter<'_, T> {
+        TryIter { receiver: self }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter { receiver: self }
+    }
+}
+
 impl<T> Iterator for Iter<'_, T> {
     type Item = T;
 

@@ -267,8 +267,7 @@ macro_rules! __select {
         $crate::channel::__private::SendArm::new(sender)
     }};
     (@arm wait $source:ident) => {{
-        // By its method: so it is found behind an `Arc` or a reference too.
-        use $crate::channel::Selectable as _;
+        use $crate::channel::__private::SelectArm as _;
         $source.select_arm()
     }};
     (@arm join $handle:ident) => {{

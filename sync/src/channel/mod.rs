@@ -24,8 +24,8 @@ mod futures;
 mod iter;
 mod join_arm;
 mod macros;
+mod operation;
 mod outcome;
-mod partner;
 mod places;
 mod queue;
 mod receive_arm;
@@ -69,7 +69,7 @@ pub mod __private {
     pub use super::receive_arm::RecvArm;
     pub use super::selectable::Line;
     pub use super::send_arm::{Permit, SendArm};
-    pub use super::wait_arm::WaitArm;
+    pub use super::wait_arm::{SelectArm, WaitArm};
     pub use crate::countdown::Countdown;
     pub use crate::turn::Queue;
     pub use fibra_runtime::JoinHandle;

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::error::RecvError;
+use super::operation::{Erased, Operation, Target};
 use super::places::Receiving;
 use super::receiver::{Receiver, Source};
-use super::select::{Erased, Operation, Target};
 use crate::wait::list::Node;
 use crate::wait::{self, Claim, WakeHandle};
 

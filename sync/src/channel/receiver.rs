@@ -10,8 +10,7 @@ use fibra_runtime::time;
 
 use super::counted::Counted;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
-use super::iter::{IntoIter, Iter, TryIter};
-use super::select::Target;
+use super::operation::Target;
 use super::timers::Timer;
 use crate::primitive::Arc;
 use crate::wait;
@@ -244,26 +243,6 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Iterates over the messages, waiting for each, until the channel is empty and disconnected.
-    ///
-    /// # Examples
-    /// ```
-    /// let (sender, receiver) = fibra_sync::channel::unbounded();
-    /// sender.send(1).unwrap();
-    /// assert!(receiver.try_iter().eq([1]));
-    /// sender.send(2).unwrap();
-    /// drop(sender);
-    /// assert!(receiver.iter().eq([2]));
-    /// ```
-    pub fn iter(&self) -> Iter<'_, T> {
-        Iter { receiver: self }
-    }
-
-    /// Iterates over the messages in the channel, without waiting for more.
-    pub fn try_iter(&self) -> TryIter<'_, T> {
-        TryIter { receiver: self }
-    }
-
     /// True if both receivers receive from the same channel.
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         match (&self.source, &other.source) {
@@ -302,23 +281,5 @@ impl<T> Drop for Receiver<T> {
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("Receiver { .. }")
-    }
-}
-
-impl<'a, T> IntoIterator for &'a Receiver<T> {
-    type Item = T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
-    }
-}
-
-impl<T> IntoIterator for Receiver<T> {
-    type Item = T;
-    type IntoIter = IntoIter<T>;
-
-    fn into_iter(self) -> IntoIter<T> {
-        IntoIter { receiver: self }
     }
 }

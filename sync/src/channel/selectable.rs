@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use super::wait_arm::WaitArm;
 use crate::countdown::Countdown;
 use crate::turn::Queue;
 use crate::wait::list::Node;
@@ -39,14 +38,6 @@ pub trait Selectable: sealed::Sealed {
     /// Makes the outcome once the source was taken.
     #[doc(hidden)]
     fn outcome(&self, taken: sealed::Taken) -> Self::Outcome<'_>;
-
-    #[doc(hidden)]
-    fn select_arm(&self) -> WaitArm<'_, Self>
-    where
-        Self: Sized,
-    {
-        WaitArm::new(self)
-    }
 }
 
 /// Items that only this crate can name: a select relies on its implementations, and makes a permit only once it was taken.

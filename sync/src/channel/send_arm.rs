@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::error::SendError;
+use super::operation::{Erased, Operation, Target};
 use super::outcome::Reserve;
 use super::places::{Grant, Sending};
-use super::select::{Erased, Operation, Target};
 use super::sender::Sender;
 use super::shared::Shared;
 use crate::wait::list::Node;

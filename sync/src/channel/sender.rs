@@ -8,7 +8,7 @@ use fibra_runtime::time;
 
 use super::counted::Counted;
 use super::error::{SendError, SendTimeoutError, TrySendError};
-use super::select::Target;
+use super::operation::Target;
 use super::shared::Shared;
 use crate::primitive::Arc;
 use crate::wait;

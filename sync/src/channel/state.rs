@@ -32,8 +32,7 @@
 use std::ptr::NonNull;
 
 use super::outcome::{Freed, Pairing, Put, Reserve, Take, Taken};
-use super::partner::Partner;
-use super::places::{Grant, Receiving, Sending};
+use super::places::{Grant, Partner, Receiving, Sending};
 use super::queue::{Block, Popped, Queue};
 use crate::crowd::Crowd;
 use crate::wait::list::{List, Node};

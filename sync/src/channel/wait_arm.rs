@@ -5,7 +5,7 @@ use std::ptr;
 use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
-use super::select::{Erased, Operation, Target};
+use super::operation::{Erased, Operation, Target};
 use super::selectable::sealed::Taken;
 use super::selectable::{Line, Selectable};
 use crate::turn::Queue;
@@ -21,6 +21,19 @@ pub struct WaitArm<'a, S: Selectable> {
     /// True if the source was taken for it, and the arm is not completed yet.
     taken: Cell<bool>,
 }
+
+/// Makes the arm of a source by a method, which is found behind an `Arc` or a reference too.
+pub trait SelectArm: Selectable {
+    /// Makes an arm that waits for this source.
+    fn select_arm(&self) -> WaitArm<'_, Self>
+    where
+        Self: Sized,
+    {
+        WaitArm::new(self)
+    }
+}
+
+impl<S: Selectable> SelectArm for S {}
 
 impl<'a, S: Selectable> WaitArm<'a, S> {
     /// Makes an arm for `source`.
