@@ -53,6 +53,7 @@ mod wake_signal;
 #[path = "../src/stack"]
 mod stack {
     pub(crate) mod exchange;
+    pub(crate) mod fresh;
     pub(crate) mod guard;
     pub(crate) mod handle;
     pub(crate) mod line;
@@ -63,11 +64,13 @@ mod stack {
     pub(crate) mod stacks;
     #[path = "../../tests/loom/memory.rs"]
     pub(crate) mod sys;
+    pub(crate) mod trim;
 
     pub(crate) use guard::Guards;
     pub(crate) use handle::Stack;
-    pub(crate) use pool::{Pool, Trim};
+    pub(crate) use pool::Pool;
     pub(crate) use stacks::{Config, Stacks};
+    pub(crate) use trim::Trim;
 }
 #[path = "../src/tasks/stop.rs"]
 mod stop;

@@ -299,18 +299,6 @@ impl Builder {
         unsafe { self.spawn_local_as(Nature::Local, worker, f) }
     }
 
-    /// The same for a closure that was on offer. It is never refused.
-    ///
-    /// # Safety
-    /// As for `spawn_local_erased`.
-    pub(crate) unsafe fn spawn_offered<F, T>(self, worker: &Worker, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T,
-    {
-        // SAFETY: by this function's contract.
-        unsafe { self.spawn_local_as(Nature::Offered, worker, f) }
-    }
-
     /// # Safety
     /// As for `spawn_local_erased`.
     unsafe fn spawn_local_as<F, T>(mut self, nature: Nature, worker: &Worker, f: F) -> JoinHandle<T>

@@ -31,7 +31,7 @@ impl FinishLine {
     }
 
     fn cross(&self, index: usize) {
-        let race = {
+        let waiter = {
             let mut state = self.state.lock();
             match state.first {
                 None => {
@@ -41,8 +41,8 @@ impl FinishLine {
                 Some(_) => None,
             }
         };
-        if let Some(race) = race {
-            race.wake();
+        if let Some(waiter) = waiter {
+            waiter.wake();
         }
     }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::thread;
 use std::time::Duration;
 
 use crate::base::limit::Refusal;
-use crate::blocking::thread;
-use crate::blocking::thread::Life;
+use crate::scheduler::current;
+use crate::scheduler::driver_here;
 use crate::scheduler::shared::Shared;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
@@ -33,6 +34,7 @@ impl Default for Config {
 pub(crate) struct Pool {
     config: Config,
     thread_name: String,
+    lives: Lives,
     state: Mutex<State>,
     work: Condvar,
     let_go: Condvar,
@@ -196,9 +198,9 @@ impl Pool {
         Arc::clone(&shared.pool).downcast().expect("a runtime is made with a pool of this type")
     }
 
-    pub(crate) fn new(config: Config, thread_name: String) -> Arc<Self> {
+    pub(super) fn new(config: Config, thread_name: String, lives: Lives) -> Arc<Self> {
         let (state, work, let_go) = (Mutex::default(), Condvar::new(), Condvar::new());
-        Arc::new(Pool { config, thread_name, state, work, let_go })
+        Arc::new(Pool { config, thread_name, lives, state, work, let_go })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -223,7 +225,7 @@ impl Pool {
             let stranded = self.see_to_wanted(&mut state, shared);
             let tasks = state.jobs.iter().filter_map(Job::unwanted);
             let waiting = tasks.inspect(|task| task.header().marks.set_cancelled()).count();
-            (stranded, waiting > 0 && self.start(&mut state, shared, thread::end_tasks).is_err())
+            (stranded, waiting > 0 && self.start(&mut state, shared, self.lives.end_tasks).is_err())
         };
         stranded.end(shared);
         if ends_here {
@@ -351,7 +353,7 @@ impl Pool {
     }
 
     fn start_thread(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Result<(), Refusal> {
-        self.start(state, shared, thread::work)?;
+        self.start(state, shared, self.lives.work)?;
         state.threads += 1;
         state.coming += 1;
         Ok(())
@@ -360,9 +362,9 @@ impl Pool {
     /// Starts a thread that holds the runtime, for `life`.
     fn start(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>, life: Life) -> Result<(), Refusal> {
         if state.started >= self.config.startable {
-            return Err(thread::refusal(io::ErrorKind::WouldBlock.into()));
+            return Err(refusal(io::ErrorKind::WouldBlock.into()));
         }
-        thread::start(self, shared, &self.thread_name, life)?;
+        start(self, shared, &self.thread_name, life)?;
         state.started += 1;
         state.holding += 1;
         Ok(())
@@ -415,4 +417,37 @@ fn end_with(shared: &Shared, task: TaskRef, outcome: impl FnOnce(&Task) -> JoinE
     unsafe { discard_here(task, outcome(&handle)) };
     drop(handle);
     shared.outside_ended();
+}
+
+/// What a thread does, with the runtime that it holds, until it lets go of that.
+pub(super) type Life = fn(&Arc<Pool>, Arc<Shared>, &Weak<Shared>);
+
+/// The two lives of a thread of the pool.
+pub(super) struct Lives {
+    /// Does what is queued, for as long as the thread is kept.
+    pub(super) work: Life,
+    /// Ends the tasks that have not run at the end of the runtime.
+    pub(super) end_tasks: Life,
+}
+
+/// Starts one, which the caller counts.
+///
+/// # Errors
+/// When the system has no thread.
+fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> Result<(), Refusal> {
+    let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
+    let builder = thread::Builder::new().name(name.to_owned());
+    let started = driver_here::unpinned(|| builder.spawn(move || live(&pool, shared, life)));
+    started.map(drop).map_err(refusal)
+}
+
+/// Why a thread of the pool does not start.
+fn refusal(cause: io::Error) -> Refusal {
+    Refusal::of_thread("a thread of the blocking pool", cause)
+}
+
+fn live(pool: &Arc<Pool>, shared: Arc<Shared>, life: Life) {
+    let runtime = Arc::downgrade(&shared);
+    let _in_pool = current::enter_pool(&runtime);
+    life(pool, shared, &runtime);
 }

@@ -1,53 +1,28 @@
 //! The life of one thread of the pool.
 
-use std::io;
 use std::mem;
 use std::sync::{Arc, Weak};
-use std::thread;
 
-use crate::base::limit::Refusal;
 use crate::base::payload::drop_quietly;
-use crate::blocking::pool::{Job, Pool, end_unrun};
-use crate::scheduler::current;
-use crate::scheduler::driver_here;
+use crate::blocking::pool::{Config, Job, Lives, Pool, end_unrun};
 use crate::scheduler::shared::Shared;
 use crate::tasks::context;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::task::Task;
 
-/// Starts one, which the caller counts.
-///
-/// # Errors
-/// When the system has no thread.
-pub(super) fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> Result<(), Refusal> {
-    let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
-    let builder = thread::Builder::new().name(name.to_owned());
-    let started = driver_here::unpinned(|| builder.spawn(move || live(&pool, shared, life)));
-    started.map(drop).map_err(refusal)
-}
-
-/// Why a thread of the pool does not start.
-pub(super) fn refusal(cause: io::Error) -> Refusal {
-    Refusal::of_thread("a thread of the blocking pool", cause)
-}
-
-/// What a thread does, with the runtime that it holds, until it lets go of that.
-pub(super) type Life = fn(&Arc<Pool>, Arc<Shared>, &Weak<Shared>);
-
-fn live(pool: &Arc<Pool>, shared: Arc<Shared>, life: Life) {
-    let runtime = Arc::downgrade(&shared);
-    let _in_pool = current::enter_pool(&runtime);
-    life(pool, shared, &runtime);
+/// Makes a pool; it has no threads until there is work.
+pub(crate) fn new_pool(config: Config, thread_name: String) -> Arc<Pool> {
+    Pool::new(config, thread_name, Lives { work, end_tasks })
 }
 
 /// Ends the tasks that have not run at the end of the runtime.
-pub(super) fn end_tasks(pool: &Arc<Pool>, shared: Arc<Shared>, _runtime: &Weak<Shared>) {
+fn end_tasks(pool: &Arc<Pool>, shared: Arc<Shared>, _runtime: &Weak<Shared>) {
     pool.end_tasks(&shared);
     let_go(pool, shared);
 }
 
 /// Does what is queued, for as long as the thread is kept.
-pub(super) fn work(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>) {
+fn work(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>) {
     let (mut held, mut is_new) = (Some(shared), true);
     while let Some(shared) = held {
         let Some(job) = pool.next_job(mem::take(&mut is_new)) else { return let_go(pool, shared) };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::base::limit::MOST_WORKERS;
 use crate::base::sys;
 use crate::blocking::pool;
-use crate::blocking::pool::Pool;
+use crate::blocking::thread;
 use crate::runtime::owner::Runtime;
 use crate::runtime::run;
 use crate::runtime::shutdown;
@@ -319,7 +319,7 @@ impl<R: From<Runtime>> Builder<R> {
             idle: Idle::new(workers),
             stacks: Stacks::new(self.stacks)?,
             reserve: Stacks::new(reserve)?,
-            pool: Pool::new(self.blocking, format!("{}-blocking", self.threads.name)),
+            pool: thread::new_pool(self.blocking, format!("{}-blocking", self.threads.name)),
             outside: Default::default(),
             live: Arc::new(LiveTasks::new(self.config.max_tasks)),
             stalls: AtomicU64::new(0),

@@ -7,16 +7,18 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::api::builder::Builder;
 use crate::base::intrusive_list::Link;
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
 use crate::scheduler::offer_state::{Offered, Taken};
 use crate::scheduler::start::FEED;
+use crate::scheduler::wake;
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
 use crate::tasks::cancel::may_unwind_in;
-use crate::tasks::header::TaskRef;
+use crate::tasks::header::{Nature, Origin, TaskRef, Traits};
+use crate::tasks::raw;
+use crate::tasks::task::Task;
 
 /// Offers a closure on the worker of this thread. False off a task, and where that may not suspend to wait for the taker;
 /// nothing has happened then.
@@ -126,17 +128,20 @@ impl Worker {
             return false;
         };
         let adopter = taken.adopter();
-        let builder = match taken.is_sheltered() {
-            true => Builder::new().sheltered(),
-            false => Builder::new(),
-        };
-        // SAFETY: who offered it vouches for what it borrows until it is done, and for its use on any thread. The worker is
-        // this thread's.
-        let handle = unsafe { builder.spawn_offered(self, move || taken.run()) };
+        let sheltered =
+            taken.is_sheltered().then(|| Box::new(Traits { sheltered: true, ..Traits::default() }));
+        let origin =
+            Origin { kind: &wake::TASK, id: self.next_id(), nature: Nature::Offered, traits: sheltered };
+        let task = raw::new(Some(&self.context().shelf), move || taken.run(), (), origin);
+        // SAFETY: made just now; the handle's count goes to this one.
+        let handle = unsafe { Task::from_count(task) };
+        self.spawned(task);
         // SAFETY: the offer is not done: its task waits in this worker's queue, and has not run before this returns.
-        unsafe { adopter.adopt(handle.task()) };
-        handle.task().header().on_reserve.set(of_reserve);
-        self.bind_in_turn(handle.task().as_ref(), stack);
+        unsafe { adopter.adopt(&handle) };
+        // Its owner asks the offer, not the task, for the outcome. The task has not run, so it has no result to drop.
+        _ = task.header().join.detach();
+        task.header().on_reserve.set(of_reserve);
+        self.bind_in_turn(task, stack);
         true
     }
 

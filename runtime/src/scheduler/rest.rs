@@ -8,7 +8,7 @@ use crate::scheduler::polling::Reading;
 use crate::scheduler::start::FEED;
 use crate::scheduler::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::scheduler::worker::Worker;
-use crate::stack::pool::Trim;
+use crate::stack::trim::Trim;
 
 /// Unused stacks are looked at so often while there are warm ones.
 const TRIM: Duration = Duration::from_millis(500);

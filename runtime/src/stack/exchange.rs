@@ -17,13 +17,14 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use crate::base::primitive::{Mutex, MutexGuard};
+use crate::stack::fresh::Fresh;
 use crate::stack::guard::Guards;
 use crate::stack::handle::Stack;
-use crate::stack::pool::Trim;
-use crate::stack::region::{Fresh, Region, RegionRef};
+use crate::stack::region::{Region, RegionRef};
 use crate::stack::size;
 #[cfg(test)]
 use crate::stack::stacks::Counts;
+use crate::stack::trim::Trim;
 
 /// How many stacks are trimmed in one go at most: a third of a millisecond of work where all were used deeply.
 pub(super) const LOT: usize = 16;
@@ -97,7 +98,7 @@ impl Class {
             shared.mapped += region.stacks();
             let region = RegionRef::new(region);
             shared.regions.push(region);
-            shared.fresh.push(region.whole());
+            shared.fresh.push(Fresh::whole(region));
         }
         let last = shared.fresh.len() - 1;
         let range = shared.fresh[last].split(most);

@@ -2,6 +2,7 @@
 
 pub(crate) mod alternate;
 pub(crate) mod exchange;
+pub(crate) mod fresh;
 pub(crate) mod guard;
 pub(crate) mod handle;
 pub(crate) mod line;
@@ -12,6 +13,7 @@ pub(crate) mod shelf;
 pub(crate) mod size;
 pub(crate) mod stacks;
 pub(crate) mod sys;
+pub(crate) mod trim;
 
 pub(crate) mod overflow;
 

@@ -13,6 +13,7 @@ use crate::stack::size;
 use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
 use crate::stack::sys;
+use crate::stack::trim::Trim;
 
 /// One worker's stacks: a shelf for each size it has met, the usual size first.
 ///
@@ -29,18 +30,6 @@ pub(crate) struct Pool {
     before: Option<Who>,
     /// How often a stack had come back when this pool's last take failed.
     served: u64,
-}
-
-/// What is left to do after a [`Pool::trim`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[must_use = "cold memory stays resident unless trimming goes on"]
-pub(crate) enum Trim {
-    /// Nothing: no unused stack holds more than its topmost page.
-    Clean,
-    /// Some unused stacks hold memory but are not old enough: call again after [`Config::trim_after`](crate::stack::stacks::Config).
-    Later,
-    /// One lot is done and more is ready: look for work, then call again.
-    More,
 }
 
 impl Pool {
@@ -243,4 +232,11 @@ fn shelf_of<'a>(others: &'a mut Vec<Shelf>, stacks: &Stacks, size: usize) -> &'a
         others.len() - 1
     });
     &mut others[index]
+}
+
+impl Stacks {
+    /// Makes the pool of one more worker.
+    pub(crate) fn pool(self: &Arc<Self>) -> Pool {
+        Pool::new(Arc::clone(self), self.class(self.config().size))
+    }
 }

@@ -7,7 +7,6 @@
 //! ```
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +14,6 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::stack::guard;
 use crate::stack::guard::{Guards, Kind, Made};
-use crate::stack::handle::Stack;
-use crate::stack::size::{COLOUR_STEP, COLOURS};
 use crate::stack::sys;
 
 /// One mapping of `stacks` times `stride` bytes. Unmapped when dropped.
@@ -91,7 +88,7 @@ impl Region {
         self.home.load(Ordering::Relaxed) == self.stacks
     }
 
-    fn limit_of(&self, index: usize) -> usize {
+    pub(super) fn limit_of(&self, index: usize) -> usize {
         debug_assert!(index < self.stacks);
         self.start + index * self.stride
     }
@@ -102,7 +99,7 @@ impl Region {
         self.limit_of((base - 1 - self.start) / self.stride)
     }
 
-    fn install_guard(&self, index: usize) -> io::Result<()> {
+    pub(super) fn install_guard(&self, index: usize) -> io::Result<()> {
         // SAFETY: whole pages at the low end of a stack that is not handed out yet, in a mapping that lives as long as `self`.
         if unsafe { guard::install(self.kind, self.limit_of(index), self.guard) }? == Made::Protection {
             // Relaxed: read when the region is dropped, which the exchange's mutex and the last Arc order after this.
@@ -141,11 +138,6 @@ impl RegionRef {
         Self(NonNull::from(Box::leak(Box::new(region))))
     }
 
-    /// All of the region, to be cut.
-    pub(super) fn whole(self) -> Fresh {
-        Fresh { region: self, next: 0, end: self.stacks }
-    }
-
     /// Unmaps the region if each of its stacks was counted as home; otherwise it is leaked.
     ///
     /// # Safety
@@ -168,50 +160,6 @@ impl Deref for RegionRef {
         // SAFETY: alive by the invariant of the type; only shared references are ever made of it before its end.
         unsafe { self.0.as_ref() }
     }
-}
-
-/// A range of stacks that are not cut yet: they have no guard and were never touched.
-///
-/// Like a [`Stack`] it must come home for the region to be unmapped; forgotten, it leaks the region.
-pub(super) struct Fresh {
-    region: RegionRef,
-    next: usize,
-    end: usize,
-}
-
-impl Fresh {
-    pub(super) fn len(&self) -> usize {
-        self.end - self.next
-    }
-
-    /// Splits off the first `most` stacks, or all.
-    pub(super) fn split(&mut self, most: usize) -> Fresh {
-        let (next, end) = (self.next, self.end.min(self.next + most));
-        self.next = end;
-        Fresh { region: self.region, next, end }
-    }
-
-    /// Cuts the next stack and installs its guard; `None` at the end of the range. After an error it may be tried again.
-    pub(super) fn cut(&mut self) -> Option<io::Result<Stack>> {
-        if self.next == self.end {
-            return None;
-        }
-        Some(self.region.install_guard(self.next).map(|()| {
-            let index = self.next;
-            self.next += 1;
-            stack_at(self.region, index)
-        }))
-    }
-
-    /// Ends the range where it is counted as home.
-    pub(super) fn go_home(self) {
-        self.region.count_home(self.len());
-    }
-}
-
-fn stack_at(region: RegionRef, index: usize) -> Stack {
-    let base = region.limit_of(index) + region.stride - (index % COLOURS) * COLOUR_STEP;
-    Stack::new(NonZeroUsize::new(base).expect("a mapping is never at address zero"), region)
 }
 
 fn no_address_space(stride: usize, error: io::Error) -> io::Error {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::stack::exchange::{Class, LOT};
+use crate::stack::fresh::Fresh;
 use crate::stack::handle::Stack;
-use crate::stack::pool::Trim;
-use crate::stack::region::Fresh;
 use crate::stack::stacks::Stacks;
+use crate::stack::trim::Trim;
 
 /// A shelf that is this full sends a batch to the exchange.
 const FULL: usize = 96;

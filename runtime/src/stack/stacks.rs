@@ -24,7 +24,6 @@ use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::stack::exchange::Class;
 use crate::stack::guard::Guards;
 use crate::stack::line::Line;
-use crate::stack::pool::Pool;
 use crate::stack::size;
 use crate::stack::sys;
 
@@ -69,7 +68,7 @@ pub(crate) struct Counts {
     pub(crate) lost: usize,
 }
 
-/// The stacks of one runtime. Workers use them through their [`Pool`]s.
+/// The stacks of one runtime. Workers use them through their [`Pool`](crate::stack::pool::Pool)s.
 pub(crate) struct Stacks {
     config: Config,
     classes: Mutex<Vec<Arc<Class>>>,
@@ -89,11 +88,6 @@ impl Stacks {
         config.size = size::class_of(config.size, sys::page_size())?;
         let (outside, line) = (AtomicUsize::new(0), Line::default());
         Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, line }))
-    }
-
-    /// Makes the pool of one more worker.
-    pub(crate) fn pool(self: &Arc<Self>) -> Pool {
-        Pool::new(Arc::clone(self), self.class(self.config.size))
     }
 
     #[cfg(test)]

@@ -12,9 +12,10 @@ use std::time::Duration;
 use crate::stack::exchange;
 use crate::stack::guard::Guards;
 use crate::stack::handle::Stack;
-use crate::stack::pool::{Pool, Trim};
+use crate::stack::pool::Pool;
 use crate::stack::stacks::{Config, Stacks, is_a_matter_of_turn};
 use crate::stack::sys;
+use crate::stack::trim::Trim;
 
 mod overflow_report;
 
