@@ -1,4 +1,4 @@
-//! What `Mutex` promises beyond what all locks do, which `locks.rs` tests.
+//! The promises of `Mutex` beyond those of all locks, which `locks.rs` tests.
 
 mod common;
 
@@ -15,7 +15,7 @@ use fibra_runtime::task::Builder;
 use fibra_runtime::{spawn_local, yield_now};
 use fibra_sync::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex, lock_api};
 
-/// Never called: what may cross threads.
+/// Never called: the bounds of what may cross threads.
 fn _assert_bounds() {
     fn send_and_sync<T: Send + Sync>() {}
     fn sync<T: Sync>() {}
@@ -43,7 +43,7 @@ fn it_takes_24_bytes_beside_the_value() {
 }
 
 #[test]
-fn the_value_is_reached_by_who_owns_the_mutex() {
+fn exclusive_access_reaches_the_value_without_a_lock() {
     let mut mutex = Mutex::new(1);
     *mutex.get_mut() += 1;
     assert_eq!(mutex.into_inner(), 2);
@@ -52,7 +52,7 @@ fn the_value_is_reached_by_who_owns_the_mutex() {
 }
 
 #[test]
-fn the_value_is_dropped_once_with_the_mutex_also_with_a_locked_one() {
+fn the_value_is_dropped_once_also_with_a_locked_mutex() {
     let value = Arc::new(());
     drop(Mutex::new(Arc::clone(&value)));
     drop(Mutex::new(Arc::clone(&value)).into_inner());
@@ -63,7 +63,7 @@ fn the_value_is_dropped_once_with_the_mutex_also_with_a_locked_one() {
 }
 
 #[test]
-fn a_loop_over_a_free_one_starves_nobody() {
+fn a_loop_over_a_free_mutex_starves_no_task() {
     const LONG: Duration = Duration::from_secs(60);
     let ways: [fn(&Mutex<()>); 4] = [
         |mutex| drop(mutex.lock()),
@@ -88,7 +88,7 @@ fn a_loop_over_a_free_one_starves_nobody() {
 }
 
 #[test]
-fn it_protects_what_has_no_size() {
+fn it_protects_an_unsized_value() {
     everywhere(|| {
         let mutex: &Mutex<[i32]> = &Mutex::new([1, 2, 3]);
         mutex.lock()[0] = 4;
@@ -97,7 +97,7 @@ fn it_protects_what_has_no_size() {
 }
 
 #[test]
-fn it_says_what_it_holds() {
+fn debug_shows_the_value() {
     everywhere(|| {
         let mutex = Mutex::new(vec![0_u8, 10]);
         assert_eq!(format!("{mutex:?}"), "Mutex { data: [0, 10] }");
@@ -189,7 +189,7 @@ fn a_guard_may_own_the_mutex() {
 }
 
 #[test]
-fn locking_it_twice_panics_and_says_who() {
+fn locking_twice_panics_and_names_the_task() {
     guarded(|| {
         runtime(1).run(|| {
             let mutex = Arc::new(Mutex::new(0));
@@ -209,7 +209,7 @@ fn locking_it_twice_panics_and_says_who() {
 }
 
 #[test]
-fn a_thread_that_locks_twice_is_told_too() {
+fn a_thread_that_locks_twice_panics_too() {
     let mutex = Mutex::new(());
     let _first = mutex.lock();
     let caught = catch_unwind(AssertUnwindSafe(|| drop(mutex.lock())));
@@ -264,7 +264,7 @@ fn a_guard_may_be_dropped_by_another_task() {
             let other = fibra_runtime::spawn_local(move || {
                 let guard = taken.borrow_mut().take();
                 drop(guard);
-                // Not its own any more, nor the first one's.
+                // The mutex is neither this task's any more, nor the first one's.
                 drop(mutex.lock());
             });
             other.join().unwrap();
@@ -318,7 +318,7 @@ fn a_lock_in_a_destructor_works_while_its_task_unwinds() {
 #[test]
 fn a_fair_unlock_serves_in_the_order_of_arrival() {
     guarded(|| {
-        // One worker: when the yield returns the task that was spawned before is in the line.
+        // One worker: when the yield returns the task that was spawned before is in the queue.
         runtime(1).run(|| {
             let mutex = Arc::new(Mutex::new(Vec::new()));
             let guard = mutex.lock();
@@ -398,14 +398,14 @@ fn held_over_a_yield_all_get_the_same_share() {
             stop.store(true, Relaxed);
             let shares: Vec<u32> = tasks.into_iter().map(|task| task.join().unwrap()).collect();
             let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
-            // Two turns in a row, at the most, before a bypassed one gets the lock; and where the stop caught them.
+            // A task locks at most twice in a row before a bypassed waiter gets the mutex; and where the stop caught them.
             assert!(most - least <= 4, "{least} to {most}");
         });
     });
 }
 
 #[test]
-fn who_locks_again_and_again_does_not_keep_a_waiter_out() {
+fn a_caller_that_locks_again_and_again_does_not_keep_a_waiter_out() {
     guarded(|| {
         let mutex = Arc::new(Mutex::new(()));
         let served = Arc::new(AtomicBool::new(false));
