@@ -1,11 +1,11 @@
-//! Which call runs an initializer, and who waits for its end.
+//! The state of an initialization, and the waiters for the end of a run.
 //!
 //! ```text
 //!                  begin                    end(Complete)
 //!  INCOMPLETE ──────────────▶ RUNNING of ─────────────────▶ COMPLETE      for ever
 //!      ▲                      its owner
 //!      │   end(Incomplete)    │      ▲
-//!      └──────────────────────┤      │ begin, by one who forces
+//!      └──────────────────────┤      │ begin with force
 //!                             └──▶ POISONED
 //!                      end(Poisoned)
 //!
@@ -15,13 +15,12 @@
 //! └────────────────────────────────────────┴───────┘
 //! ```
 //!
-//! * Only the owner ends its run: it stores the next phase, and then takes out whom to wake, under the lock of the list.
-//!   Who goes to sleep looks at the word under that lock, so it is either found in the list or sees the store.
-//! * The list has in front those whom each end of a run concerns, and behind them those who wait for completion only: a
-//!   run that failed wakes the former, up to the first who will run in its turn. The others sleep on behind that one:
-//!   its run has an end too.
-//! * A failed run wakes nobody any more once another runs. Hence nobody enters the front part while a waker empties it:
-//!   one sleeps there while somebody runs, or (to hear of a poisoning) before anybody ran.
+//! * Only the owner ends its run: it stores the next phase, and then takes out waiters under the lock of the list. A caller
+//!   looks at the word under that lock before it blocks. So it is either found in the list or sees the store.
+//! * Each end of a run concerns the waiters in front. Behind them are those that wait for completion only. A failed run
+//!   wakes the front up to the first waiter that runs next. The others wait on, for the end of that run.
+//! * A failed run wakes no waiter once another run has begun. So no waiter enters the front part while a waker empties it:
+//!   a caller waits there during a run, or before the first run to hear of a poisoning.
 
 use std::num::NonZeroU64;
 
@@ -43,28 +42,28 @@ pub(crate) struct RawOnce {
     waiters: Lock<List<Role>>,
 }
 
-/// What a sleeper waits for.
+/// The end of a run that a waiter waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// It runs its own initializer if the present one fails.
+    /// Runs its own initializer if the present one fails.
     Successor,
-    /// It wants to know of a failure.
+    /// Returns at a failure.
     Listener,
-    /// Nothing but the completion concerns it.
+    /// Waits for the completion only.
     Finisher,
 }
 
-/// What a caller with an initializer does next.
+/// The next step of a caller with an initializer.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begun {
     /// It runs its initializer, and then calls `end`.
     Run { poisoned: bool },
-    /// There is nothing to do.
+    /// An initializer has run to its end.
     Complete,
     /// An initializer failed, and this caller does not force it.
     Poisoned,
-    /// Another one runs.
+    /// Another initializer runs.
     Busy,
     /// The caller runs in its own initializer.
     Recursive,
@@ -118,7 +117,7 @@ impl RawOnce {
         Phase::of(self.word.load(Ordering::Acquire))
     }
 
-    /// Makes `me` the one who runs, unless there is a reason not to.
+    /// Begins a run of `me`, if it may run.
     pub(crate) fn begin(&self, me: NonZeroU64, force: bool) -> Begun {
         // Acquire, here and below: pairs with the Release in `end`: what an initializer wrote is seen, also a failed one.
         let mut seen = self.word.load(Ordering::Acquire);
@@ -139,7 +138,7 @@ impl RawOnce {
         }
     }
 
-    /// Ends the run of the caller. It then wakes whom [`next_after`](RawOnce::next_after) hands out.
+    /// Ends the run of the caller, which then wakes the waiters of [`next_after`](RawOnce::next_after).
     pub(crate) fn end(&self, how: End) {
         let phase = match how {
             End::Complete => COMPLETE,
@@ -150,11 +149,11 @@ impl RawOnce {
         self.word.store(phase, Ordering::Release);
     }
 
-    /// Whom an ended run wakes next, under the lock of the list. `successor` is false at the first call.
+    /// Takes out the next waiter for an ended run, under the lock of the list. `successor` is false at the first call.
     pub(crate) fn next_after(&self, waiters: &mut List<Role>, successor: &mut bool) -> Option<RawWake> {
         match self.phase() {
             Phase::Complete => waiters.pop_front(),
-            // That run has an end as well.
+            // The end of that run wakes them.
             Phase::Running { .. } => None,
             Phase::Incomplete | Phase::Poisoned if *successor => None,
             Phase::Incomplete | Phase::Poisoned => waiters.pop_front_if(|role| {
@@ -168,7 +167,7 @@ impl RawOnce {
         &self.waiters
     }
 
-    /// Enters the list, unless there is nothing to wait for.
+    /// Enters the list, unless the wait is over already.
     ///
     /// # Safety
     /// `node` is in no list and stays in place until [`leave`](RawOnce::leave) has answered true or `wake` has landed.
