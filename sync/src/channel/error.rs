@@ -1,13 +1,28 @@
-//! What can go wrong with a channel, each for one operation.
+//! The errors of channels, each of one operation.
 
 use std::error::Error;
 use std::fmt;
 
-/// The message of a [`send`](super::Sender::send) that came too late: the channel is disconnected.
+/// The message of a [`send`](super::Sender::send) to a disconnected channel.
+///
+/// # Examples
+/// ```
+/// let (sender, receiver) = fibra_sync::channel::bounded(1);
+/// drop(receiver);
+/// assert_eq!(sender.send(1).unwrap_err().into_inner(), 1);
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy)]
 pub struct SendError<T>(pub T);
 
 /// The message of a [`try_send`](super::Sender::try_send), and why it was not sent.
+///
+/// # Examples
+/// ```
+/// let (sender, _receiver) = fibra_sync::channel::bounded(0);
+/// let error = sender.try_send(1).unwrap_err();
+/// assert!(error.is_full() && !error.is_disconnected());
+/// assert_eq!(error.into_inner(), 1);
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy)]
 pub enum TrySendError<T> {
     /// The channel is full; if it is a rendezvous, no receiver waits.
@@ -17,6 +32,14 @@ pub enum TrySendError<T> {
 }
 
 /// The message of a [`send_timeout`](super::Sender::send_timeout), and why it was not sent.
+///
+/// # Examples
+/// ```
+/// let (sender, _receiver) = fibra_sync::channel::bounded(0);
+/// let error = sender.send_timeout(1, std::time::Duration::ZERO).unwrap_err();
+/// assert!(error.is_timeout() && !error.is_disconnected());
+/// assert_eq!(error.into_inner(), 1);
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy)]
 pub enum SendTimeoutError<T> {
     /// There was no room, or no receiver for a rendezvous, until the time was over.
@@ -25,11 +48,19 @@ pub enum SendTimeoutError<T> {
     Disconnected(T),
 }
 
-/// There is nothing to receive and never will be: the channel is empty and disconnected.
+/// No message will ever come: the channel is empty and disconnected.
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct RecvError;
 
 /// Why a [`try_recv`](super::Receiver::try_recv) received nothing.
+///
+/// # Examples
+/// ```
+/// let (sender, receiver) = fibra_sync::channel::bounded::<i32>(1);
+/// assert!(receiver.try_recv().unwrap_err().is_empty());
+/// drop(sender);
+/// assert!(receiver.try_recv().unwrap_err().is_disconnected());
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub enum TryRecvError {
     /// The channel is empty; if it is a rendezvous, no sender waits.
@@ -39,23 +70,32 @@ pub enum TryRecvError {
 }
 
 /// Why a [`recv_timeout`](super::Receiver::recv_timeout) received nothing.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// let (sender, receiver) = fibra_sync::channel::bounded::<i32>(1);
+/// assert!(receiver.recv_timeout(Duration::ZERO).unwrap_err().is_timeout());
+/// drop(sender);
+/// assert!(receiver.recv_timeout(Duration::ZERO).unwrap_err().is_disconnected());
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub enum RecvTimeoutError {
-    /// Nothing came until the time was over.
+    /// No message came in time.
     Timeout,
     /// The channel is empty and disconnected.
     Disconnected,
 }
 
-/// [`try_select`](super::Select::try_select) found nothing to do.
+/// No operation was ready for [`try_select`](super::Select::try_select).
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct TrySelectError;
 
-/// [`select_timeout`](super::Select::select_timeout) found nothing to do until the time was over.
+/// No operation was ready in time for [`select_timeout`](super::Select::select_timeout).
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct SelectTimeoutError;
 
-/// [`try_ready`](super::Select::try_ready) found nothing ready.
+/// No operation was ready for [`try_ready`](super::Select::try_ready).
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct TryReadyError;
 

@@ -1,6 +1,6 @@
-//! What those who wait have in the lists of a channel.
+//! The entries of waiters in the lists of a channel.
 //!
-//! Cells, which whoever has the channel's lock writes to; after its wake the one who waited.
+//! They are made of cells. The owner of the channel's lock writes to them, and after its wake the waiter.
 
 use std::cell::Cell;
 use std::ptr::NonNull;

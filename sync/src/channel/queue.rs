@@ -6,9 +6,9 @@
 //!  unbounded:  head ─▶ block ─▶ block ─▶ tail          spare ─▶ block
 //! ```
 //!
-//! Both are the same to all but the step from a block's last slot: in a ring it leads back to the first slot, in a chain to
-//! the next block. It is kept under the channel's lock, where nothing is allocated: a block that is missing is asked for,
-//! and one that is spent is handed out, except for one spare.
+//! The two differ only in the step from the last slot of a block: in a ring it leads back to the first slot, in a chain to the
+//! next block. The queue lies under the channel's lock, where nothing is allocated. It asks for a missing block, and hands out a
+//! spent one, except for one spare.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -16,7 +16,7 @@ use std::ptr;
 /// Slots of a block.
 const SPAN: usize = 32;
 
-/// A piece of an unbounded queue. Its slots drop nothing of themselves.
+/// A block of an unbounded queue. Its slots do not drop their messages.
 #[repr(C)]
 pub(crate) struct Block<T> {
     // The first field: a pointer to a block is one to its slots.
@@ -25,7 +25,7 @@ pub(crate) struct Block<T> {
 }
 
 impl<T> Block<T> {
-    /// Made in place: of large messages it is too large for a stack.
+    /// Makes a block in place: with large messages it is too large for a stack.
     pub(crate) fn new() -> Box<Self> {
         let mut block = Box::<Self>::new_uninit();
         // SAFETY: the pointer is to the memory of the block, of which only this field needs a value: slots may be without.
@@ -57,7 +57,7 @@ enum Shape {
     Chain,
 }
 
-/// What came out of the queue, and the block that is to be freed outside the lock.
+/// A message from the queue, and a block that is to be freed outside the lock.
 pub(crate) struct Popped<T> {
     pub(crate) message: T,
     pub(crate) spent: Option<Box<Block<T>>>,
