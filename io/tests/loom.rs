@@ -34,7 +34,7 @@ mod vigil;
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
 
-use floors::{base, waiter};
+use floors::{base, sleep, waiter};
 
 #[path = "loom/readiness_models.rs"]
 mod readiness_models;

@@ -13,6 +13,9 @@ pub use crate::sleep::cancel_points::{
     unwind_cancelled, unwinds_cancelled,
 };
 pub use crate::sleep::polled::Polled;
+pub use crate::sleep::queue::WaitQueue;
+pub use crate::sleep::queue::wait::{Admit, Left, Outcome, Until};
+pub use crate::sleep::queue::waiters::Waiters;
 pub use crate::sleep::spin::{back_off_until, spin_until, stand_back, stand_back_until};
 pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
 pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};

@@ -91,7 +91,8 @@ mod waiter {
     pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
 }
 mod sleep {
-    pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, crowd as wake_many};
+    pub(crate) use crate::wait::queues::queue;
+    pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, crowd as wake_many, polled};
 }
 mod scheduler {
     pub(crate) use crate::{biased, idle, task_counts};

@@ -1,6 +1,4 @@
-//! The barrier; its state is in `barrier/round.rs`.
-
-mod round;
+//! The barrier.
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -8,16 +6,14 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::turn::{self, Queue, Turn};
-use crate::wait::list::Node;
-use crate::wait::{self, Lock, RawWake};
-use round::{Party, Round};
+use crate::turn;
+use crate::wait::{self, Admit, Left, Outcome, Until, WaitQueue, Waiters};
 
 /// A place where a given number of parties meet before any of them goes on, again and again.
 ///
 /// # Fairness
-/// The last one to come goes on as the leader of the round and wakes the others, in the order in which they came. Who comes to
-/// the next round meanwhile belongs to that one.
+/// The last party to come is the leader of the round and wakes the others, in the order in which they came. A party that comes
+/// meanwhile belongs to the next round.
 ///
 /// # Examples
 /// ```
@@ -39,7 +35,8 @@ use round::{Party, Round};
 /// ```
 pub struct Barrier {
     parties: usize,
-    round: Lock<Round>,
+    /// How many parties have come to the present round, and those among them that wait.
+    round: WaitQueue<usize, ()>,
 }
 
 /// What a round of a [`Barrier`] tells each of its parties.
@@ -55,22 +52,22 @@ impl BarrierWaitResult {
 }
 
 impl Barrier {
-    /// Makes a barrier for `parties` parties. One for zero of them is one for a single party, as std's is: nobody waits there.
+    /// Makes a barrier for `parties` parties. With zero parties it acts as with one, as std's does: no party waits.
     pub const fn new(parties: usize) -> Self {
-        Barrier { parties, round: Lock::new(Round::new()) }
+        Barrier { parties, round: WaitQueue::new(0) }
     }
 
     /// Waits until all parties have come.
     ///
     /// # Cancellation
-    /// A cancellation point. Who unwinds has left the round: another has to come in its place.
+    /// A cancellation point. A party that unwinds has left the round: another one must come in its place.
     pub fn wait(&self) -> BarrierWaitResult {
         let Some(result) = self.wait_to(|| None) else { unreachable!("there is no deadline") };
         result
     }
 
-    /// Waits until all parties have come, but no longer than `timeout`. `None` if they did not: the caller has then left the round,
-    /// and another, or the caller once more, has to come in its place.
+    /// Waits until all parties have come, but no longer than `timeout`. Returns `None` if they did not: the caller has
+    /// left the round, and a party must come in its place.
     ///
     /// # Cancellation
     /// A cancellation point, as in [`wait`](Barrier::wait).
@@ -89,54 +86,54 @@ impl Barrier {
     /// Waits until all parties have come, as a future, for `async` code. It comes with its first poll.
     ///
     /// # Cancellation
-    /// Dropped before the round is complete it leaves the round.
+    /// A future that is dropped before the round is complete leaves the round.
     pub async fn wait_async(&self) -> BarrierWaitResult {
-        let result = turn::wait_async(self, Party::new(), |party| self.pass(party)).await;
+        let (outcome, ()) =
+            self.round.wait_async(0, (), |come, (), waiters| self.arrive(come, waiters), depart).await;
         turn::charge().await;
-        result
+        BarrierWaitResult { leader: outcome == Outcome::Done(()) }
     }
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Option<BarrierWaitResult> {
         wait::checkpoint();
-        // The last one to come does not sleep, so that it may also be one that must not.
-        let party = Party::new();
-        if !wait::may_suspend() && self.round.lock().complete(self.parties, &party) {
-            return Some(self.pass(&party));
+        // The last party does not sleep, so it may also be one that must not.
+        if !wait::may_suspend() && self.round.with(|come, waiters| self.complete(come, waiters)) {
+            return Some(BarrierWaitResult { leader: true });
         }
-        let turn = Turn::new(self, party);
-        turn.wait(deadline()).then(|| self.pass(turn.asks()))
+        let until = Until::unwind(deadline());
+        let (outcome, ()) =
+            self.round.wait(0, (), until, |come, (), waiters| self.arrive(come, waiters), || (), depart);
+        match outcome {
+            Outcome::Done(()) => Some(BarrierWaitResult { leader: true }),
+            Outcome::Served => Some(BarrierWaitResult { leader: false }),
+            Outcome::TimedOut | Outcome::Cancelled => None,
+        }
     }
 
-    /// Goes on, with a round that is complete. Its leader wakes the others.
-    fn pass(&self, party: &Party) -> BarrierWaitResult {
-        let led = party.led();
-        if let Some(ended) = led {
-            wait::wake_all(&self.round, |round| round.next(ended));
+    /// Comes to the round: as its leader, or to wait for it.
+    fn arrive(&self, come: &mut usize, waiters: &mut Waiters<'_, (), 1>) -> Admit<()> {
+        if self.complete(come, waiters) {
+            return Admit::Done(());
         }
-        BarrierWaitResult { leader: led.is_some() }
+        *come += 1;
+        Admit::Back
+    }
+
+    /// Comes to the round if that completes it, and ends it for all that wait. True if it did.
+    fn complete(&self, come: &mut usize, waiters: &mut Waiters<'_, (), 1>) -> bool {
+        let is_last = *come + 1 >= self.parties;
+        if is_last {
+            *come = 0;
+            waiters.serve_all(0);
+        }
+        is_last
     }
 }
 
-impl Queue for Barrier {
-    type Asks = Party;
-
-    unsafe fn enlist(&self, node: &Node<Party>, wake: RawWake) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.round.lock().arrive(self.parties, node, wake) }
-    }
-
-    unsafe fn withdraw(&self, node: &Node<Party>) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.round.lock().leave(node) }
-    }
-
-    fn pass_on(&self, party: &Party) {
-        // The round was complete, with the one who was let through. Should that be its leader, nobody else wakes the others.
-        _ = self.pass(party);
-    }
-
-    fn departed(&self) {
-        // Nobody is in anybody's way.
+/// Takes an arrival back, unless its round is over.
+fn depart(come: &mut usize, (): &mut (), _waiters: &mut Waiters<'_, (), 1>, left: Left) {
+    if left == Left::Unserved {
+        *come -= 1;
     }
 }
 
@@ -146,7 +143,7 @@ impl fmt::Debug for BarrierWaitResult {
     }
 }
 
-// Who unwinds out of a wait has left the round, so a panic leaves it whole.
+// A party that unwinds out of a wait has left the round, so a panic leaves it whole.
 impl UnwindSafe for Barrier {}
 impl RefUnwindSafe for Barrier {}
 

@@ -10,8 +10,6 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
-#[path = "../src/barrier/round.rs"]
-mod barrier_round;
 #[path = "../src/broadcast/ring.rs"]
 mod broadcast;
 /// The channel, but for the waits that belong to tasks.
@@ -63,6 +61,7 @@ mod crowd;
 #[path = "../src"]
 mod doors {
     pub(crate) mod auto_reset_event;
+    pub(crate) mod barrier;
     pub(crate) mod countdown_event;
     pub(crate) mod manual_reset_event;
     pub(crate) mod once;
@@ -114,7 +113,7 @@ mod watch {
     }
 }
 
-use floors::{base, waiter};
+use floors::{base, sleep, waiter};
 
 use doors::auto_reset_event::AutoResetEvent;
 use doors::countdown_event::CountdownEvent;

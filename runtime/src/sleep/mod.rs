@@ -3,6 +3,7 @@
 pub(crate) mod caller;
 pub(crate) mod cancel_points;
 pub(crate) mod polled;
+pub(crate) mod queue;
 pub(crate) mod spin;
 pub(crate) mod task_sleep;
 pub(crate) mod wake_many;

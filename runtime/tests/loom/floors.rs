@@ -9,3 +9,8 @@ pub(crate) mod base {
 pub(crate) mod waiter {
     pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
 }
+
+pub(crate) mod sleep {
+    pub(crate) use crate::wait::queues::queue;
+    pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, polled};
+}

@@ -11,6 +11,10 @@ pub(crate) mod list;
 pub(crate) mod lock;
 #[path = "../../src/sleep/polled.rs"]
 pub(crate) mod polled;
+#[path = "../../src/sleep"]
+pub(crate) mod queues {
+    pub(crate) mod queue;
+}
 #[path = "../../src/waiter/strategy.rs"]
 pub(crate) mod strategy;
 #[path = "../../src/waiter/thread.rs"]
@@ -35,6 +39,9 @@ pub(crate) use claim::Claim;
 pub(crate) use crowd::{wake_all, wake_each, wake_present};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
+pub(crate) use queues::queue::WaitQueue;
+pub(crate) use queues::queue::wait::{Admit, Left, Outcome, Until};
+pub(crate) use queues::queue::waiters::Waiters;
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle, call_waker};
 use word::{Epoch, Fallen, Heeded, Snapshot, Woke, Word};

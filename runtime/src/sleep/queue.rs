@@ -1,0 +1,123 @@
+//! The wait queue: some state, and the waiters for it, behind one short lock.
+//!
+//! A primitive is a state `S`, a little data `T` of each waiter, and rules for which waiter is served when. The queue
+//! does the rest for tasks, threads and futures alike: it blocks, wakes, times out, cancels and cleans up. A primitive
+//! over it needs no unsafe code.
+//!
+//! ```text
+//!                 admit: Done(r)
+//!            ┌──────────────────────────────────────────────────▶ Outcome::Done(r)
+//!            │                        serve_*                 wake
+//!  wait ──▶ admit: Back ───────────▶ queued ──▶ served ──────────▶ Outcome::Served
+//!                                     │           │
+//!                                     │           └─ future dropped: leave(Left::Served)
+//!                                     └─ deadline, cancel: leave(Left::Unserved) ──▶ Outcome::TimedOut, Cancelled
+//! ```
+//!
+//! * **Serving** takes an entry out of its lane under the lock, and may write to its data. The wake follows once the
+//!   lock is released. A waiter that was served returns [`Outcome::Served`], whatever else came meanwhile.
+//! * **Leaving** is decided under the same lock. So a waiter is either served or left, never both. `leave` may serve
+//!   those that waited behind it only.
+//! * **Entries** lie on the waiters' stacks, or in pinned futures. Served entries are chained through their own links
+//!   until they are woken, so nothing is allocated and there is no limit to how many are served at once.
+//! * **Order of wakes**: tasks and threads first, in the order in which they were served. The wakers of futures run
+//!   last, since such a waker may drop another future, which waits until its own wake has landed.
+//! * **Closures** run under a spin lock: keep them to a few instructions. They must not wait, wake, or drop values of
+//!   users; they hand such values out. If one of them panics, no entry stays behind and the panic goes on in the caller.
+//!
+//! The queue may move while nobody waits. An entry of a future that was leaked stays in the queue for ever: it may be
+//! served in vain.
+//!
+//! ```
+//! // A semaphore.
+//! use fibra_runtime::wait::{Admit, Left, Outcome, Until, WaitQueue, Waiters};
+//!
+//! struct Semaphore(WaitQueue<usize, usize>);
+//!
+//! fn serve(free: &mut usize, waiters: &mut Waiters<'_, usize, 1>) {
+//!     while let Some(wanted) = waiters.serve_front_if(0, |wanted| *wanted <= *free, |wanted| *wanted) {
+//!         *free -= wanted;
+//!     }
+//! }
+//!
+//! impl Semaphore {
+//!     fn acquire(&self, wanted: usize, until: Until) -> bool {
+//!         let (outcome, _wanted) = self.0.wait(
+//!             0,
+//!             wanted,
+//!             until,
+//!             |free, wanted, waiters| match waiters.is_empty(0) && *wanted <= *free {
+//!                 true => {
+//!                     *free -= *wanted;
+//!                     Admit::Done(())
+//!                 }
+//!                 false => Admit::Back,
+//!             },
+//!             || (),
+//!             |free, wanted, waiters, left| {
+//!                 if left == Left::Served {
+//!                     *free += *wanted;
+//!                 }
+//!                 serve(free, waiters);
+//!             },
+//!         );
+//!         matches!(outcome, Outcome::Done(()) | Outcome::Served)
+//!     }
+//!
+//!     fn release(&self, count: usize) {
+//!         self.0.with(|free, waiters| {
+//!             *free += count;
+//!             serve(free, waiters);
+//!         });
+//!     }
+//! }
+//!
+//! let semaphore = Semaphore(WaitQueue::new(2));
+//! assert!(semaphore.acquire(2, Until::unwind(None)));
+//! std::thread::scope(|threads| {
+//!     let waiter = threads.spawn(|| semaphore.acquire(1, Until::unwind(None)));
+//!     semaphore.release(1);
+//!     assert!(waiter.join().unwrap());
+//! });
+//! let over = std::time::Instant::now();
+//! assert!(!semaphore.acquire(1, Until::unwind(Some(over))));
+//! ```
+
+pub(crate) mod future;
+pub(crate) mod lane;
+pub(crate) mod wait;
+pub(crate) mod waiters;
+
+use crate::base::spin_lock::Lock;
+use crate::sleep::queue::lane::{Lane, Served};
+use crate::sleep::queue::waiters::Waiters;
+
+/// State and the waiters for it, in one or more FIFO lanes, behind one spin lock.
+///
+/// The docs of the module `sleep/queue.rs` show the life of a waiter and a primitive over the queue.
+pub struct WaitQueue<S, T, const LANES: usize = 1> {
+    inner: Lock<Inner<S, T, LANES>>,
+}
+
+/// What the lock protects.
+struct Inner<S, T, const LANES: usize> {
+    state: S,
+    lanes: [Lane<T>; LANES],
+}
+
+impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
+    /// Makes a queue that nobody waits in.
+    pub const fn new(state: S) -> Self {
+        WaitQueue { inner: Lock::new(Inner { state, lanes: [const { Lane::new() }; LANES] }) }
+    }
+
+    /// Runs `f` under the lock. Waiters that `f` serves are woken after the lock is released.
+    #[inline]
+    pub fn with<R>(&self, f: impl FnOnce(&mut S, &mut Waiters<'_, T, LANES>) -> R) -> R {
+        // Dropped after the lock, also by a panic of `f`: that wakes.
+        let mut served = Served::new();
+        let mut inner = self.inner.lock();
+        let Inner { state, lanes } = &mut *inner;
+        f(state, &mut Waiters::new(lanes, &mut served))
+    }
+}

@@ -1,0 +1,58 @@
+//! The wait in a queue as a future.
+
+use std::future::Future;
+use std::pin::pin;
+
+use crate::sleep::polled::Polled;
+use crate::sleep::queue::WaitQueue;
+use crate::sleep::queue::wait::{Admit, Left, Outcome, PassOn, Waiting};
+use crate::sleep::queue::waiters::Waiters;
+use crate::waiter::kind::WakeHandle;
+use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
+    /// Waits until it is served, as a future that enters the queue with its first poll.
+    ///
+    /// The outcome is `Done` or `Served`. A future that is dropped before its end runs `leave`: with `Left::Unserved` if
+    /// it was queued, with `Left::Served` if it was served and does not take what it was given.
+    pub fn wait_async<R>(
+        &self,
+        lane: usize,
+        data: T,
+        admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
+        leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
+    ) -> impl Future<Output = (Outcome<R>, T)> {
+        async move {
+            let waiting = Waiting::new(self, lane, data, false, admit, || (), leave);
+            let mut sleep = pin!(Polled::new(Abandoned(waiting)));
+            loop {
+                let why = sleep.as_mut().await;
+                let Abandoned(waiting) = sleep.strategy();
+                if let Some(outcome) = waiting.settle(why) {
+                    // SAFETY: this is the waiter, and the wait is over.
+                    return (outcome, unsafe { waiting.take_data() });
+                }
+                sleep.as_mut().renew();
+            }
+        }
+    }
+}
+
+/// A waiter that may be dropped before its end. By then its sleep has been withdrawn.
+struct Abandoned<W: PassOn>(W);
+
+impl<W: PassOn> Drop for Abandoned<W> {
+    fn drop(&mut self) {
+        self.0.pass_on();
+    }
+}
+
+impl<W: PassOn + WaitStrategy> WaitStrategy for Abandoned<W> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        self.0.after_asleep(me)
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        self.0.before_awake(why)
+    }
+}
