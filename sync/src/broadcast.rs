@@ -26,22 +26,18 @@
 //! ```
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::turn;
-use crate::wait::list::Node;
-use crate::wait::{self, Polled, Waking};
+use crate::wait;
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
-use ring::{Received, Ring};
-use sleep::{UntilDeserted, UntilSent};
+use ring::{Received, Ring, Sent};
 
 pub mod error;
 mod ring;
-mod sleep;
 mod weak;
 
 pub use weak::WeakSender;
@@ -101,24 +97,18 @@ impl<T> Sender<T> {
     /// # Errors
     /// Gives the message back if there is no receiver now. Later sends may succeed.
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
-        let outcome = {
-            let message = Arc::new(value);
-            self.ring.state().lock().send(message)
-        };
-        let sent = match outcome {
-            Ok(sent) => sent,
-            Err(message) => return Err(SendError(unwrap(message))),
-        };
-        if let Some(tail) = sent.tail {
-            wait::wake_all(self.ring.state(), |state| state.next_before(tail));
+        match self.ring.send(Arc::new(value)) {
+            Ok(Sent { receivers, overwritten }) => {
+                drop(overwritten);
+                Ok(receivers)
+            }
+            Err(message) => Err(SendError(unwrap(message))),
         }
-        drop(sent.overwritten);
-        Ok(sent.receivers)
     }
 
     /// Makes a receiver of what is sent from now on.
     pub fn subscribe(&self) -> Receiver<T> {
-        let next = self.ring.state().lock().subscribe();
+        let next = self.ring.with(|state| state.subscribe());
         Receiver { ring: Arc::clone(&self.ring), next }
     }
 
@@ -142,17 +132,17 @@ impl<T> Sender<T> {
     /// # drop(other);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.ring.state().lock().senders()
+        self.ring.with(|state| state.senders())
     }
 
     /// How many weak senders there are.
     pub fn weak_count(&self) -> usize {
-        self.ring.state().lock().weak_senders()
+        self.ring.with(|state| state.weak_senders())
     }
 
     /// How many messages the channel keeps that some receiver has yet to see.
     pub fn len(&self) -> usize {
-        self.ring.state().lock().len()
+        self.ring.with(|state| state.len())
     }
 
     /// True if every receiver has seen all messages.
@@ -162,7 +152,7 @@ impl<T> Sender<T> {
 
     /// How many receivers there are.
     pub fn receiver_count(&self) -> usize {
-        self.ring.state().lock().receivers()
+        self.ring.with(|state| state.receivers())
     }
 
     /// True if both send to the same receivers.
@@ -211,27 +201,12 @@ impl<T> Sender<T> {
     /// ```
     pub async fn closed_async(&self) {
         turn::charge().await;
-        // Somebody may have subscribed since the wake.
-        while self.receiver_count() > 0 {
-            pin!(Polled::new(self.until_deserted())).await;
-        }
+        self.ring.wait_closed_async().await;
     }
 
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        // Somebody may have subscribed since the wake.
-        while self.receiver_count() > 0 {
-            match wait::sleep(&self.until_deserted(), deadline) {
-                Waking::Notified => {}
-                Waking::TimedOut => return false,
-                Waking::Cancelled => wait::unwind_cancelled(),
-            }
-        }
-        true
-    }
-
-    fn until_deserted(&self) -> UntilDeserted<'_, Arc<T>> {
-        UntilDeserted { ring: &self.ring, node: Node::new() }
+        self.ring.wait_closed(deadline)
     }
 }
 
@@ -245,17 +220,14 @@ fn unwrap<T>(message: Arc<T>) -> T {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.ring.state().lock().add_sender();
+        self.ring.with(|state| state.add_sender());
         Sender { ring: Arc::clone(&self.ring) }
     }
 }
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let last = self.ring.state().lock().remove_sender();
-        if last {
-            wait::wake_all(self.ring.state(), |state| state.next_before(u64::MAX));
-        }
+        self.ring.remove_sender();
     }
 }
 
@@ -302,19 +274,15 @@ impl<T: Clone> Receiver<T> {
 
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
-        loop {
-            match self.take() {
-                Ok(value) => return Ok(value),
-                Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
-                Err(TryRecvError::Lagged(missed)) => return Err(RecvTimeoutError::Lagged(missed)),
-                Err(TryRecvError::Empty) => {}
-            }
-            match wait::sleep(&self.until_sent(), deadline) {
-                Waking::Notified => {}
-                Waking::TimedOut => return Err(RecvTimeoutError::Timeout),
-                Waking::Cancelled => wait::unwind_cancelled(),
-            }
-        }
+        let received = match self.receive_now() {
+            Received::Empty => self.ring.receive(&mut self.next, deadline).unwrap_or(Received::Empty),
+            received => received,
+        };
+        taken(received).map_err(|error| match error {
+            TryRecvError::Empty => RecvTimeoutError::Timeout,
+            TryRecvError::Closed => RecvTimeoutError::Closed,
+            TryRecvError::Lagged(missed) => RecvTimeoutError::Lagged(missed),
+        })
     }
 
     /// As [`recv`](Receiver::recv), for futures. Dropped before it is ready it loses no message.
@@ -323,15 +291,11 @@ impl<T: Clone> Receiver<T> {
     /// As for [`recv`](Receiver::recv).
     pub async fn recv_async(&mut self) -> Result<T, RecvError> {
         turn::charge().await;
-        loop {
-            match self.take() {
-                Ok(value) => return Ok(value),
-                Err(TryRecvError::Closed) => return Err(RecvError::Closed),
-                Err(TryRecvError::Lagged(missed)) => return Err(RecvError::Lagged(missed)),
-                Err(TryRecvError::Empty) => {}
-            }
-            pin!(Polled::new(self.until_sent())).await;
-        }
+        taken(self.ring.receive_async(&mut self.next).await).map_err(|error| match error {
+            TryRecvError::Closed => RecvError::Closed,
+            TryRecvError::Lagged(missed) => RecvError::Lagged(missed),
+            TryRecvError::Empty => unreachable!("there is no deadline"),
+        })
     }
 
     /// Takes the next message if there is one. Does not wait.
@@ -339,32 +303,36 @@ impl<T: Clone> Receiver<T> {
     /// # Errors
     /// As for [`recv`](Receiver::recv), and if there is no message now.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let value = self.take()?;
+        let value = taken(self.receive_now())?;
         wait::charge();
         Ok(value)
     }
 
-    fn take(&mut self) -> Result<T, TryRecvError> {
-        let received = self.ring.state().lock().receive(&mut self.next);
-        match received {
-            Received::Message(message) => Ok(Arc::unwrap_or_clone(message)),
-            Received::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
-            Received::Empty => Err(TryRecvError::Empty),
-            Received::Closed => Err(TryRecvError::Closed),
-        }
+    fn receive_now(&mut self) -> Received<Arc<T>> {
+        self.ring.with(|state| state.receive(&mut self.next))
+    }
+}
+
+/// Makes the receiver's own value of a message, outside of the lock.
+fn taken<T: Clone>(received: Received<Arc<T>>) -> Result<T, TryRecvError> {
+    match received {
+        Received::Message(message) => Ok(Arc::unwrap_or_clone(message)),
+        Received::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
+        Received::Empty => Err(TryRecvError::Empty),
+        Received::Closed => Err(TryRecvError::Closed),
     }
 }
 
 impl<T> Receiver<T> {
     /// Makes another receiver of what is sent from now on.
     pub fn resubscribe(&self) -> Self {
-        let next = self.ring.state().lock().subscribe();
+        let next = self.ring.with(|state| state.subscribe());
         Receiver { ring: Arc::clone(&self.ring), next }
     }
 
     /// How many messages were sent that this receiver has not received. More than the capacity if it has lost some.
     pub fn len(&self) -> usize {
-        self.ring.state().lock().len_after(self.next) as usize
+        self.ring.with(|state| state.len_after(self.next)) as usize
     }
 
     /// True if this receiver has received all messages.
@@ -379,36 +347,26 @@ impl<T> Receiver<T> {
 
     /// How many senders there are, weak ones not counted.
     pub fn sender_strong_count(&self) -> usize {
-        self.ring.state().lock().senders()
+        self.ring.with(|state| state.senders())
     }
 
     /// How many weak senders there are.
     pub fn sender_weak_count(&self) -> usize {
-        self.ring.state().lock().weak_senders()
+        self.ring.with(|state| state.weak_senders())
     }
 
     /// True if both receive from the same senders.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
     }
-
-    fn until_sent(&self) -> UntilSent<'_, Arc<T>> {
-        UntilSent { ring: &self.ring, node: Node::with(self.next) }
-    }
 }
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let (end, last) = {
-            let mut state = self.ring.state().lock();
-            (state.unsubscribe(), state.receivers() == 0)
-        };
-        if last {
-            wait::wake_all(self.ring.state(), |state| state.next_mourner());
-        }
+        let end = self.ring.unsubscribe();
         // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.
         while self.next < end {
-            let unneeded = self.ring.state().lock().skip(&mut self.next, end);
+            let unneeded = self.ring.with(|state| state.skip(&mut self.next, end));
             drop(unneeded);
         }
     }

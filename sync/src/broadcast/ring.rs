@@ -1,4 +1,4 @@
-//! The messages of a broadcast channel, and who waits for the next.
+//! The messages of a broadcast channel, behind one lock.
 //!
 //! ```text
 //!            oldest                      tail
@@ -8,28 +8,35 @@
 //!  │     │  0  │  0  │  1  │  2  │  2  │     │    how many receivers have yet to see it; the last one empties it
 //!  └─────┴─────┴─────┴─────┴─────┴─────┴─────┘
 //!                       ▲     ▲
-//!                     next   next                 a place of each receiver's own; before `oldest` it lags
+//!                     next   next                 a position of each receiver; before `oldest` it lags
 //! ```
 //!
-//! All of it is under one lock, and what leaves a slot is handed out, so that nothing of the user's is dropped or cloned
-//! under it. A receiver that waits stands at the tail, hence the sleepers' positions ascend in their list, and a send
-//! wakes those before the tail that it made and nobody who came after.
+//! A message that leaves a slot is handed out, so that no value of the user is dropped or cloned under the lock. A receiver
+//! waits at the tail only, so each send serves all receivers that wait.
 //!
-//! The lock also decides between an upgrade of a weak sender and the drop of the last sender: the count of senders comes to
-//! zero once and stays there, since only who has a sender, or finds one counted under the lock, counts another.
+//! The lock also orders the upgrade of a weak sender and the drop of the last sender. The count of senders comes to zero once
+//! and stays there: only the owner of a sender, or an upgrade that finds one counted, counts another.
 
-use crate::wait::list::{List, Node};
-use crate::wait::{Lock, RawWake};
+use std::time::Instant;
 
-/// How many messages a receiver that goes passes over under one hold of the lock.
+use crate::wait::{Admit, Outcome, Until, WaitQueue};
+
+/// How many messages a dropped receiver skips under one hold of the lock.
 const SKIPS: u64 = 64;
 
-/// Messages, senders, receivers and sleepers. `V` is cheap to clone, and no code of the user's runs when it is.
-pub(crate) struct Ring<V> {
-    state: Lock<State<V>>,
+/// The lane of receivers that wait for a message.
+const RECEIVERS: usize = 0;
+
+/// The lane of senders that wait for the last receiver to go.
+const CLOSINGS: usize = 1;
+
+/// The messages and the counts of a channel, and its waiters. `V` is cheap to clone, and its clone runs no code of the user.
+pub(super) struct Ring<V> {
+    queue: WaitQueue<State<V>, (), 2>,
 }
 
-pub(crate) struct State<V> {
+/// What the lock protects.
+pub(super) struct State<V> {
     /// A power of two of them.
     slots: Box<[Slot<V>]>,
     /// The position of the next message.
@@ -38,10 +45,6 @@ pub(crate) struct State<V> {
     senders: usize,
     weak_senders: usize,
     receivers: usize,
-    /// Each with the position it waits for.
-    sleepers: List<u64>,
-    /// Those who wait for the last receiver to go.
-    mourners: List,
 }
 
 struct Slot<V> {
@@ -49,20 +52,18 @@ struct Slot<V> {
     value: Option<V>,
 }
 
-/// What a send did.
+/// The result of a send.
 #[must_use]
-pub(crate) struct Sent<V> {
-    pub(crate) receivers: usize,
+pub(super) struct Sent<V> {
+    pub(super) receivers: usize,
     /// To be dropped outside of the lock.
-    pub(crate) overwritten: Option<V>,
-    /// Somebody is to be woken, by [`State::next_before`] and this.
-    pub(crate) tail: Option<u64>,
+    pub(super) overwritten: Option<V>,
 }
 
 /// What a receiver found.
 #[must_use]
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Received<V> {
+pub(super) enum Received<V> {
     Message(V),
     Lagged(u64),
     Empty,
@@ -71,69 +72,108 @@ pub(crate) enum Received<V> {
 
 impl<V: Clone> Ring<V> {
     /// Makes a ring of `capacity` slots, a power of two, with one sender.
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         let slots = (0..capacity).map(|_| Slot { unseen: 0, value: None }).collect();
-        Ring {
-            state: Lock::new(State {
-                slots,
-                tail: 0,
-                senders: 1,
-                weak_senders: 0,
-                receivers: 0,
-                sleepers: List::new(),
-                mourners: List::new(),
-            }),
+        let state = State { slots, tail: 0, senders: 1, weak_senders: 0, receivers: 0 };
+        Ring { queue: WaitQueue::new(state) }
+    }
+
+    /// Runs `f` under the lock.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut State<V>) -> R) -> R {
+        self.queue.with(|state, _| f(state))
+    }
+
+    /// Adds a message and wakes the receivers. Gives the message back if there is no receiver.
+    pub(super) fn send(&self, value: V) -> Result<Sent<V>, V> {
+        self.queue.with(|state, waiters| {
+            let sent = state.send(value)?;
+            waiters.serve_all(RECEIVERS);
+            Ok(sent)
+        })
+    }
+
+    /// Waits until there is a message for a receiver at `next`, or the channel closes. None if the deadline came first.
+    pub(super) fn receive(&self, next: &mut u64, deadline: Option<Instant>) -> Option<Received<V>> {
+        let until = Until::unwind(deadline).spinning();
+        loop {
+            let admitted = self.queue.wait(
+                RECEIVERS,
+                (),
+                until,
+                |state, (), _| state.admit(next),
+                || (),
+                |_, (), _, _| (),
+            );
+            match admitted.0 {
+                Outcome::Done(received) => return Some(received),
+                Outcome::Served => {}
+                Outcome::TimedOut | Outcome::Cancelled => return None,
+            }
         }
     }
 
-    pub(crate) fn state(&self) -> &Lock<State<V>> {
-        &self.state
-    }
-
-    /// Waits for the message at `node`'s position, unless there is something to be told already.
-    ///
-    /// # Safety
-    /// `node` is in no list and stays in place until [`leave`](Ring::leave) has answered true or `wake` has landed.
-    pub(crate) unsafe fn enter(&self, node: &Node<u64>, wake: RawWake) -> bool {
-        let mut state = self.state.lock();
-        let waits = *node.data() == state.tail && state.senders > 0;
-        if waits {
-            // SAFETY: the caller's contract; the list and its nodes are only touched under this lock.
-            unsafe { state.sleepers.push_back(node, wake) };
+    /// Variant of [`receive`](Ring::receive) for futures.
+    pub(super) async fn receive_async(&self, next: &mut u64) -> Received<V> {
+        loop {
+            let admitted =
+                self.queue.wait_async(RECEIVERS, (), |state, (), _| state.admit(next), |_, (), _, _| ());
+            if let (Outcome::Done(received), ()) = admitted.await {
+                return received;
+            }
         }
-        waits
     }
 
-    /// Waits no more. False if a waker was first, whose wake is then on its way.
-    ///
-    /// # Safety
-    /// `node` was entered here.
-    pub(crate) unsafe fn leave(&self, node: &Node<u64>) -> bool {
-        // SAFETY: by the caller's contract the node is in this list or in none.
-        unsafe { self.state.lock().sleepers.remove(node) }
-    }
-
-    /// As [`enter`](Ring::enter), for who waits for the last receiver to go.
-    ///
-    /// # Safety
-    /// As for `enter`.
-    pub(crate) unsafe fn mourn(&self, node: &Node, wake: RawWake) -> bool {
-        let mut state = self.state.lock();
-        let waits = state.receivers > 0;
-        if waits {
-            // SAFETY: the caller's contract; the list and its nodes are only touched under this lock.
-            unsafe { state.mourners.push_back(node, wake) };
+    /// Waits until there is no receiver. False if the deadline came first.
+    pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
+        loop {
+            let until = Until::unwind(deadline);
+            let admitted = self.queue.wait(
+                CLOSINGS,
+                (),
+                until,
+                |state, (), _| state.admit_closing(),
+                || (),
+                |_, (), _, _| (),
+            );
+            match admitted.0 {
+                Outcome::Done(()) => return true,
+                // A receiver may have subscribed since the wake.
+                Outcome::Served => {}
+                Outcome::TimedOut | Outcome::Cancelled => return false,
+            }
         }
-        waits
     }
 
-    /// As [`leave`](Ring::leave), for who waits for the last receiver to go.
-    ///
-    /// # Safety
-    /// As for `leave`.
-    pub(crate) unsafe fn mourn_no_more(&self, node: &Node) -> bool {
-        // SAFETY: by the caller's contract the node is in this list or in none.
-        unsafe { self.state.lock().mourners.remove(node) }
+    /// Variant of [`wait_closed`](Ring::wait_closed) for futures.
+    pub(super) async fn wait_closed_async(&self) {
+        loop {
+            let admitted =
+                self.queue.wait_async(CLOSINGS, (), |state, (), _| state.admit_closing(), |_, (), _, _| ());
+            if let (Outcome::Done(()), ()) = admitted.await {
+                return;
+            }
+        }
+    }
+
+    /// Removes a sender, and wakes the receivers if it was the last.
+    pub(super) fn remove_sender(&self) {
+        self.queue.with(|state, waiters| {
+            state.senders -= 1;
+            if state.senders == 0 {
+                waiters.serve_all(RECEIVERS);
+            }
+        });
+    }
+
+    /// Removes a receiver, and wakes senders that wait for the last one to go. Returns where [`skip`](State::skip) ends.
+    pub(super) fn unsubscribe(&self) -> u64 {
+        self.queue.with(|state, waiters| {
+            state.receivers -= 1;
+            if state.receivers == 0 {
+                waiters.serve_all(CLOSINGS);
+            }
+            state.tail
+        })
     }
 }
 
@@ -147,8 +187,22 @@ impl<V: Clone> State<V> {
         self.tail.saturating_sub(self.slots.len() as u64)
     }
 
-    /// Adds a message. Gives it back if nobody would receive it.
-    pub(crate) fn send(&mut self, value: V) -> Result<Sent<V>, V> {
+    fn admit(&mut self, next: &mut u64) -> Admit<Received<V>> {
+        match self.receive(next) {
+            Received::Empty => Admit::Back,
+            received => Admit::Done(received),
+        }
+    }
+
+    fn admit_closing(&self) -> Admit<()> {
+        match self.receivers {
+            0 => Admit::Done(()),
+            _ => Admit::Back,
+        }
+    }
+
+    /// Adds a message. Gives it back if there is no receiver.
+    fn send(&mut self, value: V) -> Result<Sent<V>, V> {
         if self.receivers == 0 {
             return Err(value);
         }
@@ -157,12 +211,11 @@ impl<V: Clone> State<V> {
         slot.unseen = self.receivers;
         let overwritten = slot.value.replace(value);
         self.tail += 1;
-        let tail = (!self.sleepers.is_empty()).then_some(self.tail);
-        Ok(Sent { receivers: self.receivers, overwritten, tail })
+        Ok(Sent { receivers: self.receivers, overwritten })
     }
 
-    /// The next message of a receiver whose place is `next`.
-    pub(crate) fn receive(&mut self, next: &mut u64) -> Received<V> {
+    /// Takes the next message for a receiver at `next`.
+    pub(super) fn receive(&mut self, next: &mut u64) -> Received<V> {
         let oldest = self.oldest();
         if *next < oldest {
             let missed = oldest - *next;
@@ -179,7 +232,7 @@ impl<V: Clone> State<V> {
         }
     }
 
-    /// Counts one receiver that has seen the message at `position`, and the message; moved out if it was the last.
+    /// Counts the message at `position` as seen by one receiver. Returns it; the last receiver gets the message itself.
     fn see(&mut self, position: u64) -> Option<V> {
         if position == self.tail {
             return None;
@@ -193,8 +246,8 @@ impl<V: Clone> State<V> {
         }
     }
 
-    /// Passes over some messages from `next` to `end`, at most to one that nobody else is to see: that is handed out.
-    pub(crate) fn skip(&mut self, next: &mut u64, end: u64) -> Option<V> {
+    /// Skips some messages from `next` to `end`. Stops at a message that no other receiver is to see, and hands it out.
+    pub(super) fn skip(&mut self, next: &mut u64, end: u64) -> Option<V> {
         *next = (*next).max(self.oldest());
         let pause = end.min(*next + SKIPS);
         while *next < pause {
@@ -209,26 +262,20 @@ impl<V: Clone> State<V> {
         None
     }
 
-    /// Counts a receiver. Its place: it sees what is sent from now on.
-    pub(crate) fn subscribe(&mut self) -> u64 {
+    /// Adds a receiver. Returns its position: it sees what is sent from now on.
+    pub(super) fn subscribe(&mut self) -> u64 {
         self.receivers += 1;
         self.tail
     }
 
-    /// Counts a receiver no more. Where what it has to [`skip`](State::skip) ends.
-    pub(crate) fn unsubscribe(&mut self) -> u64 {
-        self.receivers -= 1;
-        self.tail
-    }
-
-    /// Counts a sender; by who has one.
-    pub(crate) fn add_sender(&mut self) {
+    /// Adds a sender, for the owner of one.
+    pub(super) fn add_sender(&mut self) {
         self.senders += 1;
     }
 
-    /// Counts a sender; by who has a weak one. False if the last is gone, and the channel closed with it.
+    /// Adds a sender, for the owner of a weak one. False if the channel is closed.
     #[must_use]
-    pub(crate) fn upgrade(&mut self) -> bool {
+    pub(super) fn upgrade(&mut self) -> bool {
         let open = self.senders > 0;
         if open {
             self.senders += 1;
@@ -236,56 +283,35 @@ impl<V: Clone> State<V> {
         open
     }
 
-    /// Counts a sender no more. True if it was the last: all sleepers are to be woken, by
-    /// [`next_before`](State::next_before) and [`u64::MAX`].
-    #[must_use]
-    pub(crate) fn remove_sender(&mut self) -> bool {
-        self.senders -= 1;
-        self.senders == 0
-    }
-
-    pub(crate) fn add_weak_sender(&mut self) {
+    pub(super) fn add_weak_sender(&mut self) {
         self.weak_senders += 1;
     }
 
-    pub(crate) fn remove_weak_sender(&mut self) {
+    pub(super) fn remove_weak_sender(&mut self) {
         self.weak_senders -= 1;
     }
 
-    pub(crate) fn senders(&self) -> usize {
+    pub(super) fn senders(&self) -> usize {
         self.senders
     }
 
-    pub(crate) fn weak_senders(&self) -> usize {
+    pub(super) fn weak_senders(&self) -> usize {
         self.weak_senders
     }
 
-    /// Whom to wake next of those who waited for a message before `tail`.
-    pub(crate) fn next_before(&mut self, tail: u64) -> Option<RawWake> {
-        self.sleepers.pop_front_if(|position| *position < tail)
-    }
-
-    /// Whom to wake next of those who waited for the last receiver to go, while there is none.
-    pub(crate) fn next_mourner(&mut self) -> Option<RawWake> {
-        match self.receivers {
-            0 => self.mourners.pop_front(),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn receivers(&self) -> usize {
+    pub(super) fn receivers(&self) -> usize {
         self.receivers
     }
 
-    /// How many messages there are after `next`, also those that are lost already.
-    pub(crate) fn len_after(&self, next: u64) -> u64 {
+    /// Counts the messages after `next`, also those that are lost already.
+    pub(super) fn len_after(&self, next: u64) -> u64 {
         self.tail - next
     }
 
-    /// How many messages somebody has yet to see.
+    /// Counts the messages that some receiver has yet to see.
     ///
-    /// Each receiver has yet to see all after its place, so what nobody has yet to see comes first.
-    pub(crate) fn len(&self) -> usize {
+    /// A receiver has yet to see all messages after its position, so those that all have seen come first.
+    pub(super) fn len(&self) -> usize {
         let (mut low, mut high) = (self.oldest(), self.tail);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -34,7 +34,7 @@ impl<T> std::panic::RefUnwindSafe for WeakSender<T> {}
 
 impl<T> WeakSender<T> {
     pub(super) fn new(ring: Arc<Ring<Arc<T>>>) -> Self {
-        ring.state().lock().add_weak_sender();
+        ring.with(|state| state.add_weak_sender());
         WeakSender { ring }
     }
 
@@ -43,18 +43,18 @@ impl<T> WeakSender<T> {
     /// An upgrade beside the drop of the last sender comes before it, and the channel stays open, or after it and fails.
     #[must_use]
     pub fn upgrade(&self) -> Option<Sender<T>> {
-        let open = self.ring.state().lock().upgrade();
+        let open = self.ring.with(|state| state.upgrade());
         open.then(|| Sender { ring: Arc::clone(&self.ring) })
     }
 
     /// How many senders there are, weak ones not counted. Zero is final.
     pub fn strong_count(&self) -> usize {
-        self.ring.state().lock().senders()
+        self.ring.with(|state| state.senders())
     }
 
     /// How many weak senders there are, this one included.
     pub fn weak_count(&self) -> usize {
-        self.ring.state().lock().weak_senders()
+        self.ring.with(|state| state.weak_senders())
     }
 }
 
@@ -66,7 +66,7 @@ impl<T> Clone for WeakSender<T> {
 
 impl<T> Drop for WeakSender<T> {
     fn drop(&mut self) {
-        self.ring.state().lock().remove_weak_sender();
+        self.ring.with(|state| state.remove_weak_sender());
     }
 }
 
