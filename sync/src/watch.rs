@@ -33,7 +33,6 @@ use error::{RecvError, RecvTimeoutError, SendError};
 use versions::Versions;
 
 pub mod error;
-mod sleep;
 mod versions;
 
 /// Makes a channel with its first value, and its first receiver, which counts that value as seen.
@@ -90,19 +89,15 @@ impl<T> Shared<T> {
     }
 }
 
-/// What a sender says once it has let the value go, changed or not, and also if it unwinds.
-struct Word<'a> {
+/// Announces a change once the sender has unlocked the value, also if it unwinds.
+struct Announcement<'a> {
     versions: &'a Versions,
-    /// The version that it has made; 0 is none.
-    version: u64,
+    has_changed: bool,
 }
 
-impl Drop for Word<'_> {
+impl Drop for Announcement<'_> {
     fn drop(&mut self) {
-        let mut ended = None;
-        wait::wake_all(self.versions.watchers(), |watchers| {
-            watchers.next_before(self.version).or_else(|| watchers.next_turned_away(&mut ended))
-        });
+        self.versions.announce(self.has_changed);
     }
 }
 
@@ -172,11 +167,12 @@ impl<T> Sender<T> {
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let versions = &self.shared.versions;
         // Before the lock, so that it is dropped after it.
-        let mut word = Word { versions, version: 0 };
+        let mut announcement = Announcement { versions, has_changed: false };
         let mut value = self.shared.value.write();
         let modified = modify(&mut value);
         if modified {
-            word.version = versions.advance();
+            versions.advance();
+            announcement.has_changed = true;
         }
         modified
     }
@@ -204,12 +200,12 @@ impl<T> Sender<T> {
 
     /// How many receivers there are.
     pub fn receiver_count(&self) -> usize {
-        self.shared.versions.watchers().lock().receivers()
+        self.shared.versions.receivers()
     }
 
     /// How many senders there are.
     pub fn sender_count(&self) -> usize {
-        self.shared.versions.watchers().lock().senders()
+        self.shared.versions.senders()
     }
 
     /// True if there is no receiver. [`subscribe`](Sender::subscribe) makes one.
@@ -258,21 +254,12 @@ impl<T> Sender<T> {
     /// ```
     pub async fn closed_async(&self) {
         turn::charge().await;
-        // Somebody may have subscribed since the wake.
-        while !self.is_closed() {
-            self.shared.versions.await_desertion_async().await;
-        }
+        self.shared.versions.wait_closed_async().await;
     }
 
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        // Somebody may have subscribed since the wake.
-        while !self.is_closed() {
-            if !self.shared.versions.await_desertion(deadline) {
-                return false;
-            }
-        }
-        true
+        self.shared.versions.wait_closed(deadline)
     }
 
     /// True if both change the same value.
@@ -296,9 +283,7 @@ impl<T: Default> Default for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        if self.shared.versions.remove_sender() {
-            wait::wake_all(self.shared.versions.watchers(), |watchers| watchers.next_before(u64::MAX));
-        }
+        self.shared.versions.remove_sender();
     }
 }
 
@@ -366,7 +351,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// If all senders are dropped and their last value is seen.
     pub fn changed(&mut self) -> Result<(), RecvError> {
-        self.shared.versions.await_change(&mut self.seen, None).map_err(closed)
+        self.shared.versions.wait_changed(&mut self.seen, None).map_err(closed)
     }
 
     /// As [`changed`](Receiver::changed), but waits no longer than `timeout`.
@@ -377,7 +362,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As for [`changed`](Receiver::changed), and if no change came in time.
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
-        self.shared.versions.await_change(&mut self.seen, time::deadline(timeout))
+        self.shared.versions.wait_changed(&mut self.seen, time::deadline(timeout))
     }
 
     /// As [`changed`](Receiver::changed), but waits no longer than to `deadline`.
@@ -388,7 +373,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As for [`changed_timeout`](Receiver::changed_timeout).
     pub fn changed_deadline(&mut self, deadline: Instant) -> Result<(), RecvTimeoutError> {
-        self.shared.versions.await_change(&mut self.seen, Some(deadline))
+        self.shared.versions.wait_changed(&mut self.seen, Some(deadline))
     }
 
     /// As [`changed`](Receiver::changed), for futures. Dropped before it is ready it loses no change.
@@ -397,7 +382,7 @@ impl<T> Receiver<T> {
     /// As for [`changed`](Receiver::changed).
     pub async fn changed_async(&mut self) -> Result<(), RecvError> {
         turn::charge().await;
-        self.shared.versions.await_change_async(&mut self.seen).await
+        self.shared.versions.wait_changed_async(&mut self.seen).await
     }
 
     /// Waits until `wanted` says so of the value, borrows it and counts it as seen. The present value is looked at first, and
@@ -454,7 +439,7 @@ impl<T> Receiver<T> {
             if let Some(value) = shared.see(shared.value.read(), seen, &mut wanted) {
                 return Ok(Ref { value, has_changed: *seen != first });
             }
-            shared.versions.await_change(seen, deadline)?;
+            shared.versions.wait_changed(seen, deadline)?;
         }
     }
 
@@ -487,13 +472,13 @@ impl<T> Receiver<T> {
         let first = *seen;
         loop {
             let Some(value) = shared.value.try_read() else {
-                shared.versions.await_free_async(|| shared.value.admits_readers()).await;
+                shared.versions.wait_unlocked_async(|| shared.value.admits_readers()).await;
                 continue;
             };
             if let Some(value) = shared.see(value, seen, &mut wanted) {
                 return Ok(Ref { value, has_changed: *seen != first });
             }
-            shared.versions.await_change_async(seen).await?;
+            shared.versions.wait_changed_async(seen).await?;
         }
     }
 
@@ -519,9 +504,7 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if self.shared.versions.remove_receiver() {
-            wait::wake_all(self.shared.versions.watchers(), |watchers| watchers.next_mourner());
-        }
+        self.shared.versions.remove_receiver();
     }
 }
 

@@ -1,4 +1,4 @@
-//! The version of a watched value, and who waits for the next.
+//! The version of a watched value, and the waiters for the next one.
 //!
 //! ```text
 //!  63                                  1 0
@@ -7,40 +7,41 @@
 //! └─────────────────────────────────────┴────────┘
 //! ```
 //!
-//! * The version moves while the value is locked for writing, and is read beside the value while that is locked for
-//!   reading: the two always belong together.
-//! * Who moves it wakes after, under the lock of the list and with the value unlocked. Who goes to sleep looks at the word
-//!   under that lock, so it is either found in the list or sees the move.
-//! * A future that finds a sender at the value looks again under the lock of the list, and is told by that sender once it has let
-//!   the value go, changed or not: if it was told before, the future sees that the value is free.
-//! * A sleeper has the version that it saw last, which is the present one when it enters: the versions ascend in the list,
-//!   and a waker stops at the first one who came after its own change.
+//! * The version moves while the value is locked for writing, and is read while the value is locked for reading: the two
+//!   always belong together.
+//! * A sender moves the version first, and wakes the waiters once the value is unlocked, under the lock of the queue. A
+//!   receiver looks at the word under that lock before it waits. So it is either served or sees the move.
+//! * A future that finds the value locked by a sender looks again under the lock of the queue. The sender wakes it once the
+//!   value is unlocked, changed or not.
 
-use std::cell::Cell;
+use std::time::Instant;
 
-use crate::crowd::{Crowd, Ended};
+use super::error::{RecvError, RecvTimeoutError};
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::list::{List, Node};
-use crate::wait::{Lock, RawWake};
+use crate::wait::{self, Admit, Outcome, Until, WaitQueue};
 
 const CLOSED: u64 = 1;
 const ONE_VERSION: u64 = 2;
 
-/// The version, senders, receivers and sleepers.
+/// The lane of receivers that wait for a change.
+const CHANGES: usize = 0;
+
+/// The lane of senders that wait for the last receiver to go.
+const CLOSINGS: usize = 1;
+
+/// The lane of futures that wait for a sender to unlock the value.
+const UNLOCKS: usize = 2;
+
+/// The version, the counts of senders and receivers, and the waiters.
 pub(crate) struct Versions {
     word: AtomicU64,
-    watchers: Lock<Watchers>,
+    queue: WaitQueue<Counts, (), 3>,
 }
 
-pub(crate) struct Watchers {
+/// How many ends a channel has.
+struct Counts {
     senders: usize,
     receivers: usize,
-    /// Each with the version that it saw last.
-    sleepers: List<u64>,
-    /// Those who wait for the last receiver to go.
-    mourners: List,
-    /// Futures that found a sender at the value, and may not wait as for a lock.
-    turned_away: Crowd,
 }
 
 /// The word, decoded.
@@ -51,165 +52,169 @@ pub(crate) struct Snapshot {
 }
 
 impl Versions {
-    /// Version 0, with one sender.
+    /// Makes version 0, with one sender.
     pub(crate) const fn new() -> Self {
-        let watchers = Watchers {
-            senders: 1,
-            receivers: 0,
-            sleepers: List::new(),
-            mourners: List::new(),
-            turned_away: Crowd::new(),
-        };
-        Versions { word: AtomicU64::new(0), watchers: Lock::new(watchers) }
+        Versions { word: AtomicU64::new(0), queue: WaitQueue::new(Counts { senders: 1, receivers: 0 }) }
     }
 
     pub(crate) fn look(&self) -> Snapshot {
-        // Acquire: pairs with the Release in `advance` and `close`: what was done before the change is seen.
+        // Acquire: pairs with the Release in `advance` and `remove_sender`: what came before the change is seen.
         let bits = self.word.load(Ordering::Acquire);
         Snapshot { version: bits / ONE_VERSION, closed: bits & CLOSED != 0 }
     }
 
-    /// Counts a change; by who has the value locked for writing. The new version, for [`Watchers::next_before`].
-    #[must_use]
-    pub(crate) fn advance(&self) -> u64 {
+    /// Counts a change. The caller has the value locked for writing, and [announces](Versions::announce) the change after.
+    pub(crate) fn advance(&self) {
         // Release: pairs with the Acquire in `look`.
-        self.word.fetch_add(ONE_VERSION, Ordering::Release) / ONE_VERSION + 1
+        self.word.fetch_add(ONE_VERSION, Ordering::Release);
     }
 
-    pub(crate) fn watchers(&self) -> &Lock<Watchers> {
-        &self.watchers
+    /// Wakes receivers if the value has `changed`, and futures that found the value locked.
+    pub(crate) fn announce(&self, changed: bool) {
+        self.queue.with(|_, waiters| {
+            if changed {
+                waiters.serve_all(CHANGES);
+            }
+            waiters.serve_all(UNLOCKS);
+        });
     }
 
-    pub(crate) fn add_sender(&self) {
-        self.watchers.lock().senders += 1;
-    }
-
-    /// Counts a sender no more. True if it was the last: all sleepers are to be woken, by
-    /// [`next_before`](Watchers::next_before) and [`u64::MAX`].
-    #[must_use]
-    pub(crate) fn remove_sender(&self) -> bool {
-        let mut watchers = self.watchers.lock();
-        watchers.senders -= 1;
-        let last = watchers.senders == 0;
-        if last {
-            // Release: pairs with the Acquire in `look`.
-            self.word.fetch_or(CLOSED, Ordering::Release);
-        }
-        last
-    }
-
-    pub(crate) fn add_receiver(&self) {
-        self.watchers.lock().receivers += 1;
-    }
-
-    /// Counts a receiver no more. True if it was the last: [`next_mourner`](Watchers::next_mourner) tells whom to wake.
-    #[must_use]
-    pub(crate) fn remove_receiver(&self) -> bool {
-        let mut watchers = self.watchers.lock();
-        watchers.receivers -= 1;
-        watchers.receivers == 0
-    }
-
-    /// Waits for a version other than `node`'s, unless that has come or none comes any more.
-    ///
-    /// # Safety
-    /// `node` is in no list and stays in place until [`leave`](Versions::leave) has answered true or `wake` has landed.
-    pub(crate) unsafe fn enter(&self, node: &Node<u64>, wake: RawWake) -> bool {
-        let mut watchers = self.watchers.lock();
-        let waits = self.look() == Snapshot { version: *node.data(), closed: false };
-        if waits {
-            // SAFETY: the caller's contract; the list and its nodes are only touched under this lock.
-            unsafe { watchers.sleepers.push_back(node, wake) };
-        }
-        waits
-    }
-
-    /// Waits no more. False if a waker was first, whose wake is then on its way.
-    ///
-    /// # Safety
-    /// `node` was entered here.
-    pub(crate) unsafe fn leave(&self, node: &Node<u64>) -> bool {
-        // SAFETY: by the caller's contract the node is in this list or in none.
-        unsafe { self.watchers.lock().sleepers.remove(node) }
-    }
-
-    /// As [`enter`](Versions::enter), for who waits for the last receiver to go.
-    ///
-    /// # Safety
-    /// As for `enter`.
-    pub(crate) unsafe fn mourn(&self, node: &Node, wake: RawWake) -> bool {
-        let mut watchers = self.watchers.lock();
-        let waits = watchers.receivers > 0;
-        if waits {
-            // SAFETY: the caller's contract; the list and its nodes are only touched under this lock.
-            unsafe { watchers.mourners.push_back(node, wake) };
-        }
-        waits
-    }
-
-    /// As [`leave`](Versions::leave), for who waits for the last receiver to go.
-    ///
-    /// # Safety
-    /// As for `leave`.
-    pub(crate) unsafe fn mourn_no_more(&self, node: &Node) -> bool {
-        // SAFETY: by the caller's contract the node is in this list or in none.
-        unsafe { self.watchers.lock().mourners.remove(node) }
-    }
-
-    /// Waits for a sender to let the value go, unless it `is_free`.
-    ///
-    /// # Safety
-    /// As for [`enter`](Versions::enter).
-    pub(crate) unsafe fn stand_aside(
-        &self,
-        node: &Node<Cell<u64>>,
-        wake: RawWake,
-        is_free: impl FnOnce() -> bool,
-    ) -> bool {
-        let mut watchers = self.watchers.lock();
-        let waits = !is_free();
-        if waits {
-            // SAFETY: the caller's contract; the list and its nodes are only touched under this lock.
-            unsafe { watchers.turned_away.join(node, wake) };
-        }
-        waits
-    }
-
-    /// As [`leave`](Versions::leave), for who waits for a sender to let the value go.
-    ///
-    /// # Safety
-    /// As for `leave`.
-    pub(crate) unsafe fn stand_aside_no_more(&self, node: &Node<Cell<u64>>) -> bool {
-        // SAFETY: by the caller's contract the node is in this list or in none.
-        unsafe { self.watchers.lock().turned_away.leave(node) }
-    }
-}
-
-impl Watchers {
     pub(crate) fn senders(&self) -> usize {
-        self.senders
+        self.queue.with(|counts, _| counts.senders)
     }
 
     pub(crate) fn receivers(&self) -> usize {
-        self.receivers
+        self.queue.with(|counts, _| counts.receivers)
     }
 
-    /// Whom to wake next of those who saw a version before `version` last.
-    pub(crate) fn next_before(&mut self, version: u64) -> Option<RawWake> {
-        self.sleepers.pop_front_if(|seen| *seen < version)
+    pub(crate) fn add_sender(&self) {
+        self.queue.with(|counts, _| counts.senders += 1);
     }
 
-    /// Whom to wake next of those who were turned away from the value before the first call with this `ended`.
-    pub(crate) fn next_turned_away(&mut self, ended: &mut Option<Ended>) -> Option<RawWake> {
-        let ended = *ended.get_or_insert_with(|| self.turned_away.end_round());
-        self.turned_away.next(ended)
+    /// Removes a sender. The last one closes the channel and wakes its receivers.
+    pub(crate) fn remove_sender(&self) {
+        self.queue.with(|counts, waiters| {
+            counts.senders -= 1;
+            if counts.senders == 0 {
+                // Release: pairs with the Acquire in `look`.
+                self.word.fetch_or(CLOSED, Ordering::Release);
+                waiters.serve_all(CHANGES);
+            }
+        });
     }
 
-    /// Whom to wake next of those who waited for the last receiver to go, while there is none.
-    pub(crate) fn next_mourner(&mut self) -> Option<RawWake> {
-        match self.receivers {
-            0 => self.mourners.pop_front(),
-            _ => None,
+    pub(crate) fn add_receiver(&self) {
+        self.queue.with(|counts, _| counts.receivers += 1);
+    }
+
+    /// Removes a receiver, and wakes senders that wait for the last one to go.
+    pub(crate) fn remove_receiver(&self) {
+        self.queue.with(|counts, waiters| {
+            counts.receivers -= 1;
+            if counts.receivers == 0 {
+                waiters.serve_all(CLOSINGS);
+            }
+        });
+    }
+
+    /// Waits until there is another version than `seen`, which becomes `seen`.
+    pub(crate) fn wait_changed(
+        &self,
+        seen: &mut u64,
+        deadline: Option<Instant>,
+    ) -> Result<(), RecvTimeoutError> {
+        wait::checkpoint();
+        let until = Until::unwind(deadline).spinning();
+        loop {
+            if let Some(outcome) = self.see_change(seen) {
+                return outcome.map_err(|RecvError| RecvTimeoutError::Closed);
+            }
+            let admit = self.queue.wait(
+                CHANGES,
+                (),
+                until,
+                |_, (), _| self.admit_change(*seen),
+                || (),
+                |_, (), _, _| (),
+            );
+            match admit.0 {
+                Outcome::Done(()) | Outcome::Served => {}
+                Outcome::TimedOut | Outcome::Cancelled => return Err(RecvTimeoutError::Timeout),
+            }
         }
+    }
+
+    /// Variant of [`wait_changed`](Versions::wait_changed) for futures.
+    pub(crate) async fn wait_changed_async(&self, seen: &mut u64) -> Result<(), RecvError> {
+        loop {
+            if let Some(outcome) = self.see_change(seen) {
+                return outcome;
+            }
+            let last = *seen;
+            self.queue
+                .wait_async(CHANGES, (), move |_, (), _| self.admit_change(last), |_, (), _, _| ())
+                .await;
+        }
+    }
+
+    /// Makes the present version the one that was `seen`. None if it was, and another may come.
+    fn see_change(&self, seen: &mut u64) -> Option<Result<(), RecvError>> {
+        let now = self.look();
+        if now.version != *seen {
+            *seen = now.version;
+            return Some(Ok(()));
+        }
+        now.closed.then_some(Err(RecvError))
+    }
+
+    fn admit_change(&self, seen: u64) -> Admit<()> {
+        admit_if(self.look() != Snapshot { version: seen, closed: false })
+    }
+
+    /// Waits until there is no receiver. False if the deadline came first.
+    pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
+        loop {
+            let admit = self.queue.wait(
+                CLOSINGS,
+                (),
+                Until::unwind(deadline),
+                |counts, (), _| admit_if(counts.receivers == 0),
+                || (),
+                |_, (), _, _| (),
+            );
+            match admit.0 {
+                Outcome::Done(()) => return true,
+                // A receiver may have subscribed since the wake.
+                Outcome::Served => {}
+                Outcome::TimedOut | Outcome::Cancelled => return false,
+            }
+        }
+    }
+
+    /// Variant of [`wait_closed`](Versions::wait_closed) for futures.
+    pub(crate) async fn wait_closed_async(&self) {
+        loop {
+            let admit = self.queue.wait_async(
+                CLOSINGS,
+                (),
+                |counts, (), _| admit_if(counts.receivers == 0),
+                |_, (), _, _| (),
+            );
+            if let (Outcome::Done(()), ()) = admit.await {
+                return;
+            }
+        }
+    }
+
+    /// Waits until a sender unlocks the value, unless it `is_free`. For futures.
+    pub(crate) async fn wait_unlocked_async(&self, is_free: impl Fn() -> bool) {
+        self.queue.wait_async(UNLOCKS, (), |_, (), _| admit_if(is_free()), |_, (), _, _| ()).await;
+    }
+}
+
+fn admit_if(ready: bool) -> Admit<()> {
+    match ready {
+        true => Admit::Done(()),
+        false => Admit::Back,
     }
 }
