@@ -30,37 +30,37 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::turn;
-use crate::wait::{self, Waking};
+use crate::wait;
 use error::{RecvError, RecvTimeoutError, TryRecvError};
-use half::Half;
+use state::{Channel, Side};
 
 pub mod error;
-mod half;
-mod word;
+mod state;
 
 /// Makes a channel for one value.
 ///
 /// # Fairness
 /// There is nobody to be unfair to: a send never waits, and of the two sides one waits for the other.
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let (sender, receiver) = half::pair();
-    (Sender { half: sender }, Receiver { half: Some(receiver), gave_way: false })
+    let channel = Arc::new(Channel::new());
+    (Sender { channel: Some(Arc::clone(&channel)) }, Receiver { channel: Some(channel), gave_way: false })
 }
 
 /// The side of a [`channel`] that sends the value.
 ///
 /// Dropped without a send it ends the receiver's wait.
 pub struct Sender<T> {
-    half: Half<T>,
+    /// None once it has sent.
+    channel: Option<Arc<Channel<T>>>,
 }
 
 /// The side of a [`channel`] that receives the value.
@@ -68,20 +68,10 @@ pub struct Sender<T> {
 /// It is a future as well, for code that is `async`.
 pub struct Receiver<T> {
     /// None once the outcome was received.
-    half: Option<Half<T>>,
-    /// Its last poll has made way for others.
+    channel: Option<Arc<Channel<T>>>,
+    /// True if its last poll gave way to other tasks.
     gave_way: bool,
 }
-
-// SAFETY: a value is moved from the one side to the other, and the channel is freed by either; what a shared side shows
-// is atomic, or read once it changes no more.
-unsafe impl<T: Send> Send for Sender<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Sender<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Send for Receiver<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Receiver<T> {}
 
 // The value is there as a whole, or it is not.
 impl<T> UnwindSafe for Sender<T> {}
@@ -96,28 +86,16 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// Gives the value back if the receiver is dropped or closed.
-    pub fn send(self, value: T) -> Result<(), T> {
-        if self.half.hears() {
-            return Err(value);
-        }
-        // SAFETY: the sender has not spoken, so the value's place is its own; nothing is in it.
-        unsafe { *self.half.value() = Some(value) };
-        match self.into_half().speak_first_and_leave() {
-            Ok(None) => Ok(()),
-            // The receiver went at the same moment, and has not looked again.
-            Ok(Some(value)) => Err(value),
-            Err(half) => {
-                // SAFETY: as above.
-                let value = unsafe { (*half.value()).take() };
-                half.leave();
-                Err(value.expect("it was put there"))
-            }
+    pub fn send(mut self, value: T) -> Result<(), T> {
+        match self.channel.take() {
+            Some(channel) => channel.send(value),
+            None => unreachable!("a send consumes the sender"),
         }
     }
 
     /// True if the receiver is dropped or closed: a send would fail.
     pub fn is_closed(&self) -> bool {
-        self.half.hears()
+        self.channel().has_ended(Side::Receiver)
     }
 
     /// Waits until the receiver is dropped or closed.
@@ -166,25 +144,27 @@ impl<T> Sender<T> {
 
     /// As [`closed`](Sender::closed), for futures that are written by hand: ready when the receiver is dropped or closed.
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.half.poll(cx)
+        self.channel().poll(Side::Sender, cx)
     }
 
     fn closed_to(&mut self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        await_word(&mut self.half, deadline)
+        self.channel().wait(Side::Sender, deadline)
     }
 
-    fn into_half(self) -> Half<T> {
-        let sender = mem::ManuallyDrop::new(self);
-        // SAFETY: the sender is not dropped, so the half is moved out of it once.
-        unsafe { std::ptr::read(&sender.half) }
+    fn channel(&self) -> &Channel<T> {
+        match &self.channel {
+            Some(channel) => channel,
+            None => unreachable!("a send consumes the sender"),
+        }
     }
 }
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        // SAFETY: the half is moved out of the sender once, here or in `into_half`.
-        unsafe { std::ptr::read(&self.half) }.leave();
+        if let Some(channel) = &self.channel {
+            channel.end(Side::Sender, |_| ());
+        }
     }
 }
 
@@ -230,9 +210,8 @@ impl<T> Receiver<T> {
     #[inline(always)]
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
-        if let Some(half) = &mut self.half
-            && !half.has_spoken()
-            && !await_word(half, deadline)
+        if let Some(channel) = &self.channel
+            && !channel.wait(Side::Receiver, deadline)
         {
             return Err(RecvTimeoutError::Timeout);
         }
@@ -244,9 +223,8 @@ impl<T> Receiver<T> {
     /// # Errors
     /// If none has come yet, or none comes any more, as after one was received.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        if let Some(half) = &self.half
-            && !half.hears()
-            && !half.has_spoken()
+        if let Some(channel) = &self.channel
+            && !channel.has_outcome()
         {
             return Err(TryRecvError::Empty);
         }
@@ -257,35 +235,24 @@ impl<T> Receiver<T> {
 
     /// Refuses a value that has not been sent yet. One that was sent can still be received.
     pub fn close(&mut self) {
-        if let Some(half) = &mut self.half {
-            half.speak();
+        if let Some(channel) = &self.channel {
+            channel.end(Side::Receiver, |_| ());
         }
     }
 
     /// True if the outcome was received: no value comes any more.
     pub fn is_terminated(&self) -> bool {
-        self.half.is_none()
+        self.channel.is_none()
     }
 
     /// True if there is no value to be received now.
     pub fn is_empty(&self) -> bool {
-        match &self.half {
-            // SAFETY: the sender has spoken, so the value's place is the receiver's, which changes it by `&mut` only.
-            Some(half) if half.hears() => unsafe { (*half.value()).is_none() },
-            Some(_) | None => true,
-        }
+        self.channel.as_ref().is_none_or(|channel| !channel.has_value())
     }
 
     /// Leaves the channel, with the value if there is one.
     fn take_outcome(&mut self) -> Option<T> {
-        let half = self.half.take()?;
-        let value = match half.hears() {
-            // SAFETY: the sender has spoken, so the value's place is the receiver's.
-            true => unsafe { (*half.value()).take() },
-            false => None,
-        };
-        // After a look in vain, what has come since.
-        value.or(half.leave())
+        self.channel.take()?.leave()
     }
 }
 
@@ -301,27 +268,15 @@ impl<T> Future for Receiver<T> {
     /// # Panics
     /// If the outcome was received before.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let half = self.half.as_mut().expect("a oneshot receiver was polled after its outcome was received");
-        if !half.has_spoken() && half.poll(cx).is_pending() {
+        let channel =
+            self.channel.as_ref().expect("a oneshot receiver was polled after its outcome was received");
+        if channel.poll(Side::Receiver, cx).is_pending() {
             return Poll::Pending;
         }
         if turn::gives_way(&mut self.gave_way, cx) {
             return Poll::Pending;
         }
         Poll::Ready(self.take_outcome().ok_or(RecvError))
-    }
-}
-
-/// Waits until the other side speaks. False if the deadline came first.
-#[inline(always)]
-fn await_word<T>(half: &mut Half<T>, deadline: Option<Instant>) -> bool {
-    if half.hears() {
-        return true;
-    }
-    match half.sleep(deadline) {
-        Waking::Notified => true,
-        Waking::TimedOut => false,
-        Waking::Cancelled => wait::unwind_cancelled(),
     }
 }
 
