@@ -1,7 +1,6 @@
 //! A channel for one value, from one sender to one receiver.
 //!
-//! The names and the meaning are those of tokio's, without `async`. The channel is one allocation; to wait on it allocates
-//! nothing.
+//! Names and meaning are those of tokio, without `async`. The channel is one allocation; waiting allocates nothing.
 //!
 //! ```
 //! # use fibra_runtime as fibra;
@@ -14,7 +13,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! It has no case in a [`select!`](crate::select). Beside other things it is received by a [`race`](fn@fibra_runtime::race):
+//! It has no case in a [`select!`](crate::select). A [`race`](fn@fibra_runtime::race) waits for it and other things:
 //! ```
 //! # use fibra_runtime as fibra;
 //! # use fibra_sync as sync;
@@ -49,7 +48,7 @@ mod state;
 /// Makes a channel for one value.
 ///
 /// # Fairness
-/// There is nobody to be unfair to: a send never waits, and of the two sides one waits for the other.
+/// A send never waits, and each side has one waiter at most.
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let channel = Arc::new(Channel::new());
     (Sender { channel: Some(Arc::clone(&channel)) }, Receiver { channel: Some(channel), gave_way: false })
@@ -73,7 +72,7 @@ pub struct Receiver<T> {
     gave_way: bool,
 }
 
-// The value is there as a whole, or it is not.
+// A value is sent whole or not at all.
 impl<T> UnwindSafe for Sender<T> {}
 impl<T> RefUnwindSafe for Sender<T> {}
 impl<T> UnwindSafe for Receiver<T> {}
@@ -93,7 +92,16 @@ impl<T> Sender<T> {
         }
     }
 
-    /// True if the receiver is dropped or closed: a send would fail.
+    /// True if the receiver is dropped or closed, so that a send would fail.
+    ///
+    /// # Examples
+    /// ```
+    /// let (mut sender, receiver) = fibra_sync::oneshot::channel::<u8>();
+    /// assert!(!sender.is_closed() && !sender.closed_timeout(std::time::Duration::ZERO));
+    /// drop(receiver);
+    /// sender.closed();
+    /// assert!(sender.is_closed() && sender.closed_deadline(std::time::Instant::now()));
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.channel().has_ended(Side::Receiver)
     }
@@ -106,7 +114,7 @@ impl<T> Sender<T> {
         self.closed_to(None);
     }
 
-    /// As [`closed`](Sender::closed), but no longer than `timeout`. True if the receiver is dropped or closed.
+    /// Waits until the receiver is dropped or closed, but no longer than `timeout`. True if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -114,7 +122,7 @@ impl<T> Sender<T> {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if the receiver is dropped or closed.
+    /// Waits until the receiver is dropped or closed, or until `deadline`. True if it is dropped or closed.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -122,7 +130,7 @@ impl<T> Sender<T> {
         self.closed_to(Some(deadline))
     }
 
-    /// As [`closed`](Sender::closed), for futures. May be dropped at any time.
+    /// Waits until the receiver is dropped or closed, as a future that may be dropped at any time.
     ///
     /// # Examples
     /// ```
@@ -142,14 +150,14 @@ impl<T> Sender<T> {
         poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
-    /// As [`closed`](Sender::closed), for futures that are written by hand: ready when the receiver is dropped or closed.
+    /// Polls whether the receiver is dropped or closed, for futures that are written by hand.
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.channel().poll(Side::Sender, cx)
     }
 
     fn closed_to(&mut self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        self.channel().wait(Side::Sender, deadline)
+        self.channel().wait_closed(deadline)
     }
 
     fn channel(&self) -> &Channel<T> {
@@ -196,7 +204,7 @@ impl<T> Receiver<T> {
         self.recv_to(time::deadline(timeout))
     }
 
-    /// Waits for the value, but no longer than to `deadline`.
+    /// Waits for the value, but no longer than until `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -210,18 +218,27 @@ impl<T> Receiver<T> {
     #[inline(always)]
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
-        if let Some(channel) = &self.channel
-            && !channel.wait(Side::Receiver, deadline)
-        {
-            return Err(RecvTimeoutError::Timeout);
-        }
-        self.take_outcome().ok_or(RecvTimeoutError::Closed)
+        let Some(channel) = &self.channel else { return Err(RecvTimeoutError::Closed) };
+        let Some(outcome) = channel.receive(deadline) else { return Err(RecvTimeoutError::Timeout) };
+        self.channel = None;
+        outcome.ok_or(RecvTimeoutError::Closed)
     }
 
-    /// Takes the value if it has come. Does not wait.
+    /// Takes the value without waiting.
     ///
     /// # Errors
-    /// If none has come yet, or none comes any more, as after one was received.
+    /// If none has come yet, or none will come, as after one was received.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::oneshot::{self, error::TryRecvError};
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// assert_eq!((receiver.is_empty(), receiver.try_recv()), (true, Err(TryRecvError::Empty)));
+    /// sender.send(1).unwrap();
+    /// receiver.close();
+    /// assert_eq!((receiver.is_empty(), receiver.try_recv()), (false, Ok(1)));
+    /// assert_eq!((receiver.is_terminated(), receiver.try_recv()), (true, Err(TryRecvError::Closed)));
+    /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         if let Some(channel) = &self.channel
             && !channel.has_outcome()
@@ -240,12 +257,12 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if the outcome was received: no value comes any more.
+    /// True if the outcome was received, so that no value will come.
     pub fn is_terminated(&self) -> bool {
         self.channel.is_none()
     }
 
-    /// True if there is no value to be received now.
+    /// True if there is no value to receive now.
     pub fn is_empty(&self) -> bool {
         self.channel.as_ref().is_none_or(|channel| !channel.has_value())
     }

@@ -17,7 +17,9 @@ pub(super) enum Side {
 }
 
 /// The value, and the two sides.
-pub(super) struct Channel<T>(WaitQueue<State<T>, (), 2>);
+///
+/// A receiver that waits is given the value itself.
+pub(super) struct Channel<T>(WaitQueue<State<T>, Option<T>, 2>);
 
 pub(super) struct State<T> {
     value: Option<T>,
@@ -34,6 +36,19 @@ struct Ends {
 impl<T> State<T> {
     fn has_ended(&self, side: Side) -> bool {
         self.sides[side as usize].has_ended
+    }
+
+    /// Ends the receiver if there is an outcome, and takes the value.
+    fn receive(&mut self) -> Option<Option<T>> {
+        if !self.is_over() {
+            return None;
+        }
+        self.sides[Side::Receiver as usize].has_ended = true;
+        Some(self.value.take())
+    }
+
+    fn take_waker(&mut self, side: Side) -> Option<Waker> {
+        self.sides[side as usize].waker.take()
     }
 
     /// True if no side waits for the other any more.
@@ -68,6 +83,24 @@ impl<T> Channel<T> {
         })
     }
 
+    /// Waits for the value, and ends the receiver. `None` if the deadline came first.
+    #[inline(always)]
+    pub(super) fn receive(&self, deadline: Option<Instant>) -> Option<Option<T>> {
+        let (outcome, unused) = self.0.with(|state, _| (state.receive(), state.take_waker(Side::Receiver)));
+        drop(unused);
+        match outcome {
+            Some(outcome) => Some(outcome),
+            None => self.wait(Side::Receiver, deadline, |state| state.receive()),
+        }
+    }
+
+    /// Waits until the receiver has ended. False if the deadline came first.
+    pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
+        let unused = self.0.with(|state, _| state.take_waker(Side::Sender));
+        drop(unused);
+        self.wait(Side::Sender, deadline, |state| state.has_ended(Side::Receiver).then_some(None)).is_some()
+    }
+
     /// Ends the receiver, and takes the value if one was sent.
     pub(super) fn leave(&self) -> Option<T> {
         self.end(Side::Receiver, |state| state.value.take())
@@ -81,8 +114,8 @@ impl<T> Channel<T> {
             if mem::replace(&mut state.sides[own].has_ended, true) {
                 return (result, None, None);
             }
-            waiters.serve_front(other, |()| ());
-            (result, state.sides[other].waker.take(), state.sides[own].waker.take())
+            waiters.serve_front(other, |given| *given = state.value.take());
+            (result, state.take_waker(side.other()), state.take_waker(side))
         });
         if let Some(waker) = waker {
             wait::call_waker(waker);
@@ -108,29 +141,27 @@ impl<T> Channel<T> {
         self.0.with(|state, _| state.value.is_some())
     }
 
-    /// Waits as `me` until the other side has ended. False if the deadline came first.
+    /// Waits as `me` until there is an outcome, or the other side ends. `None` if the deadline came first.
     #[inline(always)]
-    pub(super) fn wait(&self, me: Side, deadline: Option<Instant>) -> bool {
-        let (is_over, unused) =
-            self.0.with(|state, _| (state.is_over(), state.sides[me as usize].waker.take()));
-        drop(unused);
-        is_over || self.wait_slow(me, deadline)
-    }
-
-    #[inline(always)]
-    fn wait_slow(&self, me: Side, deadline: Option<Instant>) -> bool {
-        let (outcome, ()) = self.0.wait(
+    fn wait(
+        &self,
+        me: Side,
+        deadline: Option<Instant>,
+        outcome: impl Fn(&mut State<T>) -> Option<Option<T>>,
+    ) -> Option<Option<T>> {
+        let (ended, given) = self.0.wait(
             me as usize,
-            (),
+            None,
             Until::unwind(deadline).spinning(),
-            |state, (), _| match state.is_over() {
-                true => Admit::Done(()),
-                false => Admit::Back,
-            },
+            |state, _, _| outcome(state).map_or(Admit::Back, Admit::Done),
             || (),
-            |_, (), _, _| (),
+            |_, _, _, _| (),
         );
-        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+        match ended {
+            Outcome::Done(outcome) => Some(outcome),
+            Outcome::Served => Some(given),
+            Outcome::TimedOut | Outcome::Cancelled => None,
+        }
     }
 
     /// Polls as `me` whether the other side has ended; its end calls the waker of the last poll.
