@@ -1,12 +1,11 @@
 //! A channel whose every message goes to every receiver.
 //!
-//! The names and the meaning are those of tokio's, without `async`. A sender never waits: the channel keeps the last
+//! Names and meaning are those of tokio, without `async`. A sender never waits: the channel keeps the last
 //! `capacity` messages, and a receiver that is slower is told how many it lost. The channel is closed once all senders are
 //! dropped, to which a [`WeakSender`] does not count.
 //!
-//! Each message is one allocation, counted by those who have yet to see it, so that a clone that takes long or suspends
-//! keeps its message alive and nobody waiting, and a value is dropped by the last who needed it, under no lock. The last
-//! receiver of a message gets the message itself instead of a clone. To wait allocates nothing.
+//! Each message is one counted allocation. Receivers clone it outside of the lock, and a slow clone makes no other task wait. The
+//! last receiver of a message gets the message itself instead of a clone. Waiting allocates nothing.
 //!
 //! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive against what else is waited for, as at
 //! [`oneshot`](crate::oneshot).
@@ -53,7 +52,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (sender, receiver)
 }
 
-/// The side of a [`channel`] that sends. Clones send to the same receivers.
+/// The sending side of a [`channel`]. Clones send to the same receivers.
 ///
 /// # Differences from tokio
 /// Clones of a message may be made by several receivers at once, so messages are `Sync` as well as `Send`.
@@ -61,7 +60,7 @@ pub struct Sender<T> {
     ring: Arc<Ring<Arc<T>>>,
 }
 
-/// A receiver of a [`channel`]: it sees each message that is sent after it subscribed.
+/// A receiver of a [`channel`], which sees each message that is sent after it subscribed.
 ///
 /// # Fairness
 /// A message wakes all receivers that wait, in the order in which they came.
@@ -78,10 +77,22 @@ impl<T> std::panic::UnwindSafe for Receiver<T> {}
 impl<T> std::panic::RefUnwindSafe for Receiver<T> {}
 
 impl<T> Sender<T> {
-    /// Makes a channel as [`channel`] does, without a receiver.
+    /// Makes a channel without a receiver.
     ///
     /// # Panics
-    /// As [`channel`] does.
+    /// If the capacity is zero, or more than half of [`usize::MAX`].
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::broadcast::Sender;
+    /// let sender = Sender::new(2);
+    /// assert!(sender.send(1).is_err() && sender.receiver_count() == 0);
+    /// let mut receiver = sender.subscribe();
+    /// assert_eq!(sender.send(2), Ok(1));
+    /// assert_eq!((sender.len(), receiver.len()), (1, 1));
+    /// assert_eq!(receiver.try_recv(), Ok(2));
+    /// assert!(sender.is_empty() && receiver.is_empty() && !receiver.is_closed());
+    /// ```
     #[track_caller]
     pub fn new(capacity: usize) -> Self {
         assert!(capacity > 0, "a broadcast channel keeps one message at the least: give it a capacity");
@@ -92,7 +103,9 @@ impl<T> Sender<T> {
         Sender { ring: Arc::new(Ring::new(capacity.next_power_of_two())) }
     }
 
-    /// Sends a message to all receivers, and counts them. Never waits: it overwrites the oldest message of a full channel.
+    /// Sends a message to all receivers, and returns how many there are.
+    ///
+    /// Never waits: it overwrites the oldest message of a full channel.
     ///
     /// # Errors
     /// Gives the message back if there is no receiver now. Later sends may succeed.
@@ -118,7 +131,7 @@ impl<T> Sender<T> {
         WeakSender::new(Arc::clone(&self.ring))
     }
 
-    /// How many senders there are, this one included, and weak ones not.
+    /// Counts the senders, this one included and weak ones excluded.
     ///
     /// # Examples
     /// ```
@@ -135,12 +148,12 @@ impl<T> Sender<T> {
         self.ring.with(|state| state.senders())
     }
 
-    /// How many weak senders there are.
+    /// Counts the weak senders.
     pub fn weak_count(&self) -> usize {
         self.ring.with(|state| state.weak_senders())
     }
 
-    /// How many messages the channel keeps that some receiver has yet to see.
+    /// Counts the messages that some receiver has yet to see.
     pub fn len(&self) -> usize {
         self.ring.with(|state| state.len())
     }
@@ -150,12 +163,12 @@ impl<T> Sender<T> {
         self.len() == 0
     }
 
-    /// How many receivers there are.
+    /// Counts the receivers.
     pub fn receiver_count(&self) -> usize {
         self.ring.with(|state| state.receivers())
     }
 
-    /// True if both send to the same receivers.
+    /// True if both senders send to the same receivers.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
     }
@@ -164,11 +177,20 @@ impl<T> Sender<T> {
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, receiver) = fibra_sync::broadcast::channel::<u8>(16);
+    /// assert!(!sender.closed_timeout(Duration::from_millis(1)) && !sender.closed_deadline(Instant::now()));
+    /// drop(receiver);
+    /// sender.closed();
+    /// ```
     pub fn closed(&self) {
         self.closed_to(None);
     }
 
-    /// As [`closed`](Sender::closed), but no longer than `timeout`. True if there is no receiver.
+    /// Waits until there is no receiver, but no longer than `timeout`. True if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -176,7 +198,7 @@ impl<T> Sender<T> {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if there is no receiver.
+    /// Waits until there is no receiver, or until `deadline`. True if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -184,7 +206,7 @@ impl<T> Sender<T> {
         self.closed_to(Some(deadline))
     }
 
-    /// As [`closed`](Sender::closed), for futures. May be dropped at any time.
+    /// Waits until there is no receiver, as a future that may be dropped at any time.
     ///
     /// # Examples
     /// ```
@@ -210,7 +232,7 @@ impl<T> Sender<T> {
     }
 }
 
-/// The only owner's value.
+/// Takes the value out of a message with one owner.
 fn unwrap<T>(message: Arc<T>) -> T {
     match Arc::into_inner(message) {
         Some(value) => value,
@@ -261,7 +283,7 @@ impl<T: Clone> Receiver<T> {
         self.recv_to(time::deadline(timeout))
     }
 
-    /// Waits for the next message, but no longer than to `deadline`.
+    /// Waits for the next message, but no longer than until `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no message.
@@ -285,7 +307,7 @@ impl<T: Clone> Receiver<T> {
         })
     }
 
-    /// As [`recv`](Receiver::recv), for futures. Dropped before it is ready it loses no message.
+    /// Waits for the next message, as a future. Dropped before it is ready it loses no message.
     ///
     /// # Errors
     /// As for [`recv`](Receiver::recv).
@@ -298,7 +320,7 @@ impl<T: Clone> Receiver<T> {
         })
     }
 
-    /// Takes the next message if there is one. Does not wait.
+    /// Takes the next message without waiting.
     ///
     /// # Errors
     /// As for [`recv`](Receiver::recv), and if there is no message now.
@@ -330,7 +352,7 @@ impl<T> Receiver<T> {
         Receiver { ring: Arc::clone(&self.ring), next }
     }
 
-    /// How many messages were sent that this receiver has not received. More than the capacity if it has lost some.
+    /// Counts the messages that this receiver has not received: more than the capacity if it has lost some.
     pub fn len(&self) -> usize {
         self.ring.with(|state| state.len_after(self.next)) as usize
     }
@@ -345,17 +367,17 @@ impl<T> Receiver<T> {
         self.sender_strong_count() == 0
     }
 
-    /// How many senders there are, weak ones not counted.
+    /// Counts the senders, weak ones excluded.
     pub fn sender_strong_count(&self) -> usize {
         self.ring.with(|state| state.senders())
     }
 
-    /// How many weak senders there are.
+    /// Counts the weak senders.
     pub fn sender_weak_count(&self) -> usize {
         self.ring.with(|state| state.weak_senders())
     }
 
-    /// True if both receive from the same senders.
+    /// True if both receivers receive from the same senders.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
     }

@@ -1,6 +1,6 @@
 //! A channel that keeps the last value only, and tells its receivers of changes.
 //!
-//! The names and the meaning are those of tokio's, without `async`. To wait allocates nothing.
+//! Names and meaning are those of tokio, without `async`. Waiting allocates nothing.
 //!
 //! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive against what else is waited for, as at
 //! [`oneshot`](crate::oneshot).
@@ -67,7 +67,7 @@ pub struct Receiver<T> {
     seen: u64,
 }
 
-// As of the sender.
+// As for the sender.
 impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
@@ -77,7 +77,7 @@ struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// Keeps the `value` borrowed if it is `wanted`. Its version is the one that was `seen`, either way.
+    /// Keeps the `value` borrowed if it is `wanted`. In any case its version is the one that was `seen`.
     fn see<'a>(
         &self,
         value: RwLockReadGuard<'a, T>,
@@ -104,7 +104,7 @@ impl Drop for Announcement<'_> {
 /// The value of a [`channel`], locked for reading. It may be held over a suspension of the task; senders wait for it.
 ///
 /// # Deadlocks
-/// As for a read guard of [`RwLock`]: borrowing twice in one task hangs if a sender comes to wait in between.
+/// Like a read guard of [`RwLock`]: a task that borrows twice hangs if a sender starts to wait in between.
 pub struct Ref<'a, T> {
     value: RwLockReadGuard<'a, T>,
     has_changed: bool,
@@ -162,8 +162,7 @@ impl<T> Sender<T> {
         });
     }
 
-    /// As [`send_modify`](Sender::send_modify), but tells the receivers only if `modify` says that it changed something, as
-    /// does this.
+    /// Changes the value, and tells the receivers if `modify` returns true. Returns what `modify` returned.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let versions = &self.shared.versions;
         // Before the lock, so that it is dropped after it.
@@ -177,8 +176,9 @@ impl<T> Sender<T> {
         modified
     }
 
-    /// Replaces the value, tells the receivers, also if there are none, and returns the former one. Waits while it is
-    /// borrowed.
+    /// Replaces the value, tells the receivers, and returns the former value.
+    ///
+    /// Waits while the value is borrowed. It need not have a receiver.
     ///
     /// # Cancellation
     /// As the acquisition of a lock, this is no cancellation point.
@@ -198,12 +198,12 @@ impl<T> Sender<T> {
         Receiver { seen: self.shared.versions.look().version, shared: Arc::clone(&self.shared) }
     }
 
-    /// How many receivers there are.
+    /// Counts the receivers.
     pub fn receiver_count(&self) -> usize {
         self.shared.versions.receivers()
     }
 
-    /// How many senders there are.
+    /// Counts the senders.
     pub fn sender_count(&self) -> usize {
         self.shared.versions.senders()
     }
@@ -221,7 +221,7 @@ impl<T> Sender<T> {
         self.closed_to(None);
     }
 
-    /// As [`closed`](Sender::closed), but no longer than `timeout`. True if there is no receiver.
+    /// Waits until there is no receiver, but no longer than `timeout`. True if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -229,7 +229,7 @@ impl<T> Sender<T> {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// As [`closed`](Sender::closed), but no longer than to `deadline`. True if there is no receiver.
+    /// Waits until there is no receiver, or until `deadline`. True if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -237,7 +237,7 @@ impl<T> Sender<T> {
         self.closed_to(Some(deadline))
     }
 
-    /// As [`closed`](Sender::closed), for futures. May be dropped at any time.
+    /// Waits until there is no receiver, as a future that may be dropped at any time.
     ///
     /// # Examples
     /// ```
@@ -262,7 +262,7 @@ impl<T> Sender<T> {
         self.shared.versions.wait_closed(deadline)
     }
 
-    /// True if both change the same value.
+    /// True if both senders change the same value.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -334,7 +334,7 @@ impl<T> Receiver<T> {
 
     /// Counts the present value as not seen.
     pub fn mark_changed(&mut self) {
-        // No version: whichever comes is another one.
+        // No version has this number.
         self.seen = u64::MAX;
     }
 
@@ -354,7 +354,7 @@ impl<T> Receiver<T> {
         self.shared.versions.wait_changed(&mut self.seen, None).map_err(closed)
     }
 
-    /// As [`changed`](Receiver::changed), but waits no longer than `timeout`.
+    /// Waits for a value that this receiver has not seen, but no longer than `timeout`.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no change.
@@ -365,7 +365,7 @@ impl<T> Receiver<T> {
         self.shared.versions.wait_changed(&mut self.seen, time::deadline(timeout))
     }
 
-    /// As [`changed`](Receiver::changed), but waits no longer than to `deadline`.
+    /// Waits for a value that this receiver has not seen, or until `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no change.
@@ -376,7 +376,7 @@ impl<T> Receiver<T> {
         self.shared.versions.wait_changed(&mut self.seen, Some(deadline))
     }
 
-    /// As [`changed`](Receiver::changed), for futures. Dropped before it is ready it loses no change.
+    /// Waits for a value that this receiver has not seen, as a future. Dropped early it loses no change.
     ///
     /// # Errors
     /// As for [`changed`](Receiver::changed).
@@ -385,19 +385,20 @@ impl<T> Receiver<T> {
         self.shared.versions.wait_changed_async(&mut self.seen).await
     }
 
-    /// Waits until `wanted` says so of the value, borrows it and counts it as seen. The present value is looked at first, and
-    /// each value once.
+    /// Waits until the value is `wanted`, borrows it and counts it as seen.
+    ///
+    /// The present value is tried first, and each value once.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Errors
-    /// If all senders are dropped and `wanted` says no of their last value.
+    /// If all senders are dropped and their last value is not wanted.
     pub fn wait_for(&mut self, wanted: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
         self.wait_for_to(wanted, None).map_err(closed)
     }
 
-    /// As [`wait_for`](Receiver::wait_for), but waits no longer than `timeout`.
+    /// Waits until the value is `wanted`, but no longer than `timeout`, and borrows it.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -412,7 +413,7 @@ impl<T> Receiver<T> {
         self.wait_for_to(wanted, time::deadline(timeout))
     }
 
-    /// As [`wait_for`](Receiver::wait_for), but no longer than to `deadline`.
+    /// Waits until the value is `wanted`, but no longer than until `deadline`, and borrows it.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -443,10 +444,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// As [`wait_for`](Receiver::wait_for), for futures. Dropped before it is ready it has counted as seen what `wanted` said
-    /// no of.
+    /// Waits until the value is `wanted`, as a future, and borrows it.
     ///
-    /// A poll that meets a sender at the value does not wait for it: the future is woken when the sender is done.
+    /// Dropped early it has counted the values that were not wanted as seen. A poll that finds the value locked by a sender does
+    /// not wait: the future is woken when the sender is done.
     ///
     /// # Errors
     /// As for [`wait_for`](Receiver::wait_for).
@@ -482,7 +483,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if both are told of the same value.
+    /// True if both receivers watch the same value.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
