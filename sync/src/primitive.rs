@@ -6,7 +6,5 @@
 pub(crate) use std::cell::UnsafeCell;
 pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence,
-};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::thread::yield_now;

@@ -10,8 +10,6 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
-#[path = "../src/broadcast/ring.rs"]
-mod broadcast;
 /// The channel, but for the waits that belong to tasks.
 #[path = "../src/channel"]
 mod channel {
@@ -78,8 +76,6 @@ mod gate_in_small;
 mod mutex;
 #[path = "../src/once/raw.rs"]
 mod once;
-#[path = "../src/oneshot/word.rs"]
-mod oneshot;
 #[path = "../src/permits.rs"]
 mod permits;
 #[path = "../../runtime/tests/loom/primitive.rs"]
@@ -101,16 +97,7 @@ mod wait;
 #[path = "../src/watch"]
 mod watch {
     mod error;
-    mod sleep;
     pub(crate) mod versions;
-
-    /// Waits until there is no receiver. False if the deadline came first.
-    pub(crate) fn await_desertion(
-        versions: &versions::Versions,
-        deadline: Option<std::time::Instant>,
-    ) -> bool {
-        versions.await_desertion(deadline)
-    }
 }
 
 use floors::{base, sleep, waiter};
@@ -123,8 +110,6 @@ use doors::wait_group::WaitGroup;
 
 #[path = "loom/barrier_models.rs"]
 mod barrier_models;
-#[path = "loom/broadcast_models.rs"]
-mod broadcast_models;
 #[path = "loom/channel_end_models.rs"]
 mod channel_end_models;
 #[path = "loom/channel_models.rs"]
@@ -141,8 +126,6 @@ mod gate_models;
 mod mutex_models;
 #[path = "loom/once_models.rs"]
 mod once_models;
-#[path = "loom/oneshot_models.rs"]
-mod oneshot_models;
 #[path = "loom/permits_models.rs"]
 mod permits_models;
 #[path = "loom/rwlock_models.rs"]
