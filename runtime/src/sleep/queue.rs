@@ -15,7 +15,7 @@
 //! ```
 //!
 //! * **Serving** takes an entry out of its lane under the lock, and may write to its data. The wake follows once the
-//!   lock is released. A waiter that was served returns [`Outcome::Served`], whatever else came meanwhile.
+//!   lock is released. A waiter that was served returns [`Outcome::Served`](wait::Outcome::Served), whatever else came meanwhile.
 //! * **Leaving** is decided under the same lock. So a waiter is either served or left, never both. `leave` may serve
 //!   those that waited behind it only.
 //! * **Entries** lie on the waiters' stacks, or in pinned futures. Served entries are chained through their own links

@@ -1,6 +1,5 @@
 //! The wait in a queue as a future.
 
-use std::future::Future;
 use std::pin::pin;
 
 use crate::sleep::polled::Polled;
@@ -15,25 +14,23 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     ///
     /// The outcome is `Done` or `Served`. A future that is dropped before its end runs `leave`: with `Left::Unserved` if
     /// it was queued, with `Left::Served` if it was served and does not take what it was given.
-    pub fn wait_async<R>(
+    pub async fn wait_async<R>(
         &self,
         lane: usize,
         data: T,
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
-    ) -> impl Future<Output = (Outcome<R>, T)> {
-        async move {
-            let waiting = Waiting::new(self, lane, data, false, admit, || (), leave);
-            let mut sleep = pin!(Polled::new(Abandoned(waiting)));
-            loop {
-                let why = sleep.as_mut().await;
-                let Abandoned(waiting) = sleep.strategy();
-                if let Some(outcome) = waiting.settle(why) {
-                    // SAFETY: this is the waiter, and the wait is over.
-                    return (outcome, unsafe { waiting.take_data() });
-                }
-                sleep.as_mut().renew();
+    ) -> (Outcome<R>, T) {
+        let waiting = Waiting::new(self, lane, data, false, admit, || (), leave);
+        let mut sleep = pin!(Polled::new(Abandoned(waiting)));
+        loop {
+            let why = sleep.as_mut().await;
+            let Abandoned(waiting) = sleep.strategy();
+            if let Some(outcome) = waiting.settle(why) {
+                // SAFETY: this is the waiter, and the wait is over.
+                return (outcome, unsafe { waiting.take_data() });
             }
+            sleep.as_mut().renew();
         }
     }
 }
