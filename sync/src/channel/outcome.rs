@@ -35,13 +35,19 @@ impl<T> Take<T> {
     #[inline]
     pub(crate) fn from_sender((wake, message): (RawWake, Option<T>)) -> Self {
         let message = message.expect("a sender waits with its message, for nothing else");
-        Take::Message(message, Taken { freed: Freed { wake: Some(wake), ..Freed::NOTHING }, spent: None })
+        Take::Message(
+            message,
+            Taken {
+                freed: Some(Freed { wake: Some(wake), sending_watched: false, receiving_watched: false }),
+                spent: None,
+            },
+        )
     }
 }
 
 /// What is to be done outside the lock after a message was taken.
 pub(crate) struct Taken<T> {
-    pub(crate) freed: Freed,
+    pub(crate) freed: Option<Freed>,
     pub(crate) spent: Option<Box<Block<T>>>,
 }
 
@@ -73,8 +79,4 @@ pub(crate) struct Freed {
     pub(crate) sending_watched: bool,
     /// Futures that receive are to be notified.
     pub(crate) receiving_watched: bool,
-}
-
-impl Freed {
-    pub(crate) const NOTHING: Freed = Freed { wake: None, sending_watched: false, receiving_watched: false };
 }

@@ -328,8 +328,15 @@ impl<T> Shared<T> {
     }
 
     /// Wakes after room came free.
-    #[inline]
-    fn settle(&self, freed: Freed) {
+    #[inline(always)]
+    fn settle(&self, freed: Option<Freed>) {
+        if let Some(freed) = freed {
+            self.tell_freed(freed);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_freed(&self, freed: Freed) {
         if let Some(wake) = freed.wake {
             wake.wake();
         }

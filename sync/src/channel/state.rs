@@ -172,9 +172,17 @@ impl<T> State<T> {
         }
     }
 
-    /// After room came free: the longest waiting sender gets it. After the end nobody does: who waits then is told of the end.
-    #[inline]
-    fn freed(&mut self) -> Freed {
+    /// Gives room that came free to the longest waiting sender. After the end no sender gets it: the end is what they are told.
+    #[inline(always)]
+    fn freed(&mut self) -> Option<Freed> {
+        match self.senders.is_empty() && self.send_watchers.is_empty() && self.futures.is_empty() {
+            true => None,
+            false => Some(self.freed_to_waiters()),
+        }
+    }
+
+    #[inline(never)]
+    fn freed_to_waiters(&mut self) -> Freed {
         let wake = match self.senders.is_empty() || self.disconnected || !self.has_room() {
             true => None,
             false => self.admit(),
@@ -226,10 +234,10 @@ impl<T> State<T> {
     }
 
     /// Sends into a slot that was reserved.
-    pub(crate) fn fulfil(&mut self, message: T) -> (Put<T>, Freed) {
+    pub(crate) fn fulfil(&mut self, message: T) -> (Put<T>, Option<Freed>) {
         self.room += 1;
         if self.disconnected {
-            return (Put::Disconnected(message), Freed::NOTHING);
+            return (Put::Disconnected(message), None);
         }
         let message = match self.hand_over(message) {
             // It did not need the slot.
@@ -239,14 +247,14 @@ impl<T> State<T> {
         match self.queue.push(message) {
             Ok(()) => {
                 self.room -= 1;
-                (Put::Queued { watched: self.is_receiving_watched() }, Freed::NOTHING)
+                (Put::Queued { watched: self.is_receiving_watched() }, None)
             }
-            Err(message) => (Put::Cramped(message), Freed::NOTHING),
+            Err(message) => (Put::Cramped(message), None),
         }
     }
 
     /// Gives up a slot that was reserved.
-    pub(crate) fn release(&mut self) -> Freed {
+    pub(crate) fn release(&mut self) -> Option<Freed> {
         self.room += 1;
         self.freed()
     }
@@ -386,11 +394,11 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// As for [`List::push_back`], of this state's lock.
-    pub(crate) unsafe fn enlist_future(&mut self, node: &Node, wake: RawWake) -> Freed {
+    pub(crate) unsafe fn enlist_future(&mut self, node: &Node, wake: RawWake) -> Option<Freed> {
         // SAFETY: the caller's contract.
         unsafe { self.futures.push_back(node, wake) };
         match self.has_slots {
-            true => Freed::NOTHING,
+            true => None,
             false => self.freed(),
         }
     }
