@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::sides::{Side, beside, guarded};
-use common::{everywhere, in_tasks, kind, nap, pair, pattern, read_all, runtime, until};
+use common::{everywhere, in_tasks, kind, nap, pair, pattern, read_all, runtime};
 use fibra_io::fs::{self, File};
 use fibra_io::io::{PipeReader, PipeWriter, copy, pipe};
 use fibra_io::net::{TcpStream, UnixStream};
@@ -202,16 +202,18 @@ fn a_file_that_is_sent_heeds_the_write_timeout() {
 }
 
 #[test]
-fn a_file_that_is_sent_can_be_cut_short_and_the_position_tells_where() {
+fn a_file_that_is_sent_can_be_cut_short() {
     in_tasks(|| {
         let (_scratch, mut file) = Scratch::file(&pattern(MUCH));
         let (client, server) = pair();
         assert!(timeout(SHORT, || file.copy_to(&server)).is_err());
-        let sent = file.stream_position().unwrap();
-        assert!(sent < MUCH as u64);
+        let read = file.stream_position().unwrap();
+        assert!(read < MUCH as u64);
         assert!(!socket2::SockRef::from(&server).nonblocking().unwrap());
         drop(server);
-        assert!(read_all(client) == pattern(MUCH)[..sent as usize]);
+        // What was in the buffer is lost.
+        let sent = read_all(client);
+        assert!(sent.len() as u64 <= read && sent == pattern(MUCH)[..sent.len()]);
     });
 }
 
@@ -477,7 +479,7 @@ fn a_copy_that_is_cut_short_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_copy_that_waits_can_be_cancelled_and_a_limit_tells_how_far_it_came() {
+fn a_copy_that_waits_can_be_cancelled() {
     in_tasks(|| {
         // For the reading end.
         let (reader, mut source) = pipe().unwrap();
@@ -496,7 +498,8 @@ fn a_copy_that_waits_can_be_cancelled_and_a_limit_tells_how_far_it_came() {
         let mut limited = reader.take(MUCH as u64);
         assert!(timeout(SHORT, || copy(&mut limited, &mut full)).is_err());
         drop(full);
-        assert_eq!(read_all(stuck).len() as u64, MUCH as u64 - limited.limit());
+        // What was in the buffer is lost.
+        assert!(read_all(stuck).len() as u64 <= MUCH as u64 - limited.limit());
         drop(limited);
         assert!(feeder.join());
     });
@@ -544,31 +547,6 @@ fn is_nonblocking(stream: &TcpStream) -> bool {
 }
 
 #[test]
-fn a_copy_that_ends_leaves_the_socket_as_another_copy_needs_it() {
-    everywhere(|| {
-        let (_one, much) = Scratch::file(&pattern(MUCH));
-        let (_other, nothing) = Scratch::file(b"");
-        let (client, server) = pair();
-        let clone = server.try_clone().unwrap();
-        let copier = beside(move || much.copy_to(&clone).is_err());
-        until(|| is_nonblocking(&server));
-        assert_eq!(nothing.copy_to(&server).unwrap(), 0);
-        assert!(is_nonblocking(&server));
-        // What is asked for meanwhile comes to pass at the end.
-        server.set_nonblocking(true).unwrap();
-        server.set_nonblocking(false).unwrap();
-        assert!(is_nonblocking(&server));
-        drop(client);
-        assert!(copier.join());
-        assert!(!is_nonblocking(&server));
-        let loan = server.try_clone().unwrap();
-        loan.set_nonblocking(true).unwrap();
-        assert_eq!(nothing.copy_to(&server).unwrap(), 0);
-        assert!(is_nonblocking(&server), "the mode that was found is given back");
-    });
-}
-
-#[test]
 fn several_copies_into_one_socket_carry_all_and_can_be_cut_short() {
     in_tasks(|| {
         let (client, server) = pair();
@@ -588,13 +566,12 @@ fn several_copies_into_one_socket_carry_all_and_can_be_cut_short() {
         assert_eq!(reader.join(), sent);
         assert!(!is_nonblocking(&server));
 
-        let (_client, server) = pair();
+        let (client, server) = pair();
         let (_one, much) = Scratch::file(&pattern(MUCH));
-        let (_other, nothing) = Scratch::file(b"");
         let clone = server.try_clone().unwrap();
         let copier = spawn(move || much.copy_to(&clone).map(drop));
-        until(|| is_nonblocking(&server));
-        nothing.copy_to(&server).unwrap();
+        (&client).read_exact(&mut [0]).unwrap();
+        assert!(!is_nonblocking(&server), "a copy leaves the mode of the descriptor alone");
         copier.cancel();
         assert!(copier.join().unwrap_err().is_cancelled());
     });

@@ -11,8 +11,8 @@ use std::time::SystemTime;
 
 use fibra_runtime::unblock;
 
+use super::OpenOptions;
 use super::lock::{EXCLUSIVE, SHARED, lock};
-use super::{CopyTarget, OpenOptions};
 use crate::channel::Channel;
 use crate::convert::Wraps;
 
@@ -278,46 +278,6 @@ impl File {
     /// What `flock(2)` says.
     pub fn unlock(&self) -> io::Result<()> {
         self.std().unlock()
-    }
-
-    /// Copies what is left of the file, from its position on, into another file or a socket, and gives the number of bytes.
-    ///
-    /// The kernel does it. Into a socket it sends the pages of the file themselves (`sendfile(2)`): what is changed in the file
-    /// before the other end has taken it may show there, also after this has returned. Where that must not be, there is
-    /// [`io::copy`](fn@crate::io::copy), which is not slower over the loopback.
-    ///
-    /// Meanwhile the socket is in non-blocking mode, for all of its descriptors. Handles that
-    /// [`try_clone`](crate::net::TcpStream::try_clone) makes know of each other, and the last copy gives back the mode that the
-    /// first one found. Copies through descriptors that were cloned in another way do not: if they overlap, the socket may
-    /// stay non-blocking.
-    ///
-    /// # Cancellation
-    ///
-    /// A cancellation point every few megabytes, and wherever it waits for the socket. The position tells how much has gone.
-    ///
-    /// # Errors
-    ///
-    /// As a read of the file and a write of the target; the write timeout and the write deadline of the socket hold here too.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::io::Seek;
-    /// use fibra_io::fs::{self, File};
-    ///
-    /// let path = std::env::temp_dir().join(format!("fibra-copy-to-{}", std::process::id()));
-    /// let (from, to) = (path.with_extension("from"), path.with_extension("to"));
-    /// fs::write(&from, b"some bytes")?;
-    /// let mut file = File::open(&from)?;
-    /// file.seek(std::io::SeekFrom::Start(5))?;
-    /// assert_eq!(file.copy_to(&File::create(&to)?)?, 5);
-    /// assert_eq!(fs::read(&to)?, b"bytes");
-    /// # fs::remove_file(&from)?;
-    /// # fs::remove_file(&to)?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn copy_to<T: CopyTarget>(&self, target: &T) -> io::Result<u64> {
-        target.fill_from(self)
     }
 }
 

@@ -11,8 +11,8 @@
 //!
 //! * A [`File`] is read without the pool as far as the data is in memory (`RWF_NOWAIT`; Linux, on most file systems).
 //! * Writes always take it. Many small ones belong into a [`BufWriter`](std::io::BufWriter).
-//! * [`read`], [`write`](fn@write), [`copy`], and [`io::copy`](fn@crate::io::copy) from file to file, take it once for the whole
-//!   file, or for megabytes.
+//! * [`read`], [`write`](fn@write), [`copy`], and [`File::copy_to`] from file to file, take it once for the whole file, or for
+//!   megabytes.
 //! * [`read_dir`] fetches many entries at once.
 //!
 //! # Cancellation

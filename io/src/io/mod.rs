@@ -6,7 +6,7 @@
 //!
 //! | ours | is |
 //! | --- | --- |
-//! | [`copy`](fn@copy) | std's: the kernel copies from file to file, out of pipes, and from sockets into pipes; a buffer all else |
+//! | [`copy`](fn@copy) | std's, through a buffer |
 //! | [`copy_bidirectional`] | both directions between two streams at once, until both have ended |
 //! | [`duplex`](fn@duplex) | two ends of a connection in memory |
 //! | [`stdin`](fn@stdin), [`stdout`], [`stderr`] | the standard streams, for tasks |
@@ -29,7 +29,6 @@ pub use std::io::{
 
 pub use self::bidirectional::{HalfClose, copy_bidirectional};
 pub use self::copy::copy;
-pub(crate) use self::copy::{Pages, copy_with};
 pub use self::duplex::{DuplexStream, duplex};
 pub use self::output::{
     Standard, StandardLock, StandardStream, Stderr, StderrLock, Stdout, StdoutLock, stderr, stdout,

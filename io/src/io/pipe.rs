@@ -153,10 +153,6 @@ impl<S: AsFd> PipeEnd<S> {
         })
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.expose().as_fd()
-    }
-
     /// How long its transfers wait.
     pub(crate) fn limit(&self) -> &Timeout {
         match self {

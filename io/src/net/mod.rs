@@ -21,7 +21,6 @@
 
 pub(crate) mod acceptor;
 pub(crate) mod datagram;
-pub(crate) mod mode;
 mod options;
 mod resolve;
 pub(crate) mod socket;

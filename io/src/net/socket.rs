@@ -14,7 +14,6 @@ use std::time::Duration;
 use fibra_runtime::wait;
 use socket2::{Protocol, SockRef};
 
-use super::mode::{Loan, Mode};
 use super::timeouts::Timeouts;
 use crate::convert::Wraps;
 use crate::descriptor::Descriptor;
@@ -31,15 +30,9 @@ pub(super) const SHORTEST: Duration = Duration::from_micros(1);
 /// See the [module](self).
 pub(crate) struct Socket<S: AsFd> {
     io: Descriptor<S>,
-    shared: OnceLock<Arc<Shared>>,
-}
-
-/// What the handles that `try_clone` makes have in common. Made when it is first asked for: most sockets never need it, and a
-/// wait that looked into it would touch one cache line more for each connection.
-#[derive(Default)]
-struct Shared {
-    timeouts: Timeouts,
-    mode: Mode,
+    /// What the handles that `try_clone` makes have in common. Made when it is first asked for: most sockets never need it, and a
+    /// wait that looked into it would touch one cache line more for each connection.
+    timeouts: OnceLock<Arc<Timeouts>>,
 }
 
 /// What has to be known of one of std's types to wait for it.
@@ -84,25 +77,22 @@ impl<S: Kind> Socket<S> {
     pub(crate) fn seen(inner: S) -> Socket<S> {
         let option = SockRef::from(&inner);
         let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
-        let shared = match (timeout(option.read_timeout()), timeout(option.write_timeout())) {
+        let timeouts = match (timeout(option.read_timeout()), timeout(option.write_timeout())) {
             (None, None) => OnceLock::new(),
-            (read, write) => {
-                let timeouts = Timeouts::new(read, write);
-                Arc::new(Shared { timeouts, mode: Mode::default() }).into()
-            }
+            (read, write) => Arc::new(Timeouts::new(read, write)).into(),
         };
         // A type of std's is no proof: a descriptor that becomes one may keep messages apart, of which a read gives one at a time,
         // and may be of the Unix family, where protocols have no numbers.
         let protocol = option.protocol().unwrap_or(None);
         let drains = S::SHORT_READ_DRAINS && matches!(protocol, Some(Protocol::TCP | Protocol::MPTCP));
         let hears = S::WRITERS_HEAR_OF_SHUTDOWN && protocol.is_some();
-        Socket::new(inner, drains, hears, shared)
+        Socket::new(inner, drains, hears, timeouts)
     }
 
-    fn new(inner: S, short_reads_drain: bool, hears: bool, shared: OnceLock<Arc<Shared>>) -> Socket<S> {
+    fn new(inner: S, short_reads_drain: bool, hears: bool, timeouts: OnceLock<Arc<Timeouts>>) -> Socket<S> {
         let io = Descriptor::new(inner, false).short_reads_drain(short_reads_drain);
         io.recheck_writes(!hears);
-        Socket { io, shared }
+        Socket { io, timeouts }
     }
 
     /// The std value, for everything that neither waits nor changes hands.
@@ -124,14 +114,14 @@ impl<S: Kind> Socket<S> {
     }
 
     /// Where timeouts and deadlines are kept.
-    pub(crate) fn timeouts(&self) -> &Timeouts {
-        &self.shared().timeouts
+    pub(crate) fn timeouts(&self) -> &Arc<Timeouts> {
+        self.timeouts.get_or_init(Arc::default)
     }
 
     /// The same; none was ever set where there is no such place yet.
     #[inline]
     fn present_timeouts(&self) -> Option<&Timeouts> {
-        Some(&self.shared.get()?.timeouts)
+        Some(self.timeouts.get()?)
     }
 
     /// The same to set one there. To take one away is nothing to do while none was set.
@@ -162,21 +152,12 @@ impl<S: Kind> Socket<S> {
         self.present_timeouts()?.write().left()
     }
 
-    fn shared(&self) -> &Arc<Shared> {
-        self.shared.get_or_init(Arc::default)
-    }
-
-    /// Keeps the socket from waiting in calls that have no flag for it.
-    pub(crate) fn lend(&self) -> io::Result<Loan<'_>> {
-        self.shared().mode.lend(self.fd())
-    }
-
     pub(crate) fn try_clone(&self) -> io::Result<Socket<S>>
     where
         S: From<OwnedFd>,
     {
         let clone = S::from(self.fd().try_clone_to_owned()?);
-        Ok(Socket { io: self.io.with_clone(clone), shared: Arc::clone(self.shared()).into() })
+        Ok(Socket { io: self.io.with_clone(clone), timeouts: Arc::clone(self.timeouts()).into() })
     }
 
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
@@ -196,7 +177,7 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.shared().mode.set(self.fd(), nonblocking)?;
+        self.option().set_nonblocking(nonblocking)?;
         self.io.set_nonblocking(nonblocking);
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! * the same without waiting for the disk or for the other end, or the answer that this cannot be had ([`read_nowait`],
 //!   [`write_nowait`], [`is_refusal`]);
 //! * what a descriptor stands for ([`nature`]), and so whether calls on it may never end ([`Nature::is_endless`]);
-//! * copying within the kernel ([`copy_range`], [`send_file`], [`splice`]).
+//! * copying within the kernel ([`copy_range`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::c_int;
 
-use super::{MAX_BUFFERS, not_yet, transferred};
+use super::{MAX_BUFFERS, transferred};
 
 /// The most that a write into a FIFO of which `poll` says that it has room takes without blocking; POSIX has all of it go
 /// into one page.
@@ -121,15 +121,6 @@ pub(crate) fn is_at_end(fd: BorrowedFd<'_>, place: Place) -> bool {
     status(fd).is_some_and(|status| before >= status.st_size)
 }
 
-/// Bytes between the position and the end of a file, at most `most`. Something else that has bytes, a block device, may have
-/// as many as that.
-#[cfg(target_os = "linux")]
-fn left(fd: BorrowedFd<'_>, most: usize) -> usize {
-    let regular = status(fd).filter(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG);
-    let length = |status: libc::stat| usize::try_from(status.st_size - position(fd)).unwrap_or(0);
-    regular.map_or(most, |status| length(status).min(most))
-}
-
 pub(super) fn status(fd: BorrowedFd<'_>) -> Option<libc::stat> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
@@ -183,14 +174,6 @@ impl Nature {
     pub(crate) fn keeps_shutdown_from_writers(self) -> bool {
         self == Nature::Socket
     }
-
-    /// That of a type which stands for one only.
-    pub(crate) fn only(self, one: Nature) -> Nature {
-        match self == one {
-            true => one,
-            false => Nature::Other,
-        }
-    }
 }
 
 /// Tells what is open. What cannot be asked is taken for something on a disk.
@@ -212,41 +195,7 @@ pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -
     transferred(unsafe { libc::copy_file_range(from.as_raw_fd(), here, to.as_raw_fd(), here, len, 0) })
 }
 
-/// Sends up to `len` bytes of a file, from its position on, without bringing them into the process. It sends none where the
-/// size tells of none.
-///
-/// No more are asked for than there are: Linux before 6.5 would take what it lacks for something to come, and hold the last
-/// segment back for it, for a fifth of a second.
-#[cfg(target_os = "linux")]
-pub(crate) fn send_file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
-    let len = left(from, len);
-    // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
-    let sent = unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), len) };
-    transferred(sent).map_err(not_yet)
-}
-
-/// Moves up to `len` bytes from one descriptor to another, at least one of them a pipe, without bringing them into the
-/// process. It does not wait for a pipe; for a socket, it goes by its mode.
-#[cfg(target_os = "linux")]
-pub(crate) fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
-    let here = std::ptr::null_mut();
-    let flags = libc::SPLICE_F_NONBLOCK;
-    // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
-    let moved = unsafe { libc::splice(from.as_raw_fd(), here, to.as_raw_fd(), here, len, flags) };
-    transferred(moved).map_err(not_yet)
-}
-
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn copy_range(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
-    Err(io::Error::from_raw_os_error(libc::ENOSYS))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn send_file(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
-    Err(io::Error::from_raw_os_error(libc::ENOSYS))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn splice(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }

@@ -16,7 +16,7 @@ fn who_has_no_timeout_keeps_no_place_for_one() {
     assert_eq!((socket.read_timeout(), socket.write_timeout()), (None, None));
     socket.set_read_timeout(None).unwrap();
     socket.set_write_timeout(None).unwrap();
-    assert!(socket.shared.get().is_none());
+    assert!(socket.timeouts.get().is_none());
 }
 
 #[test]
