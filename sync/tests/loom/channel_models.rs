@@ -77,7 +77,7 @@ pub(crate) fn take_past_arms(state: &Lock<State<u32>>) -> Option<u32> {
 fn received(take: Take<u32>) -> Option<u32> {
     match take {
         Take::Message(message, taken) => {
-            if let Some(wake) = taken.freed.wake {
+            if let Some(wake) = taken.freed.and_then(|freed| freed.wake) {
                 wake.wake();
             }
             Some(message)

@@ -265,7 +265,7 @@ fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
         assert!(!both.states[0].lock().may_receive());
         // Who holds the slot sends, and finds no receiver in the list.
         let (put, freed) = both.states[0].lock().fulfil(1);
-        assert!(matches!(put, Put::Queued { .. }) && freed.wake.is_none());
+        assert!(matches!(put, Put::Queued { .. }) && freed.is_none_or(|freed| freed.wake.is_none()));
         assert_eq!(take(&both.states[0]), Some(1));
         // The room that came free is the select's, or it has left.
         let claimed = leaver.join().unwrap();
@@ -296,7 +296,7 @@ fn a_receiver_gets_the_message_of_the_slot_while_a_select_waits_for_it() {
             let both = Arc::clone(&both);
             thread::spawn(move || {
                 let (put, freed) = both.states[0].lock().fulfil(1);
-                freed.wake.into_iter().for_each(RawWake::wake);
+                freed.and_then(|freed| freed.wake).into_iter().for_each(RawWake::wake);
                 match put {
                     Put::Handed(wake) => wake.wake(),
                     _ => unreachable!("a receiver waits, whoever else has come"),
@@ -339,9 +339,9 @@ fn room_that_is_given_up_at_the_end_of_the_receivers_leaves_each_sender_its_mess
         let holder = {
             let both = Arc::clone(&both);
             thread::spawn(move || {
-                let freed = both.states[0].lock().release();
-                let granted = freed.wake.is_some();
-                freed.wake.into_iter().for_each(RawWake::wake);
+                let wake = both.states[0].lock().release().and_then(|freed| freed.wake);
+                let granted = wake.is_some();
+                wake.into_iter().for_each(RawWake::wake);
                 granted
             })
         };
