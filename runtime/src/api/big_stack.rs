@@ -48,7 +48,7 @@ use crate::tasks::header::{Header, TaskRef};
 pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
     let mut errand = Errand { f: Some(f), result: None };
     let outcome = match context::task() {
-        Some(task) => run_in(task, size, &mut errand),
+        Some(task) => run_in(*task, size, &mut errand),
         None => on_own_stack(size, || errand.run()),
     };
     if let Err(error) = outcome {

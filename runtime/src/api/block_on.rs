@@ -121,7 +121,6 @@ fn give_way() {
     if let Some(task) = context::task()
         && !task.header().is_forbidden()
     {
-        // SAFETY: `task` is the current task.
-        unsafe { task.header().suspend(Stop::Yielded) };
+        task.suspend(Stop::Yielded);
     }
 }

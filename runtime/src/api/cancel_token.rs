@@ -209,7 +209,7 @@ impl CancelToken {
              `fibra::run` or a spawned task, or ask `is_cancelled`",
         );
         let bound = Bound::token();
-        let _registration = self.register(Task::counted(task), &bound);
+        let _registration = self.register(Task::counted(*task), &bound);
         bound.run(task.header(), f).ok_or(Cancelled(()))
     }
 

@@ -120,7 +120,7 @@ fn fail(error: JoinError) -> ! {
         Ok(payload) => resume_unwind(payload),
         Err(_) => {
             if let Some(task) = context::task() {
-                cancel_points::mark_with_others(task);
+                cancel_points::mark_with_others(*task);
             }
             cancel_points::unwind_cancelled()
         }
@@ -175,9 +175,9 @@ impl<F: FnOnce() -> T, T> Fork<F, T> {
         }
         // SAFETY: as above.
         let f = unsafe { (*fork.f.get()).take() }.expect("a closure runs once");
-        let result = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(task, payload));
+        let result = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(*task, payload));
         // As at the end of any task: before the result is there.
-        raw::end_locals(task);
+        raw::end_locals(*task);
         // SAFETY: as above.
         unsafe { *fork.result.get() = Some(result) };
     }

@@ -62,7 +62,7 @@ impl WaitStrategy for UntilUnparked<'_> {
 #[inline(always)]
 pub fn park() {
     match context::task() {
-        Some(task) => _ = park_until(task, None),
+        Some(task) => _ = park_until(*task, None),
         None => std::thread::park(),
     }
 }
@@ -75,7 +75,7 @@ pub fn park() {
 /// A cancellation point.
 pub fn park_timeout(timeout: Duration) -> bool {
     match context::task() {
-        Some(task) => park_until(task, sleep::deadline(timeout)),
+        Some(task) => park_until(*task, sleep::deadline(timeout)),
         None => {
             std::thread::park_timeout(timeout);
             true

@@ -1,5 +1,7 @@
 //! Sleeps and deadlines.
 
+#![forbid(unsafe_code)]
+
 use std::thread;
 
 use std::time::{Duration, Instant};

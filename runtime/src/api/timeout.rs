@@ -1,5 +1,7 @@
 //! Deadlines over blocks of ordinary code.
 
+#![forbid(unsafe_code)]
+
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -8,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::api::sleep;
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
-use crate::tasks::header::TaskRef;
+use crate::tasks::context::RunningTask;
 
 /// The time ran out that [`timeout`] or [`timeout_at`] had given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -91,7 +93,7 @@ pub fn timeout_at<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, Elap
 }
 
 #[track_caller]
-fn require_task() -> TaskRef {
+fn require_task() -> RunningTask {
     context::task().expect(
         "a timeout unwinds a task, and threads of the blocking pool run none: call it from inside `fibra::run` \
          or a spawned task, or give the operation a timeout of its own",

@@ -1,5 +1,7 @@
 //! Letting other tasks run.
 
+#![forbid(unsafe_code)]
+
 use crate::coroutine::stop::Stop;
 use crate::sleep::cancel_points;
 use crate::tasks::context;
@@ -18,8 +20,7 @@ pub fn yield_now() {
         cancel_points::cancellation_point();
     }
     forbid::check(header);
-    // SAFETY: `task` is the current task.
-    unsafe { header.suspend(Stop::Yielded) };
+    task.suspend(Stop::Yielded);
 }
 
 /// Runs `f` without the operation budget: it may go on over things that are ready for as long as it likes, and starves

@@ -184,7 +184,7 @@ where
     // The pool may be quick: a closure that has started is not taken back for a cancel that was there before it.
     cancel_points::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
-    let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None), task };
+    let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None), task: *task };
     let on_pool = OnPool { shared: &shared, frame: &frame };
     if task_sleep::sleep(&on_pool, None) == Waking::Cancelled {
         cancel_points::unwind_cancelled()

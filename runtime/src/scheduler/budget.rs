@@ -1,5 +1,7 @@
 //! The operation budget: no loop over things that are always ready starves the tasks beside it.
 
+#![forbid(unsafe_code)]
+
 use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
 use crate::tasks::context;
@@ -33,7 +35,6 @@ pub(crate) fn overdrawn() {
         && !task.header().is_forbidden()
     {
         // No cancellation point: the operation has an outcome already, which an unwinding would lose.
-        // SAFETY: `task` is the current task.
-        unsafe { task.header().suspend(Stop::Yielded) };
+        task.suspend(Stop::Yielded);
     }
 }

@@ -9,8 +9,7 @@ use std::sync::{Arc, Weak};
 
 use crate::scheduler::shared::Shared;
 use crate::scheduler::worker::Worker;
-use crate::tasks::context;
-use crate::tasks::header::TaskRef;
+use crate::tasks::context::{self, RunningTask};
 
 thread_local! {
     static WORKER: Cell<Option<NonNull<Worker>>> = const { Cell::new(None) };
@@ -43,8 +42,8 @@ pub(crate) fn with_worker_in_place<R>(f: impl FnOnce(&Worker) -> R) -> Option<R>
 
 /// The task that runs on this thread, and something about its worker.
 #[inline]
-pub(crate) fn task_with<R>(about: impl FnOnce(&Worker) -> R) -> Option<(TaskRef, R)> {
-    with_worker(|worker| Some((worker.context().waiting_task()?, about(worker))))?
+pub(crate) fn task_with<R>(about: impl FnOnce(&Worker) -> R) -> Option<(RunningTask, R)> {
+    with_worker(|worker| Some((worker.context().waiting()?, about(worker))))?
 }
 
 /// The runtime that this thread belongs to.

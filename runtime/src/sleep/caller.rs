@@ -1,5 +1,7 @@
 //! Who waits or unlocks: what a primitive has to know of its caller.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::ptr::NonNull;
@@ -97,7 +99,7 @@ fn thread_number() -> NonZeroU64 {
 /// Names the task or the thread that runs here, for the message of a panic.
 pub fn describe_caller() -> String {
     match context::task() {
-        Some(task) => Task::counted(task).to_string(),
+        Some(task) => Task::counted(*task).to_string(),
         None => match thread::current().name() {
             Some(name) => format!("thread `{name}`"),
             None => format!("thread {:?}", thread::current().id()),
@@ -109,7 +111,7 @@ pub fn describe_caller() -> String {
 /// started to have come as far as it goes. Off a runtime there are none.
 pub fn others_are_asleep() -> bool {
     let Some(shared) = current::runtime() else { return true };
-    let me = context::task();
+    let me = context::task().map(|task| *task);
     let tasks = shared.tasks();
     let others = || tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
     let words = || others().map(|task| task.header().waiter.word.why());

@@ -1,5 +1,7 @@
 //! Cancellation points: where a task that is cancelled unwinds, and what says that it is.
 
+#![forbid(unsafe_code)]
+
 use std::panic;
 
 use crate::base::abort::say;
@@ -8,7 +10,7 @@ use crate::scheduler::budget::overdrawn;
 use crate::scheduler::current;
 use crate::tasks::bounds::{Look, Target};
 use crate::tasks::cancel::{CAN_UNWIND, Cancelled, may_end, may_unwind_in};
-use crate::tasks::context;
+use crate::tasks::context::{self, RunningTask};
 use crate::tasks::header::{Header, TaskRef};
 use crate::tasks::task::Task;
 
@@ -29,7 +31,7 @@ pub fn unwind_cancelled() -> ! {
     let cancelled = note_cancelled(task);
     if !CAN_UNWIND {
         // No operation of ours comes here: none of them is told of a cancel that it can only answer by unwinding.
-        say(format_args!("{} cannot be unwound in a build with panic = \"abort\"", Task::counted(task)));
+        say(format_args!("{} cannot be unwound in a build with panic = \"abort\"", Task::counted(*task)));
         std::process::abort();
     }
     panic::resume_unwind(Box::new(cancelled))
@@ -44,7 +46,7 @@ pub fn unwind_cancelled() -> ! {
 #[track_caller]
 pub(crate) fn end_with_others(why: &'static str) -> ! {
     let Some(task) = context::task() else { panic::panic_any(why) };
-    mark_with_others(task);
+    mark_with_others(*task);
     unwind_cancelled()
 }
 
@@ -64,7 +66,7 @@ pub fn note_cancelled_here() {
     }
 }
 
-fn note_cancelled(task: TaskRef) -> Cancelled {
+fn note_cancelled(task: RunningTask) -> Cancelled {
     let header = task.header();
     let (count, bound) = match header.hit(Look::Clock) {
         Some(Target::Bound(bound)) => (&bound.raised, Some(bound.number())),
@@ -73,21 +75,20 @@ fn note_cancelled(task: TaskRef) -> Cancelled {
     let times = count.get().saturating_add(1);
     count.set(times);
     if times > 1 {
-        swallowed(header, task, times);
+        swallowed(task, times);
     }
     Cancelled { task: header.id, bound }
 }
 
 /// User code was told and goes on. It is slowed down so that others run, and named once.
 #[cold]
-fn swallowed(header: &Header, task: TaskRef, times: u16) {
+fn swallowed(task: RunningTask, times: u16) {
     if times == PATIENCE {
         let what = if CAN_UNWIND { "caught" } else { "been told of" };
-        say(format_args!("{} has {what} its cancellation {times} times and goes on", Task::counted(task)));
+        say(format_args!("{} has {what} its cancellation {times} times and goes on", Task::counted(*task)));
     }
-    if !header.is_forbidden() {
-        // SAFETY: `task` is the current task.
-        unsafe { header.suspend(Stop::Yielded) };
+    if !task.header().is_forbidden() {
+        task.suspend(Stop::Yielded);
     }
 }
 

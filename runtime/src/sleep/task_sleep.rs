@@ -1,5 +1,7 @@
 //! The sleep of a task.
 
+#![forbid(unsafe_code)]
+
 use std::time::Instant;
 
 use crate::coroutine::stop::Stop;
@@ -9,8 +11,9 @@ use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points::note_cancelled_here;
 use crate::sleep::spin;
 use crate::tasks::cancel::CAN_UNWIND;
+use crate::tasks::context::RunningTask;
 use crate::tasks::forbid;
-use crate::tasks::header::{Header, TaskRef};
+use crate::tasks::header::Header;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::thread;
@@ -89,8 +92,7 @@ fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
     match current::task_with(Worker::has_peers) {
         Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
             let may_spin = has_peers && how.may_spin();
-            // SAFETY: the current task is alive while it runs, and this is its own thread of control.
-            unsafe { sleep_in(task, how, None, None, heeded(H::IS_SHIELDED), may_spin) }
+            sleep_in(task, how, None, None, heeded(H::IS_SHIELDED), may_spin)
         }
         here => sleep_unusual::<H>(here.map(|(task, _)| task), how, deadline),
     }
@@ -103,8 +105,7 @@ fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
 pub fn sleep_by_driver(wakes: impl FnOnce(Id) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
     match current::task_with(|worker| wakes(worker.driver_id())) {
         Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().marks.any()) => {
-            // SAFETY: as in `sleep_as`.
-            Some(unsafe { sleep_in(task, how, None, None, Heeded::Open, false) })
+            Some(sleep_in(task, how, None, None, Heeded::Open, false))
         }
         _ => None,
     }
@@ -118,7 +119,7 @@ fn is_usual(header: &Header) -> bool {
 
 #[inline(never)]
 fn sleep_unusual<H: Heed>(
-    task: Option<TaskRef>,
+    task: Option<RunningTask>,
     how: &impl WaitStrategy,
     deadline: Option<Instant>,
 ) -> Waking {
@@ -131,8 +132,7 @@ fn sleep_unusual<H: Heed>(
         true => Heeded::AtEnd,
         false => heeded(shielded || !header.is_open()),
     };
-    // SAFETY: as in `sleep_as`.
-    unsafe { sleep_in(task, how, deadline, enclosing, heeded, how.may_spin()) }
+    sleep_in(task, how, deadline, enclosing, heeded, how.may_spin())
 }
 
 #[inline(always)]
@@ -140,11 +140,9 @@ fn heeded(shielded: bool) -> Heeded {
     if shielded { Heeded::Nothing } else { Heeded::Open }
 }
 
-/// # Safety
-/// `task` is the current task.
 #[inline(always)]
-unsafe fn sleep_in(
-    task: TaskRef,
+fn sleep_in(
+    task: RunningTask,
     how: &impl WaitStrategy,
     own: Option<Instant>,
     enclosing: Option<Instant>,
@@ -157,8 +155,7 @@ unsafe fn sleep_in(
     let spins = may_spin && spin::is_worth_while();
     let epoch = word.begin_in_task(heeded, !spins);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
-        // SAFETY: by this function's contract.
-        Asleep::Rouse => unsafe { stay(task, Waking::Notified) },
+        Asleep::Rouse => stay(task, Waking::Notified),
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
         // What it was published to may have made others ready here.
         Asleep::Stay if spins && !spin::is_another_ready() && spin::spin(|| word.why().notified) => {
@@ -166,51 +163,39 @@ unsafe fn sleep_in(
         }
         // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
         Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => {
-            // SAFETY: as above.
-            unsafe { stay(task, Waking::Cancelled) }
+            stay(task, Waking::Cancelled)
         }
         Asleep::Stay => {
-            // SAFETY: as above.
-            unsafe { leave_stack(task, earlier(own, enclosing)) };
+            leave_stack(task, earlier(own, enclosing));
             match word.why().notified {
                 true => Waking::Notified,
-                // SAFETY: as above.
-                false => unsafe { last(task, own, enclosing) },
+                false => last(task, own, enclosing),
             }
         }
     };
     if how.before_awake(why) == Withdrawal::Withdrawn {
         return why;
     }
-    // SAFETY: as above.
-    unsafe { await_landing(task) };
+    await_landing(task);
     Waking::Notified
 }
 
 /// Goes on without a sleep, for that reason. If it was woken first it is queued, or is going to be, and leaves its stack for that;
 /// a notification then comes before the reason.
-///
-/// # Safety
-/// `task` is the current task.
 #[cold]
-unsafe fn stay(task: TaskRef, why: Waking) -> Waking {
+fn stay(task: RunningTask, why: Waking) -> Waking {
     let word = &task.header().waiter.word;
     if !word.rise() {
-        // SAFETY: by this function's contract.
-        unsafe { leave_stack(task, None) };
+        leave_stack(task, None);
     }
     if word.why().notified { Waking::Notified } else { why }
 }
 
 /// Sleeps on, shielded, until the notification lands that is on its way.
-///
-/// # Safety
-/// `task` is the current task.
 #[cold]
-unsafe fn await_landing(task: TaskRef) {
+fn await_landing(task: RunningTask) {
     while !task.header().waiter.word.await_landing() {
-        // SAFETY: by this function's contract.
-        unsafe { leave_stack(task, None) };
+        leave_stack(task, None);
     }
 }
 
@@ -223,11 +208,8 @@ fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> 
 }
 
 /// What has ended a sleep, if that was no notification; sleeps on while it does not concern it.
-///
-/// # Safety
-/// `task` is the current task.
 #[cold]
-unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>) -> Waking {
+fn last(task: RunningTask, own: Option<Instant>, enclosing: Option<Instant>) -> Waking {
     let header = task.header();
     let until = earlier(own, enclosing);
     loop {
@@ -241,28 +223,23 @@ unsafe fn last(task: TaskRef, own: Option<Instant>, enclosing: Option<Instant>) 
             // The cancel concerned code outside of a shield, or a scope that has ended.
             (false, false) => header.waiter.word.go_on(),
         }
-        // SAFETY: by this function's contract.
-        unsafe { leave_stack(task, until) };
+        leave_stack(task, until);
     }
 }
 
 /// Off the stack, until something made the task ready again.
-///
-/// # Safety
-/// `task` is the current task.
 #[inline(always)]
-unsafe fn leave_stack(task: TaskRef, deadline: Option<Instant>) {
+fn leave_stack(task: RunningTask, deadline: Option<Instant>) {
     // Whoever makes the task ready disarms its timer; a strategy that wakes its own sleep has done so already.
     if let Some(deadline) = deadline
         && !task.header().waiter.word.why().is_woken()
     {
         arm_timer(task, deadline);
     }
-    // SAFETY: by this function's contract.
-    unsafe { task.header().suspend(Stop::Asleep) };
+    task.suspend(Stop::Asleep);
 }
 
 #[inline(never)]
-fn arm_timer(task: TaskRef, deadline: Instant) {
-    current::with_worker(|worker| worker.arm_timer(task, deadline));
+fn arm_timer(task: RunningTask, deadline: Instant) {
+    current::with_worker(|worker| worker.arm_timer(*task, deadline));
 }

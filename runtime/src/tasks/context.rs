@@ -4,9 +4,12 @@
 //! of a thread-local in a register over it. So the address never leaves a function that is not inlined.
 
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::coroutine::stop::Stop;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::locals::Locals;
@@ -63,6 +66,12 @@ impl Context {
             false => self.running(),
         }
     }
+
+    /// Returns the task that the caller runs in, as [`task`] does. Not for the worker itself.
+    #[inline]
+    pub(crate) fn waiting(&self) -> Option<RunningTask> {
+        self.waiting_task().map(RunningTask::new)
+    }
 }
 
 /// The context of this thread. The pointer is valid until the task that asked suspends: then the thread may change.
@@ -90,10 +99,41 @@ pub(crate) fn leave() {
     CONTEXT.set(None);
 }
 
-/// The task that runs on this thread.
+/// Returns the task that runs on this thread.
 #[inline]
-pub(crate) fn task() -> Option<TaskRef> {
-    with(Context::waiting_task)?
+pub(crate) fn task() -> Option<RunningTask> {
+    with(Context::waiting)?
+}
+
+/// The task that the caller runs in. Only code of that task has one, in a frame on the task's own stacks.
+#[derive(Clone, Copy)]
+pub(crate) struct RunningTask {
+    task: TaskRef,
+    /// Not `Send`: on another thread it would not be the running task.
+    _here: PhantomData<*const ()>,
+}
+
+impl RunningTask {
+    fn new(task: TaskRef) -> Self {
+        RunningTask { task, _here: PhantomData }
+    }
+
+    /// Leaves the stack until the worker resumes the task.
+    #[inline(always)]
+    pub(crate) fn suspend(self, stop: Stop) {
+        // SAFETY: the caller runs in this very task: `task` and `current::task_with` give a task to its own code alone, which
+        // keeps it in its frames.
+        unsafe { self.task.header().suspend(stop) };
+    }
+}
+
+impl Deref for RunningTask {
+    type Target = TaskRef;
+
+    #[inline(always)]
+    fn deref(&self) -> &TaskRef {
+        &self.task
+    }
 }
 
 /// The task that runs on this thread, whatever it does; for reports, also from a signal handler.

@@ -116,5 +116,5 @@ pub fn current() -> Task {
 
 /// The task that this code runs in, if it runs in one.
 pub fn try_current() -> Option<Task> {
-    crate::tasks::context::task().map(Task::counted)
+    crate::tasks::context::task().map(|task| Task::counted(*task))
 }

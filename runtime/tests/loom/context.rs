@@ -1,6 +1,7 @@
 //! Who runs on a thread of a model.
 
 use std::cell::Cell;
+use std::ops::Deref;
 
 use crate::task::TaskRef;
 
@@ -9,8 +10,19 @@ loom::thread_local! {
 }
 
 /// A plain thread, unless it was said to run a task.
-pub(crate) fn task() -> Option<TaskRef> {
-    TASK.with(Cell::get)
+pub(crate) fn task() -> Option<RunningTask> {
+    TASK.with(Cell::get).map(RunningTask)
+}
+
+/// The task that a thread runs. No model suspends it.
+pub(crate) struct RunningTask(TaskRef);
+
+impl Deref for RunningTask {
+    type Target = TaskRef;
+
+    fn deref(&self) -> &TaskRef {
+        &self.0
+    }
 }
 
 /// Runs `f` as that task.
