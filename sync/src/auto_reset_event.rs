@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::channel::__private::Line;
+use crate::channel::selectable::Line;
 use crate::permits::{Permits, Served};
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;

@@ -25,10 +25,10 @@ mod turn;
 mod wait_group;
 pub mod watch;
 
-// The wait core, by a path that the models can give another meaning.
+// The models in `tests/loom.rs` give this path another meaning.
 use fibra_runtime::wait;
 
-/// What the locks, the conditions and their guards are made of, for code that is generic over locks, or names its traits.
+/// Re-exports the crate that the locks and guards are built on, for code that is generic over locks.
 pub use lock_api;
 
 pub use auto_reset_event::AutoResetEvent;

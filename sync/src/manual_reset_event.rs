@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::channel::__private::Line;
+use crate::channel::selectable::Line;
 use crate::gate::Gate;
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;

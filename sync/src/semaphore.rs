@@ -1,21 +1,20 @@
 //! The counting semaphore; its state is in `permits.rs`.
 
 mod owned;
-mod permit;
 
 use std::fmt;
+use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::channel::__private::Line;
+use crate::channel::selectable::Line;
 use crate::permits::{Permits, Served};
 use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
 use crate::wait::{self, Claim, RawWake};
-
-pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 
 /// A number of permits, to limit how many do something at once.
 ///
@@ -337,4 +336,128 @@ fn too_many_asked_for(count: usize) -> ! {
         "a request for {count} permits would wait for ever: no semaphore has more than {}",
         Semaphore::MAX_PERMITS
     )
+}
+
+/// Permits of a semaphore, given back when this is dropped, by whoever has it then.
+#[must_use = "dropped at once it gives the permits back at once"]
+pub struct SemaphorePermit<'a> {
+    semaphore: &'a Semaphore,
+    count: usize,
+}
+
+/// Permits of a semaphore that they hold by a count, so that they may outlive the place where they were taken.
+#[must_use = "dropped at once it gives the permits back at once"]
+pub struct OwnedSemaphorePermit {
+    semaphore: Arc<Semaphore>,
+    count: usize,
+}
+
+impl<'a> SemaphorePermit<'a> {
+    pub(crate) fn new(semaphore: &'a Semaphore, count: usize) -> Self {
+        SemaphorePermit { semaphore, count }
+    }
+
+    /// How many permits these are.
+    pub fn num_permits(&self) -> usize {
+        self.count
+    }
+
+    /// Never gives the permits back: the semaphore has as many fewer from now on, until
+    /// [`add_permits`](Semaphore::add_permits).
+    pub fn forget(mut self) {
+        self.count = 0;
+    }
+
+    /// Takes the permits of `other` over.
+    ///
+    /// # Panics
+    /// If they are another semaphore's.
+    #[track_caller]
+    pub fn merge(&mut self, mut other: Self) {
+        assert!(
+            std::ptr::eq(self.semaphore, other.semaphore),
+            "permits of different semaphores cannot be merged"
+        );
+        self.count += mem::take(&mut other.count);
+    }
+
+    /// Makes `count` of these permits a guard of their own. `None` if these are fewer.
+    pub fn split(&mut self, count: usize) -> Option<Self> {
+        self.count = self.count.checked_sub(count)?;
+        Some(SemaphorePermit { semaphore: self.semaphore, count })
+    }
+
+    /// The semaphore that these are permits of.
+    pub fn semaphore(&self) -> &'a Semaphore {
+        self.semaphore
+    }
+}
+
+impl OwnedSemaphorePermit {
+    fn new(semaphore: Arc<Semaphore>, count: usize) -> Self {
+        OwnedSemaphorePermit { semaphore, count }
+    }
+
+    /// How many permits these are.
+    pub fn num_permits(&self) -> usize {
+        self.count
+    }
+
+    /// Never gives the permits back, as [`SemaphorePermit::forget`].
+    pub fn forget(mut self) {
+        self.count = 0;
+    }
+
+    /// Takes the permits of `other` over.
+    ///
+    /// # Panics
+    /// If they are another semaphore's.
+    #[track_caller]
+    pub fn merge(&mut self, mut other: Self) {
+        assert!(
+            Arc::ptr_eq(&self.semaphore, &other.semaphore),
+            "permits of different semaphores cannot be merged"
+        );
+        self.count += mem::take(&mut other.count);
+    }
+
+    /// Makes `count` of these permits a guard of their own. `None` if these are fewer.
+    pub fn split(&mut self, count: usize) -> Option<Self> {
+        self.count = self.count.checked_sub(count)?;
+        Some(OwnedSemaphorePermit { semaphore: Arc::clone(&self.semaphore), count })
+    }
+
+    /// The semaphore that these are permits of.
+    pub fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.semaphore
+    }
+}
+
+impl Drop for SemaphorePermit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.count > 0 {
+            self.semaphore.add_permits(self.count);
+        }
+    }
+}
+
+impl Drop for OwnedSemaphorePermit {
+    fn drop(&mut self) {
+        if self.count > 0 {
+            self.semaphore.add_permits(self.count);
+        }
+    }
+}
+
+impl fmt::Debug for SemaphorePermit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SemaphorePermit").field("permits", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OwnedSemaphorePermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedSemaphorePermit").field("permits", &self.count).finish_non_exhaustive()
+    }
 }

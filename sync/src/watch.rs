@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::rwlock::{RwLock, RwLockReadGuard};
 use crate::turn;
 use crate::wait;
-use crate::{RwLock, RwLockReadGuard};
 use error::{RecvError, RecvTimeoutError, SendError};
 use versions::Versions;
 

@@ -26,10 +26,11 @@ mod channel {
     mod receive_arm;
     mod receiver;
     mod select;
-    mod selectable;
+    pub(crate) mod selectable;
     mod send_arm;
     mod sender;
     mod shared;
+    mod sources;
     pub(crate) mod state;
     mod timers;
     mod wait_arm;
@@ -42,10 +43,6 @@ mod channel {
 
     use crate::primitive::Arc;
 
-    pub(crate) mod __private {
-        pub(crate) use super::selectable::Line;
-    }
-
     pub(crate) fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
         let channel = Arc::new(counted::Counted::new(capacity));
         (Sender::new(Arc::clone(&channel)), Receiver { source: receiver::Source::Senders(channel) })
@@ -55,9 +52,9 @@ mod channel {
 mod countdown;
 #[path = "../src/crowd.rs"]
 mod crowd;
-/// What users call, where a model goes the whole way.
+/// The public types, for models that go through the public interface.
 #[path = "../src"]
-mod doors {
+mod typed {
     pub(crate) mod auto_reset_event;
     pub(crate) mod barrier;
     pub(crate) mod countdown_event;
@@ -102,11 +99,7 @@ mod watch {
 
 use floors::{base, sleep, waiter};
 
-use doors::auto_reset_event::AutoResetEvent;
-use doors::countdown_event::CountdownEvent;
-use doors::manual_reset_event::ManualResetEvent;
-use doors::semaphore::{Semaphore, SemaphorePermit};
-use doors::wait_group::WaitGroup;
+use typed::{auto_reset_event, countdown_event, manual_reset_event, semaphore, wait_group};
 
 #[path = "loom/barrier_models.rs"]
 mod barrier_models;

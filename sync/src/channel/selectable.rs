@@ -1,12 +1,8 @@
-//! The events, counts, permits and tokens that a select can wait for.
+//! What a select can wait for beside channels: the interface of events, counts, permits and tokens.
 
-use std::cell::Cell;
-
-use crate::countdown::Countdown;
 use crate::turn::Queue;
 use crate::wait::list::Node;
 use crate::wait::{Claim, RawWake};
-use crate::{AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, SemaphorePermit, WaitGroup};
 
 /// An event, count, semaphore or token that a select can wait for.
 ///
@@ -14,10 +10,10 @@ use crate::{AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, Semapho
 ///
 /// | type | is ready | and the select then |
 /// | --- | --- | --- |
-/// | [`AutoResetEvent`] | when it is set and no task waits longer | has used the set |
-/// | [`ManualResetEvent`] | while it is set, or by a set that came while the select waited | |
-/// | [`CountdownEvent`], [`WaitGroup`] | when the count is zero, or was while the select waited | |
-/// | [`Semaphore`] | when a permit is free and no task waits longer | has the permit |
+/// | [`AutoResetEvent`](crate::AutoResetEvent) | when it is set and no task waits longer | has used the set |
+/// | [`ManualResetEvent`](crate::ManualResetEvent) | while it is set, or by a set that came while the select waited | |
+/// | [`CountdownEvent`](crate::CountdownEvent), [`WaitGroup`](crate::WaitGroup) | when the count is zero, or was while the select waited | |
+/// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer | has the permit |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
 ///
 /// Other crates cannot implement it. Receives of a [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a
@@ -47,12 +43,6 @@ pub(super) mod sealed {
 
     /// Proves that a select has taken the source.
     pub struct Taken(pub(in super::super) ());
-
-    impl Sealed for crate::AutoResetEvent {}
-    impl Sealed for crate::ManualResetEvent {}
-    impl Sealed for crate::CountdownEvent {}
-    impl Sealed for crate::WaitGroup {}
-    impl Sealed for crate::Semaphore {}
 }
 
 /// A queue in which the arm of a select can wait.
@@ -71,80 +61,4 @@ pub trait Line: Queue {
     /// # Safety
     /// As for [`List::push_back_for`](crate::wait::list::List::push_back_for).
     unsafe fn enlist_for(&self, node: &Node<Self::Asks>, wake: RawWake, claim: &Claim, arm: usize) -> bool;
-}
-
-impl Selectable for AutoResetEvent {
-    type Outcome<'a> = ();
-    type Line = Self;
-
-    fn line(&self) -> &Self {
-        self
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl Selectable for ManualResetEvent {
-    type Outcome<'a> = ();
-    type Line = Self;
-
-    fn line(&self) -> &Self {
-        self
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl Selectable for CountdownEvent {
-    type Outcome<'a> = ();
-    type Line = Countdown;
-
-    fn line(&self) -> &Countdown {
-        self.countdown()
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl Selectable for WaitGroup {
-    type Outcome<'a> = ();
-    type Line = Countdown;
-
-    fn line(&self) -> &Countdown {
-        self.countdown()
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl Selectable for Semaphore {
-    type Outcome<'a> = SemaphorePermit<'a>;
-    type Line = Self;
-
-    fn line(&self) -> &Self {
-        self
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) -> SemaphorePermit<'_> {
-        SemaphorePermit::new(self, 1)
-    }
-}
-
-impl Line for Countdown {
-    fn asks() -> Cell<u64> {
-        Cell::new(0)
-    }
-
-    fn take_now(&self) -> bool {
-        self.is_open()
-    }
-
-    fn is_open(&self) -> bool {
-        self.count() == 0
-    }
-
-    unsafe fn enlist_for(&self, node: &Node<Cell<u64>>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.join_for(node, wake, claim, arm) }
-    }
 }

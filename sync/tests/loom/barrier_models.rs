@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::doors::barrier::Barrier;
 use crate::primitive::check_bounded;
+use crate::typed::barrier::Barrier;
 use crate::wait;
 
 /// Hunts: a round that ends with a party that has left it, and a departure that takes back a passed party.

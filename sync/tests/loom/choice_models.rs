@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use loom::thread;
 
+use crate::auto_reset_event::AutoResetEvent;
 use crate::channel::{Arm, Enlisted, Receiver, RecvArm, Select, Sender};
+use crate::channel_end_models;
 use crate::gate_in_small::assert_no_wake_is_left;
 use crate::primitive::check_bounded;
 use crate::wait::{Claim, Sleeper, over};
-use crate::{AutoResetEvent, channel_end_models};
 
 /// A channel for `capacity` messages.
 fn channel(capacity: usize) -> (Sender<u32>, Receiver<u32>) {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use crate::doors;
 use crate::gate_in_small::assert_no_wake_is_left;
 use crate::once::{Begun, End, Phase, RawOnce, Role};
 use crate::primitive::check_bounded;
+use crate::typed;
 use crate::wait::list::Node;
 use crate::wait::{Sleeper, over, own_as};
 
@@ -160,7 +160,7 @@ fn a_wait_outlasts_a_failed_run() {
 
 /// An initialization by what users call, where waits have deadlines.
 struct Timed {
-    once: doors::once::Once,
+    once: typed::once::Once,
     value: UnsafeCell<u32>,
 }
 
@@ -171,7 +171,7 @@ unsafe impl Send for Timed {}
 
 impl Timed {
     fn new() -> Arc<Self> {
-        let timed = Timed { once: doors::once::Once::new(), value: UnsafeCell::new(0) };
+        let timed = Timed { once: typed::once::Once::new(), value: UnsafeCell::new(0) };
         // Each of loom's objects is made by its first use.
         assert!(!timed.once.wait_deadline(over()));
         Arc::new(timed)
