@@ -1,7 +1,7 @@
 //! The typed half of the read-write lock: what users call.
 
-mod lock;
 mod raw;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 use lock_api::GuardNoSend;
 
-pub use lock::RawRwLock;
+pub use raw::RawRwLock;
 
 type Untyped<T> = lock_api::RwLock<RawRwLock, T>;
 

@@ -79,10 +79,10 @@ mod permits;
 mod primitive;
 #[path = "../src/rwlock"]
 mod rwlock {
-    mod lock;
-    pub(crate) mod raw;
+    mod raw;
+    pub(crate) mod state;
 
-    pub(crate) use lock::RawRwLock;
+    pub(crate) use raw::RawRwLock;
 }
 #[path = "../../runtime/tests/loom/payload.rs"]
 mod payload;

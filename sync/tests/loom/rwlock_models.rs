@@ -1,17 +1,15 @@
-//! The read-write lock: its word, its queues, and the sleeps in it as `rwlock/lock.rs` does them.
+//! The read-write lock: its word and its waiters, over the wait queue.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Instant;
 
 use lock_api::{RawRwLock as _, RawRwLockUpgrade as _};
 use loom::thread;
 
 use crate::primitive::{AtomicBool, Ordering, UnsafeCell, check_bounded};
 use crate::rwlock::RawRwLock;
-use crate::rwlock::raw::{Arrival, Claim, Departure, Fate, Hold, Policy, ReaderNode, Served, State};
-use crate::wait::list::Node;
-use crate::wait::word::Epoch;
-use crate::wait::{Sleeper, own_as};
+use crate::rwlock::state::{Claim, Departure, Hold, Policy, State};
+use crate::wait::{self, own_as};
 
 /// A lock, and the value behind it.
 struct Locked {
@@ -24,19 +22,26 @@ unsafe impl Sync for Locked {}
 // SAFETY: as above.
 unsafe impl Send for Locked {}
 
-/// How a wait is to end that is not served.
+/// The deadline of a wait.
 #[derive(Clone, Copy, PartialEq)]
 enum Patience {
     Endless,
-    /// Its time runs out at once.
+    /// It passes at once.
     None,
+}
+
+impl Patience {
+    fn deadline(self) -> Option<Instant> {
+        (self == Patience::None).then(wait::over)
+    }
 }
 
 impl Locked {
     fn new(policy: Policy) -> Arc<Self> {
         let locked = Locked { state: State::new(policy), value: UnsafeCell::new(0) };
+        // Each of loom's objects is made by its first use.
         assert!(!locked.state.look().written);
-        drop(locked.state.queues.lock());
+        locked.state.settle();
         locked.value.get();
         Arc::new(locked)
     }
@@ -47,90 +52,29 @@ impl Locked {
         unsafe { *self.value.get() += 1 };
     }
 
-    fn wake(&self, served: Served) {
-        if let Some(claimant) = served.claimant {
-            claimant.wake();
-        }
-        while served.readers {
-            let next = self.state.queues.lock().next_admitted();
-            match next {
-                Some(reader) => reader.wake(),
-                None => break,
-            }
-        }
-    }
-
     fn read(&self, patience: Patience) -> bool {
-        if self.state.try_read() {
-            return true;
-        }
-        let (sleeper, node) = (Sleeper::new(), ReaderNode::with(Cell::new(0)));
-        let epoch = sleeper.word.begin(true);
-        // SAFETY: the node stays until the sleep is over.
-        if unsafe { self.state.enqueue_reader(&node, sleeper.raw()) } == Arrival::Taken {
-            return true;
-        }
-        // SAFETY: the node was queued here.
-        self.sleep(&sleeper, epoch, patience, || unsafe { self.state.withdraw_reader(&node) })
+        self.state.try_read() || self.state.wait(Claim::Read, patience.deadline())
     }
 
     fn claim(&self, claim: Claim, patience: Patience) -> bool {
-        if self.state.try_claim(claim) {
-            return true;
-        }
-        let (sleeper, node) = (Sleeper::new(), Node::with(claim));
-        let epoch = sleeper.word.begin(true);
-        // SAFETY: the node stays until the sleep is over.
-        if unsafe { self.state.enqueue_claim(&node, sleeper.raw()) } == Arrival::Taken {
-            return true;
-        }
-        // SAFETY: the node was queued here.
-        self.sleep(&sleeper, epoch, patience, || unsafe { self.state.withdraw_claim(&node) })
-    }
-
-    /// As `wait/sleep.rs` and the strategies in `rwlock/lock.rs` do it.
-    fn sleep(
-        &self,
-        sleeper: &Sleeper,
-        epoch: Epoch,
-        patience: Patience,
-        withdraw: impl FnOnce() -> Fate,
-    ) -> bool {
-        if patience == Patience::None {
-            sleeper.settle(sleeper.word.expire(epoch));
-        }
-        sleeper.leave_stack();
-        if sleeper.word.why().notified {
-            return true;
-        }
-        match withdraw() {
-            Fate::Granted => true,
-            Fate::Woken => {
-                sleeper.await_landing();
-                true
-            }
-            Fate::GaveUp => {
-                self.wake(self.state.settle());
-                false
-            }
-        }
+        self.state.try_claim(claim) || self.state.wait(claim, patience.deadline())
     }
 
     fn leave_read(&self) {
         if self.state.leave_read() == Departure::Last {
-            self.wake(self.state.settle());
+            self.state.settle();
         }
     }
 
     fn leave_write(&self, to: Option<Hold>) {
         if !self.state.try_leave_write(to) {
-            self.wake(self.state.exchange(Hold::Write, to));
+            self.state.exchange(Hold::Write, to);
         }
     }
 
     fn leave_upgradable(&self, to: Option<Hold>) {
         if !self.state.try_leave_upgradable(to) {
-            self.wake(self.state.exchange(Hold::Upgradable, to));
+            self.state.exchange(Hold::Upgradable, to);
         }
     }
 

@@ -1,0 +1,413 @@
+//! The word of a read-write lock, its waiters, and the rules for which one goes next.
+//!
+//! ```text
+//!  63 62                       4    3        2         1          0
+//! ┌──┬─────────────────────────┬─────────┬────────┬────────────┬─────────┐
+//! │ F│ readers                 │ AWAITED │ CLOSED │ UPGRADABLE │ WRITTEN │
+//! └──┴─────────────────────────┴─────────┴────────┴────────────┴─────────┘
+//!  WRITTEN     a writer holds the lock, alone
+//!  UPGRADABLE  an upgradable reader holds it, beside the readers
+//!  CLOSED      a writer or an upgrade waits: later readers wait behind it
+//!  AWAITED     the queue is not empty
+//!  F           the next reader is refused: the count is full
+//!
+//!                    a writer waits                    the last reader leaves
+//!   ┌──────────────┐                 ┌────────────────┐                      ┌─────────┐
+//!   │ readers      │ ───────────────▶│ readers,       │ ────────────────────▶│ WRITTEN │
+//!   │              │ ◀───────────────│ CLOSED         │                      └─────────┘
+//!   └──────────────┘  it times out   └────────────────┘                        │     │
+//!           ▲                                ▲   the waiting readers           │     │ the next writer
+//!           └────────────────────────────────┴─────────────────────────────────┘     ▼
+//!            (CLOSED if another writer waits)                                     WRITTEN
+//! ```
+//!
+//! | move | by | how |
+//! | --- | --- | --- |
+//! | lock without a wait | an arrival | compare-exchange; only WRITTEN keeps a recursive reader out |
+//! | unlock, a reader | the reader | subtraction; the last one of a CLOSED lock settles |
+//! | unlock, any other hold | the holder | compare-exchange; under the lock of the queue if AWAITED |
+//! | set CLOSED, AWAITED | an arrival that queues | under the lock of the queue, while the word keeps it out |
+//! | grant, clear flags | a caller that settles | under the lock of the queue, before the wakes |
+//!
+//! * **Settling** compares the word with the queue and grants all that the [plan](State::plan) allows. The result depends
+//!   on these two alone, so two callers that settle at once do no harm.
+//! * **No arrival overtakes**: a word that is AWAITED for a writer is never free. A writer or an upgradable reader leaves in
+//!   the same step that grants the next claim, and the last reader leaves the word CLOSED.
+//! * **No waiter is forgotten**: an arrival queues and a holder leaves by read-modify-writes of one word. Either the arrival
+//!   sees that the holder has left, or the holder sees the flag.
+//! * **A recursive reader** passes a CLOSED word, and counts as one more reader before the writer. If it comes between the
+//!   leave of the last reader and its settling, it is itself the last reader of a CLOSED lock, and settles again.
+//! * **Phase-fair**: a writer that leaves lets the waiting readers in, then the next writer (Brandenburg and Anderson,
+//!   "Reader-Writer Synchronization for Shared-Memory Multiprocessor Real-Time Systems", 2009). Writer-first: it lets in the
+//!   next writer.
+//!
+//! Rejected: readers that count themselves by an addition and take it back from a CLOSED word. Such a word is never known
+//! to be free, and the gain over a compare-exchange is nothing where readers are few.
+
+#![forbid(unsafe_code)]
+
+use std::time::Instant;
+
+use crate::primitive::{AtomicU64, Ordering};
+use crate::wait::{Admit, Outcome, Until, WaitQueue, Waiters};
+
+const WRITTEN: u64 = 1;
+const UPGRADABLE: u64 = 1 << 1;
+const CLOSED: u64 = 1 << 2;
+const AWAITED: u64 = 1 << 3;
+const ONE_READER: u64 = 1 << 4;
+const FULL: u64 = 1 << 63;
+
+const READERS_MASK: u64 = !(ONE_READER - 1);
+const HELD_MASK: u64 = READERS_MASK | WRITTEN | UPGRADABLE;
+
+/// The lanes of the queue: readers, writers and upgradable readers in their order, and the upgrade.
+const LANES: usize = 3;
+const READERS: usize = 0;
+const CLAIMS: usize = 1;
+const UPGRADES: usize = 2;
+
+/// Decides which waiters go first when a writer leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Policy {
+    /// The waiting readers, then the next writer.
+    PhaseFair,
+    /// The next writer.
+    WriterFirst,
+}
+
+/// A way to hold the lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    Read,
+    Upgradable,
+    Write,
+}
+
+impl Hold {
+    const fn bits(this: Option<Hold>) -> u64 {
+        match this {
+            None => 0,
+            Some(Hold::Read) => ONE_READER,
+            Some(Hold::Upgradable) => UPGRADABLE,
+            Some(Hold::Write) => WRITTEN,
+        }
+    }
+}
+
+/// What a waiter waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Claim {
+    Read,
+    Write,
+    Upgradable,
+    /// To write, by the upgradable reader.
+    Upgrade,
+}
+
+impl Claim {
+    fn lane(self) -> usize {
+        match self {
+            Claim::Read => READERS,
+            Claim::Write | Claim::Upgradable => CLAIMS,
+            Claim::Upgrade => UPGRADES,
+        }
+    }
+
+    /// The word once this claim is granted, if its holds allow that. Ignores all waiters.
+    fn grant(self, word: u64) -> Option<u64> {
+        match self {
+            Claim::Read if word & WRITTEN == 0 => Some(word + ONE_READER),
+            Claim::Write if word & HELD_MASK == 0 => Some(word | WRITTEN),
+            Claim::Upgradable if word & (WRITTEN | UPGRADABLE) == 0 => Some(word | UPGRADABLE),
+            Claim::Upgrade if word & READERS_MASK == 0 => Some(word - UPGRADABLE + WRITTEN),
+            _ => None,
+        }
+    }
+
+    /// As [`grant`](Claim::grant), for an arrival, which goes behind the waiters.
+    fn grant_at_once(self, word: u64) -> Option<u64> {
+        match self {
+            Claim::Write if word != 0 => None,
+            Claim::Read | Claim::Upgradable if word & CLOSED != 0 => None,
+            _ => self.grant(word),
+        }
+    }
+
+    /// The flags that it sets as it queues: later readers wait behind a writer and an upgrade.
+    fn flags(self) -> u64 {
+        match self {
+            Claim::Read | Claim::Upgradable => AWAITED,
+            Claim::Write | Claim::Upgrade => AWAITED | CLOSED,
+        }
+    }
+}
+
+/// What a reader owes that has left.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Departure {
+    Done,
+    /// It was the last, and a writer waits: it settles.
+    Last,
+}
+
+/// The word and the queue.
+pub(crate) struct State {
+    word: AtomicU64,
+    /// How many writers wait, and all that wait.
+    queue: WaitQueue<usize, Claim, LANES>,
+    policy: Policy,
+}
+
+impl State {
+    pub(crate) const fn new(policy: Policy) -> Self {
+        State { word: AtomicU64::new(0), queue: WaitQueue::new(0), policy }
+    }
+
+    /// Lets a reader in, unless the word is CLOSED.
+    #[inline]
+    pub(crate) fn try_read(&self) -> bool {
+        self.read_unless(WRITTEN | CLOSED | FULL)
+    }
+
+    /// Lets a reader in, also past CLOSED: it may hold the lock already, and the waiting writer waits for it.
+    #[inline]
+    pub(crate) fn try_read_recursive(&self) -> bool {
+        self.read_unless(WRITTEN | FULL)
+    }
+
+    #[inline]
+    fn read_unless(&self, in_the_way: u64) -> bool {
+        let mut seen = self.word.load(Ordering::Relaxed);
+        while seen & in_the_way == 0 {
+            // Acquire: pairs with the Release of the last writer.
+            match self.word.compare_exchange_weak(
+                seen,
+                seen + ONE_READER,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// True if the next reader is refused.
+    pub(crate) fn is_full(&self) -> bool {
+        // Relaxed: nothing is read through it.
+        self.word.load(Ordering::Relaxed) & FULL != 0
+    }
+
+    /// Lets a writer in, if the lock is free and has no waiters.
+    #[inline]
+    pub(crate) fn try_write(&self) -> bool {
+        // Acquire: pairs with the Release of all holders before.
+        self.word.compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Grants `claim`, if it need not wait. A reader is not refused by a full count here: its caller has checked.
+    #[inline]
+    pub(crate) fn try_claim(&self, claim: Claim) -> bool {
+        let mut seen = self.word.load(Ordering::Relaxed);
+        while let Some(granted) = claim.grant_at_once(seen) {
+            // Acquire: pairs with the Release of all holders before.
+            match self.word.compare_exchange_weak(seen, granted, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Waits for `claim` until `deadline`. True if it was granted.
+    #[cold]
+    pub(crate) fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
+        let (outcome, _) = self.queue.wait(
+            claim.lane(),
+            claim,
+            Until::shielded(deadline).spinning(),
+            |writers, claim, _| match self.claim_or_flag(*claim) {
+                true => Admit::Done(()),
+                false => {
+                    *writers += usize::from(*claim == Claim::Write);
+                    Admit::Back
+                }
+            },
+            || (),
+            |writers, claim, waiters, _| {
+                *writers -= usize::from(*claim == Claim::Write);
+                // Others may have waited behind this claim alone.
+                self.settle_from(0, 0, false, writers, waiters);
+            },
+        );
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+    }
+
+    /// Grants the claim of an arrival, or sets the flags of a waiter. Under the lock of the queue.
+    fn claim_or_flag(&self, claim: Claim) -> bool {
+        while !self.try_claim(claim) {
+            let mut seen = self.word.load(Ordering::Relaxed);
+            while claim.grant_at_once(seen).is_none() {
+                // Relaxed: it publishes nothing. The lock of the queue publishes the waiter.
+                let flagged = seen | claim.flags();
+                match self.word.compare_exchange_weak(seen, flagged, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => return false,
+                    Err(now) => seen = now,
+                }
+            }
+        }
+        true
+    }
+
+    /// Lets a reader out.
+    #[inline]
+    pub(crate) fn leave_read(&self) -> Departure {
+        // Release: pairs with the Acquire of the next writer, or of the caller that grants its claim.
+        let before = self.word.fetch_sub(ONE_READER, Ordering::Release);
+        match before & (READERS_MASK | CLOSED) == ONE_READER | CLOSED {
+            true => Departure::Last,
+            false => Departure::Done,
+        }
+    }
+
+    /// Lets the writer out, or makes it a reader of kind `to`, if the lock has no waiters. A writer holds it alone.
+    #[inline]
+    pub(crate) fn try_leave_write(&self, to: Option<Hold>) -> bool {
+        // Release: pairs with the Acquire of the next holder.
+        self.word.compare_exchange(WRITTEN, Hold::bits(to), Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Lets the upgradable reader out, or makes it a plain one, if the lock has no waiters.
+    #[inline]
+    pub(crate) fn try_leave_upgradable(&self, to: Option<Hold>) -> bool {
+        let mut seen = self.word.load(Ordering::Relaxed);
+        while seen & AWAITED == 0 {
+            let left = seen - UPGRADABLE + Hold::bits(to);
+            // Release: pairs with the Acquire of the next writer.
+            match self.word.compare_exchange_weak(seen, left, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Makes the hold `from` of the caller `to`, and lets the next ones in.
+    #[cold]
+    pub(crate) fn exchange(&self, from: Hold, to: Option<Hold>) {
+        let readers_first = from == Hold::Write && self.policy == Policy::PhaseFair;
+        let (from, to) = (Hold::bits(Some(from)), Hold::bits(to));
+        self.queue.with(|writers, waiters| self.settle_from(from, to, readers_first, writers, waiters));
+    }
+
+    /// Lets the next ones in, after the last reader has left.
+    #[cold]
+    pub(crate) fn settle(&self) {
+        self.queue.with(|writers, waiters| self.settle_from(0, 0, false, writers, waiters));
+    }
+
+    fn settle_from(
+        &self,
+        from: u64,
+        to: u64,
+        readers_first: bool,
+        writers: &mut usize,
+        waiters: &mut Waiters<'_, Claim, LANES>,
+    ) {
+        let mut seen = self.word.load(Ordering::Relaxed);
+        let plan = loop {
+            let plan = Self::plan(seen - from + to, readers_first, *writers, waiters);
+            // Release: pairs with the Acquire of readers that lock from now on. Acquire: pairs with the Release of the
+            // readers that have left; the wakes pass it on.
+            match self.word.compare_exchange_weak(seen, plan.word, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break plan,
+                Err(now) => seen = now,
+            }
+        };
+        if let Some(claim) = plan.claim {
+            *writers -= usize::from(claim == Claim::Write);
+            waiters.serve_front(claim.lane(), |_| ());
+        }
+        if plan.admits_readers {
+            waiters.serve_all(READERS);
+        }
+    }
+
+    /// What may be granted beside the holds of `word`.
+    ///
+    /// That is the readers if they go first; then the longest claim, of which an upgrade is the first; then the readers if
+    /// no claim is left that closes the lock.
+    fn plan(word: u64, readers_first: bool, writers: usize, waiters: &Waiters<'_, Claim, LANES>) -> Plan {
+        let mut plan = Plan { word: word & HELD_MASK, admits_readers: false, claim: None };
+        let mut claims = waiters.iter(UPGRADES).chain(waiters.iter(CLAIMS)).copied();
+        let mut next = claims.next();
+        let mut closing = writers + usize::from(next == Some(Claim::Upgrade));
+        if word & WRITTEN == 0 {
+            if readers_first {
+                plan.admit_readers(waiters);
+            }
+            if let Some((claim, granted)) = next.and_then(|claim| Some((claim, claim.grant(plan.word)?))) {
+                plan.word = granted;
+                plan.claim = Some(claim);
+                closing -= usize::from(claim.flags() & CLOSED != 0);
+                next = claims.next();
+            }
+            if plan.word & WRITTEN == 0 && closing == 0 {
+                plan.admit_readers(waiters);
+            }
+        }
+        let is_awaited = next.is_some() || (!plan.admits_readers && !waiters.is_empty(READERS));
+        plan.word |= if closing > 0 { CLOSED } else { 0 };
+        plan.word |= if is_awaited { AWAITED } else { 0 };
+        plan
+    }
+
+    /// Makes room for one more reader only.
+    #[cfg(test)]
+    pub(crate) fn crowd(&self) {
+        self.word.store(FULL - ONE_READER, Ordering::Relaxed);
+    }
+
+    /// Decodes the word at this moment.
+    pub(crate) fn look(&self) -> Snapshot {
+        // Relaxed: nothing is read through it.
+        let word = self.word.load(Ordering::Relaxed);
+        Snapshot {
+            readers: (word & READERS_MASK) / ONE_READER,
+            upgradable: word & UPGRADABLE != 0,
+            written: word & WRITTEN != 0,
+            closed: word & CLOSED != 0,
+            awaited: word & AWAITED != 0,
+        }
+    }
+}
+
+/// What settling does: the next word, and which waiters it serves.
+struct Plan {
+    word: u64,
+    admits_readers: bool,
+    claim: Option<Claim>,
+}
+
+impl Plan {
+    /// Adds the waiting readers, once.
+    fn admit_readers(&mut self, waiters: &Waiters<'_, Claim, LANES>) {
+        if !self.admits_readers {
+            self.word += waiters.len(READERS) as u64 * ONE_READER;
+            self.admits_readers = true;
+        }
+    }
+}
+
+/// The word, decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) readers: u64,
+    pub(crate) upgradable: bool,
+    pub(crate) written: bool,
+    pub(crate) closed: bool,
+    pub(crate) awaited: bool,
+}
