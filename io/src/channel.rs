@@ -22,8 +22,9 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fibra_runtime::clock;
 use fibra_runtime::{unblock, wait};
 use socket2::SockRef;
 
@@ -326,7 +327,7 @@ impl<S: AsFd> Channel<S> {
 
     /// Asks whether a call would find something.
     fn asks(&self, direction: Direction) -> io::Result<bool> {
-        sys::wait_for(self.fd(), direction, Some(Instant::now()))
+        sys::wait_for(self.fd(), direction, Some(clock::now()))
     }
 
     /// Makes a call on what is said to be ready, through a descriptor that does not wait, if one is to be had.

@@ -8,6 +8,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::sleep_until;
 
 use crate::op::check_may_wait;
@@ -24,7 +25,7 @@ pub(crate) fn look_until<T>(
 ) -> io::Result<Option<T>> {
     let mut pause = FIRST_PAUSE;
     loop {
-        let now = Instant::now();
+        let now = clock::machine();
         if deadline.is_some_and(|deadline| deadline <= now) {
             return Ok(None);
         }

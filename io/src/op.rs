@@ -25,6 +25,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::wait::{self, Waking};
 use fibra_runtime::{time, unblock};
 
@@ -184,7 +185,7 @@ impl<S: AsFd> Descriptor<S> {
         deadline: Option<Instant>,
         wait: impl FnOnce(Option<Instant>) -> io::Result<bool>,
     ) -> io::Result<bool> {
-        let recheck = self.rechecks(direction).then(|| Instant::now() + RECHECK);
+        let recheck = self.rechecks(direction).then(|| clock::now() + RECHECK);
         let recheck = recheck.filter(|at| deadline.is_none_or(|deadline| *at < deadline));
         let in_time = wait(recheck.or(deadline))?;
         if !in_time && recheck.is_some() {
@@ -219,14 +220,14 @@ impl<S: AsFd> Descriptor<S> {
         loop {
             wait::cancellation_point();
             check_may_wait()?;
-            let slice = Instant::now() + SLICE;
+            let slice = clock::now() + SLICE;
             let until = deadline.map_or(slice, |deadline| deadline.min(slice));
             let fd = self.fd();
             if unblock(|| sys::wait_for(fd, direction, Some(until)))? {
                 self.heard(direction);
                 return Ok(true);
             }
-            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            if deadline.is_some_and(|deadline| deadline <= clock::now()) {
                 return Ok(false);
             }
         }
@@ -310,7 +311,7 @@ pub(crate) fn cancelled() -> io::Error {
 
 /// Rests before the next poll, longer each time. False once the deadline has passed.
 fn stand_off(times: u32, deadline: Option<Instant>) -> bool {
-    let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+    let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(clock::now()));
     pause(left.min(STAND_OFF * (1 << times.min(STAND_OFF_DOUBLINGS))));
     !left.is_zero()
 }

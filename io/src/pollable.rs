@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::time::deadline;
 use fibra_runtime::wait;
 
@@ -194,8 +195,8 @@ impl<T: AsFd> Pollable<T> {
                 "this has another descriptor than the one that was made awaitable",
             ));
         }
-        let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let look = || match sys::wait_for(self.io.fd(), direction, Some(Instant::now()))? {
+        let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
+        let look = || match sys::wait_for(self.io.fd(), direction, Some(clock::now()))? {
             true => Ok(Attempt::Done(true)),
             false => Err(io::ErrorKind::WouldBlock.into()),
         };

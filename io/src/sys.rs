@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use libc::{c_int, c_short};
 use rustix::net::{self, RecvFlags, SendFlags};
+
+use fibra_runtime::clock;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::readiness::Direction;
@@ -147,7 +149,7 @@ pub(crate) fn wait_for(
     deadline: Option<Instant>,
 ) -> io::Result<bool> {
     loop {
-        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let left = deadline.map(|at| at.saturating_duration_since(clock::now()));
         match poll_one(fd.as_raw_fd(), events_of(direction), left) {
             Ok(0) if left.is_some_and(|left| left.is_zero()) => return Ok(false),
             Ok(0) => {}

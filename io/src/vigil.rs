@@ -13,6 +13,8 @@ use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
+
 use crate::op::RECHECK;
 use crate::primitive::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::source::Source;
@@ -64,7 +66,7 @@ impl Vigil {
         if round.due.is_some() {
             return Entered::Later;
         }
-        round.due = Some(Instant::now() + RECHECK);
+        round.due = Some(clock::now() + RECHECK);
         // Relaxed: who parks without seeing it is unparked after this, and looks again.
         self.has_sources.store(true, Ordering::Relaxed);
         Entered::First
@@ -75,7 +77,7 @@ impl Vigil {
         if timeout.is_some_and(|timeout| timeout.is_zero()) || !self.may_have_sources() {
             return timeout;
         }
-        let left = self.lock().due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = self.lock().due.map(|due| due.saturating_duration_since(clock::now()));
         [timeout, left].into_iter().flatten().min()
     }
 
@@ -85,7 +87,7 @@ impl Vigil {
             return Vec::new();
         }
         let mut round = self.lock();
-        match round.due.is_some_and(|due| due <= Instant::now()) {
+        match round.due.is_some_and(|due| due <= clock::now()) {
             true => self.end(&mut round),
             false => Vec::new(),
         }

@@ -3,6 +3,8 @@
 mod api;
 mod base;
 mod blocking;
+#[doc(hidden)]
+pub mod clock;
 mod compile_fail;
 mod coroutine;
 pub mod driver;

@@ -15,6 +15,8 @@
 mod biased;
 #[path = "../src/scheduler/cancelled.rs"]
 mod cancelled;
+#[path = "../src/base/clock.rs"]
+mod clock;
 #[path = "loom/context.rs"]
 mod context;
 #[path = "../src/scheduler/ending.rs"]
@@ -85,7 +87,7 @@ mod wait;
 /// The floors of the library, as the files that are included import from them: each name leads to the module that stands for it.
 mod base {
     pub(crate) use crate::wait::lock as spin_lock;
-    pub(crate) use crate::{intrusive_list, payload, prefetch, primitive};
+    pub(crate) use crate::{clock, intrusive_list, payload, prefetch, primitive};
 }
 mod waiter {
     pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
+use fibra_runtime::clock;
 use fibra_runtime::task::{self, spawn_servant};
 use fibra_runtime::{Handle, Task, wait};
 
@@ -141,7 +142,7 @@ impl Clock {
 
     /// Takes out what is due. When the next is, if there is one.
     fn ring(&self) -> Option<Instant> {
-        let now = Instant::now();
+        let now = clock::now();
         let mut due = Vec::new();
         let mut state = self.lock();
         let next = loop {
@@ -186,7 +187,7 @@ fn keep(clock: &Weak<Clock>) {
         let next = present.ring();
         drop(present);
         match next {
-            Some(at) => _ = task::park_timeout(at.saturating_duration_since(Instant::now())),
+            Some(at) => _ = task::park_timeout(at.saturating_duration_since(clock::now())),
             None => task::park(),
         }
     }

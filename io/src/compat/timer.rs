@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::Handle;
+use fibra_runtime::clock;
 use fibra_runtime::time;
 
 use super::clock::{Alarm, Clock};
@@ -100,7 +101,7 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.alarm.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+        if self.alarm.deadline().is_some_and(|deadline| deadline <= clock::now()) {
             return Poll::Ready(());
         }
         self.clock.arm(&self.alarm, context.waker());

@@ -12,6 +12,8 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
+
 use crate::primitive::{AtomicU64, Ordering};
 
 /// No timeout, no deadline.
@@ -20,7 +22,7 @@ const NONE: u64 = 0;
 const SIGN: u64 = 1 << 63;
 
 /// What deadlines are told from; of no meaning itself.
-static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+static EPOCH: LazyLock<Instant> = LazyLock::new(clock::now);
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -102,7 +104,7 @@ impl Timeout {
 
     #[cold]
     fn left_of_some(&self) -> Option<Duration> {
-        let left = self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = self.deadline().map(|deadline| deadline.saturating_duration_since(clock::now()));
         match (self.get(), left) {
             (Some(timeout), Some(left)) => Some(timeout.min(left)),
             (timeout, left) => timeout.or(left),

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::process::{self, ExitStatus};
 use std::time::Instant;
 
+use fibra_runtime::clock;
 use fibra_runtime::wait;
 
 use super::reaper::{self, Orphan};
@@ -74,7 +75,7 @@ fn wait_by_pidfd(
     pidfd: &Descriptor<OwnedFd>,
     deadline: Option<Instant>,
 ) -> io::Result<Option<ExitStatus>> {
-    let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
     let look = || match child.try_wait()? {
         Some(status) => Ok(Attempt::Done(Some(status))),
         None => Err(io::ErrorKind::WouldBlock.into()),

@@ -8,9 +8,9 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
-use std::time::Instant;
 
 use crate::api::sleep;
+use crate::base::clock;
 use crate::coroutine::own_stack::on_own_stack;
 use crate::coroutine::switch::Coroutine;
 use crate::scheduler::current;
@@ -93,7 +93,7 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
 
 /// Takes a stack; where it may, it waits for one to come back, as a task does that is to start.
 fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
-    let begin = Instant::now();
+    let begin = clock::now();
     // Who may not wait asks twice: the first time a worker may have to leave its turn to another.
     let mut at_once = header.is_forbidden();
     loop {
@@ -102,7 +102,7 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
             (Err(error), patience)
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && !header.is_forbidden()
-                    && begin.elapsed() < patience => {}
+                    && clock::now().saturating_duration_since(begin) < patience => {}
             (Err(error), _) if error.kind() == io::ErrorKind::OutOfMemory && mem::take(&mut at_once) => {
                 continue;
             }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::api::sleep::{deadline, sleep, sleep_until};
+use crate::base::clock;
 
 #[cfg(test)]
 mod tests;
@@ -81,7 +82,7 @@ pub enum MissedTickBehavior {
 /// ```
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
-    interval_at(Instant::now(), period)
+    interval_at(clock::now(), period)
 }
 
 /// As [`interval`], with the first tick at `start`.
@@ -103,7 +104,7 @@ impl Interval {
     pub fn tick(&mut self) -> Instant {
         let Some(due) = self.next else { for_ever() };
         sleep_until(due);
-        self.next = self.after(due, Instant::now());
+        self.next = self.after(due, clock::now());
         due
     }
 
@@ -127,7 +128,7 @@ impl Interval {
 
     /// Lets the next tick come at once.
     pub fn reset_immediately(&mut self) {
-        self.reset_at(Instant::now());
+        self.reset_at(clock::now());
     }
 
     /// Lets the next tick come after `delay`, and the others from there on.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::api::yield_now::yield_now;
+use crate::base::clock;
 use crate::scheduler::current;
 use crate::sleep::cancel_points;
 use crate::tasks::forbid;
@@ -27,7 +28,7 @@ pub(crate) struct Pace {
 impl Pace {
     /// Of one who has not done any: one at a time.
     pub(crate) fn new() -> Self {
-        let now = Instant::now();
+        let now = clock::machine();
         Pace { grain: 1, at: now, slice_began: now }
     }
 
@@ -38,12 +39,12 @@ impl Pace {
 
     /// A piece begins after a wait, which is not the items' fault.
     pub(crate) fn begin(&mut self) {
-        self.at = Instant::now();
+        self.at = clock::machine();
     }
 
     /// A piece of `count` items was done. A cancellation point, and at times one where others run.
     pub(crate) fn tick(&mut self, count: usize) {
-        let now = Instant::now();
+        let now = clock::machine();
         let took = (now - self.at).as_nanos().max(1);
         let fits = (count as u128 * PIECE.as_nanos() / took) as usize;
         self.grain = fits.clamp(1, 2 * count.max(1)).min(MOST);
@@ -54,7 +55,7 @@ impl Pace {
         // A turn of the worker goes by switches; in this one many would have had their place.
         current::with_worker(|worker| worker.hasten_turn());
         yield_now();
-        self.at = Instant::now();
+        self.at = clock::machine();
         self.slice_began = self.at;
     }
 }

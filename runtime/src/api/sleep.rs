@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::api::yield_now;
+use crate::base::clock;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
@@ -39,7 +40,7 @@ impl WaitStrategy for ForTheClock {
 /// assert_eq!(deadline(Duration::MAX), None);
 /// ```
 pub fn deadline(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
+    clock::now().checked_add(timeout)
 }
 
 /// Puts the calling task to sleep for at least `duration`. On a plain thread it is [`std::thread::sleep`].
@@ -73,9 +74,9 @@ pub fn sleep(duration: Duration) {
 /// A cancellation point.
 pub fn sleep_until(deadline: Instant) {
     if context::task().is_none() {
-        return thread::sleep(deadline.saturating_duration_since(Instant::now()));
+        return thread::sleep(deadline.saturating_duration_since(clock::now()));
     }
-    if deadline <= Instant::now() {
+    if deadline <= clock::now() {
         return yield_now::yield_now();
     }
     sleep_to(Some(deadline));

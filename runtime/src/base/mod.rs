@@ -1,6 +1,7 @@
 //! Floor 0: what knows nothing of tasks: system calls, atomics, the spin lock, the intrusive list, aborts.
 
 pub(crate) mod abort;
+pub(crate) mod clock;
 pub(crate) mod fences;
 pub(crate) mod intrusive_list;
 pub(crate) mod limit;

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::base::abort::say;
+use crate::base::clock;
 use crate::base::limit::Refusal;
 use crate::base::payload::guarded;
 use crate::runtime::shutdown;
@@ -90,7 +91,7 @@ pub(crate) fn start(
 
 fn watch(shared: &Shared, limit: Duration, hook: Option<&Hook>) {
     let pause = (limit / LOOKS).max(LOOK_LEAST);
-    let now = Instant::now();
+    let now = clock::machine();
     let mut seen: Vec<Seen> = shared.blocks.iter().map(|block| Seen::new(block, now)).collect();
     while !shutdown::wait(shared, Some(pause)) {
         for (seen, block) in seen.iter_mut().zip(&shared.blocks) {
@@ -127,7 +128,7 @@ impl Seen {
     }
 
     fn look(&mut self, block: &Block, shared: &Shared, limit: Duration) -> Option<Stall> {
-        let now = Instant::now();
+        let now = clock::machine();
         let sight = block.run.look();
         if !sight.is_of_a_run() || sight.number != self.number {
             *self = Seen { number: sight.number, since: now, told: false };

@@ -5,8 +5,9 @@
 
 use std::ptr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::base::clock;
 use crate::base::intrusive_list::Link;
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
@@ -108,7 +109,7 @@ impl Worker {
         }
         // SAFETY: the thread is this worker's.
         let Some(first) = (unsafe { self.block.offers.first_awaited() }) else { return false };
-        let now = Instant::now();
+        let now = clock::now();
         match self.lack.get() {
             Some((offer, since)) if offer == first => now - since >= self.shared.config.stack_patience,
             _ => {
@@ -151,7 +152,7 @@ impl Worker {
         if taken.is_none() {
             self.wake_over_stacks();
         }
-        self.next_accept.set(taken.is_none().then(|| Instant::now() + FEED));
+        self.next_accept.set(taken.is_none().then(|| clock::now() + FEED));
         taken
     }
 
@@ -166,7 +167,7 @@ impl Worker {
 
     /// True if there are own offers, and there may be a stack for the first.
     pub(crate) fn has_offers(&self) -> bool {
-        !self.block.offers.is_empty() && self.next_accept.get().is_none_or(|at| Instant::now() >= at)
+        !self.block.offers.is_empty() && self.next_accept.get().is_none_or(|at| clock::now() >= at)
     }
 
     /// How long to wait before the next try for an own offer that found no stack.
@@ -183,7 +184,7 @@ impl Worker {
         if self.block.offers.is_empty() {
             return self.heeded.set(0);
         }
-        let (now, heeded) = (Instant::now(), self.heeded.get());
+        let (now, heeded) = (clock::now(), self.heeded.get());
         if heeded > 0 && now < self.next_heed.get() {
             if now >= self.next_awaited.get() {
                 _ = self.accept_awaited() || self.relieve_lacking();

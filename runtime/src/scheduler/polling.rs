@@ -25,6 +25,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::base::clock;
 use crate::base::sys;
 
 /// How long one poll lasts at the most, after its first look.
@@ -81,7 +82,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// What this thread has spent before it becomes a worker. `fibra::run` may be called late.
     fn first() -> Self {
-        Reading { at: Instant::now(), spent: sys::thread_time(), done: 0, events: 0 }
+        Reading { at: clock::machine(), spent: sys::thread_time(), done: 0, events: 0 }
     }
 
     /// True if this thread, which slept when it had nothing to do, was busy for more than five eighths of the time with

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::base::clock;
 use crate::base::sys;
 use crate::scheduler::idle::Sight;
 use crate::scheduler::polling::Reading;
@@ -67,7 +68,7 @@ impl Worker {
             return false;
         }
         let looks = self.looks.borrow();
-        if !looks.is_ripe(Instant::now()) {
+        if !looks.is_ripe(clock::now()) {
             return false;
         }
         let others = || (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
@@ -105,7 +106,7 @@ impl Worker {
                 self.polling.borrow_mut().succeeded();
                 return true;
             }
-            let now = now.unwrap_or_else(Instant::now);
+            let now = now.unwrap_or_else(clock::now);
             if now - *begin.get_or_insert(now) >= longest {
                 self.polling.borrow_mut().failed(|| self.read());
                 return false;
@@ -120,12 +121,12 @@ impl Worker {
     /// What this thread has spent and done so far.
     fn read(&self) -> Reading {
         let done = self.picks.get().wrapping_sub(self.rests.get());
-        Reading { at: Instant::now(), spent: sys::thread_time(), done, events: self.events.get() }
+        Reading { at: clock::machine(), spent: sys::thread_time(), done, events: self.events.get() }
     }
 
     /// Parks in the driver, unless something came after all. True if something did, or is here now.
     fn park(&self, watch: Duration) -> bool {
-        let now = Instant::now();
+        let now = clock::now();
         let sight = self.look(now);
         let timeout = self.timeout(now);
         let searching = self.searching.replace(false);

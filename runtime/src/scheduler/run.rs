@@ -2,9 +2,10 @@
 
 use std::hint::cold_path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::base::abort::Bomb;
+use crate::base::clock;
 use crate::coroutine::stop::Stop;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget::OPERATIONS;
@@ -221,7 +222,7 @@ impl Worker {
     fn help(&self) {
         if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
             let blocks = &self.shared.blocks;
-            let stuck = self.eye.borrow_mut().look(Instant::now(), blocks, self.block.index);
+            let stuck = self.eye.borrow_mut().look(clock::now(), blocks, self.block.index);
             if stuck.is_some_and(|index| self.take_from(&blocks[index])) {
                 self.tell_thieves();
             }

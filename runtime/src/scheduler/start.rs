@@ -3,8 +3,9 @@
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::base::clock;
 use crate::coroutine::stop::Body;
 use crate::scheduler::current;
 use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
@@ -149,7 +150,7 @@ impl Worker {
         if self.starving.replace(true) {
             return;
         }
-        let now = Instant::now();
+        let now = clock::now();
         if self.refused.get().is_none_or(|at| now - at > MOMENT) {
             self.shortage.set(now);
         }
@@ -181,7 +182,7 @@ impl Worker {
     }
 
     fn ask_for_stacks(&self) {
-        self.next_feed.set(Instant::now() + FEED);
+        self.next_feed.set(clock::now() + FEED);
         self.wake_over_stacks();
     }
 
@@ -194,7 +195,7 @@ impl Worker {
     /// Tries again for the first of those that found no stack, when a stack may have come back.
     pub(crate) fn feed_starved(&self) {
         let came_back = self.came_back.replace(false) || self.stacks.borrow().is_served();
-        if came_back || Instant::now() >= self.next_feed.get() {
+        if came_back || clock::now() >= self.next_feed.get() {
             self.feed_first();
         }
     }
@@ -207,12 +208,12 @@ impl Worker {
                 self.bind_in_turn(task, stack);
                 self.unstarve();
                 // Those behind it have waited for their turn only.
-                self.shortage.set(Instant::now());
+                self.shortage.set(clock::now());
                 self.local.push(task);
             }
             Err(error) if self.is_overtaken(task) || self.waited_enough(&error) => {
                 self.unstarve();
-                self.refused.set(Some(Instant::now()));
+                self.refused.set(Some(clock::now()));
                 self.end_unrun(task, error);
             }
             Err(_) => self.ask_for_stacks(),
@@ -230,9 +231,9 @@ impl Worker {
     fn waited_enough(&self, error: &io::Error) -> bool {
         let served = self.stacks.borrow().served_so_far();
         if self.served.replace(served) != served && stacks::is_a_matter_of_turn(error) {
-            self.shortage.set(Instant::now());
+            self.shortage.set(clock::now());
         }
-        self.shortage.get().elapsed() >= self.shared.config.stack_patience
+        clock::now().saturating_duration_since(self.shortage.get()) >= self.shared.config.stack_patience
     }
 
     /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits; one of these is
@@ -254,7 +255,7 @@ impl Worker {
             Err(_) => {
                 self.starved.borrow_mut().push_front(task);
                 self.note_shortage();
-                self.next_feed.set(Instant::now() + FEED);
+                self.next_feed.set(clock::now() + FEED);
             }
         }
     }

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::base::clock;
 use crate::base::payload::guarded;
 use crate::scheduler::block::Block;
 use crate::scheduler::driver;
@@ -167,7 +168,7 @@ impl Worker {
             local: queue::Local::new(),
             woken: queue::Local::new(),
             stealable,
-            wheel: Wheel::new(Instant::now()),
+            wheel: Wheel::new(clock::now()),
             stacks: RefCell::new(stacks),
             reserve: RefCell::new(reserve),
             came_back: Cell::new(false),
@@ -184,26 +185,26 @@ impl Worker {
             events: Cell::new(0),
             next_turn: Cell::new(tuning::TURN),
             heeded: Cell::new(0),
-            next_heed: Cell::new(Instant::now()),
-            next_awaited: Cell::new(Instant::now()),
+            next_heed: Cell::new(clock::now()),
+            next_awaited: Cell::new(clock::now()),
             next_accept: Cell::new(None),
             lack: Cell::new(None),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
-            shortage: Cell::new(Instant::now()),
+            shortage: Cell::new(clock::now()),
             refused: Cell::new(None),
             served: Cell::new(0),
             may_migrate: Cell::new(false),
             lacking: RefCell::new(VecDeque::new()),
-            next_feed: Cell::new(Instant::now()),
+            next_feed: Cell::new(clock::now()),
             polling: RefCell::new(Polling::new(shared.config.polling)),
             handed: Cell::new(false),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
             eye: RefCell::new(Eye::new(index)),
             searching: Cell::new(false),
-            next_trim: Cell::new(Instant::now()),
+            next_trim: Cell::new(clock::now()),
             trim_owed: Cell::new(false),
             told: Cell::new(false),
             block,
@@ -356,7 +357,7 @@ impl Worker {
 
     #[inline(never)]
     pub(super) fn expire_timers(&self) -> Instant {
-        let now = Instant::now();
+        let now = clock::now();
         self.wheel.expire(now, |node| {
             // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on its way to this worker, which
             // disarms before anything else; so it has not ended.

@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use crate::base::clock;
 use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
 use crate::scheduler::driver::Id;
@@ -162,7 +163,7 @@ fn sleep_in(
             Waking::Notified
         }
         // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
-        Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= Instant::now()) => {
+        Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= clock::now()) => {
             stay(task, Waking::Cancelled)
         }
         Asleep::Stay => {

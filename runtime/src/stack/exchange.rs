@@ -16,6 +16,7 @@ use std::mem;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use crate::base::clock;
 use crate::base::primitive::{Mutex, MutexGuard};
 use crate::stack::fresh::Fresh;
 use crate::stack::guard::Guards;
@@ -59,7 +60,7 @@ impl Class {
         let shared = Shared {
             warm: VecDeque::new(),
             still: 0,
-            marked: Instant::now(),
+            marked: clock::machine(),
             cold: Vec::new(),
             fresh: Vec::new(),
             regions: Vec::new(),

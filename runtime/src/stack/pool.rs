@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
+use crate::base::clock;
 use crate::stack::exchange::Class;
 use crate::stack::handle::Stack;
 use crate::stack::line::{Next, Who};
@@ -162,7 +162,7 @@ impl Pool {
     /// longer than the age that is configured, and while it returns [`Trim::More`], it does not park at all.
     pub(crate) fn trim(&mut self) -> Trim {
         self.answer_hunger();
-        let (now, age) = (Instant::now(), self.stacks.config().trim_after);
+        let (now, age) = (clock::machine(), self.stacks.config().trim_after);
         let mut verdict = self.usual.trim(&self.stacks, now, age);
         for shelf in &mut self.others {
             verdict = verdict.max(shelf.trim(&self.stacks, now, age));

@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::base::clock;
 use crate::stack::exchange::{Class, LOT};
 use crate::stack::fresh::Fresh;
 use crate::stack::handle::Stack;
@@ -39,7 +40,7 @@ impl Shelf {
             warm: Vec::with_capacity(FULL),
             still: 0,
             shallow: 0,
-            marked: Instant::now(),
+            marked: clock::machine(),
             fresh: None,
             class,
         }

@@ -18,6 +18,7 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
+use crate::base::clock;
 use crate::base::primitive::{AtomicBool, Ordering};
 
 /// One scope that may end early.
@@ -103,7 +104,7 @@ impl Bound {
 
     pub(super) fn is_hit(&self, look: Look) -> bool {
         match &self.kind {
-            Kind::Deadline(deadline) => look == Look::Clock && *deadline <= Instant::now(),
+            Kind::Deadline(deadline) => look == Look::Clock && *deadline <= clock::now(),
             // SeqCst: as in `fire`.
             Kind::Token(fired) => fired.load(Ordering::SeqCst),
             Kind::Shield { .. } => false,

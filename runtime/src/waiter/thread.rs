@@ -17,6 +17,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::base::clock;
 use crate::base::primitive::thread::Thread;
 use crate::waiter::kind::notify_by_word;
 
@@ -68,7 +69,7 @@ impl Place {
                 thread::park();
                 continue;
             };
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(clock::now());
             if left.is_zero() {
                 return;
             }

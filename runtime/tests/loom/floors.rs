@@ -4,6 +4,14 @@
 pub(crate) mod base {
     pub(crate) use crate::wait::lock as spin_lock;
     pub(crate) use crate::{payload, primitive};
+
+    pub(crate) mod clock {
+        use std::time::Instant;
+
+        pub(crate) fn now() -> Instant {
+            Instant::now()
+        }
+    }
 }
 
 pub(crate) mod waiter {

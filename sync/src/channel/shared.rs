@@ -17,6 +17,8 @@ mod tests;
 use std::cell::Cell;
 use std::time::Instant;
 
+use fibra_runtime::clock;
+
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::outcome::{Freed, Pairing, Put, Reserve, Take, Taken};
 use super::places::{Receiving, Sending};
@@ -93,7 +95,7 @@ impl<T> Shared<T> {
     fn back_off_slow(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
         // Relaxed: a hint. The next wait needs a new one.
         self.contended.store(false, Ordering::Relaxed);
-        deadline.is_none_or(|deadline| Instant::now() < deadline)
+        deadline.is_none_or(|deadline| clock::now() < deadline)
             && wait::stand_back_until(|| done(&self.state.lock()))
     }
 

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::task::is_cancelled;
 
 use super::error::{RecvTimeoutError, TryRecvError};
@@ -37,12 +38,12 @@ impl<T> Timer<T> {
 
     /// True if the next message is due.
     pub(super) fn is_ready(&self) -> bool {
-        self.due().is_some_and(|due| due <= Instant::now())
+        self.due().is_some_and(|due| due <= clock::now())
     }
 
     /// Takes the message if it is due. The receiver has waited since `came`, if at all.
     pub(super) fn try_recv(&self, came: Option<Instant>) -> Result<T, TryRecvError> {
-        self.take(Instant::now(), came).ok_or(TryRecvError::Empty)
+        self.take(clock::now(), came).ok_or(TryRecvError::Empty)
     }
 
     /// Takes the message that is due `now`. The receiver has waited since `came`, if at all.
@@ -56,7 +57,7 @@ impl<T> Timer<T> {
     }
 
     pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        let came = Instant::now();
+        let came = clock::now();
         let (mut now, mut late) = (came, deadline.is_some_and(|deadline| deadline <= came));
         loop {
             if let Some(message) = self.take(now, Some(came)) {
@@ -71,14 +72,14 @@ impl<T> Timer<T> {
             }
             // The message is looked for last: it may be due at the deadline.
             late = deadline.is_some_and(is_late);
-            now = Instant::now();
+            now = clock::now();
         }
     }
 }
 
 /// True if a wait until `deadline` is over. Without unwinding a cancel ends it too.
 pub(super) fn is_late(deadline: Instant) -> bool {
-    deadline <= Instant::now() || (!wait::CAN_UNWIND && is_cancelled())
+    deadline <= clock::now() || (!wait::CAN_UNWIND && is_cancelled())
 }
 
 /// Returns the earlier of two times; `None` is never.

@@ -5,6 +5,8 @@
 use std::cell::Cell;
 use std::time::Instant;
 
+use fibra_runtime::clock;
+
 use super::state::{Arrival, Attempt, Moved, Owner, Queue, Release, Word};
 use crate::wait::list::{List, Node};
 use crate::wait::{Home, Lock, RawWake};
@@ -183,7 +185,7 @@ impl Core {
                 if let Some(next) = waiters.front() {
                     // A waiter of the same worker does not come before the woken one. So it needs no clock yet.
                     let is_elsewhere = home.is_none() || next.home.get() != home;
-                    next.first_since.set(is_elsewhere.then(Instant::now));
+                    next.first_since.set(is_elsewhere.then(clock::now));
                 }
                 wake
             }
@@ -198,7 +200,7 @@ impl Core {
         match first.first_since.get() {
             Some(since) => !policy.is_overdue(since),
             None => {
-                first.first_since.set(Some(Instant::now()));
+                first.first_since.set(Some(clock::now()));
                 true
             }
         }
@@ -260,7 +262,7 @@ impl Core {
             && first.first_since.get().is_none()
             && self.word.look().has_woken()
         {
-            first.first_since.set(Some(Instant::now()));
+            first.first_since.set(Some(clock::now()));
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::time;
 
 use lock_api::GuardNoSend;
@@ -53,7 +54,7 @@ impl RawMutex {
         deadline: Option<Instant>,
     ) -> bool {
         let waiter = node.data();
-        let in_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let in_time = || deadline.is_none_or(|deadline| clock::now() < deadline);
         loop {
             let take = || self.core.word().take(waiter.owner(), arrival) == Attempt::Taken;
             if take() {
@@ -116,7 +117,7 @@ impl Policy for BoundedBarging {
         if first.home.get().is_some() && first.home.get() == wait::home() {
             return HandOff::Direct;
         }
-        let now = Instant::now();
+        let now = clock::now();
         let since = first.bypassed_since.get().unwrap_or(now);
         first.bypassed_since.set(Some(since));
         match now.saturating_duration_since(since) >= PATIENCE {
@@ -126,7 +127,7 @@ impl Policy for BoundedBarging {
     }
 
     fn is_overdue(&self, since: Instant) -> bool {
-        Instant::now().saturating_duration_since(since) >= ON_ITS_WAY
+        clock::now().saturating_duration_since(since) >= ON_ITS_WAY
     }
 }
 

@@ -7,6 +7,7 @@ use std::net::{self, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::{time, wait};
 use socket2::{Domain, Socket};
 
@@ -90,7 +91,7 @@ impl Connecting {
 
     /// Waits for the outcome until the deadline, if there is one.
     fn by(self, deadline: Option<Instant>) -> io::Result<TcpStream> {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         match self.within(left)? {
             Outcome::Connected(stream) => Ok(stream),
             Outcome::Pending(_) => Err(timed_out()),

@@ -16,6 +16,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::scope;
 use fibra_runtime::task::{Scope, ScopedJoinHandle};
 
@@ -68,7 +69,7 @@ fn first_of(
     undecided: &mut VecDeque<Connecting>,
     timeout: Option<Duration>,
 ) -> Option<io::Result<TcpStream>> {
-    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    let deadline = timeout.map(|timeout| clock::now() + timeout);
     loop {
         for _ in 0..undecided.len() {
             match undecided.pop_front()?.within(Some(Duration::ZERO)) {
@@ -77,7 +78,7 @@ fn first_of(
                 Err(error) => return Some(Err(error)),
             }
         }
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return None;
         }
@@ -171,7 +172,7 @@ impl Race<'_, '_> {
         if self.undecided == 0 {
             return None;
         }
-        let outcome = self.board.take(timeout.map(|timeout| Instant::now() + timeout))?;
+        let outcome = self.board.take(timeout.map(|timeout| clock::now() + timeout))?;
         self.undecided -= 1;
         Some(outcome)
     }

@@ -11,6 +11,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::net::{self, SocketAddr};
 use std::time::Instant;
 
+use fibra_runtime::clock;
 use fibra_runtime::{unblock, wait};
 use socket2::{Domain, SockAddr, Socket};
 
@@ -40,7 +41,7 @@ fn wait_for_room(socket: &Socket, address: &SockAddr, deadline: Option<Instant>)
     loop {
         wait::cancellation_point();
         op::check_may_wait()?;
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Err(timed_out());
         }

@@ -7,8 +7,9 @@ use std::net::Shutdown;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fibra_runtime::clock;
 use fibra_runtime::time;
 
 use socket2::SockAddr;
@@ -262,7 +263,7 @@ impl UnixDatagram {
     #[cold]
     fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
         let deadline = self.0.write_left().and_then(time::deadline);
-        let left = || deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         loop {
             let Some(probe) = Probe::of(receiver)? else {
                 return self.0.io().run(Direction::Write, left, || self.0.try_send_alone(buf, receiver));

@@ -7,7 +7,9 @@
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use fibra_runtime::clock;
 
 use socket2::{SockAddr, SockRef};
 
@@ -40,7 +42,7 @@ impl Probe {
 
     /// `WouldBlock` unless there is room.
     pub(crate) fn look(&self) -> io::Result<Attempt<()>> {
-        match sys::wait_for(self.0.fd(), Direction::Write, Some(Instant::now()))? {
+        match sys::wait_for(self.0.fd(), Direction::Write, Some(clock::now()))? {
             true => Ok(Attempt::Done(())),
             false => Err(io::ErrorKind::WouldBlock.into()),
         }

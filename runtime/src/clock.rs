@@ -1,0 +1,5 @@
+//! The clock as this library's other crates read it.
+
+#![forbid(unsafe_code)]
+
+pub use crate::base::clock::{machine, now};
