@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::api::join_handle::JoinHandle;
 use crate::scheduler::current;
@@ -13,7 +13,7 @@ use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points::may_unwind;
 use crate::tasks::cancel;
 use crate::tasks::context;
-use crate::tasks::header::{Heritage, Nature, Origin, TaskRef, Traits};
+use crate::tasks::header::{Nature, Origin, TaskRef, Traits};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw;
@@ -273,7 +273,7 @@ impl Builder {
         K: Kin,
     {
         // SAFETY: by the contract.
-        if may_bequeath(unsafe { worker.as_ref() }) {
+        if has_heirs(unsafe { worker.as_ref() }) {
             self.inherit();
             // A clone may have suspended, and the task be on another worker since.
             worker = current::worker().expect("tasks of a runtime stay on its workers");
@@ -389,8 +389,8 @@ impl Builder {
     /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may suspend and panic.
     #[cold]
     pub(crate) fn inherit(&mut self) {
-        if let Some(heritage) = context::heritage() {
-            self.traits().heritage = Some(Heritage(heritage));
+        if let Some(inherited) = context::inherited_locals() {
+            self.traits().inherited = Some(Mutex::new(inherited));
         }
     }
 
@@ -435,7 +435,7 @@ impl fmt::Debug for Builder {
 
 /// True if code that runs on this worker may have values that tasks inherit.
 #[inline]
-fn may_bequeath(worker: &Worker) -> bool {
+fn has_heirs(worker: &Worker) -> bool {
     match worker.context().running() {
         Some(task) => task.header().present_locals().is_some_and(Locals::has_heirs),
         // A hook that runs beside the tasks.

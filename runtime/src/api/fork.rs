@@ -16,7 +16,7 @@ use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::join_error::JoinError;
-use crate::tasks::locals::Locals;
+use crate::tasks::locals::InheritedLocals;
 use crate::tasks::raw;
 use crate::tasks::shield;
 use crate::waiter::strategy::Waking;
@@ -83,14 +83,14 @@ where
 
 /// What a taker's task is to inherit. Cloned ahead, since only this task may touch its values.
 #[inline]
-fn bequest() -> Option<Box<Locals>> {
+fn bequest() -> Option<InheritedLocals> {
     let task = context::task().filter(|task| !task.header().is_forbidden())?;
-    task.header().present_locals()?.bequeath()
+    task.header().present_locals()?.clone_inherited()
 }
 
 /// Drops what no taker has inherited. As at the end of a task nothing cuts the destructors short.
 #[cold]
-fn forgo(heritage: Box<Locals>) {
+fn forgo(heritage: InheritedLocals) {
     shield::shield(|| drop(heritage));
 }
 
@@ -132,13 +132,13 @@ struct Fork<F, T> {
     /// The owner's, or its taker's; gone once it has begun to run there.
     f: UnsafeCell<Option<F>>,
     /// The same for what its taker inherits.
-    heritage: UnsafeCell<Option<Box<Locals>>>,
+    heritage: UnsafeCell<Option<InheritedLocals>>,
     result: UnsafeCell<Option<Result<T, JoinError>>>,
 }
 
 impl<F: FnOnce() -> T, T> Fork<F, T> {
     #[inline]
-    fn new(f: F, heritage: Option<Box<Locals>>, awaited: bool) -> Self {
+    fn new(f: F, heritage: Option<InheritedLocals>, awaited: bool) -> Self {
         Fork {
             link: Link::new(Offered::new(Self::run, awaited)),
             f: UnsafeCell::new(Some(f)),

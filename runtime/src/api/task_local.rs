@@ -1,13 +1,17 @@
 //! Values that each task has for itself.
 
+#![forbid(unsafe_code)]
+
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
-use std::ptr::{self, NonNull};
+use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use crate::tasks::context;
-use crate::tasks::locals::{Found, Key, Kind, Locals};
+use crate::tasks::locals::{CloneValue, Found, Key, Locals};
 
 /// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
 ///
@@ -98,7 +102,8 @@ macro_rules! task_local {
 /// ```
 pub struct TaskLocal<T: 'static> {
     init: fn() -> T,
-    kind: &'static Kind,
+    /// Set for a key that tasks inherit.
+    clone: Option<CloneValue>,
     /// Never touched. What has such a thing in it is never put together with an equal constant, so that each key has an
     /// address of its own.
     _alone: AtomicBool,
@@ -108,15 +113,18 @@ pub struct TaskLocal<T: 'static> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccessError(());
 
+/// Why there is no value to use.
+enum Lacking {
+    Gone,
+    /// Its initializer is running.
+    Begun,
+}
+
 impl<T: 'static> TaskLocal<T> {
     /// A key that each task begins anew. For `task_local!`.
     #[doc(hidden)]
     pub const fn fresh(init: fn() -> T) -> Self {
-        TaskLocal {
-            init,
-            kind: const { &Kind { drop: drop_place::<T>, clone: None } },
-            _alone: AtomicBool::new(false),
-        }
+        TaskLocal { init, clone: None, _alone: AtomicBool::new(false) }
     }
 
     /// A key whose value is passed on to spawned tasks. For `task_local!`.
@@ -125,8 +133,7 @@ impl<T: 'static> TaskLocal<T> {
     where
         T: Clone + Send,
     {
-        let kind = const { &Kind { drop: drop_place::<T>, clone: Some(clone_place::<T>) } };
-        TaskLocal { init, kind, _alone: AtomicBool::new(false) }
+        TaskLocal { init, clone: Some(clone_value::<T>), _alone: AtomicBool::new(false) }
     }
 
     /// Runs `f` with the task's value, which is made if there is none. Both may suspend.
@@ -153,59 +160,50 @@ impl<T: 'static> TaskLocal<T> {
     /// Runs `f` with the value; one that is not there is made by `make`.
     #[track_caller]
     fn reach<R>(&'static self, make: impl FnOnce() -> T, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
-        let locals = context::locals().ok_or(AccessError(()))?;
-        // SAFETY: the record of the task or thread that runs this, and it does not end before this returns.
-        let locals = unsafe { locals.as_ref() };
-        let value = match locals.find(self.key()) {
-            Found::Live(value) => value,
-            Found::Nothing => self.enter(locals, make),
-            Found::Gone => return Err(AccessError(())),
-            Found::Begun => panic!("the initializer of a task-local needs the very value that it makes"),
-        };
-        // SAFETY: entered under this key, so it is a `T`: keys are `'static`, and no two have one address. It stays in its
-        // place until the end of the task or thread, which comes after this call. There are only shared references to it.
-        Ok(f(unsafe { value.cast::<T>().as_ref() }))
+        let outcome = context::with_locals(|locals| {
+            let value = match locals.find(self.key()) {
+                Found::Live(value) => value,
+                Found::Nothing => self.enter(locals, make),
+                Found::Gone => return Err(Lacking::Gone),
+                Found::Begun => return Err(Lacking::Begun),
+            };
+            Ok(f(value.downcast_ref().expect("entered under this key")))
+        });
+        match outcome.unwrap_or(Err(Lacking::Gone)) {
+            Ok(result) => Ok(result),
+            Err(Lacking::Gone) => Err(AccessError(())),
+            Err(Lacking::Begun) => {
+                panic!("the initializer of a task-local needs the very value that it makes")
+            }
+        }
     }
 
     #[cold]
-    fn enter(&'static self, locals: &Locals, make: impl FnOnce() -> T) -> NonNull<()> {
-        let begun = locals.begin(self.key(), self.kind);
-        let value = NonNull::from(Box::leak(Box::new(make()))).cast();
-        begun.fill(value);
+    fn enter(&'static self, locals: &Locals, make: impl FnOnce() -> T) -> Rc<dyn Any> {
+        let begun = locals.begin(self.key(), self.clone);
+        let value: Rc<dyn Any> = Rc::new(make());
+        begun.fill(Rc::clone(&value));
         value
     }
 
     fn key(&'static self) -> Key {
-        ptr::from_ref(self).cast()
+        ptr::from_ref(self).addr()
     }
 
     /// Hands `value` to `replace` if there is one already, and else makes it the value. The initializer does not run.
     #[track_caller]
     fn put<V>(&'static self, value: V, wrap: fn(V) -> T, replace: impl FnOnce(&T, V)) {
-        let mut left = Some(value);
-        let make = || wrap(left.take().expect("a value is made once"));
-        let place = self.reach(make, |place| ptr::from_ref(place));
-        let place = place.unwrap_or_else(|error| gone(error));
-        if let Some(value) = left {
-            // SAFETY: as in `reach`.
-            replace(unsafe { &*place }, value);
+        let given = Cell::new(Some(value));
+        let make = || wrap(given.take().expect("a value is made once"));
+        let outcome = self.reach(make, |present| given.take().map(|value| replace(present, value)));
+        if let Err(error) = outcome {
+            gone(error)
         }
     }
 }
 
-/// # Safety
-/// `value` was leaked from a box by `TaskLocal::<T>::enter` or `clone_place::<T>`, and is not used after this.
-unsafe fn drop_place<T>(value: NonNull<()>) {
-    // SAFETY: by the contract.
-    drop(unsafe { Box::from_raw(value.cast::<T>().as_ptr()) });
-}
-
-/// # Safety
-/// `value` is a live value of such a place.
-unsafe fn clone_place<T: Clone + Send>(value: NonNull<()>) -> NonNull<()> {
-    // SAFETY: by the contract.
-    let clone = unsafe { value.cast::<T>().as_ref() }.clone();
-    NonNull::from(Box::leak(Box::new(clone))).cast()
+fn clone_value<T: Clone + Send + 'static>(value: &dyn Any) -> Box<dyn Any + Send> {
+    Box::new(value.downcast_ref::<T>().expect("entered under this key").clone())
 }
 
 #[cold]

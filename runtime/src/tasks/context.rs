@@ -5,14 +5,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::coroutine::stop::Stop;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
-use crate::tasks::locals::Locals;
+use crate::tasks::locals::{InheritedLocals, Locals};
 use crate::tasks::slab_cache::Shelf;
 
 /// The part of a worker that floors below the scheduler see.
@@ -33,8 +35,8 @@ thread_local! {
     /// The task that sleeps for the closure that a thread of a blocking pool runs, where that closure is no task's own.
     static SLEEPER: Cell<Option<TaskRef>> = const { Cell::new(None) };
     /// The values of task-locals on a thread that runs no task.
-    static LOCALS: Cell<Option<NonNull<Locals>>> = const { Cell::new(None) };
-    /// Drops them. Apart from the above, which destructors of other thread-locals may still ask for.
+    static LOCALS: RefCell<Option<ManuallyDrop<Rc<Locals>>>> = const { RefCell::new(None) };
+    /// Drops them. Destructors of other thread-locals may still ask for `LOCALS`, so that has no destructor.
     static END_OF_LOCALS: EndOfLocals = const { EndOfLocals };
 }
 
@@ -141,34 +143,43 @@ pub(crate) fn task_for_report() -> Option<TaskRef> {
     with(Context::running)?
 }
 
-/// Where the values of task-locals are kept for the code that runs here. `None` on a plain thread that is past the end of
-/// its own. What the pointer shows stays until the task or the thread ends.
+/// Runs `f` with the values of task-locals of the code that runs here. `None` on a plain thread that is past the end of
+/// its own.
 #[inline]
-pub(crate) fn locals() -> Option<NonNull<Locals>> {
+pub(crate) fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> Option<R> {
     match task_for_report() {
-        Some(task) => Some(NonNull::from(task.header().locals())),
-        None => locals_off_workers(),
+        Some(task) => Some(f(task.header().locals())),
+        None => with_locals_off_workers(f),
     }
 }
 
 #[inline(never)]
-fn locals_off_workers() -> Option<NonNull<Locals>> {
-    if let Some(task) = POOL_TASK.get() {
-        return Some(NonNull::from(task.header().locals()));
+fn with_locals_off_workers<R>(f: impl FnOnce(&Locals) -> R) -> Option<R> {
+    match POOL_TASK.get() {
+        Some(task) => Some(f(task.header().locals())),
+        None => thread_locals().map(|locals| f(&locals)),
     }
-    LOCALS.get().or_else(|| {
+}
+
+/// Returns the record of this thread, which is made if there is none.
+fn thread_locals() -> Option<Rc<Locals>> {
+    present_thread_locals().or_else(|| {
         END_OF_LOCALS.try_with(|_| ()).ok()?;
-        LOCALS.set(Some(NonNull::from(Box::leak(Box::default()))));
-        LOCALS.get()
+        let locals = Rc::<Locals>::default();
+        LOCALS.set(Some(ManuallyDrop::new(Rc::clone(&locals))));
+        Some(locals)
     })
 }
 
-/// What a task inherits that is spawned by the code that runs here. May suspend.
-pub(crate) fn heritage() -> Option<Box<Locals>> {
+fn present_thread_locals() -> Option<Rc<Locals>> {
+    LOCALS.with_borrow(|locals| locals.as_deref().cloned())
+}
+
+/// Clones the values that a task inherits which the code here spawns. May suspend.
+pub(crate) fn inherited_locals() -> Option<InheritedLocals> {
     match task_for_report().or_else(pool_task) {
-        Some(task) => task.header().present_locals()?.bequeath(),
-        // SAFETY: this thread's own, and it does not end in here.
-        None => unsafe { LOCALS.get()?.as_ref() }.bequeath(),
+        Some(task) => task.header().present_locals()?.clone_inherited(),
+        None => present_thread_locals()?.clone_inherited(),
     }
 }
 
@@ -176,13 +187,10 @@ struct EndOfLocals;
 
 impl Drop for EndOfLocals {
     fn drop(&mut self) {
-        let Some(locals) = LOCALS.get() else { return };
-        // SAFETY: leaked by `locals_off_workers` on this thread; nothing but this function frees it. Destructors that run
-        // in here may ask for it.
-        unsafe { locals.as_ref() }.end();
-        LOCALS.set(None);
-        // SAFETY: as above; nobody finds it any more.
-        drop(unsafe { Box::from_raw(locals.as_ptr()) });
+        // Destructors of values may ask for the record until all values are gone.
+        let Some(locals) = present_thread_locals() else { return };
+        locals.end();
+        drop(LOCALS.take().map(ManuallyDrop::into_inner));
     }
 }
 

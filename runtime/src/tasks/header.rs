@@ -13,8 +13,8 @@
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::limit::MOST_WORKERS;
 use crate::coroutine::stop::Stop;
@@ -24,7 +24,7 @@ use crate::tasks::bounds::Bound;
 use crate::tasks::cancel_flags::Marks;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::Join;
-use crate::tasks::locals::Locals;
+use crate::tasks::locals::{InheritedLocals, Locals};
 use crate::tasks::parking::Parking;
 use crate::tasks::refs::Refs;
 use crate::tasks::slow_path_flags::{Quirk, Quirks};
@@ -92,17 +92,9 @@ pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) sheltered: bool,
-    pub(crate) heritage: Option<Heritage>,
+    pub(crate) inherited: Option<Mutex<InheritedLocals>>,
     pub(crate) on_switch: SwitchHook,
 }
-
-/// Clones of what the spawner has of values that tasks inherit, on their way into the task.
-pub(crate) struct Heritage(pub(crate) Box<Locals>);
-
-// SAFETY: keys that tasks inherit have values that are `Send`.
-unsafe impl Send for Heritage {}
-// SAFETY: nobody reaches into it by a shared reference.
-unsafe impl Sync for Heritage {}
 
 /// What the untyped rest of the runtime can do with a task.
 pub(crate) struct VTable {
@@ -180,7 +172,10 @@ impl Header {
     pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
         let (mut locals, quirks, marks) = (OnceCell::new(), Quirks::none(), Marks::new());
         if let Some(traits) = &mut origin.traits {
-            locals = traits.heritage.take().map_or(locals, |Heritage(locals)| locals.into());
+            if let Some(inherited) = traits.inherited.take() {
+                let inherited = inherited.into_inner().unwrap_or_else(PoisonError::into_inner);
+                locals = Box::new(Locals::from(inherited)).into();
+            }
             quirks.set(Quirk::HOOKED, traits.on_switch.is_set());
             if traits.sheltered {
                 marks.set_sheltered();
@@ -252,8 +247,9 @@ impl Header {
     }
 
     /// Gives a task that has none the values that it inherits. By the task itself, before any other code of it.
-    pub(crate) fn inherit(&self, heritage: Box<Locals>) {
-        assert!(self.locals.set(heritage).is_ok(), "a task inherits before it makes values of its own");
+    pub(crate) fn inherit(&self, inherited: InheritedLocals) {
+        let locals = Box::new(Locals::from(inherited));
+        assert!(self.locals.set(locals).is_ok(), "a task inherits before it makes values of its own");
     }
 
     pub(crate) fn is_started(&self) -> bool {

@@ -7,13 +7,15 @@
 //!      └── given up ───────┘
 //! ```
 //!
-//! A record is touched by one thread of control: its task, or its thread; and one that a task inherits, before the task
-//! has run, by its spawner. Every value has a place of its own on the heap, where it stays from `fill` to `end`, so that
-//! a reference to it outlives whatever else is entered meanwhile. No value is made, cloned or dropped under the borrow of
-//! the entries: that is users' code, which may come back here, or suspend.
+//! A record belongs to one task or thread. Values are counted, so that a call keeps its value while other entries come
+//! and go. No value is made, cloned or dropped under the borrow of the entries: such user code may come back here, or
+//! suspend.
 
+#![forbid(unsafe_code)]
+
+use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::ptr::{self, NonNull};
+use std::rc::Rc;
 
 use crate::base::payload::quietly;
 
@@ -22,31 +24,27 @@ use crate::base::payload::quietly;
 pub(crate) struct Locals {
     entries: RefCell<Vec<Entry>>,
     /// There was a value that tasks inherit.
-    heirs: Cell<bool>,
+    has_heirs: Cell<bool>,
 }
 
-/// What is known of the values of one key.
-pub(crate) struct Kind {
-    /// Drops a value and its place.
-    pub(crate) drop: unsafe fn(NonNull<()>),
-    /// Clones a value into a place of its own, where tasks inherit the key. It is `Send` then.
-    pub(crate) clone: Option<unsafe fn(NonNull<()>) -> NonNull<()>>,
-}
+/// Identifies a key: the address of a static.
+pub(crate) type Key = usize;
 
-/// What tells keys apart: the address of a static, or of something else that stays for ever.
-pub(crate) type Key = *const ();
+/// Clones a value for a spawned task.
+pub(crate) type CloneValue = fn(&dyn Any) -> Box<dyn Any + Send>;
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Entry {
     key: Key,
-    kind: &'static Kind,
+    /// Given for keys that tasks inherit.
+    clone: Option<CloneValue>,
     state: State,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum State {
     Begun,
-    Live(NonNull<()>),
+    Live(Rc<dyn Any>),
     Gone,
 }
 
@@ -56,7 +54,7 @@ pub(crate) enum Found {
     Nothing,
     /// Its initializer is running.
     Begun,
-    Live(NonNull<()>),
+    Live(Rc<dyn Any>),
     /// Its value was dropped, or is being dropped.
     Gone,
 }
@@ -67,89 +65,105 @@ pub(crate) struct Begun<'a> {
     key: Key,
 }
 
+/// Clones of the spawner's values that a task inherits, on their way into the task.
+#[derive(Default)]
+pub(crate) struct InheritedLocals(Vec<(Key, CloneValue, Box<dyn Any + Send>)>);
+
 impl Locals {
     #[inline]
     pub(crate) fn find(&self, key: Key) -> Found {
         let entries = self.entries.borrow();
-        match entries.iter().find(|entry| ptr::eq(entry.key, key)).map(|entry| entry.state) {
+        match entries.iter().find(|entry| entry.key == key).map(|entry| &entry.state) {
             None => Found::Nothing,
             Some(State::Begun) => Found::Begun,
-            Some(State::Live(value)) => Found::Live(value),
+            Some(State::Live(value)) => Found::Live(Rc::clone(value)),
             Some(State::Gone) => Found::Gone,
         }
     }
 
     /// Announces the value of a key that has none.
-    pub(crate) fn begin(&self, key: Key, kind: &'static Kind) -> Begun<'_> {
-        self.entries.borrow_mut().push(Entry { key, kind, state: State::Begun });
+    pub(crate) fn begin(&self, key: Key, clone: Option<CloneValue>) -> Begun<'_> {
+        self.entries.borrow_mut().push(Entry { key, clone, state: State::Begun });
         Begun { locals: self, key }
     }
 
     /// True if there may be values that tasks inherit.
     #[inline]
     pub(crate) fn has_heirs(&self) -> bool {
-        self.heirs.get()
+        self.has_heirs.get()
     }
 
     /// Clones what tasks inherit, if there may be any of it. A panic of a clone leaves nothing behind.
     #[inline]
-    pub(crate) fn bequeath(&self) -> Option<Box<Locals>> {
+    pub(crate) fn clone_inherited(&self) -> Option<InheritedLocals> {
         self.has_heirs().then(|| self.clone_heirs())
     }
 
     #[cold]
-    fn clone_heirs(&self) -> Box<Locals> {
-        let heritage = Box::<Locals>::default();
-        let present: Vec<Entry> = self.entries.borrow().clone();
-        for Entry { key, kind, state } in present {
-            let (State::Live(value), Some(clone)) = (state, kind.clone) else { continue };
-            let begun = heritage.begin(key, kind);
-            // SAFETY: a value of this kind, and live: only `end` drops values, on this thread of control. If that is what
-            // has called a destructor which spawns, it goes on after this call, and what it has dropped was not present.
-            begun.fill(unsafe { clone(value) });
+    fn clone_heirs(&self) -> InheritedLocals {
+        let mut inherited = InheritedLocals::default();
+        let present = self.entries.borrow().clone();
+        for entry in present {
+            if let (State::Live(value), Some(clone)) = (entry.state, entry.clone) {
+                let value = clone(&*value);
+                inherited.0.push((entry.key, clone, value));
+            }
         }
-        heritage
+        inherited
     }
 
     /// Drops all values, the last one first; those as well that destructors enter meanwhile. A key whose value has been
     /// dropped has none until all are. A destructor's panic goes no further than its message.
     pub(crate) fn end(&self) {
-        while let Some((value, kind)) = self.take_last() {
-            // SAFETY: a live value of this kind, that nothing finds any more; and nobody keeps a reference to one beyond
-            // a call in the task, of which all have returned.
-            quietly(|| unsafe { (kind.drop)(value) });
+        while let Some(value) = self.take_last() {
+            quietly(|| drop(value));
         }
         *self.entries.borrow_mut() = Vec::new();
-        self.heirs.set(false);
+        self.has_heirs.set(false);
     }
 
-    fn take_last(&self) -> Option<(NonNull<()>, &'static Kind)> {
-        self.entries.borrow_mut().iter_mut().rev().find_map(|entry| match entry.state {
+    fn take_last(&self) -> Option<Rc<dyn Any>> {
+        self.entries.borrow_mut().iter_mut().rev().find_map(|entry| match &entry.state {
             State::Live(value) => {
+                let value = Rc::clone(value);
                 entry.state = State::Gone;
-                Some((value, entry.kind))
+                Some(value)
             }
             State::Begun | State::Gone => None,
         })
     }
 }
 
-impl Drop for Locals {
-    /// For a heritage whose task was never made; any other has been ended.
+impl From<InheritedLocals> for Locals {
+    fn from(mut inherited: InheritedLocals) -> Self {
+        let enter = |(key, clone, value): (Key, CloneValue, Box<dyn Any + Send>)| {
+            let value: Box<dyn Any> = value;
+            Entry { key, clone: Some(clone), state: State::Live(value.into()) }
+        };
+        let entries: Vec<Entry> = inherited.0.drain(..).map(enter).collect();
+        let has_heirs = Cell::new(!entries.is_empty());
+        Locals { entries: RefCell::new(entries), has_heirs }
+    }
+}
+
+impl Drop for InheritedLocals {
+    /// For a task that was never made: drops the values, the last one first.
     fn drop(&mut self) {
-        self.end();
+        while let Some(value) = self.0.pop() {
+            quietly(|| drop(value));
+        }
     }
 }
 
 impl Begun<'_> {
-    /// Enters the value, of the kind that was announced.
-    pub(crate) fn fill(self, value: NonNull<()>) {
+    /// Enters the value.
+    pub(crate) fn fill(self, value: Rc<dyn Any>) {
         let mut entries = self.locals.entries.borrow_mut();
-        let entry = entries.iter_mut().rev().find(|entry| ptr::eq(entry.key, self.key));
+        let entry = entries.iter_mut().rev().find(|entry| entry.key == self.key);
         let entry = entry.expect("announced, and ended by nobody else");
         entry.state = State::Live(value);
-        if entry.kind.clone.is_some() {
-            self.locals.heirs.set(true);
+        if entry.clone.is_some() {
+            self.locals.has_heirs.set(true);
         }
         drop(entries);
     }
@@ -157,7 +171,7 @@ impl Begun<'_> {
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
-        let given_up = |entry: &Entry| ptr::eq(entry.key, self.key) && matches!(entry.state, State::Begun);
+        let given_up = |entry: &Entry| entry.key == self.key && matches!(entry.state, State::Begun);
         self.locals.entries.borrow_mut().retain(|entry| !given_up(entry));
     }
 }

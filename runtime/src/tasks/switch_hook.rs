@@ -1,6 +1,8 @@
 //! Hooks around the switches of a task.
 
-use std::cell::RefCell;
+#![forbid(unsafe_code)]
+
+use std::sync::{Mutex, PoisonError};
 
 /// What a task is about to do, or has just done, on its worker's thread; see [`Builder::on_switch`](crate::api::builder::Builder::on_switch).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,21 +17,23 @@ pub(crate) type Hook = Box<dyn FnMut(Switch) + Send>;
 
 /// The place of a hook. Reached by who builds the task, then by the task alone.
 #[derive(Default)]
-pub(crate) struct SwitchHook(pub(super) RefCell<Option<Hook>>);
-
-// SAFETY: a shared reference is used by the running task alone; what else is shared of a task does not reach in here.
-unsafe impl Sync for SwitchHook {}
+pub(crate) struct SwitchHook(Mutex<Option<Hook>>);
 
 impl SwitchHook {
     pub(crate) fn new(hook: impl FnMut(Switch) + Send + 'static) -> Self {
-        SwitchHook(RefCell::new(Some(Box::new(hook))))
+        SwitchHook(Mutex::new(Some(Box::new(hook))))
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        self.0.borrow().is_some()
+        self.with(|hook| hook.is_some())
     }
 
     pub(crate) fn take(&self) -> Option<Hook> {
-        self.0.borrow_mut().take()
+        self.with(Option::take)
+    }
+
+    /// Runs `f` with the hook. The lock is free but for the running task.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut Option<Hook>) -> R) -> R {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -57,9 +57,11 @@ impl SwitchHook {
         let forbidden = header.times_forbidden();
         header.forbid();
         Bound::shield().run(header, || {
-            if let Some(hook) = self.0.borrow_mut().as_mut() {
-                hook(switch);
-            }
+            self.with(|hook| {
+                if let Some(hook) = hook {
+                    hook(switch);
+                }
+            });
         });
         header.permit();
         bomb.defuse();
