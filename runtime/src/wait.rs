@@ -4,6 +4,7 @@ pub use crate::api::sleep::{sleep_to, sleep_within};
 pub use crate::base::abort::take_back;
 pub use crate::base::spin_lock::{Lock, LockGuard};
 pub use crate::scheduler::budget::{charge, charge_poll};
+pub use crate::sleep::any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub use crate::sleep::caller::{
     Home, charged_waiter_address, describe_caller, home, in_task, others_are_asleep, owner, owner_in_hook,
     waiter_address,
@@ -14,6 +15,8 @@ pub use crate::sleep::cancel_points::{
 };
 pub use crate::sleep::polled::Polled;
 pub use crate::sleep::queue::WaitQueue;
+pub use crate::sleep::queue::arm::{ArmRules, QueueArm};
+pub use crate::sleep::queue::lane::Lent;
 pub use crate::sleep::queue::wait::{Admit, Left, Outcome, Until};
 pub use crate::sleep::queue::waiters::Waiters;
 pub use crate::sleep::spin::{back_off_until, spin_until, stand_back, stand_back_until};

@@ -94,7 +94,9 @@ mod waiter {
 }
 mod sleep {
     pub(crate) use crate::wait::queues::queue;
-    pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, crowd as wake_many, polled};
+    pub(crate) use crate::wait::{
+        self as task_sleep, self as cancel_points, any, crowd as wake_many, polled,
+    };
 }
 mod scheduler {
     pub(crate) use crate::{biased, idle, task_counts};
@@ -107,6 +109,8 @@ mod api {
     pub(crate) use crate::time as sleep;
 }
 
+#[path = "loom/any_models.rs"]
+mod any_models;
 #[path = "loom/biased_models.rs"]
 mod biased_models;
 #[path = "loom/census_models.rs"]

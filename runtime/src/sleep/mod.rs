@@ -1,5 +1,6 @@
 //! Floor 6: blocking the caller: the task's sleep, wait queues, polled futures, back-off and the budget.
 
+pub(crate) mod any;
 pub(crate) mod caller;
 pub(crate) mod cancel_points;
 pub(crate) mod polled;

@@ -22,6 +22,8 @@
 //!   until they are woken, so nothing is allocated and there is no limit to how many are served at once.
 //! * **Order of wakes**: tasks and threads first, in the order in which they were served. The wakers of futures run
 //!   last, since such a waker may drop another future, which waits until its own wake has landed.
+//! * **Selects** wait in several queues at once, each by a [`QueueArm`](arm::QueueArm). The first waker takes the token of
+//!   the select; the others pass over its arms.
 //! * **Closures** run under a spin lock: keep them to a few instructions. They must not wait, wake, or drop values of
 //!   users; they hand such values out. If one of them panics, no entry stays behind and the panic goes on in the caller.
 //!
@@ -83,6 +85,7 @@
 //! assert!(!semaphore.acquire(1, Until::unwind(Some(over))));
 //! ```
 
+pub(crate) mod arm;
 pub(crate) mod future;
 pub(crate) mod lane;
 pub(crate) mod wait;

@@ -32,6 +32,12 @@ impl Claim {
         self.0.compare_exchange(OPEN, arm as u64 + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// True while it is neither taken nor closed.
+    pub(crate) fn is_open(&self) -> bool {
+        // Relaxed: a look, after which only `take` decides.
+        self.0.load(Ordering::Relaxed) == OPEN
+    }
+
     /// The arm that the sleeper was taken for, if it was.
     pub fn taken(&self) -> Option<usize> {
         // Acquire: pairs with the Release in `take`.

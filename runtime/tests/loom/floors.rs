@@ -20,5 +20,5 @@ pub(crate) mod waiter {
 
 pub(crate) mod sleep {
     pub(crate) use crate::wait::queues::queue;
-    pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, polled};
+    pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, any, polled};
 }

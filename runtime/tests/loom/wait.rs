@@ -1,6 +1,8 @@
 //! The files of the wait core; and a sleeper that goes through them step by step as `wait/sleep.rs` does, without a stack to
 //! leave.
 
+#[path = "../../src/sleep/any.rs"]
+pub(crate) mod any;
 #[path = "../../src/waiter/select_token.rs"]
 pub(crate) mod claim;
 #[path = "../../src/sleep/wake_many.rs"]
@@ -35,11 +37,14 @@ use std::time::Instant;
 
 use loom::sync::{Condvar, Mutex};
 
+pub(crate) use any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub(crate) use claim::Claim;
 pub(crate) use crowd::{wake_all, wake_each, wake_present};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
 pub(crate) use queues::queue::WaitQueue;
+pub(crate) use queues::queue::arm::{ArmRules, QueueArm};
+pub(crate) use queues::queue::lane::Lent;
 pub(crate) use queues::queue::wait::{Admit, Left, Outcome, Until};
 pub(crate) use queues::queue::waiters::Waiters;
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};

@@ -4,7 +4,7 @@
 //!             push                 take                       land
 //!   Apart ───────────▶ Queued ─────────────▶ Served, chained ───────▶ Served, its waiter runs
 //!     ▲                  │
-//!     └──────────────────┘ remove, by its waiter
+//!     └──────────────────┘ remove, by its waiter; passed over, since its select token was taken elsewhere
 //!
 //!  Lane{head} ─▶ Entry ⇄ Entry ⇄ Entry ⇄ (head)      a ring, so that one pointer finds both ends
 //!  Served{first, last} ─▶ Entry ─▶ Entry             a chain, by `next` alone
@@ -15,11 +15,12 @@
 
 use std::iter::successors;
 use std::marker::PhantomPinned;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::task::Waker;
 
 use crate::base::primitive::{Cell, UnsafeCell};
 use crate::waiter::kind::{RawWake, call_waker};
+use crate::waiter::select_token::Claim;
 
 /// How many wakers of futures are kept on the stack; more take an allocation.
 const FEW: usize = 16;
@@ -30,6 +31,10 @@ pub(super) struct Entry<T> {
     next: Cell<*const Entry<T>>,
     wake: Cell<Option<RawWake>>,
     stage: Cell<Stage>,
+    /// The token of the select that this entry is an arm of; null for any other entry.
+    token: Cell<*const Claim>,
+    /// The number of that arm.
+    number: Cell<usize>,
     /// `None` once its waiter has taken it back.
     data: UnsafeCell<Option<T>>,
     /// Its neighbours point to it.
@@ -50,6 +55,8 @@ impl<T> Entry<T> {
             next: Cell::new(ptr::null()),
             wake: Cell::new(None),
             stage: Cell::new(Stage::Apart),
+            token: Cell::new(ptr::null()),
+            number: Cell::new(0),
             data: UnsafeCell::new(Some(data)),
             _pinned: PhantomPinned,
         }
@@ -58,6 +65,31 @@ impl<T> Entry<T> {
     /// True once a waker has taken the entry out. For its waiter: under the lock, or after the wake.
     pub(super) fn is_served(&self) -> bool {
         self.stage.get() == Stage::Served
+    }
+
+    /// Makes the entry the arm `number` of the select behind `token`.
+    pub(super) fn stand_for(&self, token: &Claim, number: usize) {
+        self.token.set(token);
+        self.number.set(number);
+    }
+
+    /// True unless it is the arm of a select that was served elsewhere, or of the select behind `own`.
+    ///
+    /// # Safety
+    /// The entry is linked, under the lock.
+    unsafe fn is_open(&self, own: *const Claim) -> bool {
+        let token = self.token.get();
+        // SAFETY: a token lives as long as its entry is linked, by the contract of `push`.
+        unsafe { token.as_ref() }.is_none_or(|open| !ptr::eq(token, own) && open.is_open())
+    }
+
+    /// Takes the select token for this entry, if it has one. False if it was taken for another arm.
+    ///
+    /// # Safety
+    /// The entry is linked, under the lock.
+    unsafe fn claim(&self) -> bool {
+        // SAFETY: as in `is_open`.
+        unsafe { self.token.get().as_ref() }.is_none_or(|token| token.take(self.number.get()))
     }
 
     /// The data, while only the caller reaches it.
@@ -118,17 +150,18 @@ impl<T> Lane<T> {
         })
     }
 
-    /// The data of the waiters, longest waiter first.
-    pub(super) fn data(&self) -> impl Iterator<Item = &T> {
+    /// The data of the waiters that no other queue has served, longest waiter first. Without arms of `own`.
+    pub(super) fn data(&self, own: *const Claim) -> impl Iterator<Item = &T> {
         // SAFETY: linked, and this lane stays borrowed.
-        self.entries().map(|entry| unsafe { entry.look() })
+        self.entries().filter(move |entry| unsafe { entry.is_open(own) }).map(|entry| unsafe { entry.look() })
     }
 
     /// Links an entry in at the back.
     ///
     /// # Safety
     /// `entry` is in no lane. It stays alive and in place until it was [removed](Lane::remove), or was served and its
-    /// wake has landed. The lane is only reached under one lock, which is held. `wake` is of the waiter's present sleep.
+    /// wake has landed; a select token that it [stands for](Entry::stand_for) lives as long. The lane is only reached under
+    /// one lock, which is held. `wake` is of the waiter's present sleep.
     pub(super) unsafe fn push(&mut self, entry: &Entry<T>, wake: RawWake) {
         entry.stage.set(Stage::Queued);
         entry.wake.set(Some(wake));
@@ -150,7 +183,7 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Unlinks an entry for its waiter. False if it was served.
+    /// Unlinks an entry for its waiter. False if it was served or passed over.
     ///
     /// # Safety
     /// `entry` was last pushed to this lane, and the lock is held.
@@ -172,19 +205,55 @@ impl<T> Lane<T> {
         wanted: impl Fn(&T) -> bool,
         give: impl FnOnce(&mut T) -> R,
     ) -> Option<R> {
-        let entry = self.head;
-        // SAFETY: a linked entry is alive by the contract of `push`.
-        let entry = unsafe { entry.as_ref() }?;
-        // SAFETY: linked, and under the lock.
-        if !wanted(unsafe { entry.look() }) {
-            return None;
-        }
-        // SAFETY: it is linked in this lane.
-        unsafe { self.unlink(entry) };
-        entry.stage.set(Stage::Served);
+        let entry = self.take_front_if(wanted)?;
+        // SAFETY: it is alive until its wake lands, by the contract of `push`.
+        let entry = unsafe { entry.as_ref() };
         served.push(entry);
         // SAFETY: it was just served under the lock.
         Some(give(unsafe { entry.data_mut() }))
+    }
+
+    /// Serves the longest waiter later: takes it out, and leaves data and wake to the caller.
+    pub(super) fn lend_front(&mut self) -> Option<Lent<T>> {
+        let entry = self.take_front_if(|_| true)?;
+        // SAFETY: as in `serve_front_if`.
+        let wake = unsafe { entry.as_ref() }.wake.take();
+        Some(Lent { entry, wake })
+    }
+
+    /// Takes out the longest waiter that no other queue has served, if it is `wanted`.
+    #[inline]
+    fn take_front_if(&mut self, wanted: impl Fn(&T) -> bool) -> Option<NonNull<Entry<T>>> {
+        loop {
+            // SAFETY: a linked entry is alive by the contract of `push`.
+            let entry = unsafe { self.head.as_ref() }?;
+            // SAFETY: linked, and under the lock.
+            if unsafe { entry.is_open(ptr::null()) } {
+                // SAFETY: as above.
+                if !wanted(unsafe { entry.look() }) {
+                    return None;
+                }
+                // SAFETY: as above.
+                if unsafe { entry.claim() } {
+                    entry.stage.set(Stage::Served);
+                    // SAFETY: it is linked in this lane.
+                    unsafe { self.unlink(entry) };
+                    return Some(NonNull::from(entry));
+                }
+            }
+            self.pass_over(entry);
+        }
+    }
+
+    /// Takes out an arm of a select that was served elsewhere. Its wake is not used.
+    #[cold]
+    fn pass_over(&mut self, entry: *const Entry<T>) {
+        // SAFETY: the caller has found it linked in this lane.
+        unsafe {
+            (*entry).stage.set(Stage::Apart);
+            (*entry).wake.set(None);
+            self.unlink(&*entry);
+        }
     }
 
     /// # Safety
@@ -256,6 +325,34 @@ impl<T> Served<T> {
             count += 1;
         }
         few.into_iter().flatten().chain(more).for_each(call_waker);
+    }
+}
+
+/// A waiter that was taken out of its queue and not woken yet: it stays until then, and its data is the owner's.
+///
+/// Dropped it wakes the waiter, which then was served without a gift.
+#[must_use]
+pub struct Lent<T> {
+    entry: NonNull<Entry<T>>,
+    wake: Option<RawWake>,
+}
+
+// SAFETY: it stands for the right to reach the data of an entry, which is `T`, and for a wake, which is `Send`.
+unsafe impl<T: Send> Send for Lent<T> {}
+
+impl<T> Lent<T> {
+    /// Gives something to the waiter, and wakes it.
+    pub fn give(self, give: impl FnOnce(&mut T)) {
+        // SAFETY: the entry was served and stays until its wake lands, which is still here; nothing else reaches the data.
+        give(unsafe { self.entry.as_ref().data_mut() });
+    }
+}
+
+impl<T> Drop for Lent<T> {
+    fn drop(&mut self) {
+        if let Some(wake) = self.wake.take() {
+            wake.wake();
+        }
     }
 }
 

@@ -47,6 +47,27 @@ impl Until {
         Until { deadline, on_cancel: OnCancel::Ignore, spins: false }
     }
 
+    /// Sleeps once.
+    #[inline(always)]
+    pub(crate) fn sleep(self, how: &impl WaitStrategy) -> Waking {
+        match self.on_cancel {
+            OnCancel::Unwind => sleep(how, self.deadline),
+            OnCancel::Report => sleep_or_cancel(how, self.deadline),
+            OnCancel::Ignore => sleep_shielded(how, self.deadline),
+        }
+    }
+
+    /// True if a cancel that has ended the sleep unwinds.
+    #[inline(always)]
+    pub(crate) fn unwinds(self) -> bool {
+        self.on_cancel == OnCancel::Unwind
+    }
+
+    /// True if it spins before it blocks.
+    pub(crate) fn spins(self) -> bool {
+        self.spins
+    }
+
     /// Spins for a moment before it blocks, where another worker may serve it soon.
     #[inline]
     pub const fn spinning(self) -> Self {
@@ -104,14 +125,9 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     ) -> (Outcome<R>, T) {
         let waiting = Waiting::new(self, lane, data, until.spins, admit, published, leave);
         loop {
-            let why = match until.on_cancel {
-                OnCancel::Unwind => sleep(&waiting, until.deadline),
-                OnCancel::Report => sleep_or_cancel(&waiting, until.deadline),
-                OnCancel::Ignore => sleep_shielded(&waiting, until.deadline),
-            };
-            match waiting.settle(why) {
+            match waiting.settle(until.sleep(&waiting)) {
                 None => {}
-                Some(Outcome::Cancelled) if until.on_cancel == OnCancel::Unwind => unwind_cancelled(),
+                Some(Outcome::Cancelled) if until.unwinds() => unwind_cancelled(),
                 // SAFETY: the caller is the waiter, and the wait is over.
                 Some(outcome) => return (outcome, unsafe { waiting.entry.take_data() }),
             }

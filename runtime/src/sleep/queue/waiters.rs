@@ -1,17 +1,29 @@
 //! What a primitive sees of its waiters while it holds the lock of their queue.
 
-use crate::sleep::queue::lane::{Lane, Served};
+use std::ptr;
+
+use crate::sleep::queue::lane::{Lane, Lent, Served};
+use crate::waiter::select_token::Claim;
 
 /// The waiters of a queue, while its lock is held.
+///
+/// An arm of a select that was served elsewhere is no waiter any more: all of this passes over it.
 pub struct Waiters<'a, T, const LANES: usize> {
     lanes: &'a mut [Lane<T>; LANES],
     served: &'a mut Served<T>,
+    /// The select that looks, whose own arms it does not see; or null.
+    own: *const Claim,
 }
 
 impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
     #[inline]
     pub(super) fn new(lanes: &'a mut [Lane<T>; LANES], served: &'a mut Served<T>) -> Self {
-        Waiters { lanes, served }
+        Waiters { lanes, served, own: ptr::null() }
+    }
+
+    /// As the select behind `own` sees them: without its own arms.
+    pub(super) fn seen_by(self, own: &Claim) -> Self {
+        Waiters { own, ..self }
     }
 
     /// True if no waiter is in this lane.
@@ -34,7 +46,7 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
     /// Walks the data of the waiters, longest waiter first.
     #[inline]
     pub fn iter(&self, lane: usize) -> impl Iterator<Item = &T> {
-        self.lanes[lane].data()
+        self.lanes[lane].data(self.own)
     }
 
     /// Serves the longest waiter, if it is `wanted`. `give` may write to its data.
@@ -66,6 +78,13 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
     /// Serves every waiter in this lane. Returns how many.
     pub fn serve_all(&mut self, lane: usize) -> usize {
         self.serve_while(lane, |_| true)
+    }
+
+    /// Takes out the longest waiter and leaves it to the caller to give something to it and to wake it.
+    ///
+    /// Not for a lane in which futures wait: one that is dropped meanwhile blocks its thread.
+    pub fn lend_front(&mut self, lane: usize) -> Option<Lent<T>> {
+        self.lanes[lane].lend_front()
     }
 
     /// True if this look has served a waiter.

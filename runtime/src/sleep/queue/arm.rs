@@ -1,0 +1,113 @@
+//! The wait in a queue as one arm of a select.
+
+use std::cell::Cell;
+
+use crate::sleep::any::{Arm, Enlisted, Link};
+use crate::sleep::queue::lane::{Entry, Served};
+use crate::sleep::queue::waiters::Waiters;
+use crate::sleep::queue::{Inner, WaitQueue};
+use crate::waiter::kind::WakeHandle;
+use crate::waiter::select_token::Claim;
+
+/// What a primitive says to the arms of selects. The rules run under the lock of the queue, but for `published`.
+pub struct ArmRules<S, T, const LANES: usize = 1> {
+    /// True if the operation would not have to wait: the select then tries all of its operations again. The select's own
+    /// arms are not among the waiters.
+    pub is_ready: fn(&S, &T, &Waiters<'_, T, LANES>) -> bool,
+    /// Runs when the arm is queued and the lock is released, before the select blocks. It must not wait, nor wake futures.
+    pub published: fn(&WaitQueue<S, T, LANES>),
+    /// Runs when the arm leaves unserved, which may serve those behind it.
+    pub left: fn(&mut S, &mut T, &mut Waiters<'_, T, LANES>),
+}
+
+impl<S, T, const LANES: usize> ArmRules<S, T, LANES> {
+    /// Makes rules for waiters that are in no other waiter's way.
+    pub const fn new(is_ready: fn(&S, &T, &Waiters<'_, T, LANES>) -> bool) -> Self {
+        ArmRules { is_ready, published: |_| (), left: |_, _, _| () }
+    }
+}
+
+/// A place in a wait queue for one arm of a select. [`wait_any`](crate::sleep::any::wait_any) waits for it.
+pub struct QueueArm<'q, S, T, const LANES: usize = 1> {
+    queue: &'q WaitQueue<S, T, LANES>,
+    lane: usize,
+    rules: &'q ArmRules<S, T, LANES>,
+    entry: Entry<T>,
+    link: Link,
+    /// Wakes that a hook owes: it must not wake.
+    owed: Cell<Served<T>>,
+}
+
+impl<'q, S, T, const LANES: usize> QueueArm<'q, S, T, LANES> {
+    /// Makes an arm that waits in `lane` with `data`.
+    pub const fn new(
+        queue: &'q WaitQueue<S, T, LANES>,
+        lane: usize,
+        data: T,
+        rules: &'q ArmRules<S, T, LANES>,
+    ) -> Self {
+        assert!(lane < LANES, "a wait queue has no such lane");
+        QueueArm {
+            queue,
+            lane,
+            rules,
+            entry: Entry::new(data),
+            link: Link::new(),
+            owed: Cell::new(Served::new()),
+        }
+    }
+
+    /// Takes the data, as the waker has left it, and puts `next` in its place.
+    ///
+    /// # Panics
+    /// While a select waits for the arm.
+    pub fn replace(&self, next: T) -> T {
+        assert!(!self.link.is_enlisted(), "the data of an arm belongs to its queue while a select waits");
+        // SAFETY: no select waits for the arm, so the entry is in no lane, and its wake has landed if it was served.
+        std::mem::replace(unsafe { self.entry.data_mut() }, next)
+    }
+}
+
+// SAFETY: `withdraw` takes the entry out of its lane, and a lane uses the wake of an entry only once it has its token.
+unsafe impl<S, T, const LANES: usize> Arm for QueueArm<'_, S, T, LANES> {
+    unsafe fn enlist(&self, me: WakeHandle<'_>, token: &Claim, number: usize) -> Enlisted {
+        let mut served = Served::new();
+        let mut inner = self.queue.inner.lock();
+        let Inner { state, lanes } = &mut *inner;
+        // SAFETY: it is in no lane yet, so its waiter alone reaches the data.
+        let data = unsafe { self.entry.data_mut() };
+        let waiters = Waiters::new(lanes, &mut served).seen_by(token);
+        if (self.rules.is_ready)(state, data, &waiters) {
+            return Enlisted::Ready;
+        }
+        self.entry.stand_for(token, number);
+        // SAFETY: by the caller's contract the entry is in no lane and stays, as the token does, until it was withdrawn
+        // or its wake has landed; the lock is held. One wake of the sleep is used: that of the arm that has the token.
+        unsafe { lanes[self.lane].push(&self.entry, me.raw()) };
+        drop(inner);
+        (self.rules.published)(self.queue);
+        Enlisted::Waits
+    }
+
+    unsafe fn withdraw(&self) {
+        let mut served = Served::new();
+        let mut inner = self.queue.inner.lock();
+        let Inner { state, lanes } = &mut *inner;
+        // SAFETY: this lane is the one that the entry is pushed to; the lock is held.
+        if unsafe { lanes[self.lane].remove(&self.entry) } {
+            let mut waiters = Waiters::new(lanes, &mut served);
+            // SAFETY: it is in no lane, so its waiter alone reaches the data.
+            (self.rules.left)(state, unsafe { self.entry.data_mut() }, &mut waiters);
+        }
+        drop(inner);
+        self.owed.set(served);
+    }
+
+    fn departed(&self) {
+        drop(self.owed.replace(Served::new()));
+    }
+
+    fn link(&self) -> &Link {
+        &self.link
+    }
+}
