@@ -83,7 +83,7 @@ unsafe impl<S, T, const LANES: usize> Arm for QueueArm<'_, S, T, LANES> {
         self.entry.stand_for(token, number);
         // SAFETY: by the caller's contract the entry is in no lane and stays, as the token does, until it was withdrawn
         // or its wake has landed; the lock is held. One wake of the sleep is used: that of the arm that has the token.
-        unsafe { lanes[self.lane].push(&self.entry, me.raw()) };
+        unsafe { lanes[self.lane].push(&self.entry, me.raw(), false) };
         drop(inner);
         (self.rules.published)(self.queue);
         Enlisted::Waits

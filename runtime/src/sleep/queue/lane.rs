@@ -156,13 +156,13 @@ impl<T> Lane<T> {
         self.entries().filter(move |entry| unsafe { entry.is_open(own) }).map(|entry| unsafe { entry.look() })
     }
 
-    /// Links an entry in at the back.
+    /// Links an entry in, at the back or `in_front`.
     ///
     /// # Safety
     /// `entry` is in no lane. It stays alive and in place until it was [removed](Lane::remove), or was served and its
     /// wake has landed; a select token that it [stands for](Entry::stand_for) lives as long. The lane is only reached under
     /// one lock, which is held. `wake` is of the waiter's present sleep.
-    pub(super) unsafe fn push(&mut self, entry: &Entry<T>, wake: RawWake) {
+    pub(super) unsafe fn push(&mut self, entry: &Entry<T>, wake: RawWake, in_front: bool) {
         entry.stage.set(Stage::Queued);
         entry.wake.set(Some(wake));
         // SAFETY: linked entries are alive, by this function's contract.
@@ -179,6 +179,10 @@ impl<T> Lane<T> {
                 // SAFETY: as above.
                 unsafe { (*last).next.set(entry) };
                 first.previous.set(entry);
+                // In a ring the front and the back are the same place.
+                if in_front {
+                    self.head = entry;
+                }
             }
         }
     }

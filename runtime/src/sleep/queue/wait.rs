@@ -82,6 +82,8 @@ pub enum Admit<R> {
     Done(R),
     /// Waits behind all others in its lane.
     Back,
+    /// Waits before all others in its lane.
+    Front,
 }
 
 /// How a wait has ended.
@@ -109,8 +111,8 @@ pub enum Left {
 impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     /// Blocks the caller, a task or a thread, until it is served. Returns its data as the waker has left it.
     ///
-    /// * `admit` runs under the lock. What it serves is woken after it; if it then answers `Back`, it runs
-    ///   again once these wakes have landed.
+    /// * `admit` runs under the lock. What it serves is woken after it; if it then lets the caller wait, it runs again
+    ///   once these wakes have landed.
     /// * `published` runs when the caller is queued and the lock is released, before the caller blocks. It must not wait.
     /// * `leave` runs under the lock when a deadline or a cancel ends the wait. What it serves is woken after it.
     #[inline(always)]
@@ -295,12 +297,12 @@ where
         // SAFETY: it is in no lane yet, so its waiter alone reaches the data.
         let data = unsafe { self.entry.data_mut() };
         let admitted = catch_unwind(AssertUnwindSafe(|| admit(state, data, &mut waiters)));
-        let is_queued = matches!(admitted, Ok(Admit::Back)) && !waiters.has_served();
+        let is_queued = matches!(admitted, Ok(Admit::Back | Admit::Front)) && !waiters.has_served();
         if is_queued {
             // SAFETY: the entry is in no lane and stays until the sleep is over, which is when it was removed by
             // `before_awake`, or has been woken; the lock is held. One entry is pushed in a sleep, and so one wake used:
             // `before_awake` answers `Served` once a waker has it.
-            unsafe { lanes[self.lane].push(&self.entry, me.raw()) };
+            unsafe { lanes[self.lane].push(&self.entry, me.raw(), matches!(admitted, Ok(Admit::Front))) };
         }
         drop(inner);
         self.admit.set(Some(admit));
@@ -313,7 +315,7 @@ where
         match admitted {
             Ok(Admit::Done(result)) => self.done.set(Some(result)),
             // It runs again once the wakes have landed.
-            Ok(Admit::Back) => {}
+            Ok(Admit::Back | Admit::Front) => {}
             Err(panic) => self.panic.set(Some(panic)),
         }
         self.owed.set(served);
