@@ -1,10 +1,11 @@
 //! A value that is made at its first use.
 
-use std::cell::UnsafeCell;
+#![forbid(unsafe_code)]
+
 use std::fmt;
-use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -35,25 +36,16 @@ const NAME: Name = Name("LazyLock");
 /// ```
 pub struct LazyLock<T, F = fn() -> T> {
     once: Once,
-    /// `Value` if and only if `once` is completed. Written by the initializer only; shared once it is completed.
-    slot: UnsafeCell<Slot<T, F>>,
+    /// Written by the run that completes `once`: no caller waits for another in it.
+    value: OnceLock<T>,
+    /// Until the run takes it.
+    initializer: Mutex<Option<F>>,
 }
-
-enum Slot<T, F> {
-    Initializer(F),
-    Value(T),
-    /// The initializer was taken out and has not returned.
-    Empty,
-}
-
-// SAFETY: a shared lock hands out `&T` to all threads, and moves the value in from one thread that another may drop;
-// `F` is only ever moved, by one thread.
-unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// Creates a lock whose value `f` will make at its first use.
     pub const fn new(f: F) -> Self {
-        LazyLock { once: Once::new(), slot: UnsafeCell::new(Slot::Initializer(f)) }
+        LazyLock { once: Once::new(), value: OnceLock::new(), initializer: Mutex::new(Some(f)) }
     }
 
     /// Returns the value, and makes it if this is its first use.
@@ -78,11 +70,10 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[inline]
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
-        if !this.once.is_completed() {
-            this.fill();
+        match this.value.get() {
+            Some(value) => value,
+            None => this.fill(),
         }
-        // SAFETY: `fill` returns when it is completed.
-        unsafe { this.value_unchecked() }
     }
 
     /// Returns the value for changes, and makes it if this is its first use.
@@ -101,26 +92,20 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[track_caller]
     pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
         LazyLock::force(this);
-        match this.slot.get_mut() {
-            Slot::Value(value) => value,
-            Slot::Initializer(_) | Slot::Empty => unreachable!("`force` returned"),
-        }
+        this.value.get_mut().expect("`force` returned")
     }
 
     #[cold]
     #[track_caller]
-    fn fill(&self) {
+    fn fill(&self) -> &T {
         self.once.call(NAME, false, |_| {
-            let slot = self.slot.get();
-            // SAFETY: one initializer runs at a time, and no caller reads before it is completed.
-            let Slot::Initializer(f) = mem::replace(unsafe { &mut *slot }, Slot::Empty) else {
-                unreachable!("a lock whose initializer failed is poisoned")
-            };
-            let value = f();
-            // SAFETY: as above. `Empty` is overwritten, so no destructor runs here.
-            unsafe { *slot = Slot::Value(value) };
+            let f = self.initializer.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let f = f.expect("one run takes it: a lock whose initializer failed is poisoned");
+            let is_first = self.value.set(f()).is_ok();
+            debug_assert!(is_first, "one run completes");
             End::Complete
         });
+        self.value.get().expect("a run that completes has written the value")
     }
 }
 
@@ -128,11 +113,7 @@ impl<T, F> LazyLock<T, F> {
     /// Returns the value if it has been made. Does not wait.
     #[inline]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
-        match this.once.is_completed() {
-            // SAFETY: completed.
-            true => Some(unsafe { this.value_unchecked() }),
-            false => None,
-        }
+        this.value.get()
     }
 
     /// Waits until another caller has made the value, at most for `timeout`. Makes nothing.
@@ -175,22 +156,7 @@ impl<T, F> LazyLock<T, F> {
 
     /// Returns the value for changes, if it has been made.
     pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
-        match this.slot.get_mut() {
-            Slot::Value(value) => Some(value),
-            Slot::Initializer(_) | Slot::Empty => None,
-        }
-    }
-
-    /// # Safety
-    /// `once` is completed, as this thread has seen.
-    #[inline]
-    unsafe fn value_unchecked(&self) -> &T {
-        // SAFETY: completed, so the slot is not written while the lock is shared.
-        match unsafe { &*self.slot.get() } {
-            Slot::Value(value) => value,
-            // SAFETY: completed, so it is a value.
-            Slot::Initializer(_) | Slot::Empty => unsafe { std::hint::unreachable_unchecked() },
-        }
+        this.value.get_mut()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Initialization that happens once.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -10,13 +12,12 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::turn;
-use crate::wait::list::Node;
-use crate::wait::{self, Asleep, Polled, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Outcome, Until};
 
 mod raw;
 
 pub(crate) use raw::End;
-use raw::{Begun, Phase, RawOnce, Role};
+use raw::{Begun, Ends, Phase, RawOnce};
 
 /// Runs an initialization once.
 ///
@@ -24,16 +25,17 @@ use raw::{Begun, Phase, RawOnce, Role};
 /// its task, so that it is never left half done: the cancellation waits for the first cancellation point after it.
 ///
 /// # Fairness
-/// A completion wakes all waiters. After an initializer that panicked, one of the waiters of
-/// [`call_once_force`](Once::call_once_force) runs its own, no matter which, and the others wait for that one.
+/// A completion wakes all waiters. After an initializer that panicked, the first waiter of
+/// [`call_once_force`](Once::call_once_force) that gets to run begins its own, and the others wait for that one.
 ///
 /// # Deadlocks
 /// A running initializer is like the holder of a lock: two that wait for each other hang. So does a panic hook that waits for
 /// the initializer that panics, since its run has not ended yet. See [`Mutex`](crate::Mutex#deadlocks).
 ///
 /// # Differences from std
-/// Waiting leaves the thread to other tasks. A task that waits for its own initializer panics, where std may wait for ever. There is [`wait_timeout`](Once::wait_timeout). There is no `async` form, since the owner of a run is a task or a
-/// thread; [`OnceCell::wait_async`](crate::OnceCell::wait_async) waits for a value.
+/// Waiting leaves the thread to other tasks. A task that waits for its own initializer panics, where std may wait for ever.
+/// There is [`wait_timeout`](Once::wait_timeout). There is no `async` form, since the owner of a run is a task or a thread;
+/// [`OnceCell::wait_async`](crate::OnceCell::wait_async) waits for a value.
 ///
 /// # Examples
 /// ```
@@ -158,7 +160,7 @@ impl Once {
     /// ```
     #[track_caller]
     pub fn wait(&self) {
-        self.wait_to(ONCE, Role::Listener, None);
+        self.wait_to(ONCE, false, None);
     }
 
     /// Waits until an initializer has run to its end, also after initializers that panicked.
@@ -182,7 +184,7 @@ impl Once {
     /// Those of [`wait`](Once::wait).
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.wait_to(ONCE, Role::Listener, time::deadline(timeout))
+        self.wait_to(ONCE, false, time::deadline(timeout))
     }
 
     /// Waits until an initializer has run to its end, at most to `deadline`. Returns true if one has.
@@ -194,7 +196,7 @@ impl Once {
     /// Those of [`wait`](Once::wait).
     #[track_caller]
     pub fn wait_deadline(&self, deadline: Instant) -> bool {
-        self.wait_to(ONCE, Role::Listener, Some(deadline))
+        self.wait_to(ONCE, false, Some(deadline))
     }
 
     /// Runs `f` if no other call did. It returns how its run has ended.
@@ -202,7 +204,6 @@ impl Once {
     #[track_caller]
     pub(crate) fn call(&self, name: Name, force: bool, f: impl FnOnce(&OnceState) -> End) {
         let me = wait::owner();
-        let role = if force { Role::Successor } else { Role::Listener };
         loop {
             match self.raw.begin(me, force) {
                 Begun::Run { poisoned } => return self.run(&OnceState { poisoned }, f),
@@ -210,8 +211,8 @@ impl Once {
                 Begun::Poisoned => poisoned(name),
                 Begun::Recursive => recursive(name),
                 Begun::Busy => {
-                    let until = UntilEnd { raw: &self.raw, node: Node::with(role) };
-                    wait::sleep_shielded(&until, None);
+                    let is_over = |phase| !matches!(phase, Phase::Running { .. });
+                    self.raw.wait(Ends::All, Until::shielded(None), is_over);
                 }
             }
         }
@@ -220,13 +221,13 @@ impl Once {
     /// Waits for a completion to `deadline`, and panics at a poisoning.
     #[track_caller]
     pub(crate) fn await_success(&self, name: Name, deadline: Option<Instant>) {
-        self.wait_to(name, Role::Listener, deadline);
+        self.wait_to(name, false, deadline);
     }
 
     /// Waits for a completion to `deadline`.
     #[track_caller]
     pub(crate) fn await_completion(&self, name: Name, deadline: Option<Instant>) {
-        self.wait_to(name, Role::Finisher, deadline);
+        self.wait_to(name, true, deadline);
     }
 
     /// Waits for a completion as a future.
@@ -234,15 +235,13 @@ impl Once {
         if self.is_completed() {
             return turn::charge().await;
         }
-        while !self.has_ended(name, Role::Finisher) {
-            let mut sleep = pin!(Polled::new(UntilEnd { raw: &self.raw, node: Node::with(Role::Finisher) }));
-            // Asked at each poll: the initializer itself may poll during the sleep.
-            poll_fn(|context| match self.has_ended(name, Role::Finisher) {
-                true => Poll::Ready(()),
-                false => sleep.as_mut().poll(context).map(drop),
-            })
-            .await;
-        }
+        let mut completion = pin!(self.raw.wait_complete_async());
+        // Asked at each poll: the initializer itself may poll during the wait.
+        poll_fn(|context| match self.has_ended(name, true) {
+            true => Poll::Ready(()),
+            false => completion.as_mut().poll(context),
+        })
+        .await;
     }
 
     fn run(&self, state: &OnceState, f: impl FnOnce(&OnceState) -> End) {
@@ -250,14 +249,15 @@ impl Once {
         run.end = fibra_runtime::task::shield(|| f(state));
     }
 
+    /// Waits for a completion. Panics at a poisoning, unless the caller waits by `force`. False if the deadline came first.
     #[track_caller]
-    fn wait_to(&self, name: Name, role: Role, deadline: Option<Instant>) -> bool {
+    fn wait_to(&self, name: Name, force: bool, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        while !self.has_ended(name, role) {
-            match wait::sleep(&UntilEnd { raw: &self.raw, node: Node::with(role) }, deadline) {
-                Waking::Notified => {}
-                Waking::TimedOut => return self.is_completed(),
-                Waking::Cancelled => wait::unwind_cancelled(),
+        let ends = if force { Ends::Completion } else { Ends::All };
+        let is_over = |phase| phase == Phase::Complete || (phase == Phase::Poisoned && !force);
+        while !self.has_ended(name, force) {
+            if let Outcome::TimedOut = self.raw.wait(ends, Until::unwind(deadline), is_over) {
+                return self.is_completed();
             }
         }
         true
@@ -265,10 +265,10 @@ impl Once {
 
     /// Returns true if it is completed. Panics if the caller cannot wait for that.
     #[track_caller]
-    fn has_ended(&self, name: Name, role: Role) -> bool {
+    fn has_ended(&self, name: Name, force: bool) -> bool {
         match self.raw.phase() {
             Phase::Complete => true,
-            Phase::Poisoned if role == Role::Listener => poisoned(name),
+            Phase::Poisoned if !force => poisoned(name),
             Phase::Running { owner } if owner == wait::owner().get() => recursive(name),
             Phase::Incomplete | Phase::Poisoned | Phase::Running { .. } => false,
         }
@@ -291,7 +291,7 @@ fn recursive(name: Name) -> ! {
     )
 }
 
-/// Ends the run of an initializer when dropped, and wakes. A run that unwinds ends as poisoned.
+/// Ends the run of an initializer when dropped. A run that unwinds ends as poisoned.
 struct Run<'a> {
     raw: &'a RawOnce,
     end: End,
@@ -300,8 +300,6 @@ struct Run<'a> {
 impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.raw.end(self.end);
-        let mut successor = false;
-        wait::wake_all(self.raw.waiters(), |waiters| self.raw.next_after(waiters, &mut successor));
     }
 }
 
@@ -324,36 +322,5 @@ impl fmt::Debug for Once {
 impl fmt::Debug for OnceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnceState").field("poisoned", &self.poisoned).finish()
-    }
-}
-
-/// One sleep until the run of an initializer ends.
-struct UntilEnd<'a> {
-    raw: &'a RawOnce,
-    node: Node<Role>,
-}
-
-// SAFETY: the node's data does not change, and the rest of it is only touched under the lock of its list.
-unsafe impl Send for UntilEnd<'_> {}
-
-impl WaitStrategy for UntilEnd<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: the node is in no list and stays until the sleep is over, and its wake is taken out of it under the
-        // lock of the list; `before_awake` answers `Served` from then on.
-        match unsafe { self.raw.enter(&self.node, me.raw()) } {
-            true => Asleep::Stay,
-            false => Asleep::Rouse,
-        }
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        if why == Waking::Notified {
-            return Withdrawal::Withdrawn;
-        }
-        // SAFETY: it was entered there.
-        match unsafe { self.raw.leave(&self.node) } {
-            true => Withdrawal::Withdrawn,
-            false => Withdrawal::Served,
-        }
     }
 }

@@ -1,10 +1,12 @@
 //! A cell that is written once.
 
-use std::cell::UnsafeCell;
+#![forbid(unsafe_code)]
+
 use std::convert::Infallible;
 use std::fmt;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -19,8 +21,8 @@ const NAME: Name = Name("OnceCell");
 /// initializer runs shielded from the cancellation of its task.
 ///
 /// # Fairness
-/// The value wakes all waiters. After an initializer that failed, one waiter with an initializer runs its own, no matter
-/// which, and the others wait for that one.
+/// The value wakes all waiters. After an initializer that failed, the first waiter with an initializer that gets to run
+/// begins its own, and the others wait for that one.
 ///
 /// # Deadlocks
 /// As for [`Once`](crate::Once#deadlocks).
@@ -39,33 +41,25 @@ const NAME: Name = Name("OnceCell");
 /// ```
 pub struct OnceCell<T> {
     once: Once,
-    /// `Some` if and only if `once` is completed. Written by the initializer only; shared once it is completed.
-    /// (An `Option`, since its drop lets a cell outlive what its value borrows, as std's does.)
-    value: UnsafeCell<Option<T>>,
+    /// Written by the run that completes `once`: no caller waits for another in it.
+    value: OnceLock<T>,
 }
-
-// SAFETY: a shared cell hands out `&T` to all threads, and moves a value in from one thread that another may drop.
-unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
 
 impl<T> OnceCell<T> {
     /// Creates an empty cell.
     pub const fn new() -> Self {
-        OnceCell { once: Once::new(), value: UnsafeCell::new(None) }
+        OnceCell { once: Once::new(), value: OnceLock::new() }
     }
 
     /// Returns the value if the cell is full. Does not wait.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        match self.once.is_completed() {
-            // SAFETY: completed.
-            true => Some(unsafe { self.value_unchecked() }),
-            false => None,
-        }
+        self.value.get()
     }
 
     /// Returns the value for changes, if the cell is full.
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        self.value.get_mut().as_mut()
+        self.value.get_mut()
     }
 
     /// Waits until the cell is full.
@@ -78,8 +72,7 @@ impl<T> OnceCell<T> {
     #[track_caller]
     pub fn wait(&self) -> &T {
         self.once.await_completion(NAME, None);
-        // SAFETY: the wait ends when it is completed.
-        unsafe { self.value_unchecked() }
+        self.completed()
     }
 
     /// Waits until the cell is full, at most for `timeout`. Returns `None` if it is not.
@@ -125,8 +118,7 @@ impl<T> OnceCell<T> {
     /// ```
     pub async fn wait_async(&self) -> &T {
         self.once.await_completion_async(NAME).await;
-        // SAFETY: the wait ends when it is completed.
-        unsafe { self.value_unchecked() }
+        self.completed()
     }
 
     /// Fills the cell with `value`.
@@ -208,8 +200,7 @@ impl<T> OnceCell<T> {
             return Ok(value);
         }
         self.fill(f)?;
-        // SAFETY: `fill` returned without an error, so it is completed.
-        Ok(unsafe { self.value_unchecked() })
+        Ok(self.completed())
     }
 
     #[cold]
@@ -218,9 +209,8 @@ impl<T> OnceCell<T> {
         let mut outcome = Ok(());
         self.once.call(NAME, true, |_| match f() {
             Ok(value) => {
-                // SAFETY: one initializer runs at a time, and no caller reads before it is completed. `None` is
-                // overwritten, so no destructor runs here.
-                unsafe { *self.value.get() = Some(value) };
+                let is_first = self.value.set(value).is_ok();
+                debug_assert!(is_first, "one run completes");
                 End::Complete
             }
             Err(error) => {
@@ -231,12 +221,9 @@ impl<T> OnceCell<T> {
         outcome
     }
 
-    /// # Safety
-    /// `once` is completed, as this thread has seen.
-    #[inline]
-    unsafe fn value_unchecked(&self) -> &T {
-        // SAFETY: completed, so the value is there and is not written while the cell is shared.
-        unsafe { (*self.value.get()).as_ref().unwrap_unchecked() }
+    /// The value, once the cell is full.
+    fn completed(&self) -> &T {
+        self.get().expect("a run that completes has written the value")
     }
 
     /// Returns the value if the cell is full. Consumes the cell.
@@ -259,7 +246,7 @@ impl<T> Default for OnceCell<T> {
 impl<T> From<T> for OnceCell<T> {
     /// Creates a full cell.
     fn from(value: T) -> Self {
-        OnceCell { once: Once::completed(), value: UnsafeCell::new(Some(value)) }
+        OnceCell { once: Once::completed(), value: OnceLock::from(value) }
     }
 }
 

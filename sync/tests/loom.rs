@@ -71,8 +71,6 @@ mod gate;
 mod gate_in_small;
 #[path = "loom/mutex.rs"]
 mod mutex;
-#[path = "../src/once/raw.rs"]
-mod once;
 #[path = "../src/permits.rs"]
 mod permits;
 #[path = "../../runtime/tests/loom/primitive.rs"]

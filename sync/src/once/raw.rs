@@ -15,18 +15,17 @@
 //! └────────────────────────────────────────┴───────┘
 //! ```
 //!
-//! * Only the owner ends its run: it stores the next phase, and then takes out waiters under the lock of the list. A caller
-//!   looks at the word under that lock before it blocks. So it is either found in the list or sees the store.
-//! * Each end of a run concerns the waiters in front. Behind them are those that wait for completion only. A failed run
-//!   wakes the front up to the first waiter that runs next. The others wait on, for the end of that run.
-//! * A failed run wakes no waiter once another run has begun. So no waiter enters the front part while a waker empties it:
-//!   a caller waits there during a run, or before the first run to hear of a poisoning.
+//! * Only the owner ends its run: it stores the next phase and serves all waiters, under the lock of the queue. A caller
+//!   looks at the word under that lock before it blocks. So it is either served or sees the store.
+//! * A failed run wakes all waiters that have something to do then, which wait in front. The first one that gets to run is
+//!   the next owner, so none of them depends on a worker that computes. The others wait again.
+
+#![forbid(unsafe_code)]
 
 use std::num::NonZeroU64;
 
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::list::{List, Node};
-use crate::wait::{Lock, RawWake};
+use crate::wait::{Admit, Outcome, Until, WaitQueue, Waiters};
 
 const INCOMPLETE: u64 = 0;
 const POISONED: u64 = 1;
@@ -37,26 +36,22 @@ const PHASE_MASK: u64 = 3;
 const OWNER_SHIFT: u32 = 2;
 
 /// The state of an initialization, and its waiters.
-pub(crate) struct RawOnce {
+pub(super) struct RawOnce {
     word: AtomicU64,
-    waiters: Lock<List<Role>>,
+    waiters: WaitQueue<(), Ends>,
 }
 
-/// The end of a run that a waiter waits for.
+/// The ends of a run that a waiter hears of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
-    /// Runs its own initializer if the present one fails.
-    Successor,
-    /// Returns at a failure.
-    Listener,
-    /// Waits for the completion only.
-    Finisher,
+pub(super) enum Ends {
+    All,
+    Completion,
 }
 
 /// The next step of a caller with an initializer.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Begun {
+pub(super) enum Begun {
     /// It runs its initializer, and then calls `end`.
     Run { poisoned: bool },
     /// An initializer has run to its end.
@@ -79,7 +74,7 @@ pub(crate) enum End {
 
 /// The word, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(super) enum Phase {
     Incomplete,
     Poisoned,
     Running { owner: u64 },
@@ -98,27 +93,27 @@ impl Phase {
 }
 
 impl RawOnce {
-    pub(crate) const fn new() -> Self {
-        RawOnce { word: AtomicU64::new(INCOMPLETE), waiters: Lock::new(List::new()) }
+    pub(super) const fn new() -> Self {
+        RawOnce { word: AtomicU64::new(INCOMPLETE), waiters: WaitQueue::new(()) }
     }
 
-    pub(crate) const fn completed() -> Self {
-        RawOnce { word: AtomicU64::new(COMPLETE), waiters: Lock::new(List::new()) }
+    pub(super) const fn completed() -> Self {
+        RawOnce { word: AtomicU64::new(COMPLETE), waiters: WaitQueue::new(()) }
     }
 
     #[inline]
-    pub(crate) fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         // Acquire: pairs with the Release in `end`: what the initializer wrote is seen.
         self.word.load(Ordering::Acquire) == COMPLETE
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> Phase {
         // Acquire: as in `is_complete`.
         Phase::of(self.word.load(Ordering::Acquire))
     }
 
     /// Begins a run of `me`, if it may run.
-    pub(crate) fn begin(&self, me: NonZeroU64, force: bool) -> Begun {
+    pub(super) fn begin(&self, me: NonZeroU64, force: bool) -> Begun {
         // Acquire, here and below: pairs with the Release in `end`: what an initializer wrote is seen, also a failed one.
         let mut seen = self.word.load(Ordering::Acquire);
         loop {
@@ -138,63 +133,39 @@ impl RawOnce {
         }
     }
 
-    /// Ends the run of the caller, which then wakes the waiters of [`next_after`](RawOnce::next_after).
-    pub(crate) fn end(&self, how: End) {
+    /// Ends the run of the caller, and wakes those that wait for such an end.
+    pub(super) fn end(&self, how: End) {
         let phase = match how {
             End::Complete => COMPLETE,
             End::Incomplete => INCOMPLETE,
             End::Poisoned => POISONED,
         };
-        // Release: pairs with the Acquire in `phase`, `is_complete` and `begin`.
-        self.word.store(phase, Ordering::Release);
+        self.waiters.with(|(), waiters| {
+            // Release: pairs with the Acquire in `phase`, `is_complete` and `begin`.
+            self.word.store(phase, Ordering::Release);
+            waiters.serve_while(0, |ends| how == End::Complete || *ends == Ends::All);
+        });
     }
 
-    /// Takes out the next waiter for an ended run, under the lock of the list. `successor` is false at the first call.
-    pub(crate) fn next_after(&self, waiters: &mut List<Role>, successor: &mut bool) -> Option<RawWake> {
-        match self.phase() {
-            Phase::Complete => waiters.pop_front(),
-            // The end of that run wakes them.
-            Phase::Running { .. } => None,
-            Phase::Incomplete | Phase::Poisoned if *successor => None,
-            Phase::Incomplete | Phase::Poisoned => waiters.pop_front_if(|role| {
-                *successor = *role == Role::Successor;
-                *role != Role::Finisher
-            }),
+    /// Waits for the end of a run, unless the phase `is_over`.
+    pub(super) fn wait(&self, ends: Ends, until: Until, is_over: impl Fn(Phase) -> bool) -> Outcome<()> {
+        self.waiters
+            .wait(0, ends, until, |(), ends, _| self.admit(*ends, &is_over), || (), |(), _, _, _| ())
+            .0
+    }
+
+    /// Waits for a completion, as a future.
+    pub(super) async fn wait_complete_async(&self) {
+        let is_over = |phase| phase == Phase::Complete;
+        let admit = |(): &mut (), ends: &mut Ends, _: &mut Waiters<'_, Ends, 1>| self.admit(*ends, is_over);
+        self.waiters.wait_async(0, Ends::Completion, admit, |(), _, _, _| ()).await;
+    }
+
+    fn admit(&self, ends: Ends, is_over: impl Fn(Phase) -> bool) -> Admit<()> {
+        match (is_over(self.phase()), ends) {
+            (true, _) => Admit::Done(()),
+            (false, Ends::All) => Admit::Front,
+            (false, Ends::Completion) => Admit::Back,
         }
-    }
-
-    pub(crate) fn waiters(&self) -> &Lock<List<Role>> {
-        &self.waiters
-    }
-
-    /// Enters the list, unless the wait is over already.
-    ///
-    /// # Safety
-    /// `node` is in no list and stays in place until [`leave`](RawOnce::leave) has answered true or `wake` has landed.
-    pub(crate) unsafe fn enter(&self, node: &Node<Role>, wake: RawWake) -> bool {
-        let mut waiters = self.waiters.lock();
-        let waits = match (self.phase(), *node.data()) {
-            (Phase::Complete, _) | (Phase::Poisoned, Role::Listener) => false,
-            (Phase::Incomplete | Phase::Poisoned, Role::Successor) => false,
-            (Phase::Running { .. }, _) | (Phase::Incomplete, _) | (Phase::Poisoned, Role::Finisher) => true,
-        };
-        // SAFETY: the caller's contract; this list and its nodes are only touched under this lock.
-        unsafe {
-            match (waits, *node.data()) {
-                (false, _) => {}
-                (true, Role::Finisher) => waiters.push_back(node, wake),
-                (true, Role::Successor | Role::Listener) => waiters.push_front(node, wake),
-            }
-        }
-        waits
-    }
-
-    /// Leaves the list. False if a waker was first, whose wake is then on its way.
-    ///
-    /// # Safety
-    /// `node` was entered here.
-    pub(crate) unsafe fn leave(&self, node: &Node<Role>) -> bool {
-        // SAFETY: by the caller's contract the node is in this list or in none.
-        unsafe { self.waiters.lock().remove(node) }
     }
 }
