@@ -33,12 +33,9 @@ fn main() -> io::Result<ExitCode> {
     if crates.is_empty() {
         crates = CRATES.map(String::from).to_vec();
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut failed = false;
     for name in crates {
-        let mut files =
-            Files::from([("README.md".into(), fs::read_to_string(root.join(&name).join("README.md"))?)]);
-        load(&root.join(&name).join("src"), "src", &mut files)?;
+        let files = read(&name)?;
         if !list && !files["README.md"].contains("```floors\n") {
             println!("{name}: skipped, for its README.md has no block of floors yet");
             continue;
@@ -53,6 +50,14 @@ fn main() -> io::Result<ExitCode> {
         }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Reads the README and the sources of a crate.
+fn read(name: &str) -> io::Result<Files> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let mut files = Files::from([("README.md".into(), fs::read_to_string(folder.join("README.md"))?)]);
+    load(&folder.join("src"), "src", &mut files)?;
+    Ok(files)
 }
 
 /// Reads the sources in a folder and those below it.

@@ -1,7 +1,7 @@
 //! Plants imports in a small tree, one at a time, and sees the check find them.
 
-use crate::Files;
 use crate::check::check;
+use crate::{Files, read};
 
 const README: &str = "# A crate
 
@@ -152,6 +152,42 @@ fn files_that_import_each_other_are_found() {
     assert_eq!(check(&files, false).unwrap(), [""; 0], "a parent that uses nothing of its child");
     *files.get_mut("src/queue.rs").unwrap() += "fn f() { inner::g() }";
     assert_eq!(check(&files, false).unwrap().len(), 4, "a circle of three");
+}
+
+/// Plants imports in the crates as they are.
+#[test]
+fn each_crate_keeps_to_its_floors() {
+    let planted = [
+        // Crate, a file of the lowest floor, a path to the highest one, an item that the root re-exports.
+        ("runtime", "src/base/spin_lock.rs", "crate::runtime::builder::planted", "crate::spawn"),
+        ("sync", "src/primitive.rs", "crate::channel::select::planted", "crate::Mutex"),
+    ];
+    for (name, low, high, root) in planted {
+        let files = read(name).unwrap();
+        let with = |path: &str, text: &str| {
+            let mut files = files.clone();
+            *files.get_mut(path).unwrap() += text;
+            check(&files, false).unwrap()
+        };
+        assert_eq!(with(low, ""), [""; 0], "{name}");
+        for text in [
+            format!("use {high};"),
+            format!("fn f() {{ {high}(); }}"),
+            format!("use {root};"),
+            format!("fn f(_: {root}) {{}}"),
+            "use crate::*;".into(),
+        ] {
+            let found = with(low, &format!("\n{text}"));
+            assert!(
+                found.iter().any(|line| line.starts_with(&format!("{low}:"))),
+                "{name}: {text}: {found:?}"
+            );
+        }
+    }
+    let mut files = read("sync").unwrap();
+    *files.get_mut("src/rwlock/raw.rs").unwrap() += "fn f() { super::lock::planted() }";
+    let found = check(&files, false).unwrap();
+    assert!(found.iter().any(|line| line.contains("files that import each other")), "{found:?}");
 }
 
 #[test]
