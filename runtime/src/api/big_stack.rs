@@ -1,7 +1,8 @@
 //! Code that needs more stack than its task has.
 //!
-//! The code runs as a coroutine on a stack of its own, resumed by its task. When it suspends, it suspends to its task, which
-//! then suspends to the worker: the task as a whole sleeps, and everything that is known of it stays as it is.
+//! The code runs as a coroutine on a stack of its own, resumed by its task. When it suspends, it
+//! suspends to its task, which then suspends to the worker: the task as a whole sleeps, and
+//! everything that is known of it stays as it is.
 
 use std::io;
 use std::mem;
@@ -20,14 +21,18 @@ use crate::stack::handle::Stack;
 use crate::tasks::context;
 use crate::tasks::header::{Header, TaskRef};
 
-/// Runs `f` on a stack of `size` bytes, and returns what it returns: for deep recursion and for C code that needs much.
+/// Runs `f` on a stack of `size` bytes, and returns its value.
 ///
-/// The stack is one of the runtime's own, with a guard, and is kept for the next who asks for that size. `f` runs in the
-/// same task, and may do there what the task may do; only a switch inside costs twice as much. Calls nest. On a plain thread
-/// the stack is made for the one call.
+/// It is for deep recursion and for C code that needs much stack.
 ///
-/// It counts among those that [`max_stacks`](crate::runtime::builder::Builder::max_stacks) limits. Where all are in use the task waits for one to
-/// come back, a second at the most, unless [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids that; no cancellation ends the wait.
+/// The stack is one of the runtime's own, with a guard, and is kept for the next who asks for that
+/// size. `f` runs in the same task, and may do there what the task may do; only a switch inside
+/// costs twice as much. Calls nest. On a plain thread the stack is made for the one call.
+///
+/// It counts among those that [`max_stacks`](crate::runtime::builder::Builder::max_stacks) limits.
+/// Where all are in use the task waits for one to come back, a second at the most, unless
+/// [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids that; no cancellation ends the
+/// wait.
 ///
 /// # Panics
 /// With the panic of `f`. When the stack cannot be had, with a message that says what was lacking.

@@ -53,31 +53,37 @@ impl WaitStrategy for UntilRaised<'_> {
     }
 }
 
-/// Runs `future` to its end on the calling task, which sleeps between two polls. On a plain thread it blocks the thread.
+/// Runs `future` to its end on the calling task, which sleeps between two polls.
 ///
-/// Any future will do that does not need the reactor or the timers of another runtime; for those of tokio there is
-/// `fibra::compat::tokio::block_on`, and for our sockets `fibra::compat::Async`. The future need be neither `Send` nor
-/// `'static`: it stays on the stack of the caller. One small allocation is made for the waker, none for a poll or a sleep.
-/// The waker may be kept for ever, and called from anywhere: once this call is over it does nothing. It has nothing to do
-/// with the token of [`park`](crate::api::park::park()), neither gives it nor takes it.
+/// On a plain thread it blocks the thread.
+///
+/// Any future will do that does not need the reactor or the timers of another runtime; for those of
+/// tokio there is `fibra::compat::tokio::block_on`, and for our sockets `fibra::compat::Async`. The
+/// future need be neither `Send` nor `'static`: it stays on the stack of the caller. One small
+/// allocation is made for the waker, none for a poll or a sleep. The waker may be kept for ever,
+/// and called from anywhere: once this call is over it does nothing. It has nothing to do with the
+/// token of [`park`](crate::api::park::park()), neither gives it nor takes it.
 ///
 /// # Fairness
-/// A future that gives way, by waking itself and returning `Pending`, lets all tasks run that are ready before it is polled
-/// again. One that never returns `Pending` is ordinary code that never waits: the sockets of `fibra::compat` and our
-/// `*_async` doors give way when a turn is used up, other futures do not. A loop over what is always ready there should yield.
+/// A future that gives way, by waking itself and returning `Pending`, lets all tasks run that are
+/// ready before it is polled again. One that never returns `Pending` is ordinary code that never
+/// waits: the sockets of `fibra::compat` and our `*_async` doors give way when a turn is used up,
+/// other futures do not. A loop over what is always ready there should yield.
 ///
 /// # Nesting
-/// A future may call `block_on` in its turn, or anything else of fibra that waits: the whole task waits then, the outer
-/// future with all of its parts. A wake of the outer future that comes meanwhile is kept. What only another part of the outer
-/// future can bring about never comes: that is a deadlock.
+/// A future may call `block_on` in its turn, or anything else of fibra that waits: the whole task
+/// waits then, the outer future with all of its parts. A wake of the outer future that comes
+/// meanwhile is kept. What only another part of the outer future can bring about never comes: that
+/// is a deadlock.
 ///
 /// # Cancellation
-/// A cancellation point, at the begin and before each sleep. The future is dropped by the unwinding. So a
-/// [`timeout`](crate::timeout) around it, a [`race`](crate::race()) and a token end it as they end any other wait.
+/// A cancellation point, at the begin and before each sleep. The future is dropped by the
+/// unwinding. So a [`timeout`](crate::timeout) around it, a [`race`](crate::race()) and a token end
+/// it as they end any other wait.
 ///
 /// # Panics
-/// With the panic of the future. Where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) is in force and the future has to be
-/// waited for.
+/// With the panic of the future. Where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) is
+/// in force and the future has to be waited for.
 ///
 /// # Examples
 /// ```

@@ -39,36 +39,56 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A task without a name, on a stack of the runtime's size, that stays where it started.
+    /// Describes a task without a name, which stays on the worker where it starts.
+    ///
+    /// Its stack has the size that the runtime sets.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names the task; reports and panic messages show the name.
+    /// Names the task, as reports and panic messages show it.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.traits().name = Some(name.into());
         self
     }
 
-    /// Sets the size of the task's stack in bytes of address space, guard included; rounded up to a power of two.
+    /// Sets the size of the task's stack in bytes of address space.
+    ///
+    /// The guard is included. The size is rounded up to a power of two.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::task::Builder::new().stack_size(1 << 20).spawn(|| [1_u8; 500_000].len());
+    /// assert_eq!(task.join().unwrap(), 500_000);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.traits().stack_size = Some(bytes);
         self
     }
 
-    /// Sets what is called around the task's runs, for things that are tied to the thread but belong to the task: an entered
-    /// tracing span, a scoped thread-local. One that was set before is replaced.
+    /// Sets a hook that runs around each run of the task.
     ///
-    /// The hook is called on the task's own stack: with [`Switch::In`] before the task's first code and each time right after
-    /// it is back from a suspension, with [`Switch::Out`] right before each suspension and after the last code, destructors
-    /// of task-locals and of an unclaimed result included. Calls alternate, beginning with `In`, and an `Out` is the last. A
-    /// task that ends un-run off the workers has none. The hook itself is dropped in the task, when that has ended.
+    /// It is for what is tied to the thread but belongs to the task: an entered tracing span, a
+    /// scoped thread-local. It replaces an earlier hook.
     ///
-    /// It must not suspend: [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) holds inside, and no cancellation is raised.
+    /// The hook is called on the task's own stack: with [`Switch::In`] before the task's first code
+    /// and each time right after it is back from a suspension, with [`Switch::Out`] right before
+    /// each suspension and after the last code, destructors of task-locals and of an unclaimed
+    /// result included. Calls alternate, beginning with `In`, and an `Out` is the last. A task that
+    /// ends un-run off the workers has none. The hook itself is dropped in the task, when that has
+    /// ended.
+    ///
+    /// It must not suspend: [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) holds inside,
+    /// and no cancellation is raised.
     ///
     /// # Panics
-    /// Not itself. A panic of the hook, so also an attempt to suspend in it, ends the process: the task is half switched. So
-    /// does a guard of `forbid_suspend` that it leaves behind, since what the task does next may have to sleep.
+    /// Not itself. A panic of the hook, so also an attempt to suspend in it, ends the process: the
+    /// task is half switched. So does a guard of `forbid_suspend` that it leaves behind, since what
+    /// the task does next may have to sleep.
     ///
     /// # Examples
     /// ```
@@ -94,17 +114,19 @@ impl Builder {
         self
     }
 
-    /// Lets the task go on on another worker after each suspension.
+    /// Lets the task continue on another worker after each suspension.
     ///
     /// It does not migrate while it unwinds.
     ///
     /// # Safety
-    /// In all code that the task runs, over every suspension (of which each wait, lock, I/O and `yield_now` may be one):
-    /// * no value lives that is tied to a thread: `Rc`, a `MutexGuard` of std, anything that is not `Send`; nor one in a
-    ///   [`TaskLocal`](crate::api::task_local::TaskLocal), which lives until the task ends;
-    /// * no reference to a thread-local lives, and no address of one: the compiler may keep such an address in a register
-    ///   over any call that it can see through, so thread-locals are reached in functions only that do not suspend and are
-    ///   not inlined into ones that do.
+    /// In all code that the task runs, over every suspension (of which each wait, lock, I/O and
+    /// `yield_now` may be one):
+    /// * no value lives that is tied to a thread: `Rc`, a `MutexGuard` of std, anything that is not
+    ///   `Send`; nor one in a [`TaskLocal`](crate::api::task_local::TaskLocal), which lives until
+    ///   the task ends;
+    /// * no reference to a thread-local lives, and no address of one: the compiler may keep such an
+    ///   address in a register over any call that it can see through, so thread-locals are reached
+    ///   in functions only that do not suspend and are not inlined into ones that do.
     pub unsafe fn migratable(mut self) -> Self {
         self.migratable = true;
         self
@@ -114,6 +136,17 @@ impl Builder {
     ///
     /// # Panics
     /// Off a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::task::Builder::new().name("sum").spawn(|| (1..=10).sum::<u32>());
+    /// assert_eq!(task.task().name(), Some("sum"));
+    /// assert_eq!(task.join().unwrap(), 55);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
     where
@@ -124,10 +157,23 @@ impl Builder {
         unsafe { self.spawn_kin(f, ()) }
     }
 
-    /// Spawns the task on the current worker, where it stays: `f` and its value need not be `Send`.
+    /// Spawns the task on the current worker, where it stays.
+    ///
+    /// `f` and its value need not be `Send`.
     ///
     /// # Panics
     /// Off a worker.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let text = std::rc::Rc::new("local");
+    /// let task = fibra::task::Builder::new().spawn_local(move || text.len());
+    /// assert_eq!(task.join().unwrap(), 5);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_local<F, T>(mut self, f: F) -> JoinHandle<T>
     where
@@ -144,6 +190,16 @@ impl Builder {
     ///
     /// # Panics
     /// Off a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::task::Builder::new().name("blocks").spawn_blocking(|| std::thread::current().id());
+    /// assert_ne!(task.join().unwrap(), std::thread::current().id());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_blocking<F, T>(mut self, f: F) -> JoinHandle<T>
     where
@@ -169,7 +225,8 @@ impl Builder {
     }
 
     /// # Safety
-    /// `f` and its value may be used on any thread, and what they borrow lives until the handle says that the task is done.
+    /// `f` and its value may be used on any thread, and what they borrow lives until the handle
+    /// says that the task is done.
     pub(crate) unsafe fn spawn_erased<F, T>(self, shared: &Arc<Shared>, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
@@ -386,7 +443,8 @@ impl Builder {
         )
     }
 
-    /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may suspend and panic.
+    /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may
+    /// suspend and panic.
     #[cold]
     pub(crate) fn inherit(&mut self) {
         if let Some(inherited) = context::inherited_locals() {
@@ -394,16 +452,16 @@ impl Builder {
         }
     }
 
-    /// Neither its cancellation before the start nor the end of the runtime keeps the task from running: somebody who cannot
-    /// be unwound waits for what it makes, and sees to its end.
+    /// Neither its cancellation before the start nor the end of the runtime keeps the task from
+    /// running: somebody who cannot be unwound waits for what it makes, and sees to its end.
     pub(crate) fn sheltered(mut self) -> Self {
         self.traits().sheltered = true;
         self
     }
 
-    /// Describes a task whose value its spawner waits for, and cannot do without where it must not be unwound: there it is
-    /// [`sheltered`](Builder::sheltered). Where nothing can be unwound it ends as others do, and an error is its value. For this
-    /// library alone.
+    /// Describes a task whose value its spawner waits for, and cannot do without where it must not
+    /// be unwound: there it is [`sheltered`](Builder::sheltered). Where nothing can be unwound it
+    /// ends as others do, and an error is its value. For this library alone.
     #[doc(hidden)]
     pub fn helper() -> Self {
         match cancel::CAN_UNWIND && !may_unwind() {

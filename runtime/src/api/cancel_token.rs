@@ -24,13 +24,16 @@ use crate::waiter::list::{List, Node};
 use crate::waiter::select_token::Claim;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
-/// A signal to stop, that many may hold, give and wait for.
+/// Signals many tasks and threads to stop.
 ///
-/// [`scope`](CancelToken::scope) runs code that the token ends, [`cancelled`](CancelToken::cancelled) waits for it, and
-/// [`is_cancelled`](CancelToken::is_cancelled) asks. Tokens form trees: a cancelled token cancels its
-/// [children](CancelToken::child_token), and no child its parent. A token that was cancelled stays so.
+/// [`scope`](CancelToken::scope) runs code that the token ends,
+/// [`cancelled`](CancelToken::cancelled) waits for it, and
+/// [`is_cancelled`](CancelToken::is_cancelled) asks. Tokens form trees: a cancelled token cancels
+/// its [children](CancelToken::child_token), and no child its parent. A token that was cancelled
+/// stays so.
 ///
-/// Clones are the same token. Dropping all of them cancels nothing; see [`drop_guard`](CancelToken::drop_guard).
+/// Clones are the same token. Dropping all of them cancels nothing; see
+/// [`drop_guard`](CancelToken::drop_guard).
 ///
 /// # Examples
 /// ```
@@ -72,7 +75,19 @@ struct Registered {
 // SAFETY: the bound is only touched under the lock that this is in, where it is alive, and by an atomic store.
 unsafe impl Send for Registered {}
 
-/// The token was cancelled under which [`CancelToken::scope`] ran.
+/// Says that a token ended a [`CancelToken::scope`].
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let token = fibra::CancelToken::new();
+/// token.cancel();
+/// let ended = token.scope(fibra::yield_now).unwrap_err();
+/// assert_eq!(ended.to_string(), "the token of the scope was cancelled");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cancelled(());
 
@@ -99,6 +114,20 @@ impl CancelToken {
     }
 
     /// Makes a token that is cancelled with this one, and can be cancelled alone.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parent = fibra::CancelToken::new();
+    /// let (first, second) = (parent.child_token(), parent.child_token());
+    /// first.cancel();
+    /// assert!(first.is_cancelled() && !parent.is_cancelled() && !second.is_cancelled());
+    /// parent.cancel();
+    /// assert!(second.is_cancelled());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn child_token(&self) -> CancelToken {
         let mut state = self.0.lock();
         if self.is_cancelled() {
@@ -110,13 +139,16 @@ impl CancelToken {
         child
     }
 
-    /// True once the token was cancelled, or one above it: at the latest when a [`cancel`](CancelToken::cancel) of that one has
-    /// returned. While a `cancel` is under way on another thread it may have reached some of those below and not yet others.
+    /// Returns true once the token or one above it was cancelled.
+    ///
+    /// It is true at the latest when the [`cancel`](CancelToken::cancel) has returned. While a
+    /// `cancel` is under way on another thread it may have reached some of the tokens below and not
+    /// yet others.
     pub fn is_cancelled(&self) -> bool {
         self.0.stop.is_cancelled()
     }
 
-    /// Cancels the token and those below it: ends their scopes and wakes all who wait for them.
+    /// Cancels the token and those below it: ends their scopes and wakes all waiters.
     ///
     /// When it returns all of them are cancelled, also if another call was the first and is still under way.
     pub fn cancel(&self) {
@@ -138,19 +170,44 @@ impl CancelToken {
     ///
     /// # Cancellation
     /// A cancellation point; of the task and of enclosing scopes, which is not what it waits for.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let token = fibra::CancelToken::new();
+    /// let waiter = fibra::spawn({ let token = token.clone(); move || token.cancelled() });
+    /// token.cancel();
+    /// assert!(waiter.join().is_ok());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn cancelled(&self) {
         self.wait(None);
     }
 
-    /// Waits until the token is cancelled, but no longer than `timeout`. True if it was.
+    /// Waits until the token is cancelled, at most for `timeout`. True if it was.
     ///
     /// # Cancellation
     /// As for [`cancelled`](CancelToken::cancelled).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::time::{Duration, Instant};
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let token = fibra::CancelToken::new();
+    /// assert!(!token.cancelled_timeout(Duration::from_millis(1)));
+    /// token.cancel();
+    /// assert!(token.cancelled_deadline(Instant::now() + Duration::from_secs(60)));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn cancelled_timeout(&self, timeout: Duration) -> bool {
         self.wait(sleep::deadline(timeout))
     }
 
-    /// Waits until the token is cancelled, but not beyond `deadline`. True if it was.
+    /// Waits until the token is cancelled, at most until `deadline`. True if it was.
     ///
     /// # Cancellation
     /// As for [`cancelled`](CancelToken::cancelled).
@@ -170,8 +227,8 @@ impl CancelToken {
         }
     }
 
-    /// Puts the node into the list of those who wait, as an arm if it is one of several; or answers false if the token is
-    /// cancelled.
+    /// Puts the node into the list of those who wait, as an arm if it is one of several; or answers
+    /// false if the token is cancelled.
     ///
     /// # Safety
     /// As for [`List::push_back`], or for [`List::push_back_for`].
@@ -191,8 +248,10 @@ impl CancelToken {
         unsafe { self.0.stop.leave(node) }
     }
 
-    /// Runs `f` until it returns or the token is cancelled: from then on its next cancellation point unwinds it, as
-    /// [`timeout`](crate::timeout) does when the time has run out.
+    /// Runs `f` until it returns or the token is cancelled.
+    ///
+    /// A cancelled token unwinds `f` at its next cancellation point, as [`timeout`](crate::timeout)
+    /// does when the time has run out.
     ///
     /// # Cancellation
     /// Adds the token to the cancellation points of `f`; is none itself.
@@ -202,6 +261,18 @@ impl CancelToken {
     ///
     /// # Errors
     /// [`Cancelled`], when `f` was unwound. If `f` returns its value counts, whatever became of the token.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let token = fibra::CancelToken::new();
+    /// assert_eq!(token.scope(|| 1), Ok(1));
+    /// token.cancel();
+    /// assert!(token.scope(fibra::task::park).is_err(), "unwound");
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn scope<T>(&self, f: impl FnOnce() -> T) -> Result<T, Cancelled> {
         let task = context::task().expect(
@@ -224,6 +295,19 @@ impl CancelToken {
     }
 
     /// Makes a guard that cancels the token when it is dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let token = fibra::CancelToken::new();
+    /// drop(token.clone().drop_guard().disarm());
+    /// assert!(!token.is_cancelled());
+    /// drop(token.clone().drop_guard());
+    /// assert!(token.is_cancelled());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn drop_guard(self) -> DropGuard {
         DropGuard(Some(self))
     }
@@ -234,7 +318,8 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cancels this one token, unless that was done, and hands out the children that may not be cancelled yet.
+    /// Cancels this one token, unless that was done, and hands out the children that may not be
+    /// cancelled yet.
     fn fire(&self) -> Vec<Arc<Inner>> {
         let (tasks, children) = {
             let state = self.lock();
@@ -254,7 +339,8 @@ impl Inner {
         children
     }
 
-    /// All below this one are cancelled, and a token that is cancelled gets no more children: the next cancel is soon over.
+    /// All below this one are cancelled, and a token that is cancelled gets no more children: the
+    /// next cancel is soon over.
     fn forget_children(&self) {
         let children = mem::take(&mut self.lock().children);
         drop(children);
@@ -341,13 +427,13 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// Cancels a [`CancelToken`] when it is dropped.
+/// Cancels a [`CancelToken`] when it is dropped; see [`CancelToken::drop_guard`].
 #[derive(Debug)]
 #[must_use = "the token is cancelled when this is dropped"]
 pub struct DropGuard(Option<CancelToken>);
 
 impl DropGuard {
-    /// Gives the token back, which is then not cancelled.
+    /// Returns the token without cancelling it.
     pub fn disarm(mut self) -> CancelToken {
         self.0.take().expect("only taken here")
     }

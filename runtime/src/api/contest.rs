@@ -1,4 +1,5 @@
-//! The field of a race: any number of closures, each with its type, as nested pairs; and the line that they run for.
+//! The field of a race: any number of closures, each with its type, as nested pairs; and the line
+//! that they run for.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -50,7 +51,8 @@ impl FinishLine {
         self.state.lock().first
     }
 
-    /// Where nothing can be unwound this is also over when the race is cancelled; all who run in it are told then.
+    /// Where nothing can be unwound this is also over when the race is cancelled; all who run in it
+    /// are told then.
     pub(crate) fn await_first(&self) {
         if self.first().is_none()
             && task_sleep::sleep_or_cancel(&UntilCrossed(self), None) == Waking::Cancelled
@@ -118,7 +120,8 @@ pub trait Field: Sized {
     /// Cancels all but the first.
     fn cancel(running: &Self::Running<'_>, index: usize, line: &FinishLine);
 
-    /// Waits for all. The value of the first, unless it was cancelled; or why there is none, and that is the panic of any.
+    /// Waits for all. The value of the first, unless it was cancelled; or why there is none, and
+    /// that is the panic of any.
     fn finish(running: Self::Running<'_>, index: usize, line: &FinishLine)
     -> Result<Option<Self::Won>, Lost>;
 }
@@ -221,7 +224,18 @@ where
     }
 }
 
-/// Which of two it was.
+/// Tells which of two values there is.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::structured::Either;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let winner = fibra::race(|| 1, || { fibra::task::park(); "never" });
+/// assert!(matches!(winner, Either::Left(1)));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Either<A, B> {
     /// The first.

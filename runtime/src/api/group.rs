@@ -1,7 +1,8 @@
 //! A growing set of tasks.
 //!
-//! The group's members are linked in one of two rings, running and ended, by links that lie in the tasks themselves; the
-//! group has the count and the right to the result that a `JoinHandle` would have. Both are kept under one lock.
+//! The group's members are linked in one of two rings, running and ended, by links that lie in the
+//! tasks themselves; the group has the count and the right to the result that a `JoinHandle` would
+//! have. Both are kept under one lock.
 
 use std::cell::Cell;
 use std::fmt;
@@ -27,14 +28,15 @@ use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::list::{List, Node};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
-/// A growing set of tasks, whose results come in the order in which they end.
+/// Owns a growing set of tasks, whose results come in the order in which they end.
 ///
-/// Tasks may be spawned and joined from several tasks and threads at once. What they own is `'static`; for tasks that borrow
-/// there is [`scope`](crate::scope). Dropping the group cancels its tasks and does not wait for them.
+/// Tasks may be spawned and joined from several tasks and threads at once. What they own is
+/// `'static`; for tasks that borrow there is [`scope`](crate::scope). Dropping the group cancels
+/// its tasks and does not wait for them.
 ///
 /// # Fairness
-/// Of several that wait for a result the one that came first is woken first; one who comes meanwhile may be faster. Of
-/// several that wait to spawn, the one that came first is next.
+/// Of several that wait for a result the one that came first is woken first; one who comes
+/// meanwhile may be faster. Of several that wait to spawn, the one that came first is next.
 ///
 /// # Examples
 /// ```
@@ -137,8 +139,8 @@ impl Kin for Member {
     }
 }
 
-/// Gives a place back, should the spawn unwind that it was occupied for: what a task inherits is cloned by code of the
-/// user's.
+/// Gives a place back, should the spawn unwind that it was occupied for: what a task inherits is
+/// cloned by code of the user's.
 struct Occupied<'a>(&'a Shared);
 
 impl Drop for Occupied<'_> {
@@ -181,10 +183,25 @@ impl<T> TaskGroup<T> {
         Self::with_limit(usize::MAX)
     }
 
-    /// Makes an empty group of which so many tasks at the most run at once: a further spawn waits.
+    /// Makes an empty group that runs at most `limit` tasks at once.
+    ///
+    /// A further spawn waits.
     ///
     /// # Panics
     /// When `limit` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::with_limit(2);
+    /// for n in 0..10 {
+    ///     group.spawn(move || n);
+    /// }
+    /// assert_eq!(group.join_all().len(), 10);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn with_limit(limit: usize) -> Self {
         assert!(limit > 0, "a group with a limit of 0 would never run anything");
@@ -200,18 +217,46 @@ impl<T> TaskGroup<T> {
         TaskGroup { shared: Arc::new(Shared { state: Lock::new(state), limit }), result: PhantomData }
     }
 
-    /// How many tasks there are: running, and ended with a result that nobody has taken.
+    /// Counts the tasks: those that run, and those whose result is still to be taken.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// assert!(group.is_empty());
+    /// group.spawn(|| 1);
+    /// assert_eq!(group.len(), 1);
+    /// group.join_next();
+    /// assert!(group.is_empty());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.shared.state.lock().members
     }
 
-    /// True when there are no tasks, running or to be joined.
+    /// Returns true when no task runs or has a result to be taken.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Cancels all tasks that run. Their results, which mostly are errors that answer `is_cancelled`, are still to be joined.
+    /// Cancels all tasks that run.
+    ///
+    /// Their results, which mostly are errors that answer `is_cancelled`, are still to be joined.
     /// Tasks that are spawned later are not cancelled.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// group.spawn(fibra::task::park);
+    /// group.cancel_all();
+    /// assert!(group.join_next().unwrap().unwrap_err().is_cancelled());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn cancel_all(&self) {
         self.running().iter().for_each(Task::cancel);
     }
@@ -276,7 +321,7 @@ impl<T> TaskGroup<T> {
         })
     }
 
-    /// Waits for the next task to end, and takes its result. `None` when there are no tasks.
+    /// Waits for the next task to end and takes its result. `None` without tasks.
     ///
     /// # Cancellation
     /// A cancellation point; a result that came at the same moment is returned, or left for the next call.
@@ -284,16 +329,43 @@ impl<T> TaskGroup<T> {
         self.all().next().map(|(_, result)| result)
     }
 
-    /// As [`join_next`](TaskGroup::join_next), but waits no longer than `timeout`.
+    /// Waits for the next task to end, at most for `timeout`, and takes its result.
+    ///
+    /// `None` when there are no tasks.
     ///
     /// # Errors
     /// When no task has ended in time.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::time::Duration;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// group.spawn(fibra::task::park);
+    /// assert!(group.join_next_timeout(Duration::from_millis(1)).is_err());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn join_next_timeout(&self, timeout: Duration) -> Result<Option<Result<T, JoinError>>, StillRunning> {
         let ended = self.next(sleep::deadline(timeout))?;
         Ok(ended.map(|(_, result)| result))
     }
 
-    /// Takes the result of a task that has ended. `None` when there is no such task now.
+    /// Takes the result of a task that has ended. `None` when there is no such task.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// group.spawn(|| 1);
+    /// assert!(group.try_join_next().is_none(), "has not run yet");
+    /// fibra::yield_now();
+    /// assert_eq!(group.try_join_next().unwrap().unwrap(), 1);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn try_join_next(&self) -> Option<Result<T, JoinError>> {
         match self.take() {
             Taken::Ended(_, handle) => Some(handle.take()),
@@ -301,7 +373,7 @@ impl<T> TaskGroup<T> {
         }
     }
 
-    /// Waits until there are no more tasks, and takes their results in the order in which they end.
+    /// Waits for all tasks, and takes their results in the order in which they end.
     ///
     /// # Cancellation
     /// A cancellation point; results taken so far are dropped then.
@@ -309,10 +381,23 @@ impl<T> TaskGroup<T> {
         self.all().map(|(_, result)| result).collect()
     }
 
-    /// Waits until there are no more tasks, and takes their results in the order in which they were spawned.
+    /// Waits for all tasks, and takes their results in the order of their spawns.
     ///
     /// # Cancellation
     /// A cancellation point; what still runs then is cancelled, as by a drop.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// group.spawn(|| fibra::yield_now());
+    /// group.spawn(|| panic!("fails"));
+    /// let results = group.into_results();
+    /// assert!(results[0].is_ok() && results[1].is_err());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn into_results(self) -> Vec<Result<T, JoinError>> {
         in_order(self.all().collect())
     }
@@ -334,10 +419,21 @@ impl<T: Send + 'static> TaskGroup<T> {
         self.spawn_as(Builder::new(), f)
     }
 
-    /// As [`spawn`](TaskGroup::spawn), for a task with a name.
+    /// Spawns a task with a name, as [`spawn`](TaskGroup::spawn) does one without.
     ///
     /// # Panics
     /// Off a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// group.spawn_named("worker", || fibra::task::current().name().map(String::from));
+    /// assert_eq!(group.join_next().unwrap().unwrap().as_deref(), Some("worker"));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_named<F>(&self, name: impl Into<Arc<str>>, f: F) -> Task
     where
@@ -346,10 +442,22 @@ impl<T: Send + 'static> TaskGroup<T> {
         self.spawn_as(Builder::new().name(name), f)
     }
 
-    /// As [`spawn`](TaskGroup::spawn), for a task with a name or a stack of its own.
+    /// Spawns the task that `builder` describes, as [`spawn`](TaskGroup::spawn) does.
     ///
     /// # Panics
     /// Off a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// let builder = fibra::task::Builder::new().stack_size(1 << 20);
+    /// group.spawn_as(builder, || [1_u8; 500_000].len());
+    /// assert_eq!(group.join_next().unwrap().unwrap(), 500_000);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_as<F>(&self, builder: Builder, f: F) -> Task
     where
@@ -389,8 +497,10 @@ impl<T: Send + 'static> TaskGroup<T> {
 }
 
 impl<T, E> TaskGroup<Result<T, E>> {
-    /// Waits until all tasks have succeeded, and takes their values in the order in which they were spawned. The first
-    /// failure, by an error, a panic or a cancellation, cancels the rest; it is returned when all have ended.
+    /// Waits until all tasks have succeeded, or for the first failure.
+    ///
+    /// The values come in the order of the spawns. The first failure, by an error, a panic or a
+    /// cancellation, cancels the rest; it is returned when all have ended.
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::tasks::join_error::JoinError;
 
-/// No task of the group has ended in time.
+/// Says that no task of the group has ended in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StillRunning;
 
@@ -17,7 +17,20 @@ impl fmt::Display for StillRunning {
 
 impl Error for StillRunning {}
 
-/// The first failure of a group's tasks.
+/// Tells the first failure of a group's tasks.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::structured::{GroupError, TaskGroup};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let group = TaskGroup::new();
+/// group.spawn(|| Err::<u8, _>("refused"));
+/// let failure = group.try_join_all().unwrap_err();
+/// assert!(matches!(failure, GroupError::Failed("refused")));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub enum GroupError<E> {
     /// A task returned an error.

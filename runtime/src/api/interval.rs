@@ -8,13 +8,14 @@ use crate::base::clock;
 #[cfg(test)]
 mod tests;
 
-/// A tick that is later than this has been missed, also if the next one is not due: what a busy machine delays a timer by is
-/// less, and must not shift all ticks to come.
+/// A tick that is later than this has been missed, also if the next one is not due: what a busy
+/// machine delays a timer by is less, and must not shift all ticks to come.
 const LATE: Duration = Duration::from_millis(5);
 
 /// Ticks at a steady pace; made by [`interval`] or [`interval_at`].
 ///
-/// One task ticks at a time. Nothing runs between two ticks: what is late is known, and dealt with, at the next one.
+/// One task ticks at a time. Nothing runs between two ticks: what is late is known, and dealt with,
+/// at the next one.
 ///
 /// # Differences from tokio
 /// The names and the meaning are tokio's. `tick` works on plain threads too.
@@ -26,10 +27,12 @@ pub struct Interval {
     behavior: MissedTickBehavior,
 }
 
-/// What an [`Interval`] does about ticks that were missed, because what was done between two of them took too long.
+/// Says what an [`Interval`] does about ticks that were missed.
 ///
-/// With a period of 100 ms, and work that takes 250 ms after the first tick and nothing later, ticks come at these
-/// milliseconds, those in parentheses late:
+/// Ticks are missed when the work between two of them takes too long.
+///
+/// With a period of 100 ms, and work that takes 250 ms after the first tick and nothing later,
+/// ticks come at these milliseconds, those in parentheses late:
 ///
 /// | behaviour | ticks |
 /// | --- | --- |
@@ -85,10 +88,23 @@ pub fn interval(period: Duration) -> Interval {
     interval_at(clock::now(), period)
 }
 
-/// As [`interval`], with the first tick at `start`.
+/// Makes an [`Interval`] whose first tick is due at `start`.
 ///
 /// # Panics
 /// If the period is zero.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use std::time::{Duration, Instant};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let start = Instant::now() + Duration::from_millis(1);
+/// let mut ticks = fibra::time::interval_at(start, Duration::from_millis(2));
+/// assert_eq!(ticks.tick(), start);
+/// assert_eq!(ticks.tick(), start + Duration::from_millis(2));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     assert!(!period.is_zero(), "ticks need time between them: give the interval a period above zero");
@@ -96,11 +112,12 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 }
 
 impl Interval {
-    /// Waits until the next tick is due, and gives the time at which it was. One that is overdue comes at once, after
-    /// the others that are ready have run.
+    /// Waits until the next tick is due, and returns the time at which it was.
+    ///
+    /// An overdue tick comes at once, after the other ready tasks have run.
     ///
     /// # Cancellation
-    /// A cancellation point. Whoever unwinds has used up no tick.
+    /// A cancellation point. An unwound call has used up no tick.
     pub fn tick(&mut self) -> Instant {
         let Some(due) = self.next else { for_ever() };
         sleep_until(due);
@@ -122,6 +139,24 @@ impl Interval {
     }
 
     /// Lets the next tick come a whole period from now.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::time::Duration;
+    /// use fibra::time::interval;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let mut ticks = interval(Duration::from_millis(3));
+    /// let first = ticks.tick();
+    /// ticks.reset();
+    /// assert!(ticks.tick() >= first + Duration::from_millis(3));
+    /// ticks.reset_immediately();
+    /// let now = ticks.tick();
+    /// ticks.reset_after(Duration::from_millis(1));
+    /// assert!(ticks.tick() > now);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn reset(&mut self) {
         self.next = deadline(self.period);
     }
@@ -137,21 +172,59 @@ impl Interval {
     }
 
     /// Lets the next tick come at `due`, and the others from there on.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::time::{Duration, Instant};
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let mut ticks = fibra::time::interval(Duration::from_secs(60));
+    /// let due = Instant::now() + Duration::from_millis(1);
+    /// ticks.reset_at(due);
+    /// assert_eq!(ticks.tick(), due);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn reset_at(&mut self, due: Instant) {
         self.next = Some(due);
     }
 
-    /// The time between two ticks.
+    /// Returns the time between two ticks.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::time::Duration;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let ticks = fibra::time::interval(Duration::from_millis(5));
+    /// assert_eq!(ticks.period(), Duration::from_millis(5));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn period(&self) -> Duration {
         self.period
     }
 
-    /// What is done about missed ticks.
+    /// Tells what is done about missed ticks.
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.behavior
     }
 
     /// Sets what is done about missed ticks.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::time::Duration;
+    /// use fibra::time::{MissedTickBehavior, interval};
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let mut ticks = interval(Duration::from_millis(5));
+    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Burst);
+    /// ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         self.behavior = behavior;
     }

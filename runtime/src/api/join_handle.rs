@@ -61,10 +61,11 @@ impl WaitStrategy for UntilDone<'_> {
 /// Dropping the handle detaches the task: it runs on, and its result is dropped when it ends.
 ///
 /// # As a future
-/// The handle is a future of what [`join`](JoinHandle::join) answers, for every executor: [`block_on`](crate::block_on), or one
-/// of another crate on a thread of its own. As with all futures only the waker of the last poll is called; a
-/// [`join_timeout`](JoinHandle::join_timeout) or a `select!` over the handle forgets it, and the next poll leaves it again.
-/// Once a poll has answered the result is gone, and what asks for it again panics.
+/// The handle is a future of what [`join`](JoinHandle::join) answers, for every executor:
+/// [`block_on`](crate::block_on), or one of another crate on a thread of its own. As with all
+/// futures only the waker of the last poll is called; a [`join_timeout`](JoinHandle::join_timeout)
+/// or a `select!` over the handle forgets it, and the next poll leaves it again. Once a poll has
+/// answered the result is gone, and what asks for it again panics.
 ///
 /// # Differences from std
 /// [`join_timeout`](JoinHandle::join_timeout) exists, and joining is possible from tasks and threads alike.
@@ -103,8 +104,8 @@ impl<T> JoinHandle<T> {
     /// Waits for the task to end and takes its result.
     ///
     /// # Cancellation
-    /// A cancellation point while the task runs; a cancelled joiner detaches it. The result of a task that has ended is returned
-    /// in any case, not lost.
+    /// A cancellation point while the task runs; a cancelled joiner detaches it. The result of a
+    /// task that has ended is returned in any case, not lost.
     ///
     /// # Panics
     /// When a task joins itself.
@@ -130,7 +131,9 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Waits for the task to end, but no longer than `timeout`; gives the handle back when the time runs out.
+    /// Waits for the task to end, at most for `timeout`.
+    ///
+    /// The handle comes back when the time runs out.
     ///
     /// # Cancellation
     /// As for [`join`](JoinHandle::join).
@@ -140,22 +143,60 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     /// The handle, when the task has not ended in time.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # use std::time::Duration;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::spawn(fibra::task::park);
+    /// let task = task.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// task.task().unpark();
+    /// assert!(task.join_timeout(Duration::from_secs(60)).unwrap().is_ok());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         self.wait(sleep::deadline(timeout))
     }
 
-    /// True once the task has ended and its result is there.
+    /// Returns true once the task has ended and its result is there.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::spawn(|| 1);
+    /// assert!(!task.is_finished());
+    /// fibra::yield_now();
+    /// assert!(task.is_finished());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.task.header().join.is_done()
     }
 
-    /// The task itself.
+    /// Returns the task itself.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// Asks the task to end; see [`Task::cancel`]. What became of it is told by [`join`](JoinHandle::join).
+    /// Asks the task to end; see [`Task::cancel`].
+    ///
+    /// [`join`](JoinHandle::join) tells the outcome.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::spawn(fibra::task::park);
+    /// task.cancel();
+    /// assert!(task.join().unwrap_err().is_cancelled());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn cancel(&self) {
         self.task.cancel();
     }
@@ -177,12 +218,13 @@ impl<T> JoinHandle<T> {
         assert!(own != Some(self.task.as_ref()), "{} joins itself", self.task);
     }
 
-    /// Publishes a joiner that waits for several things, of which this one is `arm`; or answers false if the task has ended.
+    /// Publishes a joiner that waits for several things, of which this one is `arm`; or answers
+    /// false if the task has ended.
     ///
     /// # Safety
     /// Nobody else waits for this task. `joiner` and `claim` stay in place until
-    /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of the wakes of this sleep the one is used that took
-    /// the claim.
+    /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of the wakes of this sleep
+    /// the one is used that took the claim.
     #[doc(hidden)]
     pub unsafe fn enlist_joiner(&self, joiner: &Joiner, wake: RawWake, claim: &Claim, arm: usize) -> bool {
         self.task.header().join.publish_for(joiner, wake, claim, arm)

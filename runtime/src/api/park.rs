@@ -1,7 +1,7 @@
 //! Park and unpark: a token that one task keeps for itself.
 //!
-//! The state and who moves it are in `parking.rs`. Nothing else uses the token: a join, a lock or a socket that the task
-//! waits for neither takes it nor is ended by it.
+//! The state and who moves it are in `parking.rs`. Nothing else uses the token: a join, a lock or a
+//! socket that the task waits for neither takes it nor is ended by it.
 
 use std::time::{Duration, Instant};
 
@@ -42,9 +42,9 @@ impl WaitStrategy for UntilUnparked<'_> {
 
 /// Blocks the current task until it is unparked.
 ///
-/// An [`unpark`](Task::unpark) that came before makes it return at once; several of them count as one. There are no
-/// other returns: a park that ends was unparked. On a plain thread, and in a closure of the blocking pool, it is
-/// [`std::thread::park`], which a [`Task`] does not reach.
+/// An [`unpark`](Task::unpark) that came before makes it return at once; several of them count as
+/// one. There are no other returns: a park that ends was unparked. On a plain thread, and in a
+/// closure of the blocking pool, it is [`std::thread::park`], which a [`Task`] does not reach.
 ///
 /// # Cancellation
 /// A cancellation point.
@@ -67,12 +67,27 @@ pub fn park() {
     }
 }
 
-/// Blocks the current task until it is unparked, but no longer than `timeout`. True if it was unparked.
+/// Blocks the current task until it is unparked, at most for `timeout`.
+///
+/// True if it was unparked.
 ///
 /// On a plain thread it is [`std::thread::park_timeout`], which does not tell, and `true` is returned.
 ///
 /// # Cancellation
 /// A cancellation point.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use std::time::Duration;
+/// use fibra::task;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// assert!(!task::park_timeout(Duration::from_millis(1)));
+/// task::current().unpark();
+/// assert!(task::park_timeout(Duration::from_secs(60)));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn park_timeout(timeout: Duration) -> bool {
     match context::task() {
         Some(task) => park_until(*task, sleep::deadline(timeout)),
@@ -99,7 +114,7 @@ fn park_until(task: TaskRef, deadline: Option<Instant>) -> bool {
 }
 
 impl Task {
-    /// Gives the task the token that its next [`park`] takes, and wakes it if it is parked.
+    /// Unparks the task: wakes it, or lets its next [`park`] return at once.
     ///
     /// # Examples
     /// See [`park`].

@@ -8,25 +8,30 @@ use crate::api::contest::{Entry, Field, FinishLine, Lost};
 use crate::api::scope::{Scope, scope};
 use crate::sleep::cancel_points;
 
-/// Runs both closures, each in a task of its own; the first to end wins, and the other is cancelled and waited for.
+/// Runs both closures, each in a task; the first to end wins.
 ///
-/// So whatever waits can be raced against whatever else waits: a read against a channel, a permit against a sleep. Both may
-/// borrow from here, as nothing is left of either when this returns. What the loser was about to do it may or may not have
-/// done: a loser that had ended as well has its value dropped. Where that would lose something, as a message that was
-/// received, use a primitive's own way to wait for several things.
+/// The loser is cancelled and waited for.
+///
+/// So whatever waits can be raced against whatever else waits: a read against a channel, a permit
+/// against a sleep. Both may borrow from here, as nothing is left of either when this returns. What
+/// the loser was about to do it may or may not have done: a loser that had ended as well has its
+/// value dropped. Where that would lose something, as a message that was received, use a
+/// primitive's own way to wait for several things.
 ///
 /// The loser ends at its next cancellation point; one that has none holds the race up.
 ///
 /// # Cancellation
-/// A cancellation point: both are cancelled and waited for. In a destructor that runs while its task unwinds, and inside of
-/// [`shield`](crate::task::shield), it is none, and the end of the runtime lets both run: there must be a winner.
+/// A cancellation point: both are cancelled and waited for. In a destructor that runs while its
+/// task unwinds, and inside of [`shield`](crate::task::shield), it is none, and the end of the
+/// runtime lets both run: there must be a winner.
 ///
 /// # Panics
-/// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with the panic of a closure, be it
-/// the loser's, after both have ended. The end by a panic, too, cancels the other one, and so does that of a closure which could
-/// not start, for want of a stack, say: unless the other one has ended before, that is a panic, too. The same holds for a panic of a
-/// task-local's `clone`, where they inherit one. Off a task, as on a thread of
-/// the blocking pool, also when both were cancelled before either had a value: so it is there once the runtime ends.
+/// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with
+/// the panic of a closure, be it the loser's, after both have ended. The end by a panic, too,
+/// cancels the other one, and so does that of a closure which could not start, for want of a stack,
+/// say: unless the other one has ended before, that is a panic, too. The same holds for a panic of
+/// a task-local's `clone`, where they inherit one. Off a task, as on a thread of the blocking pool,
+/// also when both were cancelled before either had a value: so it is there once the runtime ends.
 ///
 /// # Examples
 /// ```
@@ -88,8 +93,8 @@ pub fn run<R: Field>(field: R) -> R::Won {
     }
 }
 
-/// Cancels those that run when the start of another one unwinds, as a clone for it may that it is to inherit: nobody would end them
-/// otherwise, and they are waited for.
+/// Cancels those that run when the start of another one unwinds, as a clone for it may that it is
+/// to inherit: nobody would end them otherwise, and they are waited for.
 struct Starting<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
 
 impl Drop for Starting<'_, '_, '_> {
@@ -98,12 +103,13 @@ impl Drop for Starting<'_, '_, '_> {
     }
 }
 
-/// Evaluates several expressions, each in a task of its own; the first to end wins, the others are cancelled and waited
-/// for, and then the winner's arm is evaluated here.
+/// Evaluates several expressions, each in a task; the first to end wins.
 ///
-/// An arm is `pattern = expression => result`; the pattern must be irrefutable. The expressions may borrow from the frame, and
-/// as they are bodies of closures there is no `return`, `break` or `?` out of them; out of the results there is. See
-/// [`race`](fn@crate::race) for all the rest.
+/// The others are cancelled and waited for, and then the winner's arm is evaluated here.
+///
+/// An arm is `pattern = expression => result`; the pattern must be irrefutable. The expressions may
+/// borrow from the frame, and as they are bodies of closures there is no `return`, `break` or `?`
+/// out of them; out of the results there is. See [`race`](fn@crate::race) for all the rest.
 ///
 /// # Examples
 /// ```

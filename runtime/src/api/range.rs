@@ -10,22 +10,26 @@ use crate::sleep::cancel_points;
 
 /// Calls `f` with each number of `range`, in no order, on all workers that have nothing else to do.
 ///
-/// The upper half of what is left is always on offer: an idle worker takes it, and offers the upper half of that in its
-/// turn. Nothing is split that nobody takes, and a range whose numbers differ in what they cost spreads as well as any other.
-/// Of a part that costs little many numbers are done in one go; after some 200 µs others get their turn.
+/// The upper half of what is left is always on offer: an idle worker takes it, and offers the upper
+/// half of that in its turn. Nothing is split that nobody takes, and a range whose numbers differ
+/// in what they cost spreads as well as any other. Of a part that costs little many numbers are
+/// done in one go; after some 200 µs others get their turn.
 ///
-/// While `f` waits, its worker too takes up what is on offer, so waits of different numbers overlap, each in a task of its
-/// own. To bound how many there are, use a [`TaskGroup`](crate::api::group::TaskGroup). No call of `f` may wait for another one: that
-/// may have its turn after it. Off a task it is a plain loop.
-/// Calls that others take run on stacks of the runtime's size.
+/// While `f` waits, its worker too takes up what is on offer, so waits of different numbers
+/// overlap, each in a task of its own. To bound how many there are, use a
+/// [`TaskGroup`](crate::api::group::TaskGroup). No call of `f` may wait for another one: that may
+/// have its turn after it. Off a task it is a plain loop. Calls that others take run on stacks of
+/// the runtime's size.
 ///
 /// # Cancellation
-/// A cancellation point, at its begin and after each few microseconds of calls. When its task is cancelled, so are the
-/// tasks that help it; they are waited for, and what was not begun is left out.
+/// A cancellation point, at its begin and after each few microseconds of calls. When its task is
+/// cancelled, so are the tasks that help it; they are waited for, and what was not begun is left
+/// out.
 ///
 /// # Panics
-/// With the panic of a call of `f`, after all calls have ended that had begun; those that had not are left out. At once, if there
-/// are more numbers in the range than a `usize` can count, as there may be of `u64` on a processor of 32 bits.
+/// With the panic of a call of `f`, after all calls have ended that had begun; those that had not
+/// are left out. At once, if there are more numbers in the range than a `usize` can count, as there
+/// may be of `u64` on a processor of 32 bits.
 ///
 /// # Examples
 /// ```
@@ -55,8 +59,9 @@ pub fn parallel_for<N: Number>(range: Range<N>, f: impl Fn(N) + Sync) {
 struct Work<N, F> {
     begin: N,
     f: F,
-    /// A call has panicked, or one of the tasks was cancelled, so that whoever waits for it unwinds: what was not begun is left out.
-    /// Were each of them cancelled by its owner alone, one after the other, those that run could make more meanwhile.
+    /// A call has panicked, or one of the tasks was cancelled, so that whoever waits for it
+    /// unwinds: what was not begun is left out. Were each of them cancelled by its owner alone, one
+    /// after the other, those that run could make more meanwhile.
     stopped: AtomicBool,
 }
 
@@ -117,7 +122,8 @@ impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
     }
 }
 
-/// Stops the loop when it is dropped: by a panic of a call or of a clone that a helper would inherit, or a cancellation.
+/// Stops the loop when it is dropped: by a panic of a call or of a clone that a helper would
+/// inherit, or a cancellation.
 struct Stop<'a, N: Number, F: Fn(N) + Sync>(&'a Work<N, F>);
 
 impl<N: Number, F: Fn(N) + Sync> Drop for Stop<'_, N, F> {
@@ -126,7 +132,7 @@ impl<N: Number, F: Fn(N) + Sync> Drop for Stop<'_, N, F> {
     }
 }
 
-/// A number that ranges of [`parallel_for`] are made of: every integer of up to 64 bits.
+/// Counts a range of [`parallel_for`]: every integer of up to 64 bits.
 pub trait Number: Copy + Send + Sync + sealed::Sealed {
     #[doc(hidden)]
     fn distance(self, end: Self) -> usize;

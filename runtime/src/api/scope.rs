@@ -1,12 +1,13 @@
 //! Scopes: tasks that borrow from the stack of the one who spawns them.
 //!
-//! What a child borrows lives until the scope's wait is over, and that ends only when every child has let go of it. The
-//! runner of a child counts it out as its very last act, after its closure, its captures and, where nobody asks for it,
-//! its result are gone; also for a child that ends un-run. Handles cannot leave the scope, except by being leaked, and
-//! then they leak memory and nothing else.
+//! What a child borrows lives until the scope's wait is over, and that ends only when every child
+//! has let go of it. The runner of a child counts it out as its very last act, after its closure,
+//! its captures and, where nobody asks for it, its result are gone; also for a child that ends
+//! un-run. Handles cannot leave the scope, except by being leaked, and then they leak memory and
+//! nothing else.
 //!
-//! What scope and children share lies in the frame of the scope, and each child's link to it in the child's own
-//! allocation: a child costs what a task costs, and two short locks.
+//! What scope and children share lies in the frame of the scope, and each child's link to it in the
+//! child's own allocation: a child costs what a task costs, and two short locks.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -31,7 +32,7 @@ use crate::tasks::raw::Kin;
 use crate::tasks::task::Task;
 use crate::waiter::strategy::Waking;
 
-/// A scope to spawn borrowing tasks in; see [`scope`].
+/// Spawns tasks that borrow; made by [`scope`](scope()).
 pub struct Scope<'scope, 'env: 'scope> {
     /// Lies in the frame of [`scope`], where it stays until all children are counted out.
     family: Family,
@@ -40,18 +41,23 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Runs `f`, which may spawn tasks that borrow from here, and returns when all of them have ended, whatever unwinds.
+/// Runs `f`, whose tasks may borrow from here, and returns when all have ended.
+///
+/// That holds whatever unwinds.
 ///
 /// # Cancellation
-/// A cancellation point. A scope is never left early: when its task is cancelled it cancels its children, waits for them
-/// to unwind, and unwinds then. So it does when the end of the runtime has cut a child short that nobody joined. In a destructor that
-/// runs while its task unwinds, and inside of [`shield`](crate::tasks::shield::shield), it is none, and the end of the runtime leaves its children
-/// alone.
+/// A cancellation point. A scope is never left early: when its task is cancelled it cancels its
+/// children, waits for them to unwind, and unwinds then. So it does when the end of the runtime has
+/// cut a child short that nobody joined. In a destructor that runs while its task unwinds, and
+/// inside of [`shield`](crate::tasks::shield::shield), it is none, and the end of the runtime
+/// leaves its children alone.
 ///
 /// # Panics
 /// With the panic of `f`, which cancels no child (those that are to end then can run inside of a
-/// [`CancelToken`](crate::api::cancel_token::CancelToken)'s `scope`, while `f` holds its drop guard); or, when a child that nobody joined has panicked, or
-/// could not start and was not cancelled, with a message that says so. Off a task, as on a thread of the blocking pool, also when the end of the runtime has cut such a child short.
+/// [`CancelToken`](crate::api::cancel_token::CancelToken)'s `scope`, while `f` holds its drop
+/// guard); or, when a child that nobody joined has panicked, or could not start and was not
+/// cancelled, with a message that says so. Off a task, as on a thread of the blocking pool, also
+/// when the end of the runtime has cut such a child short.
 ///
 /// # Examples
 /// ```
@@ -95,8 +101,23 @@ impl<'scope> Scope<'scope, '_> {
     /// Spawns a task that may borrow from outside the scope.
     ///
     /// # Panics
-    /// Off a runtime; and where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids the scope to wait for the task. One that is
-    /// forbidden to wait for tasks which it has ends the process.
+    /// Off a runtime; and where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids
+    /// the scope to wait for the task. One that is forbidden to wait for tasks which it has ends
+    /// the process.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let words = ["ready", "set"];
+    /// let letters = fibra::scope(|scope| {
+    ///     let first = scope.spawn(|| words[0].len());
+    ///     first.join().unwrap() + words[1].len()
+    /// });
+    /// assert_eq!(letters, 8);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
     where
@@ -106,10 +127,24 @@ impl<'scope> Scope<'scope, '_> {
         self.spawn_as(Builder::new(), f)
     }
 
-    /// As [`spawn`](Scope::spawn), for a task with a name or a stack of its own.
+    /// Spawns the task that `builder` describes, as [`spawn`](Scope::spawn) does.
     ///
     /// # Panics
     /// As [`spawn`](Scope::spawn).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let builder = fibra::task::Builder::new().name("child");
+    /// let name = fibra::scope(|scope| {
+    ///     let child = scope.spawn_as(builder, || fibra::task::current().name().map(String::from));
+    ///     child.join().unwrap()
+    /// });
+    /// assert_eq!(name.as_deref(), Some("child"));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_as<F, T>(&'scope self, builder: Builder, f: F) -> ScopedJoinHandle<'scope, T>
     where
@@ -143,7 +178,8 @@ impl Child {
         unsafe { self.0.data().family().as_ref() }
     }
 
-    /// What the child lacks, by an error that nobody asks for; nothing if somebody has cancelled it: nobody counts on it then.
+    /// What the child lacks, by an error that nobody asks for; nothing if somebody has cancelled
+    /// it: nobody counts on it then.
     fn lost(&self, error: &JoinError) -> Option<Lost> {
         if error.is_panic() {
             return Some(Lost::Panicked);
@@ -192,8 +228,8 @@ impl Family {
         self.cancel().iter().for_each(Task::cancel);
     }
 
-    /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked, perhaps by a cancellation. Answers a child
-    /// that has no result.
+    /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked,
+    /// perhaps by a cancellation. Answers a child that has no result.
     fn await_children(&self, unwinding: bool) -> Option<Lost> {
         if self.alive() == 0
             && let Poll::Ready(lost) = self.try_end()
@@ -235,17 +271,44 @@ impl<T> ScopedJoinHandle<'_, T> {
     ///
     /// # Errors
     /// As for [`JoinHandle::join`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let sum = fibra::scope(|scope| {
+    ///     let halves = [1, 2].map(|n| scope.spawn(move || n));
+    ///     halves.map(|half| half.join().unwrap()).iter().sum::<i32>()
+    /// });
+    /// assert_eq!(sum, 3);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         self.task.join()
     }
 
-    /// True once the task has ended and its result is there.
+    /// Returns true once the task has ended and its result is there.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// fibra::scope(|scope| {
+    ///     let child = scope.spawn(fibra::task::park);
+    ///     assert!(!child.is_finished());
+    ///     child.cancel();
+    ///     assert!(child.join().unwrap_err().is_cancelled());
+    /// });
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.task.is_finished()
     }
 
-    /// The task itself.
+    /// Returns the task itself.
     pub fn task(&self) -> &Task {
         self.task.task()
     }
@@ -272,10 +335,22 @@ impl fmt::Debug for Scope<'_, '_> {
 }
 
 impl Builder {
-    /// Spawns the task into `scope`; as [`Scope::spawn_as`], under the name that it has in std.
+    /// Spawns the task into `scope`, as [`Scope::spawn_as`] does.
+    ///
+    /// The name is the one of std's thread builder.
     ///
     /// # Panics
     /// As [`Scope::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let builder = fibra::task::Builder::new().name("child");
+    /// assert_eq!(fibra::scope(|scope| builder.spawn_scoped(scope, || 1).join().unwrap()), 1);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_scoped<'scope, F, T>(
         self,

@@ -28,7 +28,7 @@ impl WaitStrategy for ForTheClock {
     }
 }
 
-/// Gives the point in time at which `timeout` from now has passed; `None`, which is never, if the clock cannot tell it.
+/// Returns the time that is `timeout` from now. `None` if the clock has none.
 ///
 /// For several waits that share one timeout: what remains after one of them is left to the next.
 ///
@@ -43,7 +43,9 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
     clock::now().checked_add(timeout)
 }
 
-/// Puts the calling task to sleep for at least `duration`. On a plain thread it is [`std::thread::sleep`].
+/// Puts the calling task to sleep for at least `duration`.
+///
+/// On a plain thread it is [`std::thread::sleep`].
 ///
 /// Timers have a resolution of 16 µs and never end early.
 ///
@@ -68,10 +70,24 @@ pub fn sleep(duration: Duration) {
     sleep_to(deadline(duration));
 }
 
-/// Puts the calling task to sleep until `deadline`. Returns at once when that has passed, after letting others run.
+/// Puts the calling task to sleep until `deadline`.
+///
+/// Returns at once when the deadline has passed, after the other ready tasks have run.
 ///
 /// # Cancellation
 /// A cancellation point.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use std::time::{Duration, Instant};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let deadline = Instant::now() + Duration::from_millis(2);
+/// fibra::sleep_until(deadline);
+/// assert!(Instant::now() >= deadline);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn sleep_until(deadline: Instant) {
     if context::task().is_none() {
         return thread::sleep(deadline.saturating_duration_since(clock::now()));

@@ -6,8 +6,9 @@ use crate::api::join_handle::JoinHandle;
 use crate::scheduler::current;
 use crate::tasks::header::Nature;
 
-/// Spawns a task on the current runtime: `f` runs beside its spawner, on any worker, and stays on the one that started
-/// it.
+/// Spawns a task on the current runtime.
+///
+/// `f` runs beside its spawner, on any worker, and stays on the one that started it.
 ///
 /// Dropping the handle detaches the task.
 ///
@@ -32,7 +33,9 @@ where
     Builder::new().spawn(f)
 }
 
-/// Spawns a task on the current worker, where it stays: `f` and its value need not be `Send`.
+/// Spawns a task on the current worker, where it stays.
+///
+/// `f` and its value need not be `Send`.
 ///
 /// # Panics
 /// Off a worker.
@@ -58,10 +61,12 @@ where
     Builder::new().spawn_local(f)
 }
 
-/// Runs `f` on a thread of the blocking pool, for calls that block a thread. The detached kind; to wait for it in place
-/// and to borrow, use [`unblock`](crate::unblock).
+/// Runs `f` on a thread of the blocking pool, for calls that block a thread.
 ///
-/// A closure that has started runs to its end; the end of the runtime waits for it. One that has not is dropped then.
+/// The handle may be dropped. To wait in place and to borrow, use [`unblock`](crate::unblock).
+///
+/// A closure that has started runs to its end; the end of the runtime waits for it. One that has
+/// not is dropped then.
 ///
 /// # Panics
 /// Off a runtime.
@@ -84,9 +89,10 @@ where
     Builder::new().spawn_blocking(f)
 }
 
-/// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the runtime does not wait for it:
-/// for calls of the system that may never end. For this library alone: such a call runs no code of users, which might count on
-/// being waited for, and inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
+/// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the
+/// runtime does not wait for it: for calls of the system that may never end. For this library
+/// alone: such a call runs no code of users, which might count on being waited for, and inherits
+/// nothing of theirs. Dropping the handle cancels a call that has not begun.
 ///
 /// A task that must not be unwound gets its value at the end of the runtime too; it is to wait for it.
 ///
@@ -103,8 +109,8 @@ where
     Builder::helper().spawn_on_pool(&shared, Nature::Call, call)
 }
 
-/// The same of a call that waits for others, a server or the other end of a FIFO: those have threads beside those of the rest, as many at
-/// the most, and begin in their order.
+/// The same of a call that waits for others, a server or the other end of a FIFO: those have
+/// threads beside those of the rest, as many at the most, and begin in their order.
 ///
 /// # Panics
 /// Off a runtime.

@@ -15,9 +15,10 @@ use crate::tasks::locals::{CloneValue, Found, Key, Locals};
 
 /// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
 ///
-/// The initializer runs in each task at its first use, and may suspend. A key marked `#[inherit]` is passed on: when a task
-/// that has a value spawns another, or offers work to others as [`join`](crate::join) does, the value is cloned, and the clone is
-/// the other's value from its start; its type is [`Clone`] and [`Send`] for that.
+/// The initializer runs in each task at its first use, and may suspend. A key marked `#[inherit]`
+/// is passed on: when a task that has a value spawns another, or offers work to others as
+/// [`join`](crate::join) does, the value is cloned, and the clone is the other's value from its
+/// start; its type is [`Clone`] and [`Send`] for that.
 ///
 /// # Examples
 /// ```
@@ -76,22 +77,26 @@ macro_rules! task_local {
     };
 }
 
-/// A key to a value that each task has for itself; declared by [`task_local!`](crate::task_local).
+/// Gives each task a value of its own.
 ///
-/// A value is made at the first use in its task, lives in the task and not in the thread, and is dropped in the task, at its
-/// end, before its result is there for others. The last one made is dropped first. Destructors may suspend; neither the
-/// task's cancellation nor a deadline cuts them short, and their panics end nothing. While a task's values are being dropped,
-/// one that is gone is not made anew: it cannot be used.
+/// [`task_local!`](crate::task_local) declares it.
+///
+/// A value is made at the first use in its task, lives in the task and not in the thread, and is
+/// dropped in the task, at its end, before its result is there for others. The last one made is
+/// dropped first. Destructors may suspend; neither the task's cancellation nor a deadline cuts them
+/// short, and their panics end nothing. While a task's values are being dropped, one that is gone
+/// is not made anew: it cannot be used.
 ///
 /// On a thread that runs no task a key is a thread-local of that thread; so it is in the closure of an
 /// [`unblock`](crate::unblock), which is another thread's. A task on the blocking pool has values of its own.
 ///
 /// # Differences from std
-/// An initializer and the closures given to a key may suspend. Keys can be inherited; also from a plain thread, by the tasks
-/// that it spawns.
+/// An initializer and the closures given to a key may suspend. Keys can be inherited; also from a
+/// plain thread, by the tasks that it spawns.
 ///
 /// # Panics
-/// All but `try_with` panic when the value is gone, and all when an initializer needs the very value that it makes.
+/// All but `try_with` panic when the value is gone, and all when an initializer needs the very
+/// value that it makes.
 ///
 /// # Examples
 /// What `with` lends stays in the task:
@@ -109,7 +114,7 @@ pub struct TaskLocal<T: 'static> {
     _alone: AtomicBool,
 }
 
-/// The value is gone: it was dropped, as the task or the thread is at its end.
+/// Says that the value is gone: its task or thread is at its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccessError(());
 
@@ -136,7 +141,9 @@ impl<T: 'static> TaskLocal<T> {
         TaskLocal { init, clone: Some(clone_value::<T>), _alone: AtomicBool::new(false) }
     }
 
-    /// Runs `f` with the task's value, which is made if there is none. Both may suspend.
+    /// Runs `f` with the task's value, which is made if there is none.
+    ///
+    /// Both may suspend.
     ///
     /// # Panics
     /// When the value is gone, and when the initializer needs the value that it makes.
@@ -145,13 +152,24 @@ impl<T: 'static> TaskLocal<T> {
         self.try_with(f).unwrap_or_else(|error| gone(error))
     }
 
-    /// As [`with`](TaskLocal::with), for code that may run in destructors.
+    /// Runs `f` with the task's value, for code that may run in destructors.
     ///
     /// # Errors
     /// When the value is gone.
     ///
     /// # Panics
     /// When the initializer needs the value that it makes.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// fibra::task_local! { static NUMBER: u32 = 7; }
+    /// assert_eq!(NUMBER.try_with(|number| *number), Ok(7));
+    /// assert_eq!(NUMBER.with(|number| number + 1), 8);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         self.reach(self.init, f)
@@ -190,7 +208,8 @@ impl<T: 'static> TaskLocal<T> {
         ptr::from_ref(self).addr()
     }
 
-    /// Hands `value` to `replace` if there is one already, and else makes it the value. The initializer does not run.
+    /// Hands `value` to `replace` if there is one already, and else makes it the value. The
+    /// initializer does not run.
     #[track_caller]
     fn put<V>(&'static self, value: V, wrap: fn(V) -> T, replace: impl FnOnce(&T, V)) {
         let given = Cell::new(Some(value));
@@ -214,12 +233,27 @@ fn gone(error: AccessError) -> ! {
 
 impl<T: 'static> TaskLocal<Cell<T>> {
     /// Sets the task's value. The initializer does not run for it.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::cell::Cell;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// fibra::task_local! { static DEPTH: Cell<u32> = Cell::new(1); }
+    /// assert_eq!(DEPTH.get(), 1);
+    /// DEPTH.set(2);
+    /// assert_eq!(DEPTH.replace(3), 2);
+    /// assert_eq!(DEPTH.take(), 3);
+    /// assert_eq!(DEPTH.get(), 0);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn set(&'static self, value: T) {
         self.put(value, Cell::new, Cell::set);
     }
 
-    /// A copy of the task's value.
+    /// Returns a copy of the task's value.
     #[track_caller]
     pub fn get(&'static self) -> T
     where
@@ -237,7 +271,7 @@ impl<T: 'static> TaskLocal<Cell<T>> {
         self.with(Cell::take)
     }
 
-    /// Sets the task's value and returns the one of before.
+    /// Sets the task's value and returns the earlier one.
     #[track_caller]
     pub fn replace(&'static self, value: T) -> T {
         self.with(|cell| cell.replace(value))
@@ -245,16 +279,31 @@ impl<T: 'static> TaskLocal<Cell<T>> {
 }
 
 impl<T: 'static> TaskLocal<RefCell<T>> {
-    /// Runs `f` with the task's value.
+    /// Runs `f` with a borrow of the task's value.
     ///
     /// # Panics
     /// When it is mutably borrowed.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::cell::RefCell;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// fibra::task_local! { static WORDS: RefCell<Vec<&'static str>> = RefCell::new(vec!["one"]); }
+    /// WORDS.with_borrow_mut(|words| words.push("two"));
+    /// assert_eq!(WORDS.with_borrow(Vec::len), 2);
+    /// WORDS.set(vec!["three"]);
+    /// assert_eq!(WORDS.replace(Vec::new()), ["three"]);
+    /// assert!(WORDS.take().is_empty());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn with_borrow<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         self.with(|cell| f(&cell.borrow()))
     }
 
-    /// Runs `f` with the task's value, mutably.
+    /// Runs `f` with a mutable borrow of the task's value.
     ///
     /// # Panics
     /// When it is borrowed.
@@ -284,7 +333,7 @@ impl<T: 'static> TaskLocal<RefCell<T>> {
         self.with(RefCell::take)
     }
 
-    /// Sets the task's value and returns the one of before.
+    /// Sets the task's value and returns the earlier one.
     ///
     /// # Panics
     /// When it is borrowed.

@@ -12,7 +12,7 @@ use crate::tasks::bounds::Bound;
 use crate::tasks::context;
 use crate::tasks::context::RunningTask;
 
-/// The time ran out that [`timeout`] or [`timeout_at`] had given.
+/// Says that the time ran out that [`timeout`] or [`timeout_at`] had given.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Elapsed(());
 
@@ -30,20 +30,24 @@ impl From<Elapsed> for io::Error {
     }
 }
 
-/// Runs `f`, but no longer than `duration`: from then on its next cancellation point unwinds it, as
-/// [`Task::cancel`](crate::tasks::task::Task::cancel) unwinds a whole task, and the call returns [`Elapsed`].
+/// Runs `f`, at most for `duration`, and unwinds it when the time has run out.
 ///
-/// The deadline holds for every sleep, join, channel operation, wait for an event and wait of a socket that `f` makes,
-/// directly or in the functions that it calls, and for nothing that runs in other tasks. Timeouts nest; the earliest
-/// deadline counts, and the outermost one that has passed is where the unwinding ends. Code that does not wait is not
-/// interrupted: if `f` returns, late or not, its value counts.
+/// When the time is over the next cancellation point unwinds `f`, as
+/// [`Task::cancel`](crate::tasks::task::Task::cancel) unwinds a whole task, and the call returns
+/// [`Elapsed`].
 ///
-/// A point that is reached when the time is over unwinds `f` also where it would not have to wait. With a `duration` of zero that is
-/// the first one, also if a message is there for it; tokio's looks for the message first. To look without waiting there are `try_recv` and
-/// its like.
+/// The deadline holds for every sleep, join, channel operation, wait for an event and wait of a
+/// socket that `f` makes, directly or in the functions that it calls, and for nothing that runs in
+/// other tasks. Timeouts nest; the earliest deadline counts, and the outermost one that has passed
+/// is where the unwinding ends. Code that does not wait is not interrupted: if `f` returns, late or
+/// not, its value counts.
 ///
-/// In a destructor that runs while the task unwinds it ends nothing, for a second unwinding would end the process: an operation
-/// needs a deadline of its own there.
+/// A point that is reached when the time is over unwinds `f` also where it would not have to wait.
+/// With a `duration` of zero that is the first one, also if a message is there for it; tokio's
+/// looks for the message first. To look without waiting there are `try_recv` and its like.
+///
+/// In a destructor that runs while the task unwinds it ends nothing, for a second unwinding would
+/// end the process: an operation needs a deadline of its own there.
 ///
 /// The lock of a mutex is waited for without a deadline, since its holder may be anybody: see
 /// [`task`](crate::task#cancellation) for the list.
@@ -80,13 +84,25 @@ pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapse
     }
 }
 
-/// As [`timeout`], with a point in time.
+/// Runs `f`, at most until `deadline`; otherwise as [`timeout`].
 ///
 /// # Panics
 /// Off a task, as on a thread of the blocking pool. With the panic of `f`.
 ///
 /// # Errors
 /// [`Elapsed`], when `f` was unwound.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # use std::time::{Duration, Instant};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let deadline = Instant::now() + Duration::from_millis(2);
+/// assert!(fibra::timeout_at(deadline, fibra::task::park).is_err());
+/// assert_eq!(fibra::timeout_at(deadline, || 1), Ok(1), "never waits");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[track_caller]
 pub fn timeout_at<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
     Bound::deadline(deadline).run(require_task().header(), f).ok_or(Elapsed(()))

@@ -8,10 +8,23 @@ use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::task::{self, Task};
 
-/// Lets all other tasks run that are ready, then goes on. On a plain thread it is [`std::thread::yield_now`].
+/// Lets all other ready tasks run, then continues.
+///
+/// On a plain thread it is [`std::thread::yield_now`].
 ///
 /// # Cancellation
 /// A cancellation point, so that a loop over it can be ended.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let task = fibra::spawn(|| 1);
+/// fibra::yield_now();
+/// assert!(task.is_finished());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[inline(always)]
 pub fn yield_now() {
     let Some(task) = context::task() else { return std::thread::yield_now() };
@@ -23,8 +36,19 @@ pub fn yield_now() {
     task.suspend(Stop::Yielded);
 }
 
-/// Runs `f` without the operation budget: it may go on over things that are ready for as long as it likes, and starves
-/// the tasks beside it while it does.
+/// Runs `f` without the operation budget.
+///
+/// `f` may handle what is ready for as long as it likes, and starves the tasks beside it meanwhile.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let total = fibra::task::unconstrained(|| (0..1_000).map(|n| n % 2).sum::<u32>());
+/// assert_eq!(total, 500);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn unconstrained<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(Option<(Task, bool)>);
     impl Drop for Restore {

@@ -8,20 +8,21 @@
 //! Grown on demand to a maximum, each thread kept for a while after its last job. Two kinds of job: a task
 //! ([`spawn_blocking`](crate::spawn_blocking)), and a closure on the stack of a sleeping task ([`unblock`]).
 //!
-//! The end of the runtime waits for both, but not for a task that is a *call* ([`spawn_call`](crate::task::spawn_call)), which
-//! may never end. Such a one owns all that it uses, so it is counted out as soon as it begins, and its thread is left behind.
-//! Whoever wants its result is a task himself, and that is waited for. One that must not be unwound gets it: its calls are
-//! *sheltered*, and begin at the end of the runtime too.
+//! The end of the runtime waits for both, but not for a task that is a *call*
+//! ([`spawn_call`](crate::task::spawn_call)), which may never end. Such a one owns all that it
+//! uses, so it is counted out as soon as it begins, and its thread is left behind. Whoever wants
+//! its result is a task himself, and that is waited for. One that must not be unwound gets it: its
+//! calls are *sheltered*, and begin at the end of the runtime too.
 //!
-//! Of these, *long* calls wait for others, who may be waiting for what only another thread of the pool can do. So their threads do not
-//! count against the maximum; they have one of their own that is as high, and those that come later are set aside until one of them
-//! ends.
+//! Of these, *long* calls wait for others, who may be waiting for what only another thread of the
+//! pool can do. So their threads do not count against the maximum; they have one of their own that
+//! is as high, and those that come later are set aside until one of them ends.
 //!
-//! Where the system has no thread, nothing stays queued behind calls alone: closures go back to their tasks, which run them in
-//! place, and tasks end un-run, with the reason.
+//! Where the system has no thread, nothing stays queued behind calls alone: closures go back to
+//! their tasks, which run them in place, and tasks end un-run, with the reason.
 //!
-//! A thread holds its runtime while it waits or works, and lets go of it for the time of a call: what is left behind has the
-//! pool alone, so that stacks and hooks go when the runtime does.
+//! A thread holds its runtime while it waits or works, and lets go of it for the time of a call:
+//! what is left behind has the pool alone, so that stacks and hooks go when the runtime does.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -153,11 +154,12 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
     }
 }
 
-/// Runs `f` on a thread of the blocking pool while the calling task sleeps, and returns its value. For calls that
-/// block a thread: reading a file, resolving a name, a long computation.
+/// Runs `f` on the blocking pool while the calling task sleeps; returns its value.
 ///
-/// `f` may borrow from the task's stack: the task does not go on before `f` is done. On a plain thread, and when there is
-/// no thread to be had for the pool, `f` runs in place.
+/// It is for calls that block a thread: reading a file, resolving a name, a long computation.
+///
+/// `f` may borrow from the task's stack: the task does not go on before `f` is done. On a plain
+/// thread, and when there is no thread to be had for the pool, `f` runs in place.
 ///
 /// # Cancellation
 /// A cancellation point until `f` has started; from then on it runs to its end first.
@@ -200,8 +202,8 @@ where
     }
 }
 
-/// There is no thread any more for a closure or a call of this task: at the end of the runtime it is cancelled, as its worker would
-/// do in a moment. Returns where it cannot be unwound.
+/// There is no thread any more for a closure or a call of this task: at the end of the runtime it
+/// is cancelled, as its worker would do in a moment. Returns where it cannot be unwound.
 pub fn heed_end() {
     let Some(me) = context::task() else { return };
     let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());

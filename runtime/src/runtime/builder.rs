@@ -44,6 +44,23 @@ const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
 /// Describes a runtime; made by `Runtime::builder`.
 ///
 /// `R` is the type that [`build`](Builder::build) returns.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::time::Duration;
+/// let runtime = fibra::Runtime::builder()
+///     .workers(2)
+///     .stack_size(64 << 10)
+///     .max_stacks(1_000)
+///     .max_blocking_threads(4)
+///     .blocking_keep_alive(Duration::from_secs(1))
+///     .thread_name("echo")
+///     .build()?;
+/// let name = runtime.run(|| std::thread::current().name().map(String::from));
+/// assert!(name.unwrap().starts_with("echo-"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Builder<R = Runtime> {
     workers: Option<usize>,
     stacks: stacks::Config,
@@ -81,7 +98,9 @@ impl<R: From<Runtime>> Builder<R> {
         }
     }
 
-    /// Sets the number of workers. Unless set it is the environment variable `FIBRA_WORKERS`, or else the number of
+    /// Sets the number of workers.
+    ///
+    /// Unless set it is the environment variable `FIBRA_WORKERS`, or else the number of
     /// processors that the process may use, and 4096 at the most.
     ///
     /// # Panics
@@ -96,8 +115,10 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets the size of the tasks' stacks in bytes of address space, guard included; rounded up to a power of two.
-    /// 256 KiB unless set. Only what a task touches becomes memory, and a page of 4 KiB is what most need.
+    /// Sets the size of the tasks' stacks in bytes of address space.
+    ///
+    /// The guard is included, and the size is rounded up to a power of two. 256 KiB unless set.
+    /// Only what a task touches becomes memory, and most tasks need one page of 4 KiB.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stacks.size = bytes;
         self
@@ -105,28 +126,47 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the number of stacks over all workers. Unlimited unless set.
     ///
-    /// A task that finds no stack waits for its turn to have one. When none has come back for a second, it ends un-run, with an error
-    /// that names the limit.
+    /// A task that finds no stack waits for its turn to have one. When none has come back for a
+    /// second, it ends un-run, with an error that names the limit.
     pub fn max_stacks(mut self, stacks: usize) -> Self {
         self.stacks.max_stacks = Some(stacks);
         self
     }
 
-    /// Sets how long a task that finds no stack waits for one; for tests, which a busy machine may hold up for as long as that.
+    /// Sets how long a task that finds no stack waits for one; for tests, which a busy machine may
+    /// hold up for as long as that.
     #[doc(hidden)]
     pub fn stack_patience(mut self, patience: Duration) -> Self {
         self.config.stack_patience = patience;
         self
     }
 
-    /// Sets what the stacks' guards are made of; for tests of the fall-back. [`Guards::Auto`] unless set.
+    /// Sets what the stacks' guards are made of. [`Guards::Auto`] unless set.
+    ///
+    /// It is for tests of the fall-back.
     pub fn stack_guards(mut self, guards: Guards) -> Self {
         self.stacks.guards = guards;
         self
     }
 
-    /// Limits the number of live tasks; a spawn beyond it gives a handle that answers with the error. Unlimited unless
-    /// set. Those of the blocking pool are not counted, nor those that this library starts for itself.
+    /// Limits the number of live tasks. Unlimited unless set.
+    ///
+    /// A spawn beyond the limit gives a handle that answers with the error. Tasks of the blocking
+    /// pool are not counted, nor those that this library starts for itself.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use fibra::Runtime;
+    /// let runtime = Runtime::builder().workers(1).max_tasks(2).build()?;
+    /// runtime.run(|| {
+    ///     let first = fibra::spawn(fibra::task::park);
+    ///     let second = fibra::spawn(fibra::task::park);
+    ///     assert!(second.join().unwrap_err().is_not_started());
+    ///     first.cancel();
+    /// });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn max_tasks(mut self, tasks: usize) -> Self {
         self.config.max_tasks = Some(tasks);
         self
@@ -134,9 +174,10 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the threads of the blocking pool. 512 unless set.
     ///
-    /// Calls that wait for others and may never end, lookups of names and opens of FIFOs, are not counted once they have begun, so that
-    /// there are always threads for what ends by itself. They wait for a thread in line with all others, and have a limit of
-    /// their own, which is as high; those beyond it wait until one of them ends.
+    /// Calls that wait for others and may never end, lookups of names and opens of FIFOs, are not
+    /// counted once they have begun, so that there are always threads for what ends by itself. They
+    /// wait for a thread in line with all others, and have a limit of their own, which is as high;
+    /// those beyond it wait until one of them ends.
     ///
     /// # Panics
     /// If `threads` is 0.
@@ -160,7 +201,9 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets the names of the threads: worker `i` is `name-i`, threads of the pool are `name-blocking`. "fibra" unless set.
+    /// Sets the names of the threads. "fibra" unless set.
+    ///
+    /// Worker `i` is `name-i`, threads of the pool are `name-blocking`.
     ///
     /// # Panics
     /// If there is a NUL in the name.
@@ -172,15 +215,35 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Pins worker `i` to the `i`-th processor that the thread may use which builds the runtime; a worker of another runtime
-    /// builds it as the thread would that has built its own. What workers start is not pinned. Off unless set; does nothing where
-    /// the system cannot do it.
+    /// Pins each worker to one processor. Off unless set.
+    ///
+    /// Worker `i` gets the `i`-th processor that the building thread may use. A worker of another
+    /// runtime builds it as the thread would that has built its own. What workers start is not
+    /// pinned. Does nothing where the system cannot do it.
     pub fn pin_workers(mut self, pin: bool) -> Self {
         self.config.pin = pin;
         self
     }
 
-    /// Sets what runs on each worker's thread before its first task. A panic of it fails the start.
+    /// Sets what runs on each worker's thread before its first task.
+    ///
+    /// A panic of it fails the start.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// static STARTED: AtomicUsize = AtomicUsize::new(0);
+    /// static STOPPED: AtomicUsize = AtomicUsize::new(0);
+    /// let runtime = fibra::Runtime::builder()
+    ///     .workers(2)
+    ///     .on_worker_start(|| drop(STARTED.fetch_add(1, Ordering::Relaxed)))
+    ///     .on_worker_stop(|| drop(STOPPED.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// runtime.shutdown();
+    /// assert_eq!((STARTED.load(Ordering::Relaxed), STOPPED.load(Ordering::Relaxed)), (2, 2));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_worker_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.threads.on_start = Some(Arc::new(hook));
         self
@@ -192,17 +255,23 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets what is done when a task of this runtime panics, on the blocking pool or off it, in place of the default: a line
-    /// with the task's name and id, and then the message as the process's panic hook prints it.
+    /// Sets what is done when a task of this runtime panics.
     ///
-    /// The hook is called before the task unwinds, on its worker's thread; waits block that thread in there. It is not called
-    /// for a cancellation, nor for [`resume_unwind`](std::panic::resume_unwind), and so not for a panic in the closure of an
-    /// [`unblock`](crate::unblock), which the process's own hook tells of. A hook that the program sets with
-    /// [`std::panic::set_hook`] after the first runtime was built takes the place of this one as well.
+    /// The default is a line with the task's name and id, and then the message as the process's
+    /// panic hook prints it.
     ///
-    /// std lets nobody change what is done at a panic while a thread panics that is concerned. So a runtime that is built in a panic hook, or in a
-    /// destructor of a thread that panics, has neither this nor the line with the name, if it is the first of the process, until another one is built
-    /// elsewhere. And the first one is not to be built on a thread for which a panic hook waits: both would wait for ever.
+    /// The hook is called before the task unwinds, on its worker's thread; waits block that thread
+    /// in there. It is not called for a cancellation, nor for
+    /// [`resume_unwind`](std::panic::resume_unwind), and so not for a panic in the closure of an
+    /// [`unblock`](crate::unblock), which the process's own hook tells of. A hook that the program
+    /// sets with [`std::panic::set_hook`] after the first runtime was built takes the place of this
+    /// one as well.
+    ///
+    /// std lets nobody change what is done at a panic while a thread panics that is concerned. So a
+    /// runtime that is built in a panic hook, or in a destructor of a thread that panics, has
+    /// neither this nor the line with the name, if it is the first of the process, until another
+    /// one is built elsewhere. And the first one is not to be built on a thread for which a panic
+    /// hook waits: both would wait for ever.
     ///
     /// A panic of the hook ends the process, with a message: std allows none inside a panic hook.
     ///
@@ -224,15 +293,35 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Has a thread watch the workers, and tell which task has held its worker for longer than `limit` without a suspension:
-    /// by computing, or by a call that blocks the thread. Each such stall is told once. Off unless set.
+    /// Watches for tasks that hold their worker for longer than `limit`.
     ///
-    /// The thread looks four times per limit, and once a millisecond at the most, so a stall is told up to half a limit late,
-    /// and one that is hardly longer than the limit may be missed; none is told that was not. A machine that gives the worker
-    /// no processor makes a stall as well. [`Handle::stalls`](crate::runtime::handle::Handle::stalls) counts them.
+    /// A task holds its worker by computing, or by a call that blocks the thread. Each such stall
+    /// is told once. Off unless set.
+    ///
+    /// The thread looks four times per limit, and once a millisecond at the most, so a stall is
+    /// told up to half a limit late, and one that is hardly longer than the limit may be missed;
+    /// none is told that was not. A machine that gives the worker no processor makes a stall as
+    /// well. [`Handle::stalls`](crate::runtime::handle::Handle::stalls) counts them.
     ///
     /// # Panics
     /// If `limit` is zero.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// let (told, stalls) = mpsc::channel();
+    /// let runtime = fibra::Runtime::builder()
+    ///     .workers(1)
+    ///     .stall_limit(Duration::from_millis(5))
+    ///     .on_stall(move |stall| drop(told.send((stall.worker(), stall.held(), stall.task().clone()))))
+    ///     .build()?;
+    /// runtime.run(|| std::thread::sleep(Duration::from_millis(50)));
+    /// let (worker, held, task) = stalls.recv().unwrap();
+    /// assert!(worker == 0 && held >= Duration::from_millis(5) && task.is_finished());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn stall_limit(mut self, limit: Duration) -> Self {
         assert!(!limit.is_zero(), "every task holds its worker for longer than no time at all");
@@ -241,18 +330,22 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets what is done at a stall in place of the default, a line on standard error. Does nothing without a
-    /// [`stall_limit`](Builder::stall_limit).
+    /// Sets what is done at a stall, in place of a line on standard error.
     ///
-    /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not wait for that task, nor
-    /// for others that are at home there. A panic of it is reported, and the watch goes on.
+    /// Does nothing without a [`stall_limit`](Builder::stall_limit).
+    ///
+    /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not
+    /// wait for that task, nor for others that are at home there. A panic of it is reported, and
+    /// the watch goes on.
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.threads.watch.hook = Some(Arc::new(hook));
         self
     }
 
-    /// Allows or forbids workers to poll a little before they sleep. Allowed unless set; never done where the machine has
-    /// one processor, or the process fewer than workers.
+    /// Allows or forbids workers to poll a little before they sleep.
+    ///
+    /// Allowed unless set. Workers never poll where the machine has one processor, or the process
+    /// fewer than workers.
     pub fn polling(mut self, allowed: bool) -> Self {
         self.config.polling = allowed;
         self
@@ -267,8 +360,9 @@ impl<R: From<Runtime>> Builder<R> {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits no address space. The error names
-    /// the limit that was reached, and has the system's own, with its code, as its [`source`](std::error::Error::source).
+    /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits
+    /// no address space. The error names the limit that was reached, and has the system's own, with
+    /// its code, as its [`source`](std::error::Error::source).
     pub fn build(self) -> io::Result<R> {
         let (shared, seeds, threads) = self.prepare()?;
         let mut starting = Starting::begin(&shared, seeds, &threads);
@@ -281,14 +375,25 @@ impl<R: From<Runtime>> Builder<R> {
         Ok(Runtime { shared, threads: starting.threads }.into())
     }
 
-    /// Builds the runtime with the calling thread as worker 0, runs `f` there as its first task, and ends the runtime when
-    /// `f` returns: what is left is cancelled and unwound. `f` and its value need be neither `Send` nor `'static`.
+    /// Builds the runtime with the calling thread as worker 0, and runs `f` there.
+    ///
+    /// `f` is the first task. The runtime ends when `f` returns: what is left is cancelled and
+    /// unwound. `f` and its value need be neither `Send` nor `'static`.
     ///
     /// # Errors
     /// As for [`build`](Builder::build).
     ///
     /// # Panics
     /// With the panic of `f`, and when called from a task.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// let text = String::from("borrowed");
+    /// let length = fibra::Runtime::builder().workers(1).run(|| text.len())?;
+    /// assert_eq!(length, 8);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn run<F, T>(self, f: F) -> io::Result<T>
     where

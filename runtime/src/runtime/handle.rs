@@ -10,7 +10,22 @@ use crate::runtime::run;
 use crate::scheduler::current;
 use crate::scheduler::shared::Shared;
 
-/// A handle to a runtime: spawns and runs tasks from any thread. Does not keep the runtime from ending.
+/// Spawns and runs tasks of a runtime from any thread.
+///
+/// A handle does not keep the runtime from ending.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// let runtime = fibra::Runtime::builder().workers(2).build()?;
+/// let handle = runtime.handle();
+/// let outside = std::thread::spawn(move || {
+///     assert_eq!(handle.workers(), 2);
+///     handle.spawn(|| 1).join().unwrap() + handle.run(|| 2) + handle.spawn_blocking(|| 3).join().unwrap()
+/// });
+/// assert_eq!(outside.join().unwrap(), 6);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
@@ -25,22 +40,34 @@ impl Handle {
         &self.shared
     }
 
-    /// The runtime of the calling thread: a worker, or a thread of a blocking pool.
+    /// Returns the runtime of the calling thread: of a worker, or of a blocking pool.
     ///
     /// # Panics
     /// On any other thread; [`try_current`](Handle::try_current) answers `None` there.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// assert_eq!(fibra::Handle::current().workers(), 1);
+    /// assert!(std::thread::spawn(|| fibra::Handle::try_current().is_none()).join().unwrap());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn current() -> Handle {
         Self::try_current()
             .expect("this thread belongs to no runtime: start one with `fibra::run` or `Runtime::builder`")
     }
 
-    /// The runtime of the calling thread, if it belongs to one.
+    /// Returns the runtime of the calling thread, if it belongs to one.
     pub fn try_current() -> Option<Handle> {
         current::runtime().map(|shared| Handle { shared })
     }
 
-    /// How often a task of that runtime has held its worker for longer than the
+    /// Counts the stalls of that runtime.
+    ///
+    /// A stall is a task that holds its worker for longer than the
     /// [`stall_limit`](crate::runtime::builder::Builder::stall_limit); 0 without one.
     pub fn stalls(&self) -> u64 {
         self.shared.stalls()
@@ -57,8 +84,10 @@ impl Handle {
         Builder::new().spawn_on(self, f)
     }
 
-    /// Spawns a task on one worker of that runtime, the one with this number: it starts there and stays. For what there is to
-    /// be one of for each worker; other tasks are better placed by the runtime.
+    /// Spawns a task on the worker with this number, where it starts and stays.
+    ///
+    /// It is for what there is to be one of for each worker; other tasks are better placed by the
+    /// runtime.
     ///
     /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
     ///
@@ -87,7 +116,7 @@ impl Handle {
         Builder::new().spawn_on_worker(self, worker, f)
     }
 
-    /// How many workers that runtime has.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.shared.blocks.len()
     }
@@ -101,7 +130,7 @@ impl Handle {
         Builder::new().spawn_blocking_on(self, f)
     }
 
-    /// Runs `f` as a task of that runtime and waits for its value on the calling thread.
+    /// Runs `f` as a task of that runtime, and waits for its value on this thread.
     ///
     /// # Panics
     /// As for [`Runtime::run`](crate::runtime::owner::Runtime::run).

@@ -15,15 +15,15 @@ use crate::scheduler::current;
 use crate::scheduler::shared::Shared;
 use crate::tasks::task::Task;
 
-/// A runtime: workers, their tasks, and a pool of threads for what blocks.
+/// Owns workers, their tasks, and a pool of threads for calls that block.
 ///
-/// Runtimes are values, and several live in one process. What belongs to the process by its nature is shared: the panic
-/// hook that names the task, and the signal handler that reports stack overflows; both are installed by the first runtime
-/// and stay.
+/// Runtimes are values, and several live in one process. What belongs to the process by its nature
+/// is shared: the panic hook that names the task, and the signal handler that reports stack
+/// overflows; both are installed by the first runtime and stay.
 ///
-/// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does, and after five seconds says on standard error who
-/// is still there. A runtime that is dropped on a thread of its own, by a task or in a closure of its blocking pool, starts to
-/// end and the drop returns at once.
+/// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does, and after five seconds says
+/// on standard error who is still there. A runtime that is dropped on a thread of its own, by a
+/// task or in a closure of its blocking pool, starts to end and the drop returns at once.
 ///
 /// # Examples
 /// ```
@@ -39,14 +39,24 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A handle that can be sent elsewhere.
+    /// Returns a handle that can be sent elsewhere.
     pub fn handle(&self) -> Handle {
         Handle::new(&self.shared)
     }
 
-    /// Spawns a task from outside; [`spawn`](crate::spawn) is for the inside.
+    /// Spawns a task from outside; inside a task use [`spawn`](crate::spawn).
     ///
     /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// let runtime = fibra::Runtime::builder().workers(1).build()?;
+    /// assert_eq!(runtime.spawn(|| 1).join().unwrap(), 1);
+    /// assert_eq!(runtime.spawn_blocking(|| 2).join().unwrap(), 2);
+    /// assert_eq!(runtime.workers(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -67,8 +77,8 @@ impl Runtime {
     /// Runs `f` as a task of this runtime and waits for its value on the calling thread.
     ///
     /// # Panics
-    /// With the panic of `f`; when called from a task, which must not block its worker; and when the runtime is shut
-    /// down meanwhile, so that there is no value.
+    /// With the panic of `f`; when called from a task, which must not block its worker; and when
+    /// the runtime is shut down meanwhile, so that there is no value.
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where
@@ -78,28 +88,57 @@ impl Runtime {
         run::run_on(&self.shared, f)
     }
 
-    /// The number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.shared.blocks.len()
     }
 
-    /// How often a task has held its worker for longer than the [`stall_limit`](crate::Builder::stall_limit); 0 without one.
+    /// Counts the stalls of the runtime.
+    ///
+    /// 0 without a [`stall_limit`](crate::Builder::stall_limit).
     pub fn stalls(&self) -> u64 {
         self.shared.stalls()
     }
 
-    /// Cancels all tasks, unwinds each on its own worker, and waits until all of them and all closures on the blocking
-    /// pool have ended; not for calls of the library's own that may never end, such as a lookup of a name or the opening of a
-    /// file: their threads are left behind.
+    /// Cancels all tasks, unwinds each on its own worker, and waits for their ends.
+    ///
+    /// Waits for the closures on the blocking pool, too; not for calls of the library's own that
+    /// may never end, such as a lookup of a name or the opening of a file: their threads are left
+    /// behind.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// let runtime = fibra::Runtime::builder().workers(1).build()?;
+    /// let task = runtime.spawn(fibra::task::park);
+    /// runtime.shutdown();
+    /// assert!(task.join().unwrap_err().is_cancelled());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn shutdown(self) {
         drop(self);
     }
 
-    /// As [`shutdown`](Runtime::shutdown), but waits no longer than `timeout`. Returns the tasks that have started and not
-    /// ended; their workers stay until they do. Tasks that wait behind them to start are cancelled, and are not named.
+    /// Ends the runtime, as [`shutdown`](Runtime::shutdown) does, in at most `timeout`.
     ///
-    /// Does not wait at all where a task of its own calls it, which would be waited for itself, or a closure on its blocking pool:
-    /// the end begins, and those are returned that it will wait for.
+    /// Returns the tasks that have started and not ended; their workers stay until they do. Tasks
+    /// that wait behind them to start are cancelled, and are not named.
+    ///
+    /// Does not wait at all where a task of its own calls it, which would be waited for itself, or
+    /// a closure on its blocking pool: the end begins, and those are returned that it will wait
+    /// for.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::time::Duration;
+    /// let runtime = fibra::Runtime::builder().workers(1).build()?;
+    /// let busy = runtime.spawn(|| std::thread::sleep(Duration::from_millis(10)));
+    /// runtime.run(fibra::yield_now);
+    /// assert!(runtime.shutdown_timeout(Duration::from_secs(60)).is_empty());
+    /// assert!(busy.is_finished());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Vec<Task> {
         shutdown::begin(&self.shared, || ());
         if !self.is_entered() && shutdown::wait(&self.shared, Some(timeout)) {

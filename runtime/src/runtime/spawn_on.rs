@@ -9,6 +9,16 @@ use crate::tasks::header::Nature;
 
 impl Builder {
     /// Spawns the task on the runtime of `handle`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// let runtime = fibra::Runtime::builder().workers(1).build()?;
+    /// let named = |name| fibra::task::Builder::new().name(name);
+    /// assert_eq!(named("a").spawn_on(&runtime.handle(), || 1).join().unwrap(), 1);
+    /// assert_eq!(named("b").spawn_blocking_on(&runtime.handle(), || 2).join().unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn spawn_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -45,9 +55,10 @@ impl Builder {
     }
 }
 
-/// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users here. For this library alone: for
-/// tasks of its own, which serve others than the one who happens to start them. The limit of tasks does not count it: who waits for
-/// what it does may be all that the limit allows.
+/// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users
+/// here. For this library alone: for tasks of its own, which serve others than the one who happens
+/// to start them. The limit of tasks does not count it: who waits for what it does may be all that
+/// the limit allows.
 #[doc(hidden)]
 pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
 where

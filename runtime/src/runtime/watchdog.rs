@@ -1,7 +1,8 @@
 //! The watch over tasks that hold their workers.
 //!
-//! A thread of its own looks at each worker, four times per limit. Where it finds the same run for longer than the limit, it finds
-//! out which task that is, by [`Run`](crate::scheduler::run_watch::Run), and tells.
+//! A thread of its own looks at each worker, four times per limit. Where it finds the same run for
+//! longer than the limit, it finds out which task that is, by
+//! [`Run`](crate::scheduler::run_watch::Run), and tells.
 
 use std::fmt;
 use std::io;
@@ -33,7 +34,9 @@ pub(crate) struct Config {
     pub(crate) hook: Option<Arc<Hook>>,
 }
 
-/// A task that has held its worker for too long; see [`Builder::stall_limit`](crate::runtime::builder::Builder::stall_limit).
+/// Tells which task held its worker for too long.
+///
+/// See [`Builder::stall_limit`](crate::runtime::builder::Builder::stall_limit).
 pub struct Stall {
     task: Task,
     worker: usize,
@@ -41,17 +44,17 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// The task, which held its worker still when the watch looked.
+    /// Returns the task, which held its worker still when the watch looked.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// The worker, by its index.
+    /// Returns the index of the worker.
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// For how long the task has held it so far, at the least.
+    /// Returns the time for which the task has held its worker so far, at the least.
     pub fn held(&self) -> Duration {
         self.held
     }

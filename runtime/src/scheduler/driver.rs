@@ -1,8 +1,10 @@
 //! The driver seam: how a worker waits for the outside world.
 //!
-//! Every worker owns one driver, made on its own thread by the [`Factory`] that the builder was given. The runtime knows
-//! no sockets and the driver knows no queues: it hands over what became ready, the worker queues it. Whoever waits for
-//! something of a driver finds it by [`current`](crate::driver::current), a typed slot that the runtime keeps without knowing the type.
+//! Every worker owns one driver, made on its own thread by the [`Factory`] that the builder was
+//! given. The runtime knows no sockets and the driver knows no queues: it hands over what became
+//! ready, the worker queues it. Whoever waits for something of a driver finds it by
+//! [`current`](crate::driver::current), a typed slot that the runtime keeps without knowing the
+//! type.
 
 use std::any::Any;
 use std::io;
@@ -12,18 +14,22 @@ use std::time::Duration;
 
 use crate::waiter::kind::RawWake;
 
-/// How one worker waits.
+/// Waits for the outside world on behalf of one worker.
+///
+/// An I/O crate implements it; `fibra` brings one over epoll and its like.
 pub trait Driver: Send + 'static {
     /// Waits up to `timeout` and appends every waiter that became ready to `ready`.
     ///
-    /// `Some(ZERO)` only polls, `None` waits until unparked. Resumes no task and touches no queue. Spurious returns are
-    /// fine, a lost event is not.
+    /// `Some(ZERO)` only polls, `None` waits until unparked. Resumes no task and touches no queue.
+    /// Spurious returns are fine, a lost event is not.
     ///
     /// # Errors
     /// When the operating system refuses to wait at all; the worker cannot go on then and the process aborts.
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()>;
 
-    /// What breaks `park` from any thread. An unpark that comes first makes the next park return at once.
+    /// Returns what breaks `park` from any thread.
+    ///
+    /// An unpark that comes first makes the next park return at once.
     fn unparker(&self) -> Arc<dyn Unpark>;
 }
 
@@ -33,7 +39,18 @@ pub trait Unpark: Send + Sync + 'static {
     fn unpark(&self);
 }
 
-/// The waiters that a driver found ready.
+/// Lists the waiters that a driver found ready.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let ready = fibra::driver::Ready::new();
+/// assert!(ready.is_empty());
+/// assert_eq!(ready.len(), 0);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Default)]
 pub struct Ready(Vec<RawWake>);
 
@@ -48,12 +65,12 @@ impl Ready {
         self.0.push(wake);
     }
 
-    /// The number of waiters.
+    /// Returns the number of waiters.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when nobody became ready.
+    /// Returns true when no waiter became ready.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -64,7 +81,7 @@ impl Ready {
     }
 }
 
-/// What a factory makes for one worker.
+/// Holds what a factory makes for one worker.
 pub struct Parts {
     /// The worker's own.
     pub driver: Box<dyn Driver>,
@@ -75,18 +92,29 @@ pub struct Parts {
 }
 
 /// Tells one driver from all others of the process, also from those that are gone.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::driver::Id;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let (first, second) = (Id::fresh(), Id::fresh());
+/// assert!(first != second && first.number() != 0);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Id(u64);
 
 impl Id {
-    /// Makes one that no driver has yet.
+    /// Makes an id that no driver has yet.
     pub fn fresh() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only the uniqueness of the number counts.
         Id(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number behind it: never zero, and small beside the largest.
+    /// Returns the number behind the id: never zero, and far from the largest.
     #[inline]
     pub fn number(self) -> u64 {
         self.0
@@ -95,7 +123,7 @@ impl Id {
 
 /// Makes the driver of each worker, on the worker's own thread.
 pub trait Factory: Send + Sync + 'static {
-    /// Makes one.
+    /// Makes the driver of the worker that calls it.
     ///
     /// # Errors
     /// When the operating system has no more descriptors; building the runtime then fails with this error.

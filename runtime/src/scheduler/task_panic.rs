@@ -6,29 +6,31 @@ use std::panic::{Location, PanicHookInfo};
 
 use crate::tasks::task::Task;
 
-/// A panic of a task, as the hook of its runtime gets it; see [`Builder::on_task_panic`](crate::runtime::builder::Builder::on_task_panic).
+/// Describes a panic of a task to the hook of its runtime.
+///
+/// See [`Builder::on_task_panic`](crate::runtime::builder::Builder::on_task_panic), whose example shows it.
 pub struct TaskPanic<'a> {
     pub(super) task: Task,
     pub(super) info: &'a PanicHookInfo<'a>,
 }
 
 impl<'a> TaskPanic<'a> {
-    /// The task that panics.
+    /// Returns the task that panics.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// The message, unless the payload is something else than a text.
+    /// Returns the message, unless the payload is no text.
     pub fn message(&self) -> Option<&'a str> {
         self.info.payload_as_str()
     }
 
-    /// What the panic was raised with.
+    /// Returns the value that the panic was raised with.
     pub fn payload(&self) -> &'a (dyn Any + Send) {
         self.info.payload()
     }
 
-    /// Where in the source it was raised.
+    /// Returns the place in the source where the panic was raised.
     pub fn location(&self) -> Option<&'a Location<'a>> {
         self.info.location()
     }

@@ -1,4 +1,5 @@
-//! Wakes of tasks: what makes a sleeping task ready, on its own worker and from elsewhere, and what cancels one.
+//! Wakes of tasks: what makes a sleeping task ready, on its own worker and from elsewhere, and what
+//! cancels one.
 
 use std::hint::cold_path;
 use std::ptr::{self, NonNull};
@@ -49,10 +50,25 @@ impl TaskRef {
 }
 
 impl Task {
-    /// Asks the task to end: its next cancellation point unwinds it, and if it never ran its body is not entered.
+    /// Asks the task to end: its next cancellation point unwinds it.
     ///
-    /// Destructors run as in a panic, but no message is printed. What the cancellation points are, and what happens to code
-    /// that catches the unwinding, is told in the [module's docs](crate::task#cancellation).
+    /// A task that has not run never enters its body.
+    ///
+    /// Destructors run as in a panic, but no message is printed. What the cancellation points are,
+    /// and what happens to code that catches the unwinding, is told in the [module's
+    /// docs](crate::task#cancellation).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::spawn(|| fibra::sleep(std::time::Duration::from_secs(60)));
+    /// fibra::yield_now();
+    /// task.task().cancel();
+    /// assert!(task.join().unwrap_err().is_cancelled());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn cancel(&self) {
         self.as_ref().cancel();
     }

@@ -17,15 +17,17 @@ use crate::tasks::task::Task;
 /// After how many swallowed cancellations a task is named on standard error.
 const PATIENCE: u16 = 100;
 
-/// Unwinds the current task by its cancellation, or the code of it whose time has run out or whose token was fired:
-/// destructors run and no panic message is printed. A task that was cancelled ends by it, and its
-/// [`JoinHandle`](crate::api::join_handle::JoinHandle) answers `is_cancelled`.
+/// Unwinds the current task by its cancellation, or the code of it whose time has run out or whose
+/// token was fired: destructors run and no panic message is printed. A task that was cancelled ends
+/// by it, and its [`JoinHandle`](crate::api::join_handle::JoinHandle) answers `is_cancelled`.
 ///
-/// Ends the process, with a line that says so, in a build with `panic = "abort"`, where nothing can be unwound.
+/// Ends the process, with a line that says so, in a build with `panic = "abort"`, where nothing can
+/// be unwound.
 ///
 /// # Panics
-/// Off a task, with a message: only tasks are cancelled. In a task it unwinds by a private payload, which no panic hook sees;
-/// so it must not be called while the task unwinds already, which ends the process as every second panic does.
+/// Off a task, with a message: only tasks are cancelled. In a task it unwinds by a private payload,
+/// which no panic hook sees; so it must not be called while the task unwinds already, which ends
+/// the process as every second panic does.
 pub fn unwind_cancelled() -> ! {
     let Some(task) = context::task() else { panic!("only a task can be unwound by a cancellation") };
     let cancelled = note_cancelled(task);
@@ -37,8 +39,8 @@ pub fn unwind_cancelled() -> ! {
     panic::resume_unwind(Box::new(cancelled))
 }
 
-/// Ends the code that runs, which has no value since others were cut short that it has waited for: its task is cancelled as they
-/// were, and unwinds.
+/// Ends the code that runs, which has no value since others were cut short that it has waited for:
+/// its task is cancelled as they were, and unwinds.
 ///
 /// # Panics
 /// Off a task, with `why`.
@@ -50,8 +52,8 @@ pub(crate) fn end_with_others(why: &'static str) -> ! {
     unwind_cancelled()
 }
 
-/// Marks the running task as cancelled, as others were that it has waited for: by the end of the runtime, if that has begun. It may not
-/// have come to this worker yet.
+/// Marks the running task as cancelled, as others were that it has waited for: by the end of the
+/// runtime, if that has begun. It may not have come to this worker yet.
 pub(crate) fn mark_with_others(task: TaskRef) {
     match current::runtime().is_some_and(|runtime| runtime.is_ending()) {
         true => task.header().marks.set_overtaken(),
@@ -59,7 +61,8 @@ pub(crate) fn mark_with_others(task: TaskRef) {
     }
 }
 
-/// Notes that the current task was told of its cancellation, by an unwinding or, where there is none, by an error.
+/// Notes that the current task was told of its cancellation, by an unwinding or, where there is
+/// none, by an error.
 pub fn note_cancelled_here() {
     if let Some(task) = context::task() {
         note_cancelled(task);
@@ -92,9 +95,9 @@ fn swallowed(task: RunningTask, times: u16) {
     }
 }
 
-/// Unwinds the current task if it is cancelled, or the code of it whose time has run out or whose token was fired; unless
-/// it is shielded or unwinding. For operations that complete without a wait. Does nothing off a task, and where nothing can be
-/// unwound.
+/// Unwinds the current task if it is cancelled, or the code of it whose time has run out or whose
+/// token was fired; unless it is shielded or unwinding. For operations that complete without a
+/// wait. Does nothing off a task, and where nothing can be unwound.
 #[inline]
 pub fn cancellation_point() {
     if CAN_UNWIND
@@ -109,11 +112,14 @@ fn is_due(header: &Header) -> bool {
     may_end(header) && !std::thread::panicking() && header.hit(Look::Clock).is_some()
 }
 
-/// True if the next cancellation point unwinds the code that runs: its task was cancelled, or the time ran out, or the token
-/// was fired, of a scope that it is in; and no shield keeps that away. False off a task.
+/// Returns true if the next cancellation point unwinds the code that runs.
 ///
-/// For code that computes for long, and for builds with [`panic = "abort"`](crate::task#builds-without-unwinding), where it
-/// is the way to learn of a cancellation.
+/// Its task was cancelled, or the time ran out, or the token was fired, of a scope that it is in;
+/// and no shield keeps that away. False off a task.
+///
+/// For code that computes for long, and for builds with
+/// [`panic = "abort"`](crate::task#builds-without-unwinding), where it is the way to learn of a
+/// cancellation.
 ///
 /// # Examples
 /// ```
@@ -137,20 +143,43 @@ pub fn is_cancelled() -> bool {
     context::task().is_some_and(|task| is_due(task.header()))
 }
 
-/// A cancellation point and nothing else: unwinds the code that runs if [`is_cancelled`] says so.
+/// Unwinds the code that runs if [`is_cancelled`] says so.
 ///
 /// # Cancellation
 /// A cancellation point.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let task = fibra::spawn(|| loop {
+///     fibra::task::check_cancelled();
+///     fibra::yield_now();
+/// });
+/// fibra::yield_now();
+/// task.cancel();
+/// assert!(task.join().unwrap_err().is_cancelled());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn check_cancelled() {
     cancellation_point();
 }
 
-/// Lets the others run if this task has used up its turn: to be called now and then in a long computation.
+/// Lets the other tasks run if this one has used up its budget of operations.
 ///
-/// Each call counts as one operation, of which a turn has 128.
+/// It is for long computations. Each call counts as one operation of 128.
 ///
-/// # Cancellation
-/// A cancellation point.
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let task = fibra::spawn(|| 1);
+/// (0..200).for_each(|_| fibra::task::yield_if_due());
+/// assert!(task.is_finished());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn yield_if_due() {
     checkpoint();
 }
@@ -162,8 +191,8 @@ pub fn checkpoint() {
     checkpoint_before_spin();
 }
 
-/// The same, and whether a [`spin_until`](crate::wait::spin_until) that comes next has a chance: for the price of one way to
-/// the worker.
+/// The same, and whether a [`spin_until`](crate::wait::spin_until) that comes next has a chance:
+/// for the price of one way to the worker.
 #[inline]
 pub fn checkpoint_before_spin() -> bool {
     let found = current::with_worker(|worker| {
@@ -186,8 +215,9 @@ fn checkpoint_slow() {
     }
 }
 
-/// False where the code that runs must not be unwound for what befalls the tasks that it waits for: in a destructor that runs
-/// while its thread panics, inside a shield, in a sheltered task, and where there is no unwinding.
+/// False where the code that runs must not be unwound for what befalls the tasks that it waits for:
+/// in a destructor that runs while its thread panics, inside a shield, in a sheltered task, and
+/// where there is no unwinding.
 #[inline(never)]
 pub(crate) fn may_unwind() -> bool {
     let task = current::with_worker_in_place(|worker| worker.context().waiting_task()).flatten();
@@ -197,10 +227,11 @@ pub(crate) fn may_unwind() -> bool {
     }
 }
 
-/// True where an operation that can fail does so instead of waiting: while the current task unwinds from its cancellation, or unwinds from a
-/// panic and is cancelled, or its time has run out; and in destructors that end it once it was cancelled: of what it has captured
-/// but never began with, of task-locals, of a result that nobody wants, unless it is in a shield of the user's there. Where nothing can
-/// be unwound: once it is cancelled.
+/// True where an operation that can fail does so instead of waiting: while the current task unwinds
+/// from its cancellation, or unwinds from a panic and is cancelled, or its time has run out; and in
+/// destructors that end it once it was cancelled: of what it has captured but never began with, of
+/// task-locals, of a result that nobody wants, unless it is in a shield of the user's there. Where
+/// nothing can be unwound: once it is cancelled.
 pub fn unwinds_cancelled() -> bool {
     let unwinds = |header: &Header| match CAN_UNWIND {
         true => std::thread::panicking() && (header.is_raised() || header.hit(Look::Clock).is_some()),
@@ -209,8 +240,9 @@ pub fn unwinds_cancelled() -> bool {
     context::task().is_some_and(|task| unwinds(task.header()) || task.header().is_cancelled_at_end())
 }
 
-/// True where a cancel is for operations alone that can fail: while the current task unwinds, and in destructors at its end.
-/// A wait for another task hears of none there, so an operation that has one asks [`unwinds_cancelled`] now and then.
+/// True where a cancel is for operations alone that can fail: while the current task unwinds, and
+/// in destructors at its end. A wait for another task hears of none there, so an operation that has
+/// one asks [`unwinds_cancelled`] now and then.
 pub fn fails_if_cancelled() -> bool {
     std::thread::panicking() || context::task().is_some_and(|task| task.header().is_at_end())
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::stack::sys;
 
-/// Which guards the stacks of a runtime have.
+/// Chooses the guards of a runtime's stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Guards {
     /// Markers in the page table where the kernel has them, page protection elsewhere.
@@ -105,7 +105,8 @@ unsafe fn protect(start: usize, len: usize) -> io::Result<()> {
     })
 }
 
-/// The most guards by protection: two mappings each, with a sixteenth of all mappings left for everybody else.
+/// The most guards by protection: two mappings each, with a sixteenth of all mappings left for
+/// everybody else.
 fn most_protected() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();
     *MOST.get_or_init(|| sys::max_mappings().map_or(usize::MAX, |mappings| (mappings - mappings / 16) / 2))

@@ -7,24 +7,26 @@ use crate::tasks::header::Header;
 use crate::tasks::task;
 use crate::tasks::task::Task;
 
-/// Until dropped, a suspension of the task is a panic; see [`forbid_suspend`].
+/// Makes a suspension a panic until it is dropped; see [`forbid_suspend`].
 #[must_use = "a suspension is forbidden until this is dropped"]
 pub struct ForbidSuspend {
     task: Option<Task>,
     not_send: PhantomData<*const ()>,
 }
 
-/// Forbids the running task to suspend until the guard is dropped: a wait that would have to sleep, and a `yield_now`,
-/// panic instead, at the place that is to blame. For code that holds a std lock or a reference to a thread-local that other
-/// tasks of the worker use as well.
+/// Forbids the running task to suspend until the guard is dropped.
 ///
-/// Operations that complete without a wait are not affected, and the operation budget is not enforced meanwhile. Guards
-/// nest. Off a task the guard does nothing.
+/// A wait that would have to sleep, and a `yield_now`, panic instead, at the place that is to
+/// blame. It is for code that holds a std lock or a reference to a thread-local that other tasks of
+/// the worker use as well.
+///
+/// Operations that complete without a wait are not affected, and the operation budget is not
+/// enforced meanwhile. Guards nest. Off a task the guard does nothing.
 ///
 /// # Panics
-/// Not itself. What it forbids panics; inside a destructor that runs during a panic, that ends the process. So it does where
-/// somebody else's memory depends on the wait: at the end of a scope that has tasks, or of a `join` whose second half was
-/// taken, if the guard was made meanwhile.
+/// Not itself. What it forbids panics; inside a destructor that runs during a panic, that ends the
+/// process. So it does where somebody else's memory depends on the wait: at the end of a scope that
+/// has tasks, or of a `join` whose second half was taken, if the guard was made meanwhile.
 ///
 /// # Examples
 /// ```
@@ -54,8 +56,8 @@ impl Drop for ForbidSuspend {
     }
 }
 
-/// Panics if the caller is a task that must not suspend: for operations that give something up before they may have to wait
-/// to get it back, and must not unwind between the two.
+/// Panics if the caller is a task that must not suspend: for operations that give something up
+/// before they may have to wait to get it back, and must not unwind between the two.
 ///
 /// # Panics
 /// Where [`forbid_suspend`] forbids a suspension.

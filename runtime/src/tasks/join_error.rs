@@ -8,9 +8,21 @@ use std::sync::Mutex;
 
 use crate::base::payload::drop_payload;
 
-/// Why a task has no result.
+/// Tells why a task has no result.
 ///
 /// One pointer, so that results that are none of these move in registers.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let failed = fibra::spawn(|| panic!("no luck")).join().unwrap_err();
+/// assert!(failed.is_panic() && !failed.is_cancelled() && !failed.is_not_started());
+/// assert!(failed.io_error().is_none());
+/// assert_eq!(failed.into_panic().downcast_ref(), Some(&"no luck"));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct JoinError(Box<Reason>);
 
 struct Reason {
@@ -24,7 +36,8 @@ enum Cause {
     NotStarted(io::Error),
 }
 
-/// The payload of a panic. Behind a mutex only so that the error is `Sync`, as `Box<dyn Error + Send + Sync>` wants it.
+/// The payload of a panic. Behind a mutex only so that the error is `Sync`, as `Box<dyn Error +
+/// Send + Sync>` wants it.
 struct Payload(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Payload {
@@ -66,22 +79,22 @@ impl JoinError {
         Self::of(Cause::NotStarted(error), task)
     }
 
-    /// True if the task panicked.
+    /// Returns true if the task panicked.
     pub fn is_panic(&self) -> bool {
         matches!(self.0.cause, Cause::Panicked(_))
     }
 
-    /// True if the task was cancelled, by its owner or by the end of its runtime.
+    /// Returns true if the task was cancelled, also by the end of its runtime.
     pub fn is_cancelled(&self) -> bool {
         matches!(self.0.cause, Cause::Cancelled)
     }
 
-    /// True if the task never ran because something was lacking that it needed to start.
+    /// Returns true if the task never ran because it lacked something to start.
     pub fn is_not_started(&self) -> bool {
         matches!(self.0.cause, Cause::NotStarted(_))
     }
 
-    /// What the task lacked to start: a stack, or a thread of the blocking pool.
+    /// Returns what the task lacked to start: a stack, or a thread of the pool.
     pub fn io_error(&self) -> Option<&io::Error> {
         match &self.0.cause {
             Cause::NotStarted(error) => Some(error),
@@ -89,7 +102,7 @@ impl JoinError {
         }
     }
 
-    /// The payload of the panic, for [`std::panic::resume_unwind`].
+    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
     ///
     /// # Panics
     /// If the task did not panic.
@@ -98,7 +111,7 @@ impl JoinError {
         self.try_into_panic().unwrap_or_else(|error| panic!("no panic to take: {error}"))
     }
 
-    /// The payload of the panic.
+    /// Returns the payload of the panic.
     ///
     /// # Errors
     /// The error itself, if the task did not panic.

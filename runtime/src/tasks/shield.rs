@@ -3,8 +3,11 @@
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
 
-/// Runs `f` so that no cancellation and no deadline from around it ends it: neither the task's own, nor one of an enclosing
-/// [`timeout`](crate::timeout) or [`CancelToken::scope`](crate::api::cancel_token::CancelToken::scope). Those that are set up inside work.
+/// Runs `f` so that no cancellation and no deadline from outside ends it.
+///
+/// Outside are a cancel of the task and those of an enclosing [`timeout`](crate::timeout) or
+/// [`CancelToken::scope`](crate::api::cancel_token::CancelToken::scope). Those that are set up
+/// inside work.
 ///
 /// What came meanwhile is noticed at the first cancellation point after `f`. Off a task it just runs `f`.
 ///

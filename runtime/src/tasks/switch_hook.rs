@@ -4,7 +4,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// What a task is about to do, or has just done, on its worker's thread; see [`Builder::on_switch`](crate::api::builder::Builder::on_switch).
+/// Says whether a task begins or ends a run on its worker's thread.
+///
+/// See [`Builder::on_switch`](crate::api::builder::Builder::on_switch).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Switch {
     /// It has come to its thread and goes on.

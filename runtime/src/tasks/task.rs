@@ -6,7 +6,21 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::tasks::header::{Header, TaskRef};
 
-/// A handle to a task: cheap to clone, keeps the task's record but not its result.
+/// Names a task. A clone is cheap; it keeps the task's record but not its result.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::task;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let named = task::Builder::new().name("one").spawn(|| task::current().id());
+/// let other = named.task().clone();
+/// assert_eq!((other.name(), other.is_finished()), (Some("one"), false));
+/// assert_eq!(named.join().unwrap(), other.id());
+/// assert!(other.is_finished());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Task(TaskRef);
 
 impl Task {
@@ -30,17 +44,17 @@ impl Task {
         self.0.header()
     }
 
-    /// The number of the task, of which no other task of this process has the same.
+    /// Returns the number of the task, which no other task of this process has.
     pub fn id(&self) -> u64 {
         self.header().id
     }
 
-    /// The name it was built with.
+    /// Returns the name that the task was built with.
     pub fn name(&self) -> Option<&str> {
         self.header().name()
     }
 
-    /// True once the task has ended.
+    /// Returns true once the task has ended.
     pub fn is_finished(&self) -> bool {
         self.header().join.is_done()
     }
@@ -94,7 +108,7 @@ impl fmt::Debug for Task {
     }
 }
 
-/// The task that this code runs in.
+/// Returns the task that this code runs in.
 ///
 /// # Panics
 /// On a thread that runs no task; [`try_current`] answers `None` there.
@@ -114,7 +128,17 @@ pub fn current() -> Task {
         .expect("this thread runs no task: call from inside `fibra::run`, `Runtime::run` or a spawned task")
 }
 
-/// The task that this code runs in, if it runs in one.
+/// Returns the task that this code runs in, if it runs in one.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// assert!(fibra::task::try_current().is_some());
+/// assert!(std::thread::spawn(|| fibra::task::try_current().is_none()).join().unwrap());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn try_current() -> Option<Task> {
     crate::tasks::context::task().map(|task| Task::counted(*task))
 }
