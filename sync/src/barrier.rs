@@ -39,20 +39,22 @@ pub struct Barrier {
     round: WaitQueue<usize, ()>,
 }
 
-/// What a round of a [`Barrier`] tells each of its parties.
+/// Tells a party of a [`Barrier`] whether it leads the round.
 pub struct BarrierWaitResult {
     leader: bool,
 }
 
 impl BarrierWaitResult {
-    /// True for one party of each round: the one that came last.
+    /// Returns true for one party of each round: the last one to come.
     pub fn is_leader(&self) -> bool {
         self.leader
     }
 }
 
 impl Barrier {
-    /// Makes a barrier for `parties` parties. With zero parties it acts as with one, as std's does: no party waits.
+    /// Makes a barrier for `parties` parties.
+    ///
+    /// With zero parties it acts as with one, as std's does: no party waits.
     pub const fn new(parties: usize) -> Self {
         Barrier { parties, round: WaitQueue::new(0) }
     }
@@ -66,16 +68,30 @@ impl Barrier {
         result
     }
 
-    /// Waits until all parties have come, but no longer than `timeout`. Returns `None` if they did not: the caller has
-    /// left the round, and a party must come in its place.
+    /// Waits until all parties have come, at most for `timeout`.
+    ///
+    /// Returns `None` if they did not: the caller has left the round, and a party must come in its place.
     ///
     /// # Cancellation
     /// A cancellation point, as in [`wait`](Barrier::wait).
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::time::Duration;
+    /// let barrier = fibra_sync::Barrier::new(2);
+    /// assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none(), "nobody else came");
+    /// std::thread::scope(|scope| {
+    ///     let other = scope.spawn(|| barrier.wait().is_leader());
+    ///     assert_ne!(barrier.wait().is_leader(), other.join().unwrap());
+    /// });
+    /// ```
     pub fn wait_timeout(&self, timeout: Duration) -> Option<BarrierWaitResult> {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits until all parties have come, but not beyond `deadline`; otherwise as [`wait_timeout`](Barrier::wait_timeout).
+    /// Waits until all parties have come, at most until `deadline`.
+    ///
+    /// Otherwise it is [`wait_timeout`](Barrier::wait_timeout).
     ///
     /// # Cancellation
     /// A cancellation point, as in [`wait`](Barrier::wait).
@@ -83,7 +99,9 @@ impl Barrier {
         self.wait_to(|| Some(deadline))
     }
 
-    /// Waits until all parties have come, as a future, for `async` code. It comes with its first poll.
+    /// Waits until all parties have come, as a future.
+    ///
+    /// The caller counts as come from the first poll on.
     ///
     /// # Cancellation
     /// A future that is dropped before the round is complete leaves the round.

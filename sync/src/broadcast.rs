@@ -1,14 +1,15 @@
 //! A channel whose every message goes to every receiver.
 //!
-//! Names and meaning are those of tokio, without `async`. A sender never waits: the channel keeps the last
-//! `capacity` messages, and a receiver that is slower is told how many it lost. The channel is closed once all senders are
-//! dropped, to which a [`WeakSender`] does not count.
+//! Names and meaning are those of tokio, without `async`. A sender never waits: the channel keeps
+//! the last `capacity` messages, and a receiver that is slower is told how many it lost. The
+//! channel is closed once all senders are dropped, to which a [`WeakSender`] does not count.
 //!
-//! Each message is one counted allocation. Receivers clone it outside of the lock, and a slow clone makes no other task wait. The
-//! last receiver of a message gets the message itself instead of a clone. Waiting allocates nothing.
+//! Each message is one counted allocation. Receivers clone it outside of the lock, and a slow clone
+//! makes no other task wait. The last receiver of a message gets the message itself instead of a
+//! clone. Waiting allocates nothing.
 //!
-//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive against what else is waited for, as at
-//! [`oneshot`](crate::oneshot).
+//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive
+//! against what else is waited for, as at [`oneshot`](crate::oneshot).
 //!
 //! ```
 //! # use fibra_runtime as fibra;
@@ -38,10 +39,20 @@ use ring::{Received, Ring, Sent};
 pub mod error;
 mod ring;
 
-/// Makes a channel that keeps `capacity` messages, rounded up to a power of two, and its first receiver.
+/// Makes a channel that keeps `capacity` messages, and its first receiver.
+///
+/// The capacity is rounded up to a power of two.
 ///
 /// # Panics
 /// If the capacity is zero, or more than half of [`usize::MAX`].
+///
+/// # Examples
+/// ```
+/// let (sender, mut receiver) = fibra_sync::broadcast::channel(16);
+/// sender.send(1).unwrap();
+/// drop(sender);
+/// assert!(receiver.recv().is_ok() && receiver.recv().is_err());
+/// ```
 #[track_caller]
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let sender = Sender::new(capacity);
@@ -49,7 +60,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (sender, receiver)
 }
 
-/// The sending side of a [`channel`]. Clones send to the same receivers.
+/// Sends to all receivers of a [`channel`]. Clones send to the same receivers.
 ///
 /// # Differences from tokio
 /// Clones of a message may be made by several receivers at once, so messages are `Sync` as well as `Send`.
@@ -57,7 +68,7 @@ pub struct Sender<T> {
     ring: Arc<Ring<Arc<T>>>,
 }
 
-/// A receiver of a [`channel`], which sees each message that is sent after it subscribed.
+/// Receives each message of a [`channel`] that is sent after it subscribed.
 ///
 /// # Fairness
 /// A message wakes all receivers that wait, in the order in which they came.
@@ -100,12 +111,23 @@ impl<T> Sender<T> {
         Sender { ring: Arc::new(Ring::new(capacity.next_power_of_two())) }
     }
 
-    /// Sends a message to all receivers, and returns how many there are.
+    /// Sends a message to all receivers, and returns the number of receivers.
     ///
     /// Never waits: it overwrites the oldest message of a full channel.
     ///
     /// # Errors
     /// Gives the message back if there is no receiver now. Later sends may succeed.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::broadcast::{self, error::SendError};
+    /// let (sender, mut receiver) = broadcast::channel(4);
+    /// let mut other = sender.subscribe();
+    /// assert_eq!(sender.send("news"), Ok(2));
+    /// assert_eq!((receiver.recv(), other.recv()), (Ok("news"), Ok("news")));
+    /// drop((receiver, other));
+    /// assert_eq!(sender.send("lost"), Err(SendError("lost")));
+    /// ```
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
         match self.ring.send(Arc::new(value)) {
             Ok(Sent { receivers, overwritten }) => {
@@ -151,21 +173,39 @@ impl<T> Sender<T> {
     }
 
     /// Counts the messages that some receiver has yet to see.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, mut receiver) = fibra_sync::broadcast::channel(4);
+    /// assert!(sender.is_empty());
+    /// sender.send(1).unwrap();
+    /// assert_eq!(sender.len(), 1);
+    /// receiver.recv().unwrap();
+    /// assert!(sender.is_empty() && receiver.is_empty());
+    /// ```
     pub fn len(&self) -> usize {
         self.ring.with(|state| state.len())
     }
 
-    /// True if every receiver has seen all messages.
+    /// Returns true if every receiver has seen all messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Counts the receivers.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::broadcast::channel::<u8>(4);
+    /// let other = receiver.resubscribe();
+    /// assert_eq!(sender.receiver_count(), 2);
+    /// assert!(receiver.same_channel(&other) && sender.same_channel(&sender.clone()));
+    /// ```
     pub fn receiver_count(&self) -> usize {
         self.ring.with(|state| state.receivers())
     }
 
-    /// True if both senders send to the same receivers.
+    /// Returns true if both senders send to the same receivers.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
     }
@@ -187,15 +227,24 @@ impl<T> Sender<T> {
         self.closed_to(None);
     }
 
-    /// Waits until there is no receiver, but no longer than `timeout`. True if there is none.
+    /// Waits until there is no receiver, at most for `timeout`. True if so.
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, receiver) = fibra_sync::broadcast::channel::<u8>(4);
+    /// assert!(!sender.closed_timeout(Duration::from_millis(1)));
+    /// drop(receiver);
+    /// assert!(sender.closed_deadline(Instant::now() + Duration::from_secs(60)));
+    /// ```
     pub fn closed_timeout(&self, timeout: Duration) -> bool {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// Waits until there is no receiver, or until `deadline`. True if there is none.
+    /// Waits until there is no receiver, at most until `deadline`. True if so.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -253,14 +302,15 @@ impl<T> Drop for Sender<T> {
 impl<T: Clone> Receiver<T> {
     /// Waits for the next message.
     ///
-    /// The clone is made while no lock is held, and may take its time. If it panics, the message counts as received.
+    /// The clone is made while no lock is held, and may take its time. If it panics, the message
+    /// counts as received.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no message.
     ///
     /// # Errors
-    /// If this receiver lost messages; the next receive goes on with the oldest that is kept. If all senders are dropped
-    /// and all messages received.
+    /// If this receiver lost messages; the next receive goes on with the oldest that is kept. If
+    /// all senders are dropped and all messages received.
     pub fn recv(&mut self) -> Result<T, RecvError> {
         self.recv_to(None).map_err(|error| match error {
             RecvTimeoutError::Closed => RecvError::Closed,
@@ -269,18 +319,29 @@ impl<T: Clone> Receiver<T> {
         })
     }
 
-    /// Waits for the next message, but no longer than `timeout`.
+    /// Waits for the next message, at most for `timeout`.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no message.
     ///
     /// # Errors
     /// As for [`recv`](Receiver::recv), and if no message came in time.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::broadcast::{self, error::RecvTimeoutError};
+    /// use std::time::{Duration, Instant};
+    /// let (sender, mut receiver) = broadcast::channel(4);
+    /// let brief = Duration::from_millis(1);
+    /// assert_eq!(receiver.recv_timeout(brief), Err(RecvTimeoutError::Timeout));
+    /// sender.send(1).unwrap();
+    /// assert_eq!(receiver.recv_deadline(Instant::now() + brief), Ok(1));
+    /// ```
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_to(time::deadline(timeout))
     }
 
-    /// Waits for the next message, but no longer than until `deadline`.
+    /// Waits for the next message, at most until `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no message.
@@ -321,6 +382,17 @@ impl<T: Clone> Receiver<T> {
     ///
     /// # Errors
     /// As for [`recv`](Receiver::recv), and if there is no message now.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::broadcast::{self, error::TryRecvError};
+    /// let (sender, mut receiver) = broadcast::channel(1);
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    /// sender.send(1).unwrap();
+    /// sender.send(2).unwrap();
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Lagged(1)));
+    /// assert_eq!(receiver.try_recv(), Ok(2));
+    /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let value = taken(self.receive_now())?;
         wait::charge();
@@ -349,17 +421,26 @@ impl<T> Receiver<T> {
         Receiver { ring: Arc::clone(&self.ring), next }
     }
 
-    /// Counts the messages that this receiver has not received: more than the capacity if it has lost some.
+    /// Counts the messages to receive, lost ones included.
     pub fn len(&self) -> usize {
         self.ring.with(|state| state.len_after(self.next)) as usize
     }
 
-    /// True if this receiver has received all messages.
+    /// Returns true if this receiver has received all messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True if all senders are dropped. There may still be messages.
+    /// Returns true if all senders are dropped. There may still be messages.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, mut receiver) = fibra_sync::broadcast::channel(4);
+    /// sender.send(1).unwrap();
+    /// drop(sender);
+    /// assert!(receiver.is_closed());
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.sender_strong_count() == 0
     }
@@ -374,7 +455,7 @@ impl<T> Receiver<T> {
         self.ring.with(|state| state.weak_senders())
     }
 
-    /// True if both receivers receive from the same senders.
+    /// Returns true if both receivers receive from the same senders.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
     }
@@ -403,10 +484,10 @@ impl<T> fmt::Debug for Receiver<T> {
     }
 }
 
-/// A handle to a [`channel`](channel) that can become a [`Sender`], and does not keep the channel open.
+/// Becomes a [`Sender`] on demand, and does not keep the channel open.
 ///
-/// For who should send only as long as others do, such as a registry of channels, or a task that also receives and would
-/// never be told of the end by a sender of its own. It keeps the memory of the channel, but none of its messages.
+/// It suits a registry of channels, or a task that also receives: a sender of its own would keep its
+/// channel open. It keeps the memory of the channel, but none of its messages.
 ///
 /// # Examples
 /// ```
@@ -435,21 +516,22 @@ impl<T> WeakSender<T> {
         WeakSender { ring }
     }
 
-    /// Makes a sender, unless all are dropped: once that is so it stays so.
+    /// Makes a sender, unless all are dropped, which is final.
     ///
-    /// An upgrade beside the drop of the last sender comes before it, and the channel stays open, or after it and fails.
+    /// An upgrade beside the drop of the last sender comes before it, and the channel stays open,
+    /// or after it and fails.
     #[must_use]
     pub fn upgrade(&self) -> Option<Sender<T>> {
         let open = self.ring.with(|state| state.upgrade());
         open.then(|| Sender { ring: Arc::clone(&self.ring) })
     }
 
-    /// How many senders there are, weak ones not counted. Zero is final.
+    /// Counts the senders, weak ones excluded. Zero is final.
     pub fn strong_count(&self) -> usize {
         self.ring.with(|state| state.senders())
     }
 
-    /// How many weak senders there are, this one included.
+    /// Counts the weak senders, this one included.
     pub fn weak_count(&self) -> usize {
         self.ring.with(|state| state.weak_senders())
     }

@@ -12,13 +12,13 @@ use crate::turn::{self, Queue, Turn};
 use crate::wait::list::Node;
 use crate::wait::{self, RawWake};
 
-/// An event that is set once it was signalled a given number of times, and stays set.
+/// Gets set by a given number of signals, and stays set.
 ///
 /// The number may be raised while it is not zero: a task that is counted may count others in. To use one count again and again
 /// take a [`WaitGroup`](crate::WaitGroup).
 ///
 /// # Fairness
-/// The last signal wakes all who wait, in the order in which they came.
+/// The last signal wakes all waiters, first in, first out.
 ///
 /// # Examples
 /// ```
@@ -43,22 +43,22 @@ pub struct CountdownEvent {
 }
 
 impl CountdownEvent {
-    /// Makes an event that `count` signals will set. One that counts from zero is set.
+    /// Makes an event that `count` signals will set. With zero it is set.
     pub const fn new(count: usize) -> Self {
         CountdownEvent { state: Countdown::new(count as u64) }
     }
 
-    /// How many signals are still missing.
+    /// Returns how many signals are still missing.
     pub fn count(&self) -> usize {
         self.state.count() as usize
     }
 
-    /// True once all signals have come.
+    /// Returns true once all signals have come.
     pub fn is_set(&self) -> bool {
         self.state.count() == 0
     }
 
-    /// Counts down by one. True if this was the last signal, which wakes all who wait.
+    /// Counts down by one. True if this was the last signal, which wakes all waiters.
     ///
     /// # Panics
     /// If the count is zero: there was a signal too many.
@@ -67,7 +67,7 @@ impl CountdownEvent {
         self.signal_many(1)
     }
 
-    /// Counts down by `count`, at once. True if it got to zero by that, which wakes all who wait.
+    /// Counts down by `count` at once. True at zero, which wakes all waiters.
     ///
     /// # Panics
     /// If fewer are missing: the count is left as it is.
@@ -86,7 +86,17 @@ impl CountdownEvent {
     /// Asks for one more signal.
     ///
     /// # Panics
-    /// If the count is zero already: those who wait are gone. [`try_add`](CountdownEvent::try_add) tells.
+    /// If the count is zero already: the waiters are gone. [`try_add`](CountdownEvent::try_add) tells.
+    ///
+    /// # Examples
+    /// ```
+    /// let event = fibra_sync::CountdownEvent::new(1);
+    /// event.add();
+    /// event.add_many(2);
+    /// assert_eq!(event.count(), 4);
+    /// assert!(event.signal_many(4), "the last signals");
+    /// assert!(!event.try_add() && !event.try_add_many(2), "it is set");
+    /// ```
     #[track_caller]
     pub fn add(&self) {
         self.add_many(1);
@@ -104,13 +114,13 @@ impl CountdownEvent {
         );
     }
 
-    /// Asks for one more signal, unless the count is zero already. True if it was not.
+    /// Asks for one more signal, unless the count is zero. True if it was not.
     #[track_caller]
     pub fn try_add(&self) -> bool {
         self.try_add_many(1)
     }
 
-    /// Asks for `count` more signals, unless the count is zero already. True if it was not.
+    /// Asks for `count` more signals, unless the count is zero. True if it was not.
     ///
     /// # Panics
     /// If the count would not fit into a `usize`.
@@ -131,15 +141,24 @@ impl CountdownEvent {
         self.wait_to(|| None);
     }
 
-    /// Waits until the count is zero, but no longer than `timeout`. True if it is.
+    /// Waits until the count is zero, at most for `timeout`. True if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let event = fibra_sync::CountdownEvent::new(1);
+    /// assert!(!event.wait_timeout(Duration::from_millis(1)));
+    /// assert!(event.signal() && event.is_set());
+    /// assert!(event.wait_deadline(Instant::now() + Duration::from_secs(60)));
+    /// ```
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits until the count is zero, but not beyond `deadline`. True if it is.
+    /// Waits until the count is zero, at most until `deadline`. True if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -147,7 +166,7 @@ impl CountdownEvent {
         self.wait_to(|| Some(deadline))
     }
 
-    /// Waits until the count is zero, as a future, for `async` code.
+    /// Waits until the count is zero, as a future.
     ///
     /// # Cancellation
     /// May be dropped at any time.

@@ -141,7 +141,9 @@ impl<T, F> LazyLock<T, F> {
         LazyLock::get(this)
     }
 
-    /// Waits until another caller has made the value, at most to `deadline`. Makes nothing.
+    /// Waits until another caller has made the value, at most until `deadline`.
+    ///
+    /// Makes nothing.
     ///
     /// # Cancellation
     /// A cancellation point.

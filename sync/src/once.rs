@@ -163,31 +163,50 @@ impl Once {
         self.wait_to(ONCE, false, None);
     }
 
-    /// Waits until an initializer has run to its end, also after initializers that panicked.
+    /// Waits for an initializer to succeed, also after initializers that panicked.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
     /// Panics if the caller is this very initializer.
+    ///
+    /// # Examples
+    /// ```
+    /// let once = fibra_sync::Once::new();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| once.wait_force());
+    ///     once.call_once(|| {});
+    /// });
+    /// assert!(once.is_completed());
+    /// ```
     #[track_caller]
     pub fn wait_force(&self) {
         self.await_completion(ONCE, None);
     }
 
-    /// Waits until an initializer has run to its end, at most for `timeout`. Returns true if one has.
+    /// Waits for an initializer to succeed, at most for `timeout`. True if one has.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
     /// Those of [`wait`](Once::wait).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let once = fibra_sync::Once::new();
+    /// assert!(!once.wait_timeout(Duration::from_millis(1)));
+    /// once.call_once(|| {});
+    /// assert!(once.wait_deadline(Instant::now() + Duration::from_secs(60)));
+    /// ```
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.wait_to(ONCE, false, time::deadline(timeout))
     }
 
-    /// Waits until an initializer has run to its end, at most to `deadline`. Returns true if one has.
+    /// Waits for an initializer to succeed, at most until `deadline`. True if one has.
     ///
     /// # Cancellation
     /// A cancellation point.

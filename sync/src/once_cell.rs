@@ -75,20 +75,30 @@ impl<T> OnceCell<T> {
         self.completed()
     }
 
-    /// Waits until the cell is full, at most for `timeout`. Returns `None` if it is not.
+    /// Waits until the cell is full, at most for `timeout`. `None` if it is not.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
     /// Those of [`wait`](OnceCell::wait).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let cell = fibra_sync::OnceCell::new();
+    /// assert_eq!(cell.wait_timeout(Duration::from_millis(1)), None);
+    /// cell.set(1).unwrap();
+    /// assert_eq!(cell.wait(), &1);
+    /// assert_eq!(cell.wait_deadline(Instant::now()), Some(&1));
+    /// ```
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
         self.once.await_completion(NAME, time::deadline(timeout));
         self.get()
     }
 
-    /// Waits until the cell is full, at most to `deadline`. Returns `None` if it is not.
+    /// Waits until the cell is full, at most until `deadline`. `None` if it is not.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -130,6 +140,15 @@ impl<T> OnceCell<T> {
     ///
     /// # Errors
     /// Returns `value` if the cell is full.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut cell = fibra_sync::OnceCell::new();
+    /// assert_eq!(cell.get(), None);
+    /// assert_eq!((cell.set(1), cell.set(2)), (Ok(()), Err(2)));
+    /// *cell.get_mut().unwrap() += 10;
+    /// assert_eq!((cell.take(), cell.take()), (Some(11), None));
+    /// ```
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         self.try_insert(value).map(|_| ()).map_err(|(_, value)| value)
@@ -193,6 +212,15 @@ impl<T> OnceCell<T> {
     ///
     /// # Panics
     /// Those of [`get_or_init`](OnceCell::get_or_init).
+    ///
+    /// # Examples
+    /// ```
+    /// let cell = fibra_sync::OnceCell::new();
+    /// assert_eq!(cell.get_or_try_init(|| Err("no")), Err("no"));
+    /// assert_eq!(cell.get_or_try_init(|| Ok::<_, ()>(1)), Ok(&1));
+    /// assert_eq!(cell.get_or_init(|| 2), &1);
+    /// assert_eq!(cell.into_inner(), Some(1));
+    /// ```
     #[inline]
     #[track_caller]
     pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {

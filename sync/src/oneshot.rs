@@ -49,12 +49,20 @@ mod state;
 ///
 /// # Fairness
 /// A send never waits, and each side has one waiter at most.
+///
+/// # Examples
+/// ```
+/// let (sender, mut receiver) = fibra_sync::oneshot::channel();
+/// let thread = std::thread::spawn(move || receiver.recv());
+/// sender.send("done").unwrap();
+/// assert_eq!(thread.join().unwrap(), Ok("done"));
+/// ```
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let channel = Arc::new(Channel::new());
     (Sender { channel: Some(Arc::clone(&channel)) }, Receiver { channel: Some(channel), gave_way: false })
 }
 
-/// The side of a [`channel`] that sends the value.
+/// Sends the one value of a [`channel`].
 ///
 /// Dropped without a send it ends the receiver's wait.
 pub struct Sender<T> {
@@ -62,7 +70,7 @@ pub struct Sender<T> {
     channel: Option<Arc<Channel<T>>>,
 }
 
-/// The side of a [`channel`] that receives the value.
+/// Receives the one value of a [`channel`].
 ///
 /// It is a future as well, for code that is `async`.
 pub struct Receiver<T> {
@@ -110,11 +118,24 @@ impl<T> Sender<T> {
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::oneshot;
+    /// use std::time::{Duration, Instant};
+    /// let (mut sender, receiver) = oneshot::channel::<u8>();
+    /// assert!(!sender.closed_timeout(Duration::from_millis(1)));
+    /// drop(receiver);
+    /// sender.closed();
+    /// assert!(sender.closed_deadline(Instant::now()));
+    /// ```
     pub fn closed(&mut self) {
         self.closed_to(None);
     }
 
-    /// Waits until the receiver is dropped or closed, but no longer than `timeout`. True if it is.
+    /// Waits until the receiver is dropped or closed, at most for `timeout`.
+    ///
+    /// True if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -122,7 +143,9 @@ impl<T> Sender<T> {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// Waits until the receiver is dropped or closed, or until `deadline`. True if it is dropped or closed.
+    /// Waits until the receiver is dropped or closed, at most until `deadline`.
+    ///
+    /// True if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -150,7 +173,7 @@ impl<T> Sender<T> {
         poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
-    /// Polls whether the receiver is dropped or closed, for futures that are written by hand.
+    /// Polls whether the receiver is dropped or closed, for hand-written futures.
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.channel().poll(Side::Sender, cx)
     }
@@ -184,6 +207,17 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// If the sender is dropped, or this side was [closed](Receiver::close) before a value came.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::oneshot::{self, error::RecvError};
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// sender.send(1).unwrap();
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// let (sender, mut receiver) = oneshot::channel::<u8>();
+    /// drop(sender);
+    /// assert_eq!(receiver.recv(), Err(RecvError));
+    /// ```
     #[inline(always)]
     pub fn recv(mut self) -> Result<T, RecvError> {
         match self.recv_to(None) {
@@ -193,18 +227,29 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for the value, but no longer than `timeout`.
+    /// Waits for the value, at most for `timeout`.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Errors
     /// If no value came in time, or none comes any more, as after one was received.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::oneshot::{self, error::RecvTimeoutError};
+    /// use std::time::{Duration, Instant};
+    /// let (sender, mut receiver) = oneshot::channel();
+    /// let early = receiver.recv_timeout(Duration::from_millis(1));
+    /// assert_eq!(early, Err(RecvTimeoutError::Timeout));
+    /// sender.send(1).unwrap();
+    /// assert_eq!(receiver.recv_deadline(Instant::now()), Ok(1));
+    /// ```
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_to(time::deadline(timeout))
     }
 
-    /// Waits for the value, but no longer than until `deadline`.
+    /// Waits for the value, at most until `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -250,19 +295,27 @@ impl<T> Receiver<T> {
         Ok(value)
     }
 
-    /// Refuses a value that has not been sent yet. One that was sent can still be received.
+    /// Refuses a value that has not been sent. One that was sent can be received.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, mut receiver) = fibra_sync::oneshot::channel();
+    /// receiver.close();
+    /// assert_eq!(sender.send(1), Err(1));
+    /// assert!(receiver.is_empty());
+    /// ```
     pub fn close(&mut self) {
         if let Some(channel) = &self.channel {
             channel.end(Side::Receiver, |_| ());
         }
     }
 
-    /// True if the outcome was received, so that no value will come.
+    /// Returns true if the outcome was received, so that no value will come.
     pub fn is_terminated(&self) -> bool {
         self.channel.is_none()
     }
 
-    /// True if there is no value to receive now.
+    /// Returns true if there is no value to receive now.
     pub fn is_empty(&self) -> bool {
         self.channel.as_ref().is_none_or(|channel| !channel.has_value())
     }

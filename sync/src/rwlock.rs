@@ -18,67 +18,63 @@ pub use raw::RawRwLock;
 
 type Untyped<T> = lock_api::RwLock<RawRwLock, T>;
 
-/// Shared access to the value of an [`RwLock`], until dropped.
+/// Reads the value of an [`RwLock`], and unlocks when dropped.
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
-/// The access of a writer to the value of an [`RwLock`], until dropped.
+/// Writes the value of an [`RwLock`], and unlocks when dropped.
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
-/// Shared access to the value of an [`RwLock`] that may become a writer's, until dropped.
+/// Reads the value of an [`RwLock`], and may become the writer.
 pub type RwLockUpgradableReadGuard<'a, T> = lock_api::RwLockUpgradableReadGuard<'a, RawRwLock, T>;
-/// Shared access to a part of the value of an [`RwLock`], until dropped.
+/// Reads a part of the value of an [`RwLock`], and unlocks when dropped.
 pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawRwLock, T>;
-/// The access of a writer to a part of the value of an [`RwLock`], until dropped.
+/// Writes a part of the value of an [`RwLock`], and unlocks when dropped.
 pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
-/// As [`RwLockReadGuard`], with a share in the lock.
+/// Reads the value of an [`RwLock`] that it owns by an `Arc`.
 pub type ArcRwLockReadGuard<T> = lock_api::ArcRwLockReadGuard<RawRwLock, T>;
-/// As [`RwLockWriteGuard`], with a share in the lock.
+/// Writes the value of an [`RwLock`] that it owns by an `Arc`.
 pub type ArcRwLockWriteGuard<T> = lock_api::ArcRwLockWriteGuard<RawRwLock, T>;
-/// As [`RwLockUpgradableReadGuard`], with a share in the lock.
+/// Reads the value of an [`RwLock`] that it owns, and may become the writer.
 pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuard<RawRwLock, T>;
 
-/// A value that many may read at once, or one may write.
+/// Protects a value that many may read at once, or one may write.
 ///
-/// Works between tasks, between plain threads, and between the two. A task that must wait leaves its thread to others.
-/// To lock is no cancellation point, and who finds the lock free does not yield: a loop that reads a value over and over
-/// until it changes keeps its worker from all others. Wait for an event instead.
+/// Works between tasks, between plain threads, and between the two. A waiting task suspends and
+/// leaves its thread to others. Locking is no cancellation point, and locking a free lock never
+/// yields: a loop that polls the value keeps its worker from all other tasks. Wait for an event there.
 ///
-/// Besides plain readers and writers there is one *upgradable* reader at a time: it reads beside the others and can become
-/// the writer without anybody writing in between.
+/// Beside plain readers and writers there is one *upgradable* reader at a time: it reads beside the
+/// others, and can become the writer without another write in between.
 ///
 /// What is not listed here comes from `lock_api::RwLock`, which this derefs to, and from the guards.
 ///
 /// # Fairness
-/// Nobody starves, but for writers (and upgrades) past whom readers [go](RwLock::read_recursive) without end, and all who
-/// wait behind those. Two policies are to be had:
+/// Writers and upgradable readers are served first in, first out. An unlock hands the lock over, so no
+/// arrival overtakes a waiter. Readers that [overtake](RwLock::read_recursive) writers without end
+/// starve those writers, and all waiters behind them. There are two policies:
 ///
-/// * **Phase-fair** ([`new`](RwLock::new)): a writer that waits closes the door to later readers. When it leaves, all
-///   readers that wait at that moment go in together, then the next writer. So a reader waits for one writer at the most, and
-///   a writer for the readers of one phase and the writers before it.
-/// * **Writer first** ([`writer_first`](RwLock::writer_first)): a writer that waits goes before any reader that comes
-///   later. When the last writer has left, all readers that wait go in together. Readers wait for as long as writers
-///   follow each other.
-///
-/// Writers and upgradable readers go in in the order in which they came. Who leaves hands the lock over: nobody slips in
-/// before those who wait.
+/// * **Phase-fair** ([`new`](RwLock::new)): a waiting writer blocks later readers. When it unlocks, all
+///   waiting readers go in together, then the next writer. So a reader waits for at most one writer,
+///   and a writer for the readers of one phase and the writers before it.
+/// * **Writer first** ([`writer_first`](RwLock::writer_first)): a waiting writer goes before any later
+///   reader. When the last writer has unlocked, all waiting readers go in together. Readers wait for as
+///   long as writers follow each other.
 ///
 /// # Deadlocks
-/// * Reading twice in one task hangs if a writer comes to wait in between: the second read waits for the writer, the writer
-///   for the first. A second read by [`read_recursive`](RwLock::read_recursive) does not. But where there is another guard,
-///   `bump`, `unlocked` and `unlocked_fair` of a read guard do: they lock again behind the writer.
-/// * So does writing, or upgrading another guard, while the task holds a plain read guard.
+/// * Reading twice in one task hangs if a writer arrives in between: the second read waits for the
+///   writer, the writer for the first. A second read by [`read_recursive`](RwLock::read_recursive)
+///   does not. Beside another guard, `bump`, `unlocked` and `unlocked_fair` of a read guard hang
+///   likewise: they lock again behind the writer.
+/// * Writing, or upgrading another guard, hangs while the task holds a plain read guard.
 /// * A panic hook that waits blocks its thread: see [`Mutex`](crate::Mutex#deadlocks).
 ///
-/// What the lock sees it does not wait for: a task that holds the write lock, or the upgradable one, and locks again where
-/// it would have to wait, panics. The lock takes for the holder who has locked, also when the guard was given away, until
-/// it is dropped: the task that has it now would wait for itself unseen.
+/// Panics on recursive locking by the exclusive or upgradable holder. The holder is the task that locked,
+/// also when it gave the guard away: the task that got the guard may wait for itself undetected.
 ///
 /// # Differences from std
-/// There is no poisoning: a panic of a writer unlocks, and the value stays as it was left. So a lock is not `RefUnwindSafe`, as
-/// [`Mutex`](crate::Mutex#differences-from-std) tells.
+/// There is no poisoning: a panic of a writer unlocks, and the value stays as it is. So a lock is not
+/// `RefUnwindSafe`; see [`Mutex`](crate::Mutex#differences-from-std), also for why there is no `async` form.
 ///
-/// There is no `async` form: see [`Mutex`](crate::Mutex#differences-from-std).
-///
-/// A guard of any kind may be held while the task sleeps or yields, and may be used and dropped by another task of the same
-/// thread, which it reaches through an `Rc`: whoever drops it unlocks. It is not to be sent:
+/// A guard may be held while the task sleeps or yields. Another task of the same thread may use and drop
+/// it, through an `Rc`. It cannot be sent:
 ///
 /// ```compile_fail,E0277
 /// fn send<T: Send>(_: T) {}
@@ -112,7 +108,8 @@ impl<T> RwLock<T> {
         RwLock(Untyped::new(value))
     }
 
-    /// Makes an unlocked lock around `value` in which a writer that waits goes before any reader that comes later.
+    /// Makes an unlocked lock around `value` in which a writer that waits goes before any reader
+    /// that comes later.
     ///
     /// # Examples
     /// ```
@@ -141,11 +138,20 @@ impl<T: ?Sized> RwLock<T> {
     /// None: the wait goes on when the task is cancelled.
     ///
     /// # Panics
-    /// If the task holds the write lock, or the upgradable one and would have to wait: it would wait for itself. If there are
-    /// 2^59 readers.
+    /// If the task holds the write lock, or the upgradable one and would have to wait: it would
+    /// wait for itself. If there are 2^59 readers.
     ///
     /// # Deadlocks
-    /// If the task reads already, and a writer has come to wait since: see [`read_recursive`](RwLock::read_recursive).
+    /// If the task reads already, and a writer has come to wait since: see
+    /// [`read_recursive`](RwLock::read_recursive).
+    ///
+    /// # Examples
+    /// ```
+    /// let lock = fibra_sync::RwLock::new(1);
+    /// let (first, second) = (lock.read(), lock.try_read().unwrap());
+    /// assert_eq!(*first + *second, 2);
+    /// assert!(lock.is_locked() && !lock.is_locked_exclusive() && lock.try_write().is_none());
+    /// ```
     #[inline]
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
@@ -164,26 +170,39 @@ impl<T: ?Sized> RwLock<T> {
         self.0.try_read()
     }
 
-    /// As [`read`](RwLock::read), but waits no longer than `timeout`, and so may also be called by who holds the lock.
+    /// Locks for reading, waiting at most for `timeout`.
+    ///
+    /// So the holder of the lock may call it, too.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let lock = fibra_sync::RwLock::new(1);
+    /// let writer = lock.try_write_for(Duration::from_millis(1)).unwrap();
+    /// assert!(lock.try_read().is_none() && lock.try_read_for(Duration::from_millis(1)).is_none());
+    /// drop(writer);
+    /// assert_eq!(*lock.try_read_for(Duration::from_millis(1)).unwrap(), 1);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn try_read_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
         self.0.try_read_for(timeout)
     }
 
-    /// As [`read`](RwLock::read), but waits no longer than until `deadline`, and so may also be called by who holds the
-    /// lock.
+    /// Locks for reading, waiting at most until `deadline`.
+    ///
+    /// So the holder of the lock may call it, too.
     #[inline]
     #[track_caller]
     pub fn try_read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
         self.0.try_read_until(deadline)
     }
 
-    /// Locks for reading, beside other readers, past a writer that waits: so who reads already may read again.
+    /// Locks for reading, beside other readers and before a waiting writer.
     ///
-    /// Waits while a writer holds the lock; who has come to wait goes in as by [`read`](RwLock::read), past nobody. Each reader
-    /// that goes past a writer keeps it waiting for longer, and those behind it; if such readers follow each other without
-    /// end, so does the wait. Who does not read already is to call [`read`](RwLock::read).
+    /// So a reader may read again. Waits while a writer holds the lock; once it waits it is served as by
+    /// [`read`](RwLock::read). Each reader that overtakes a writer prolongs that writer's wait. A
+    /// task that does not read already should call [`read`](RwLock::read).
     ///
     /// # Cancellation
     /// None: the wait goes on when the task is cancelled.
@@ -203,7 +222,7 @@ impl<T: ?Sized> RwLock<T> {
         self.read_recursive_to(|| None).expect("without a deadline it is never late")
     }
 
-    /// As [`read_recursive`](RwLock::read_recursive), if that needs no wait: if no writer holds the lock.
+    /// Locks for reading beside waiting writers, if no writer holds the lock.
     #[inline]
     pub fn try_read_recursive(&self) -> Option<RwLockReadGuard<'_, T>> {
         // SAFETY: nothing is unlocked.
@@ -212,14 +231,14 @@ impl<T: ?Sized> RwLock<T> {
         reads.then(|| unsafe { self.0.make_read_guard_unchecked(GuardNoSend::new()) })
     }
 
-    /// As [`read_recursive`](RwLock::read_recursive), but waits no longer than `timeout`.
+    /// Locks for reading beside waiting writers, waiting at most for `timeout`.
     #[inline]
     #[track_caller]
     pub fn try_read_recursive_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
         self.read_recursive_to(|| time::deadline(timeout))
     }
 
-    /// As [`read_recursive`](RwLock::read_recursive), but waits no longer than until `deadline`.
+    /// Locks for reading beside waiting writers, waiting at most until `deadline`.
     #[inline]
     #[track_caller]
     pub fn try_read_recursive_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
@@ -240,7 +259,7 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Locks for writing, alone.
     ///
-    /// Waits until all who came before have left. Meanwhile later readers wait.
+    /// Waits until all earlier holders and waiters have unlocked. Meanwhile later readers wait.
     ///
     /// # Cancellation
     /// None: the wait goes on when the task is cancelled.
@@ -250,6 +269,17 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Deadlocks
     /// If the task holds a plain read guard.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut lock = fibra_sync::RwLock::new(1);
+    /// *lock.write() += 1;
+    /// let writer = lock.try_write().unwrap();
+    /// assert!(lock.is_locked_exclusive() && lock.try_read().is_none());
+    /// drop(writer);
+    /// *lock.get_mut() += 1;
+    /// assert_eq!(lock.into_inner(), 3);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
@@ -262,8 +292,8 @@ impl<T: ?Sized> RwLock<T> {
         self.0.try_write()
     }
 
-    /// As [`write`](RwLock::write), but waits no longer than `timeout`. If that is too short, the readers go in that waited
-    /// behind this writer only.
+    /// As [`write`](RwLock::write), but waits no longer than `timeout`. If that is too short, the
+    /// readers go in that waited behind this writer only.
     #[inline]
     #[track_caller]
     pub fn try_write_for(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
@@ -279,8 +309,8 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Locks for reading, beside plain readers, with the right to become the writer.
     ///
-    /// Waits in one line with the writers, while one of them or another upgradable reader is before it. An upgrade goes
-    /// before all who wait; while it waits for the readers to leave, later ones wait behind it.
+    /// Waits in one queue with the writers, while one of them or another upgradable reader is before it.
+    /// An upgrade goes before all waiters; while it waits for the readers to unlock, later ones wait.
     ///
     /// # Cancellation
     /// None: the wait goes on when the task is cancelled.
@@ -290,43 +320,53 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Deadlocks
     /// To upgrade hangs if the task holds a plain read guard too.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::{RwLock, RwLockUpgradableReadGuard};
+    /// let lock = RwLock::new(1);
+    /// let guard = lock.upgradable_read();
+    /// assert!(lock.try_read().is_some() && lock.try_upgradable_read().is_none());
+    /// *RwLockUpgradableReadGuard::upgrade(guard) = 2;
+    /// assert_eq!(*lock.read(), 2);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn upgradable_read(&self) -> RwLockUpgradableReadGuard<'_, T> {
         self.0.upgradable_read()
     }
 
-    /// Locks for reading with the right to become the writer, if that needs no wait.
+    /// Locks for upgradable reading, if that needs no wait.
     #[inline]
     pub fn try_upgradable_read(&self) -> Option<RwLockUpgradableReadGuard<'_, T>> {
         self.0.try_upgradable_read()
     }
 
-    /// As [`upgradable_read`](RwLock::upgradable_read), but waits no longer than `timeout`.
+    /// Locks for upgradable reading, waiting at most for `timeout`.
     #[inline]
     #[track_caller]
     pub fn try_upgradable_read_for(&self, timeout: Duration) -> Option<RwLockUpgradableReadGuard<'_, T>> {
         self.0.try_upgradable_read_for(timeout)
     }
 
-    /// As [`upgradable_read`](RwLock::upgradable_read), but waits no longer than until `deadline`.
+    /// Locks for upgradable reading, waiting at most until `deadline`.
     #[inline]
     #[track_caller]
     pub fn try_upgradable_read_until(&self, deadline: Instant) -> Option<RwLockUpgradableReadGuard<'_, T>> {
         self.0.try_upgradable_read_until(deadline)
     }
 
-    /// The value, to which `&mut self` is the only way.
+    /// Returns the value for changes: `&mut self` proves that the lock is free.
     pub const fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
 
-    /// True if somebody holds the lock at this moment.
+    /// Returns true if the lock is held at this moment.
     pub fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
 
-    /// True if somebody holds the lock for writing at this moment.
+    /// Returns true if a writer holds the lock at this moment.
     pub fn is_locked_exclusive(&self) -> bool {
         self.0.is_locked_exclusive()
     }
@@ -334,64 +374,75 @@ impl<T: ?Sized> RwLock<T> {
 
 /// Guards that hold a share in the lock and borrow nothing.
 impl<T: ?Sized> RwLock<T> {
-    /// As [`read`](RwLock::read), with a guard that shares in the lock.
+    /// Locks for reading, with a guard that owns the lock by its `Arc`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// let lock = Arc::new(fibra_sync::RwLock::new(1));
+    /// let guard = lock.read_arc();
+    /// assert!(lock.try_write_arc().is_none() && lock.try_read_arc().is_some());
+    /// drop(guard);
+    /// *lock.write_arc() = 2;
+    /// assert_eq!(*lock.upgradable_read_arc(), 2);
+    /// ```
     #[track_caller]
     pub fn read_arc(self: &Arc<Self>) -> ArcRwLockReadGuard<T> {
         untyped(self).read_arc()
     }
 
-    /// As [`try_read`](RwLock::try_read), with a guard that shares in the lock.
+    /// Locks for reading with an owned guard, if that needs no wait.
     pub fn try_read_arc(self: &Arc<Self>) -> Option<ArcRwLockReadGuard<T>> {
         untyped(self).try_read_arc()
     }
 
-    /// As [`try_read_for`](RwLock::try_read_for), with a guard that shares in the lock.
+    /// Locks for reading with an owned guard, waiting at most for `timeout`.
     #[track_caller]
     pub fn try_read_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcRwLockReadGuard<T>> {
         untyped(self).try_read_arc_for(timeout)
     }
 
-    /// As [`try_read_until`](RwLock::try_read_until), with a guard that shares in the lock.
+    /// Locks for reading with an owned guard, waiting at most until `deadline`.
     #[track_caller]
     pub fn try_read_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcRwLockReadGuard<T>> {
         untyped(self).try_read_arc_until(deadline)
     }
 
-    /// As [`write`](RwLock::write), with a guard that shares in the lock.
+    /// Locks for writing, with a guard that owns the lock by its `Arc`.
     #[track_caller]
     pub fn write_arc(self: &Arc<Self>) -> ArcRwLockWriteGuard<T> {
         untyped(self).write_arc()
     }
 
-    /// As [`try_write`](RwLock::try_write), with a guard that shares in the lock.
+    /// Locks for writing with an owned guard, if that needs no wait.
     pub fn try_write_arc(self: &Arc<Self>) -> Option<ArcRwLockWriteGuard<T>> {
         untyped(self).try_write_arc()
     }
 
-    /// As [`try_write_for`](RwLock::try_write_for), with a guard that shares in the lock.
+    /// Locks for writing with an owned guard, waiting at most for `timeout`.
     #[track_caller]
     pub fn try_write_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcRwLockWriteGuard<T>> {
         untyped(self).try_write_arc_for(timeout)
     }
 
-    /// As [`try_write_until`](RwLock::try_write_until), with a guard that shares in the lock.
+    /// Locks for writing with an owned guard, waiting at most until `deadline`.
     #[track_caller]
     pub fn try_write_arc_until(self: &Arc<Self>, deadline: Instant) -> Option<ArcRwLockWriteGuard<T>> {
         untyped(self).try_write_arc_until(deadline)
     }
 
-    /// As [`upgradable_read`](RwLock::upgradable_read), with a guard that shares in the lock.
+    /// Locks for upgradable reading, with a guard that owns the lock by its `Arc`.
     #[track_caller]
     pub fn upgradable_read_arc(self: &Arc<Self>) -> ArcRwLockUpgradableReadGuard<T> {
         untyped(self).upgradable_read_arc()
     }
 
-    /// As [`try_upgradable_read`](RwLock::try_upgradable_read), with a guard that shares in the lock.
+    /// Locks for upgradable reading with an owned guard, if that needs no wait.
     pub fn try_upgradable_read_arc(self: &Arc<Self>) -> Option<ArcRwLockUpgradableReadGuard<T>> {
         untyped(self).try_upgradable_read_arc()
     }
 
-    /// As [`try_upgradable_read_for`](RwLock::try_upgradable_read_for), with a guard that shares in the lock.
+    /// Locks for upgradable reading with an owned guard, at most for `timeout`.
     #[track_caller]
     pub fn try_upgradable_read_arc_for(
         self: &Arc<Self>,
@@ -400,7 +451,7 @@ impl<T: ?Sized> RwLock<T> {
         untyped(self).try_upgradable_read_arc_for(timeout)
     }
 
-    /// As [`try_upgradable_read_until`](RwLock::try_upgradable_read_until), with a guard that shares in the lock.
+    /// Locks for upgradable reading with an owned guard, at most until `deadline`.
     #[track_caller]
     pub fn try_upgradable_read_arc_until(
         self: &Arc<Self>,

@@ -12,19 +12,19 @@ use crate::countdown::{Added, Countdown, Signalled, Zero};
 use crate::turn::{self, Turn};
 use crate::wait;
 
-/// A count of workers that are busy, to wait until there are none.
+/// Counts busy workers, and lets callers wait until there are none.
 ///
 /// It is counted by hand, with [`add`](WaitGroup::add) and [`done`](WaitGroup::done) as Go's is, or by guards that are done
 /// when they are dropped, also by a panic or a cancellation: [`worker`](WaitGroup::worker) for a scope, and
 /// [`worker_owned`](WaitGroup::worker_owned) for spawned tasks. It may be used again and again.
 ///
 /// # Fairness
-/// The last one who is done wakes all who wait, in the order in which they came. Whoever waits is let through by the first time
-/// that the count is zero, also when others are added at once.
+/// The last worker that is done wakes all waiters, first in, first out. The first time that the count is
+/// zero ends a wait, also when workers are added right after.
 ///
 /// # Differences from Go's and crossbeam's
-/// A task that is added while others are still being let through keeps nobody of them back, and is no mistake. Where
-/// crossbeam's is cloned, here a guard is taken; and who waits need not be a worker itself.
+/// A worker may be added while waiters are being woken, and delays none of them. Where crossbeam's is
+/// cloned, here a guard is taken, and a waiter need not be a worker itself.
 ///
 /// # Examples
 /// ```
@@ -49,14 +49,14 @@ pub struct WaitGroup {
     state: Countdown,
 }
 
-/// One busy worker of a [`WaitGroup`], until it is dropped.
+/// Keeps one worker of a [`WaitGroup`] busy until it is dropped.
 #[must_use = "dropped at once it is done at once"]
 #[derive(Debug)]
 pub struct Worker<'a> {
     group: &'a WaitGroup,
 }
 
-/// One busy worker of a [`WaitGroup`] that it holds by a count, until it is dropped.
+/// Keeps one worker of a [`WaitGroup`] busy until it is dropped, and owns the group.
 #[must_use = "dropped at once it is done at once"]
 #[derive(Debug)]
 pub struct OwnedWorker {
@@ -69,12 +69,14 @@ impl WaitGroup {
         WaitGroup { state: Countdown::new(0) }
     }
 
-    /// How many workers are busy.
+    /// Returns how many workers are busy.
     pub fn count(&self) -> usize {
         self.state.count() as usize
     }
 
-    /// Counts `count` workers in. Call it before they are spawned: a waiter does not wait for those who are not counted yet.
+    /// Counts `count` workers in.
+    ///
+    /// Call it before they are spawned: a waiter does not wait for workers that are not counted yet.
     ///
     /// # Panics
     /// If there would be more than a `usize` can count.
@@ -84,7 +86,7 @@ impl WaitGroup {
         assert!(added == Added::Counted, "a wait group of more than usize::MAX workers");
     }
 
-    /// Counts one worker out. The last one wakes all who wait.
+    /// Counts one worker out. The last one wakes all waiters.
     ///
     /// # Panics
     /// If none is counted in.
@@ -103,7 +105,9 @@ impl WaitGroup {
         Worker { group: self }
     }
 
-    /// Counts one worker in, and out when the guard is dropped, which may be sent to a spawned task.
+    /// Counts one worker in, and out when the guard is dropped.
+    ///
+    /// The guard may be sent to a spawned task.
     pub fn worker_owned(self: Arc<Self>) -> OwnedWorker {
         self.add(1);
         OwnedWorker { group: self }
@@ -117,7 +121,22 @@ impl WaitGroup {
         self.wait_to(|| None);
     }
 
-    /// Waits until no worker is busy, but no longer than `timeout`. True if there came a moment when none was.
+    /// Waits until no worker is busy, at most for `timeout`. True if none was.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let group = fibra_sync::WaitGroup::new();
+    /// group.add(2);
+    /// group.done();
+    /// assert!(!group.wait_timeout(Duration::from_millis(1)));
+    /// group.done();
+    /// assert!(group.wait_deadline(Instant::now() + Duration::from_secs(60)));
+    /// let busy = group.worker();
+    /// assert_eq!(group.count(), 1);
+    /// drop(busy);
+    /// group.wait();
+    /// ```
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -125,7 +144,7 @@ impl WaitGroup {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits until no worker is busy, but not beyond `deadline`. True if there came a moment when none was.
+    /// Waits until no worker is busy, at most until `deadline`. True if none was.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -133,7 +152,7 @@ impl WaitGroup {
         self.wait_to(|| Some(deadline))
     }
 
-    /// Waits until no worker is busy, as a future, for `async` code.
+    /// Waits until no worker is busy, as a future.
     ///
     /// # Cancellation
     /// May be dropped at any time.

@@ -2,8 +2,8 @@
 //!
 //! Names and meaning are those of tokio, without `async`. Waiting allocates nothing.
 //!
-//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive against what else is waited for, as at
-//! [`oneshot`](crate::oneshot).
+//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive
+//! against what else is waited for, as at [`oneshot`](crate::oneshot).
 //!
 //! ```
 //! # use fibra_runtime as fibra;
@@ -35,20 +35,30 @@ use versions::Versions;
 pub mod error;
 mod versions;
 
-/// Makes a channel with its first value, and its first receiver, which counts that value as seen.
+/// Makes a channel with its first value, and its first receiver.
+///
+/// The receiver counts that value as seen.
+///
+/// # Examples
+/// ```
+/// let (sender, mut receiver) = fibra_sync::watch::channel(1);
+/// assert!(!receiver.has_changed().unwrap());
+/// sender.send(2).unwrap();
+/// assert_eq!(*receiver.wait_for(|value| *value > 1).unwrap(), 2);
+/// ```
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let sender = Sender::new(value);
     let receiver = sender.subscribe();
     (sender, receiver)
 }
 
-/// The side of a [`channel`] that changes the value. Clones change the same value.
+/// Changes the value of a [`channel`]. Clones change the same value.
 ///
-/// Changes and borrows have no timed forms: they wait as for a lock, for as long as somebody borrows or changes the value and
-/// not for something to come, and who borrows for long is who is to be mended. To wait for a change has them all.
+/// Changes and borrows have no timed forms, since they wait as for a lock: keep borrows short. The waits
+/// for a change have them.
 ///
 /// # Deadlocks
-/// A change waits until nobody borrows the value: a task that holds a [`Ref`] of it waits for ever.
+/// A change waits for all borrows to end. So a task that holds a [`Ref`] of the value waits for ever.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -57,7 +67,9 @@ pub struct Sender<T> {
 impl<T> UnwindSafe for Sender<T> {}
 impl<T> RefUnwindSafe for Sender<T> {}
 
-/// The side of a [`channel`] that is told of changes. A clone has seen what its original has seen.
+/// Learns of changes of a [`channel`].
+///
+/// A clone has seen what its original has seen.
 ///
 /// # Fairness
 /// A change wakes all receivers that wait, in the order in which they came.
@@ -101,7 +113,9 @@ impl Drop for Announcement<'_> {
     }
 }
 
-/// The value of a [`channel`], locked for reading. It may be held over a suspension of the task; senders wait for it.
+/// Borrows the value of a [`channel`], locked for reading.
+///
+/// It may be held over a suspension of the task; senders wait for it.
 ///
 /// # Deadlocks
 /// Like a read guard of [`RwLock`]: a task that borrows twice hangs if a sender starts to wait in between.
@@ -111,7 +125,7 @@ pub struct Ref<'a, T> {
 }
 
 impl<T> Ref<'_, T> {
-    /// True if the receiver had not seen this value before. Always false for a [`Sender`]'s.
+    /// Returns true if the receiver had not seen this value. False for a [`Sender`]'s.
     pub fn has_changed(&self) -> bool {
         self.has_changed
     }
@@ -138,6 +152,17 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// Gives the new value back, and keeps the old, if there is no receiver.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::watch::{self, error::SendError};
+    /// let (sender, mut receiver) = watch::channel("first");
+    /// sender.send("second").unwrap();
+    /// assert!(receiver.changed().is_ok() && *receiver.borrow() == "second");
+    /// drop(receiver);
+    /// assert_eq!(sender.send("third"), Err(SendError("third")));
+    /// assert_eq!(*sender.borrow(), "second");
+    /// ```
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         if self.is_closed() {
             return Err(SendError(value));
@@ -146,15 +171,27 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Changes the value and tells the receivers, also if there are none. Waits while it is borrowed.
+    /// Changes the value and tells the receivers. Waits while it is borrowed.
     ///
-    /// If `modify` panics nobody is told, and the value stays as it was left.
+    /// It does so also if there are no receivers.
+    ///
+    /// If `modify` panics no receiver is told, and the value stays as it is.
     ///
     /// # Cancellation
     /// As the acquisition of a lock, this is no cancellation point. `modify` may contain one.
     ///
     /// # Deadlocks
     /// If `modify` borrows the value.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::watch::channel(1);
+    /// sender.send_modify(|value| *value += 1);
+    /// assert!(receiver.has_changed().unwrap());
+    /// assert!(!sender.send_if_modified(|_| false), "no receiver is told");
+    /// assert_eq!(sender.send_replace(5), 2);
+    /// assert_eq!(*receiver.borrow(), 5);
+    /// ```
     pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
         self.send_if_modified(|value| {
             modify(value);
@@ -162,7 +199,9 @@ impl<T> Sender<T> {
         });
     }
 
-    /// Changes the value, and tells the receivers if `modify` returns true. Returns what `modify` returned.
+    /// Changes the value, and tells the receivers if `modify` returns true.
+    ///
+    /// Returns what `modify` returned.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let versions = &self.shared.versions;
         // Before the lock, so that it is dropped after it.
@@ -208,7 +247,21 @@ impl<T> Sender<T> {
         self.shared.versions.senders()
     }
 
-    /// True if there is no receiver. [`subscribe`](Sender::subscribe) makes one.
+    /// Returns true if there is no receiver.
+    ///
+    /// [`subscribe`](Sender::subscribe) makes one.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, receiver) = fibra_sync::watch::channel(1);
+    /// assert_eq!((sender.is_closed(), sender.receiver_count(), sender.sender_count()), (false, 1, 1));
+    /// assert!(!sender.closed_timeout(Duration::from_millis(1)));
+    /// drop(receiver);
+    /// assert!(sender.is_closed() && sender.closed_deadline(Instant::now()));
+    /// let receiver = sender.subscribe();
+    /// assert!(!sender.is_closed() && receiver.same_channel(&receiver.clone()));
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.receiver_count() == 0
     }
@@ -221,7 +274,7 @@ impl<T> Sender<T> {
         self.closed_to(None);
     }
 
-    /// Waits until there is no receiver, but no longer than `timeout`. True if there is none.
+    /// Waits until there is no receiver, at most for `timeout`. True if so.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -229,7 +282,7 @@ impl<T> Sender<T> {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// Waits until there is no receiver, or until `deadline`. True if there is none.
+    /// Waits until there is no receiver, at most until `deadline`. True if so.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -262,7 +315,7 @@ impl<T> Sender<T> {
         self.shared.versions.wait_closed(deadline)
     }
 
-    /// True if both senders change the same value.
+    /// Returns true if both senders change the same value.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -295,6 +348,19 @@ impl<T> Receiver<T> {
     }
 
     /// Borrows the value, and counts it as seen. Waits while a sender changes it.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, mut receiver) = fibra_sync::watch::channel(1);
+    /// sender.send(2).unwrap();
+    /// assert!(receiver.borrow().has_changed());
+    /// assert_eq!(*receiver.borrow_and_update(), 2);
+    /// assert!(!receiver.has_changed().unwrap());
+    /// receiver.mark_changed();
+    /// assert!(receiver.has_changed().unwrap());
+    /// receiver.mark_unchanged();
+    /// assert!(!receiver.has_changed().unwrap());
+    /// ```
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
         let value = self.shared.value.read();
         // With the value locked, so that it is the version of this value.
@@ -303,7 +369,7 @@ impl<T> Receiver<T> {
         Ref { value, has_changed: version != seen }
     }
 
-    /// True if there is a value that this receiver has not seen.
+    /// Returns true if there is a value that this receiver has not seen.
     ///
     /// # Errors
     /// If all senders are dropped.
@@ -343,7 +409,7 @@ impl<T> Receiver<T> {
         self.seen = self.shared.versions.look().version;
     }
 
-    /// Waits until there is a value that this receiver has not seen, and counts it as seen.
+    /// Waits for a value that this receiver has not seen, and counts it as seen.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no change.
@@ -354,18 +420,29 @@ impl<T> Receiver<T> {
         self.shared.versions.wait_changed(&mut self.seen, None).map_err(closed)
     }
 
-    /// Waits for a value that this receiver has not seen, but no longer than `timeout`.
+    /// Waits for a value that this receiver has not seen, at most for `timeout`.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no change.
     ///
     /// # Errors
     /// As for [`changed`](Receiver::changed), and if no change came in time.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::watch::{self, error::RecvTimeoutError};
+    /// use std::time::{Duration, Instant};
+    /// let (sender, mut receiver) = watch::channel(1);
+    /// let early = receiver.changed_timeout(Duration::from_millis(1));
+    /// assert_eq!(early, Err(RecvTimeoutError::Timeout));
+    /// sender.send(2).unwrap();
+    /// assert_eq!(receiver.changed_deadline(Instant::now()), Ok(()));
+    /// ```
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
         self.shared.versions.wait_changed(&mut self.seen, time::deadline(timeout))
     }
 
-    /// Waits for a value that this receiver has not seen, or until `deadline`.
+    /// Waits for a value that this receiver has not seen, at most until `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point, which loses no change.
@@ -376,7 +453,9 @@ impl<T> Receiver<T> {
         self.shared.versions.wait_changed(&mut self.seen, Some(deadline))
     }
 
-    /// Waits for a value that this receiver has not seen, as a future. Dropped early it loses no change.
+    /// Waits for a value that this receiver has not seen, as a future.
+    ///
+    /// Dropped early it loses no change.
     ///
     /// # Errors
     /// As for [`changed`](Receiver::changed).
@@ -398,13 +477,22 @@ impl<T> Receiver<T> {
         self.wait_for_to(wanted, None).map_err(closed)
     }
 
-    /// Waits until the value is `wanted`, but no longer than `timeout`, and borrows it.
+    /// Waits until the value is `wanted`, at most for `timeout`, and borrows it.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Errors
     /// As for [`wait_for`](Receiver::wait_for), and if no such value came in time.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, mut receiver) = fibra_sync::watch::channel(1);
+    /// assert!(receiver.wait_for_timeout(|value| *value > 1, Duration::from_millis(1)).is_err());
+    /// sender.send(2).unwrap();
+    /// assert_eq!(*receiver.wait_for_deadline(|value| *value > 1, Instant::now()).unwrap(), 2);
+    /// ```
     pub fn wait_for_timeout(
         &mut self,
         wanted: impl FnMut(&T) -> bool,
@@ -413,7 +501,7 @@ impl<T> Receiver<T> {
         self.wait_for_to(wanted, time::deadline(timeout))
     }
 
-    /// Waits until the value is `wanted`, but no longer than until `deadline`, and borrows it.
+    /// Waits until the value is `wanted`, at most until `deadline`, and borrows it.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -446,8 +534,8 @@ impl<T> Receiver<T> {
 
     /// Waits until the value is `wanted`, as a future, and borrows it.
     ///
-    /// Dropped early it has counted the values that were not wanted as seen. A poll that finds the value locked by a sender does
-    /// not wait: the future is woken when the sender is done.
+    /// Dropped early it has counted the values that were not wanted as seen. A poll that finds the
+    /// value locked by a sender does not wait: the future is woken when the sender is done.
     ///
     /// # Errors
     /// As for [`wait_for`](Receiver::wait_for).
@@ -483,7 +571,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if both receivers watch the same value.
+    /// Returns true if both receivers watch the same value.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }

@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
-/// A message that nobody would receive: the channel has no receiver now.
+/// Gives a message back that no receiver would get.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why a receive has no message.
+/// Tells why a receive has no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecvError {
     /// All senders are dropped, and all messages received.
@@ -16,7 +16,7 @@ pub enum RecvError {
     Lagged(u64),
 }
 
-/// Why [`try_recv`](super::Receiver::try_recv) has no message.
+/// Tells why [`try_recv`](super::Receiver::try_recv) has no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TryRecvError {
     /// There is none now.
@@ -27,7 +27,7 @@ pub enum TryRecvError {
     Lagged(u64),
 }
 
-/// Why a receive with a time limit has no message.
+/// Tells why a receive with a time limit has no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecvTimeoutError {
     /// None came in time.

@@ -48,7 +48,15 @@ pub enum SendTimeoutError<T> {
     Disconnected(T),
 }
 
-/// No message will ever come: the channel is empty and disconnected.
+/// Says that no message will come: the channel is empty and disconnected.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::channel::{self, RecvError};
+/// let (sender, receiver) = channel::unbounded::<u8>();
+/// drop(sender);
+/// assert_eq!(receiver.recv(), Err(RecvError));
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct RecvError;
 
@@ -87,86 +95,90 @@ pub enum RecvTimeoutError {
     Disconnected,
 }
 
-/// No operation was ready for [`try_select`](super::Select::try_select).
+/// Says that no operation was ready for [`try_select`](super::Select::try_select).
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct TrySelectError;
 
-/// No operation was ready in time for [`select_timeout`](super::Select::select_timeout).
+/// Says that no operation was ready in time.
+///
+/// [`select_timeout`](super::Select::select_timeout) returns it.
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct SelectTimeoutError;
 
-/// No operation was ready for [`try_ready`](super::Select::try_ready).
+/// Says that no operation was ready for [`try_ready`](super::Select::try_ready).
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct TryReadyError;
 
-/// [`ready_timeout`](super::Select::ready_timeout) found nothing ready until the time was over.
+/// Says that no operation was ready in time.
+///
+/// [`ready_timeout`](super::Select::ready_timeout) returns it.
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub struct ReadyTimeoutError;
 
 impl<T> SendError<T> {
-    /// The message.
+    /// Returns the message.
     pub fn into_inner(self) -> T {
         self.0
     }
 }
 
 impl<T> TrySendError<T> {
-    /// The message.
+    /// Returns the message.
     pub fn into_inner(self) -> T {
         match self {
             TrySendError::Full(message) | TrySendError::Disconnected(message) => message,
         }
     }
 
-    /// True if there was no room.
+    /// Returns true if there was no room.
     pub fn is_full(&self) -> bool {
         matches!(self, TrySendError::Full(_))
     }
 
-    /// True if there is no receiver left.
+    /// Returns true if there is no receiver left.
     pub fn is_disconnected(&self) -> bool {
         matches!(self, TrySendError::Disconnected(_))
     }
 }
 
 impl<T> SendTimeoutError<T> {
-    /// The message.
+    /// Returns the message.
     pub fn into_inner(self) -> T {
         match self {
             SendTimeoutError::Timeout(message) | SendTimeoutError::Disconnected(message) => message,
         }
     }
 
-    /// True if the time was over.
+    /// Returns true if the time was over.
     pub fn is_timeout(&self) -> bool {
         matches!(self, SendTimeoutError::Timeout(_))
     }
 
-    /// True if there is no receiver left.
+    /// Returns true if there is no receiver left.
     pub fn is_disconnected(&self) -> bool {
         matches!(self, SendTimeoutError::Disconnected(_))
     }
 }
 
 impl TryRecvError {
-    /// True if there was nothing to receive.
+    /// Returns true if there was nothing to receive.
     pub fn is_empty(&self) -> bool {
         *self == TryRecvError::Empty
     }
 
-    /// True if there is nothing to receive and no sender left.
+    /// Returns true if there is nothing to receive and no sender left.
     pub fn is_disconnected(&self) -> bool {
         *self == TryRecvError::Disconnected
     }
 }
 
 impl RecvTimeoutError {
-    /// True if the time was over.
+    /// Returns true if the time was over.
     pub fn is_timeout(&self) -> bool {
         *self == RecvTimeoutError::Timeout
     }
 
-    /// True if there is nothing to receive and no sender left.
+    /// Returns true if there is nothing to receive and no sender left.
     pub fn is_disconnected(&self) -> bool {
         *self == RecvTimeoutError::Disconnected
     }

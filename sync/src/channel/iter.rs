@@ -5,17 +5,27 @@ use std::iter::FusedIterator;
 
 use super::receiver::Receiver;
 
-/// An iterator over messages that waits for each; made by [`Receiver::iter`].
+/// Iterates over messages and waits for each; made by [`Receiver::iter`].
 pub struct Iter<'a, T> {
     pub(super) receiver: &'a Receiver<T>,
 }
 
-/// An iterator over the messages in a channel; made by [`Receiver::try_iter`].
+/// Iterates over the messages in a channel; made by [`Receiver::try_iter`].
 pub struct TryIter<'a, T> {
     pub(super) receiver: &'a Receiver<T>,
 }
 
-/// An iterator over messages that owns the receiver and waits for each message.
+/// Iterates over messages, owns the receiver, and waits for each message.
+///
+/// # Examples
+/// ```
+/// let (sender, receiver) = fibra_sync::channel::unbounded();
+/// (0..3).for_each(|n| sender.send(n).unwrap());
+/// assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
+/// sender.send(3).unwrap();
+/// drop(sender);
+/// assert_eq!(receiver.into_iter().collect::<Vec<_>>(), [3]);
+/// ```
 pub struct IntoIter<T> {
     pub(super) receiver: Receiver<T>,
 }

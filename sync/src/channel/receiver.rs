@@ -56,7 +56,7 @@ impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
-    /// Receives a message, waiting while there is none. The type's example receives.
+    /// Receives a message, waiting while there is none.
     ///
     /// # Errors
     /// If the channel is empty and all senders are gone, also when they go while it waits.
@@ -174,7 +174,7 @@ impl<T> Receiver<T> {
         self.recv_to(|| time::deadline(timeout))
     }
 
-    /// Receives a message, waiting no longer than until `deadline`.
+    /// Receives a message, waiting at most until `deadline`.
     ///
     /// # Errors
     /// If none came in time, or if the channel is empty and all senders are gone.
@@ -220,12 +220,12 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if no message is in the channel, as mostly at a rendezvous.
+    /// Returns true if no message is in the channel, as mostly at a rendezvous.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True if there is no room for another message, as always at a rendezvous.
+    /// Returns true if no message more has room, as always at a rendezvous.
     pub fn is_full(&self) -> bool {
         match &self.source {
             Source::Senders(channel) => channel.shared.state().is_full(),
@@ -243,7 +243,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if both receivers receive from the same channel.
+    /// Returns true if both receivers receive from the same channel.
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         match (&self.source, &other.source) {
             (Source::Senders(one), Source::Senders(other)) => Arc::ptr_eq(one, other),

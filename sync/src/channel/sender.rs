@@ -124,13 +124,24 @@ impl<T> Sender<T> {
         self.send_to(message, || time::deadline(timeout))
     }
 
-    /// Sends a message, waiting no longer than until `deadline`.
+    /// Sends a message, waiting at most until `deadline`.
     ///
     /// # Errors
     /// Gives the message back if it was not sent in time, or if all receivers are gone.
     ///
     /// # Cancellation
     /// A cancellation point, like [`send`](Sender::send).
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, SendTimeoutError};
+    /// use std::time::{Duration, Instant};
+    /// let (sender, receiver) = channel::bounded(1);
+    /// sender.send(1).unwrap();
+    /// let refused = sender.send_deadline(2, Instant::now() + Duration::from_millis(1));
+    /// assert_eq!(refused, Err(SendTimeoutError::Timeout(2)));
+    /// assert_eq!(receiver.recv_deadline(Instant::now() + Duration::from_secs(60)), Ok(1));
+    /// ```
     pub fn send_deadline(&self, message: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         self.send_to(message, || Some(deadline))
     }
@@ -163,14 +174,23 @@ impl<T> Sender<T> {
         self.channel().state().len()
     }
 
-    /// True if no message is in the channel, as mostly at a rendezvous.
+    /// Returns true if no message is in the channel, as mostly at a rendezvous.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True if there is no room for a message, as always at a rendezvous.
+    /// Returns true if no message more has room, as always at a rendezvous.
     ///
     /// A send arm of a select that was selected and has not sent yet takes room as well.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::bounded(1);
+    /// assert!(sender.is_empty() && receiver.is_empty() && sender.capacity() == Some(1));
+    /// sender.send(1).unwrap();
+    /// assert!(sender.is_full() && receiver.is_full());
+    /// assert!(sender.same_channel(&sender.clone()) && receiver.same_channel(&receiver.clone()));
+    /// ```
     pub fn is_full(&self) -> bool {
         self.channel().state().is_full()
     }
@@ -180,7 +200,7 @@ impl<T> Sender<T> {
         self.channel().capacity()
     }
 
-    /// True if both senders send to the same channel.
+    /// Returns true if both senders send to the same channel.
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         Arc::ptr_eq(&self.channel, &other.channel)
     }

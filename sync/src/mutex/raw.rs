@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// How long a woken waiter may be on its way before an unlock wakes the next one, too.
 const ON_ITS_WAY: Duration = Duration::from_millis(1);
 
-/// The lock under a [`Mutex`](super::Mutex), without what it protects.
+/// Locks without protecting a value: the lock under a [`Mutex`](super::Mutex).
 pub struct RawMutex {
     core: Core,
 }

@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
-/// No value comes: the sender was dropped, or the receiver closed.
+/// Says that no value comes: the sender was dropped, or the receiver closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecvError;
 
-/// Why [`try_recv`](super::Receiver::try_recv) has no value.
+/// Tells why [`try_recv`](super::Receiver::try_recv) has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TryRecvError {
     /// None has come yet.
@@ -16,7 +16,7 @@ pub enum TryRecvError {
     Closed,
 }
 
-/// Why a receive with a time limit has no value.
+/// Tells why a receive with a time limit has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecvTimeoutError {
     /// None came in time. It may still come.

@@ -18,7 +18,7 @@ use super::state::{Claim, Departure, Hold, Policy, State};
 use crate::primitive::{AtomicU64, Ordering, fence};
 use crate::wait;
 
-/// The lock under a [`RwLock`](crate::RwLock), without what it protects.
+/// Locks without protecting a value: the lock under an [`RwLock`](crate::RwLock).
 pub struct RawRwLock {
     state: State,
     /// The number of the task or thread that took the lock as the writer or the upgradable reader, 0 if there is none.

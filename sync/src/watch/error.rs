@@ -3,15 +3,15 @@
 use std::error::Error;
 use std::fmt;
 
-/// A value that nobody would see: the channel has no receiver now.
+/// Gives a value back that no receiver would see.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// All senders are dropped: no change comes any more.
+/// Says that all senders are dropped: no change will come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecvError;
 
-/// Why a wait with a time limit ended without what it waited for.
+/// Tells why a wait with a time limit ended without a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecvTimeoutError {
     /// It did not come in time.
