@@ -160,10 +160,6 @@ impl Line for AutoResetEvent {
         self.try_wait()
     }
 
-    fn is_open(&self) -> bool {
-        self.state.has(1)
-    }
-
     unsafe fn enlist_for(&self, node: &Node<usize>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.state.enlist_for(node, wake, claim, arm) }

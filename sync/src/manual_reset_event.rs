@@ -135,10 +135,6 @@ impl Line for ManualResetEvent {
         self.is_set()
     }
 
-    fn is_open(&self) -> bool {
-        self.is_set()
-    }
-
     unsafe fn enlist_for(&self, node: &Node<Cell<u64>>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.gate.join_for(node, wake, claim, arm) }

@@ -201,14 +201,8 @@ impl Permits {
         true
     }
 
-    /// True if [`take`](Permits::take) would do.
-    pub(crate) fn has(&self, wanted: usize) -> bool {
-        // Relaxed: who wants to know more takes them.
-        rest(self.word.load(Ordering::Relaxed), wanted).is_some()
-    }
-
-    /// Queues the node behind all others, as arm `arm` of its sleeper; or answers false if it [has](Permits::has) what the node
-    /// says.
+    /// Queues the node behind all others, as arm `arm` of its sleeper; or answers false if what the node says is
+    /// free.
     ///
     /// # Safety
     /// As for [`List::push_back_for`]; this lock is the list's.

@@ -300,10 +300,6 @@ impl Line for Semaphore {
         self.permits.take(1)
     }
 
-    fn is_open(&self) -> bool {
-        self.permits.has(1)
-    }
-
     unsafe fn enlist_for(&self, node: &Node<usize>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.permits.enlist_for(node, wake, claim, arm) }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Side, beside, everywhere, give_way, guarded, pause, runtime};
 use fibra_runtime::CancelToken;
-use fibra_sync::channel::{self, Select, TryReadyError};
+use fibra_sync::channel::{self, Select};
 use fibra_sync::{
     AutoResetEvent, CountdownEvent, ManualResetEvent, Semaphore, WaitGroup, select, select_biased,
 };
@@ -157,12 +157,10 @@ fn a_list_of_operations_waits_for_events() {
         let gate = ManualResetEvent::new(false);
         let mut select = Select::new();
         let (first, second, third) = (select.wait(&event), select.wait(&semaphore), select.wait(&gate));
-        assert_eq!(select.try_ready(), Err(TryReadyError));
+        assert!(select.try_select().is_err());
         assert!(select.select_timeout(SHORT).is_err());
 
         event.set();
-        assert_eq!(select.ready(), first);
-        assert!(event.is_set(), "it was only looked at");
         let operation = select.select();
         assert_eq!(operation.index(), first);
         operation.wait(&event);
@@ -176,28 +174,19 @@ fn a_list_of_operations_waits_for_events() {
         permit.forget();
 
         gate.set();
-        assert_eq!(select.ready(), third);
-        select.select().wait(&gate);
+        let operation = select.select();
+        assert_eq!(operation.index(), third);
+        operation.wait(&gate);
     });
 }
 
 #[test]
-fn what_a_watcher_is_woken_for_it_leaves_to_others() {
-    everywhere(|| {
-        let event = Arc::new(AutoResetEvent::new(false));
-        let watcher = {
-            let event = Arc::clone(&event);
-            beside(move || {
-                let mut select = Select::new();
-                let index = select.wait(&*event);
-                assert_eq!(select.ready(), index);
-            })
-        };
-        pause();
-        event.set();
-        watcher.join();
-        assert!(event.wait_timeout(LONG));
-    });
+#[should_panic = "only operations of channels are watched"]
+fn only_channels_are_watched() {
+    let event = AutoResetEvent::new(true);
+    let mut select = Select::new();
+    select.wait(&event);
+    select.ready();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+pub(crate) use crate::wait::Enlisted;
 use crate::wait::{Claim, WakeHandle};
 
 /// One of several operations that are waited for at once, of which one is selected.
@@ -53,18 +54,4 @@ pub trait Arm {
     /// # Safety
     /// It was watched.
     unsafe fn unwatch(&self);
-
-    /// Passes on what a watching arm was given. True if the operation was ready, or is now.
-    fn decline(&self) -> bool {
-        self.is_ready()
-    }
-}
-
-/// The result of enlisting an arm.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Enlisted {
-    /// It waits.
-    Waits,
-    /// It is ready: nothing was published.
-    Ready,
 }

@@ -128,7 +128,7 @@ where
             let (arm, number) = &arms[place];
             let accepted = match purpose {
                 Purpose::Act => arm.accept(),
-                Purpose::Watch => arm.decline(),
+                Purpose::Watch => arm.is_ready(),
             };
             if accepted {
                 return Some(*number);

@@ -64,7 +64,7 @@ pub use sender::Sender;
 /// The parts of [`select!`](crate::select).
 #[doc(hidden)]
 pub mod __private {
-    pub use super::arm::{Arm, Enlisted};
+    pub use super::arm::Arm;
     pub use super::choice::{Limit, Order, ready, select};
     pub use super::join_arm::JoinArm;
     pub use super::receive_arm::RecvArm;

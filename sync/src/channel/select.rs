@@ -103,7 +103,8 @@ impl<'a> Select<'a> {
 
     /// Adds a wait for an event, a semaphore or a token, and returns its index.
     ///
-    /// Indices begin with 0, and are not used again.
+    /// Indices begin with 0, and are not used again. Such an operation is selected only: [`ready`](Select::ready) and its
+    /// variants panic if the list has one.
     ///
     /// # Examples
     /// ```
@@ -190,6 +191,10 @@ impl<'a> Select<'a> {
     ///
     /// # Errors
     /// If no operation is ready.
+    ///
+    /// # Panics
+    /// If an operation is a [`wait`](Select::wait).
+    #[track_caller]
     pub fn try_ready(&mut self) -> Result<usize, TryReadyError> {
         self.ready_within(Limit::Now).ok_or(TryReadyError)
     }
@@ -200,7 +205,7 @@ impl<'a> Select<'a> {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If the list is empty.
+    /// If the list is empty, or if an operation is a [`wait`](Select::wait).
     ///
     /// # Examples
     /// ```
@@ -225,6 +230,10 @@ impl<'a> Select<'a> {
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Panics
+    /// If an operation is a [`wait`](Select::wait).
+    #[track_caller]
     pub fn ready_timeout(&mut self, timeout: Duration) -> Result<usize, ReadyTimeoutError> {
         self.ready_within(Limit::after(timeout)).ok_or(ReadyTimeoutError)
     }
@@ -236,6 +245,10 @@ impl<'a> Select<'a> {
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Panics
+    /// If an operation is a [`wait`](Select::wait).
+    #[track_caller]
     pub fn ready_deadline(&mut self, deadline: Instant) -> Result<usize, ReadyTimeoutError> {
         self.ready_within(Limit::At(deadline)).ok_or(ReadyTimeoutError)
     }
@@ -263,7 +276,10 @@ impl<'a> Select<'a> {
         })
     }
 
+    #[track_caller]
     fn ready_within(&mut self, limit: Limit) -> Option<usize> {
+        let all_are_of_channels = self.arms.iter().all(|(arm, _)| !matches!(arm.target(), Target::Waits(_)));
+        assert!(all_are_of_channels, "only operations of channels are watched: select the others");
         choice::ready(&mut self.arms, limit, self.order)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::selectable::{Line, Selectable, sealed};
+use super::selectable::{Line, LineArm, Selectable, sealed};
 use crate::auto_reset_event::AutoResetEvent;
 use crate::countdown::Countdown;
 use crate::countdown_event::CountdownEvent;
@@ -20,10 +20,18 @@ impl sealed::Sealed for Semaphore {}
 
 impl Selectable for AutoResetEvent {
     type Outcome<'a> = ();
-    type Line = Self;
+    type Arm<'a> = LineArm<'a, Self>;
 
-    fn line(&self) -> &Self {
-        self
+    fn arm(&self) -> Self::Arm<'_> {
+        LineArm::new(self)
+    }
+
+    fn take_now(&self) -> bool {
+        Line::take_now(self)
+    }
+
+    fn give_back(&self) {
+        self.set();
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -31,10 +39,14 @@ impl Selectable for AutoResetEvent {
 
 impl Selectable for ManualResetEvent {
     type Outcome<'a> = ();
-    type Line = Self;
+    type Arm<'a> = LineArm<'a, Self>;
 
-    fn line(&self) -> &Self {
-        self
+    fn arm(&self) -> Self::Arm<'_> {
+        LineArm::new(self)
+    }
+
+    fn take_now(&self) -> bool {
+        Line::take_now(self)
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -42,10 +54,14 @@ impl Selectable for ManualResetEvent {
 
 impl Selectable for CountdownEvent {
     type Outcome<'a> = ();
-    type Line = Countdown;
+    type Arm<'a> = LineArm<'a, Countdown>;
 
-    fn line(&self) -> &Countdown {
-        self.countdown()
+    fn arm(&self) -> Self::Arm<'_> {
+        LineArm::new(self.countdown())
+    }
+
+    fn take_now(&self) -> bool {
+        Line::take_now(self.countdown())
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -53,10 +69,14 @@ impl Selectable for CountdownEvent {
 
 impl Selectable for WaitGroup {
     type Outcome<'a> = ();
-    type Line = Countdown;
+    type Arm<'a> = LineArm<'a, Countdown>;
 
-    fn line(&self) -> &Countdown {
-        self.countdown()
+    fn arm(&self) -> Self::Arm<'_> {
+        LineArm::new(self.countdown())
+    }
+
+    fn take_now(&self) -> bool {
+        Line::take_now(self.countdown())
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -64,10 +84,18 @@ impl Selectable for WaitGroup {
 
 impl Selectable for Semaphore {
     type Outcome<'a> = SemaphorePermit<'a>;
-    type Line = Self;
+    type Arm<'a> = LineArm<'a, Self>;
 
-    fn line(&self) -> &Self {
-        self
+    fn arm(&self) -> Self::Arm<'_> {
+        LineArm::new(self)
+    }
+
+    fn take_now(&self) -> bool {
+        Line::take_now(self)
+    }
+
+    fn give_back(&self) {
+        self.add_permits(1);
     }
 
     fn outcome(&self, _taken: sealed::Taken) -> SemaphorePermit<'_> {
@@ -81,10 +109,6 @@ impl Line for Countdown {
     }
 
     fn take_now(&self) -> bool {
-        self.is_open()
-    }
-
-    fn is_open(&self) -> bool {
         self.count() == 0
     }
 

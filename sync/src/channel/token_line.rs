@@ -2,7 +2,7 @@
 
 use fibra_runtime::CancelToken;
 
-use super::selectable::{Line, Selectable, sealed};
+use super::selectable::{Line, LineArm, Selectable, sealed};
 use crate::turn::Queue;
 use crate::wait::list::Node;
 use crate::wait::{Claim, RawWake};
@@ -11,10 +11,14 @@ impl sealed::Sealed for CancelToken {}
 
 impl Selectable for CancelToken {
     type Outcome<'a> = ();
-    type Line = Self;
+    type Arm<'a> = LineArm<'a, Self>;
 
-    fn line(&self) -> &Self {
-        self
+    fn arm(&self) -> LineArm<'_, Self> {
+        LineArm::new(self)
+    }
+
+    fn take_now(&self) -> bool {
+        self.is_cancelled()
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -24,10 +28,6 @@ impl Line for CancelToken {
     fn asks() {}
 
     fn take_now(&self) -> bool {
-        self.is_cancelled()
-    }
-
-    fn is_open(&self) -> bool {
         self.is_cancelled()
     }
 

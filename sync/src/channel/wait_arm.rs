@@ -6,18 +6,14 @@ use std::time::Instant;
 
 use super::arm::{Arm, Enlisted};
 use super::operation::{Erased, Operation, Target};
+use super::selectable::Selectable;
 use super::selectable::sealed::Taken;
-use super::selectable::{Line, Selectable};
-use crate::turn::Queue;
-use crate::wait::list::Node;
-use crate::wait::{Claim, WakeHandle};
+use crate::wait::{Arm as _, Claim, WakeHandle};
 
 /// The arm `wait(source)`. Its waker has taken for it what it waits for.
 pub struct WaitArm<'a, S: Selectable> {
     source: &'a S,
-    node: Node<<S::Line as Queue>::Asks>,
-    /// True if it has left the queue unserved, and waiters behind it may have to be served.
-    left: Cell<bool>,
+    arm: S::Arm<'a>,
     /// True if the source was taken for it, and the arm is not completed yet.
     taken: Cell<bool>,
 }
@@ -38,7 +34,7 @@ impl<S: Selectable> SelectArm for S {}
 impl<'a, S: Selectable> WaitArm<'a, S> {
     /// Makes an arm for `source`.
     pub fn new(source: &'a S) -> Self {
-        WaitArm { source, node: Node::with(S::Line::asks()), left: Cell::new(false), taken: Cell::new(false) }
+        WaitArm { source, arm: source.arm(), taken: Cell::new(false) }
     }
 
     /// Returns what was taken, after the arm was selected.
@@ -49,15 +45,11 @@ impl<'a, S: Selectable> WaitArm<'a, S> {
 
     /// Ends the borrow.
     pub fn end(self) {}
-
-    fn line(&self) -> &'a S::Line {
-        self.source.line()
-    }
 }
 
 impl<S: Selectable> Arm for WaitArm<'_, S> {
     fn try_now(&self) -> bool {
-        let taken = self.line().take_now();
+        let taken = self.source.take_now();
         self.taken.set(taken);
         taken
     }
@@ -67,23 +59,17 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
     }
 
     unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
-        // SAFETY: by the caller's contract the node is in no list and stays until it is withdrawn, as the claim does, which
-        // lets one wake be used; the source touches it under its lock only.
-        match unsafe { self.line().enlist_for(&self.node, me.raw(), claim, number) } {
-            true => Enlisted::Waits,
-            false => Enlisted::Ready,
-        }
+        // SAFETY: the caller's contract.
+        unsafe { self.arm.enlist(me, claim, number) }
     }
 
     unsafe fn withdraw(&self) {
-        // SAFETY: it was enlisted: the node is in this queue or in none.
-        self.left.set(unsafe { self.line().withdraw(&self.node) });
+        // SAFETY: the caller's contract.
+        unsafe { self.arm.withdraw() }
     }
 
     fn departed(&self) {
-        if self.left.take() {
-            self.line().departed();
-        }
+        self.arm.departed();
     }
 
     fn accept(&self) -> bool {
@@ -92,29 +78,19 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
     }
 
     fn is_ready(&self) -> bool {
-        self.line().is_open()
+        unreachable!("`ready` takes channels only")
     }
 
-    unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
-        // SAFETY: the caller's contract. What is then taken is given back by `decline`.
-        unsafe { self.enlist(me, claim, number) }
+    unsafe fn watch(&self, _me: WakeHandle<'_>, _claim: &Claim, _number: usize) -> Enlisted {
+        unreachable!("`ready` takes channels only")
     }
 
-    unsafe fn unwatch(&self) {
-        // SAFETY: the caller's contract.
-        unsafe { self.withdraw() }
-    }
-
-    fn decline(&self) -> bool {
-        self.line().pass_on(self.node.data());
-        // With a look two watchers could pass it to each other for ever.
-        true
-    }
+    unsafe fn unwatch(&self) {}
 }
 
 impl<S: Selectable> Operation for WaitArm<'_, S> {
     fn abandon(&self) {
-        self.line().pass_on(self.node.data());
+        self.source.give_back();
     }
 
     fn target(&self) -> Target {
