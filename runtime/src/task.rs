@@ -24,7 +24,7 @@
 //! # Cancellation
 //!
 //! A task is asked to end by [`Task::cancel`] (or by the end of its runtime), a block of code inside it by the deadline of a
-//! [`timeout`] or by the token of a [`CancelToken::scope`]. Each is heeded at the next *cancellation point*,
+//! [`timeout`] or by the token of a [`CancelToken::scope`]. Each takes effect at the next *cancellation point*,
 //! which unwinds the stack as a panic does, but with a private payload: destructors run, no message is printed, and the
 //! unwinding ends at the root of the task ([`JoinError::is_cancelled`]) or at the `timeout` or `scope` that caused it.
 //! Where several have caused it, it ends at the outermost.
@@ -38,11 +38,11 @@
 //! | channels, events, semaphores, barriers, conditions, `select!` | yes; nothing that was received or acquired is lost by it |
 //! | reads, writes, accepts and connects of sockets | yes, when they have to wait |
 //! | [`unblock`](crate::unblock) | yes, before its closure has started; then it runs to its end and its value counts |
-//! | locking a mutex or a read-write lock, also a condition's re-lock | no: the holder may be anybody |
+//! | locking a mutex or a read-write lock, also a condition's re-lock | no: the holder may need it to unwind |
 //! | initializers of `Once`, `OnceCell`, `LazyLock`, and the wait for one | no |
 //! | anything inside [`shield`] | no, for what was set up outside of it |
 //! | anything while the task unwinds | no; I/O that has to wait then fails with `TimedOut`, from a panic once the task is cancelled |
-//! | anything in what its end drops: task-locals, a result that nobody wants, what it never began with | no; I/O fails so once the task is cancelled, unless it is in a [`shield`] there |
+//! | destructors at task exit: locals, unclaimed result, unstarted closure | no; I/O fails so once the task is cancelled, unless it is in a [`shield`] there |
 //! | plain threads, [`spawn_blocking`] | no: [`is_cancelled`] tells nothing there |
 //!
 //! * **Priority.** A notification that came goes before a deadline that has passed, and that goes before a cancel.
@@ -74,7 +74,7 @@
 //! | a task that has not started | is dropped un-run; but all that take part in a race run |
 //!
 //! So a loop asks [`is_cancelled`] in each round, and what may take long is given a limit. A task that is told again and
-//! again and goes on is made to yield and is named after a hundred times, as one that swallows its unwinding; and the end
+//! again and goes on is made to yield and is named after a hundred times, like a task that swallows its unwinding; and the end
 //! of a runtime waits for every task that does not end by itself, and after five seconds names them.
 
 pub use crate::api::big_stack::on_big_stack;

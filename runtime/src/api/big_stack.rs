@@ -25,7 +25,7 @@ use crate::tasks::header::{Header, TaskRef};
 ///
 /// It is for deep recursion and for C code that needs much stack.
 ///
-/// The stack is one of the runtime's own, with a guard, and is kept for the next who asks for that
+/// The stack is one of the runtime's own, with a guard, and is kept for the next call with that
 /// size. `f` runs in the same task, and may do there what the task may do; only a switch inside
 /// costs twice as much. Calls nest. On a plain thread the stack is made for the one call.
 ///
@@ -99,7 +99,7 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
 /// Takes a stack; where it may, it waits for one to come back, as a task does that is to start.
 fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
     let begin = clock::now();
-    // Who may not wait asks twice: the first time a worker may have to leave its turn to another.
+    // A caller that may not wait asks twice: the first time a worker may have to leave its turn to another.
     let mut at_once = header.is_forbidden();
     loop {
         let take = |worker: &Worker| (worker.take_stack_of(size), worker.shared().config.stack_patience);

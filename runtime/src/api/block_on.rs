@@ -32,7 +32,7 @@ struct UntilRaised<'a> {
 
 impl WaitStrategy for UntilRaised<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: only who raises the flag of a parked sleeper takes the wake, and then `leave` tells, and `before_awake`
+        // SAFETY: only the waker that raises the flag of a parked sleeper takes the wake, and then `leave` tells, and `before_awake`
         // answers `Served`. Otherwise the wake is dropped unused.
         match self.signal.enter(unsafe { me.raw() }) {
             true => Asleep::Stay,
@@ -66,7 +66,7 @@ impl WaitStrategy for UntilRaised<'_> {
 ///
 /// # Fairness
 /// A future that gives way, by waking itself and returning `Pending`, lets all tasks run that are
-/// ready before it is polled again. One that never returns `Pending` is ordinary code that never
+/// ready before it is polled again. A future that never returns `Pending` is ordinary code that never
 /// waits: the sockets of `fibra::compat` and our `*_async` doors give way when a turn is used up,
 /// other futures do not. A loop over what is always ready there should yield.
 ///

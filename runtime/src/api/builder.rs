@@ -94,17 +94,17 @@ impl Builder {
     /// ```
     /// # use fibra_runtime::{self as fibra, task};
     /// use std::cell::Cell;
-    /// thread_local! { static WHO: Cell<&'static str> = const { Cell::new("nobody") } }
+    /// thread_local! { static NAME: Cell<&'static str> = const { Cell::new("none") } }
     ///
     /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
     /// let mut other = "me";
-    /// let swap = move |_: task::Switch| other = WHO.replace(other);
+    /// let swap = move |_: task::Switch| other = NAME.replace(other);
     /// let task = task::Builder::new().on_switch(swap).spawn(|| {
     ///     fibra::yield_now();
-    ///     WHO.get()
+    ///     NAME.get()
     /// });
     /// fibra::yield_now();
-    /// assert_eq!(WHO.get(), "nobody");
+    /// assert_eq!(NAME.get(), "none");
     /// assert_eq!(task.join().unwrap(), "me");
     /// # });
     /// # Ok::<(), std::io::Error>(())
@@ -453,7 +453,7 @@ impl Builder {
     }
 
     /// Neither its cancellation before the start nor the end of the runtime keeps the task from
-    /// running: somebody who cannot be unwound waits for what it makes, and sees to its end.
+    /// running: a caller that cannot be unwound waits for its result, and for its end.
     pub(crate) fn sheltered(mut self) -> Self {
         self.traits().sheltered = true;
         self

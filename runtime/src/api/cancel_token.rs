@@ -1,4 +1,4 @@
-//! Tokens: cancellation of blocks of code, in any number of tasks, by whoever has the token.
+//! Tokens: cancellation of blocks of code, in any number of tasks, by any holder of the token.
 
 use std::error::Error;
 use std::fmt;
@@ -60,7 +60,7 @@ struct Inner {
     parent: Option<(Arc<Inner>, usize)>,
 }
 
-/// Whom to tell.
+/// The waiters and tasks to wake.
 struct State {
     children: Slab<Weak<Inner>>,
     scopes: Slab<Registered>,
@@ -160,7 +160,7 @@ impl CancelToken {
             fired += 1;
         }
         if !below.is_empty() {
-            // Not before: until all are cancelled, whoever else cancels one of them has to go the same way.
+            // Not before: until all are cancelled, another cancel of one of them has to take the same way.
             self.0.forget_children();
             below.iter().for_each(|token| token.forget_children());
         }
@@ -227,7 +227,7 @@ impl CancelToken {
         }
     }
 
-    /// Puts the node into the list of those who wait, as an arm if it is one of several; or answers
+    /// Puts the node into the list of waiters, as an arm if it is one of several; or answers
     /// false if the token is cancelled.
     ///
     /// # Safety
@@ -238,7 +238,7 @@ impl CancelToken {
         unsafe { self.0.stop.join(node, wake, arm) }
     }
 
-    /// Takes the node out of the list of those who wait. False if a cancel has done so.
+    /// Takes the node out of the list of waiters. False if a cancel has done so.
     ///
     /// # Safety
     /// The node is in this list or in none.

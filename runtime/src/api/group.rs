@@ -35,8 +35,8 @@ use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 /// its tasks and does not wait for them.
 ///
 /// # Fairness
-/// Of several that wait for a result the one that came first is woken first; one who comes
-/// meanwhile may be faster. Of several that wait to spawn, the one that came first is next.
+/// Waiters for a result are woken first in, first out, and an arrival may be faster than a woken
+/// waiter. Waiters for a place are served first in, first out.
 ///
 /// # Examples
 /// ```
@@ -166,7 +166,7 @@ impl State {
         vacant
     }
 
-    /// One place less is occupied, or it is the first spawner's now, who is to be woken.
+    /// One place less is occupied, or it belongs to the first waiting spawner, which is to be woken.
     fn vacate(&mut self) -> Option<RawWake> {
         let next = self.spawners.pop_front();
         match next {
@@ -296,7 +296,7 @@ impl<T> TaskGroup<T> {
         Taken::Ended(number, unsafe { JoinHandle::new(task) })
     }
 
-    /// The next one that ends, with its number; `None` when there are no tasks.
+    /// Waits for the next task to end, and returns its result and number; `None` when there are no tasks.
     fn next(&self, deadline: Option<Instant>) -> Result<Option<Ended<T>>, StillRunning> {
         cancel_points::checkpoint();
         loop {
@@ -488,7 +488,7 @@ impl<T: Send + 'static> TaskGroup<T> {
         }
         let until = Until { shared: &self.shared, node: Node::new(), queue: Queue::Spawners };
         match task_sleep::sleep(&until, None) {
-            // Occupied by the hook, or handed over by one who ended.
+            // Occupied by the hook, or handed over by a task that ended.
             Waking::Notified => {}
             Waking::TimedOut => unreachable!("a wait without a deadline does not run out"),
             Waking::Cancelled => cancel_points::unwind_cancelled(),
@@ -623,7 +623,7 @@ impl WaitStrategy for Until<'_> {
             Queue::Joiners | Queue::Spawners => {}
         }
         // SAFETY: the node is in no list, lives until the sleep is over, and is touched under this lock alone. The wake is
-        // taken by who unlinks the node, and `before_awake` answers `Served` from then on.
+        // taken by the caller that unlinks the node, and `before_awake` answers `Served` from then on.
         unsafe { self.list(&mut state).push_back(&self.node, me.raw()) };
         Asleep::Stay
     }

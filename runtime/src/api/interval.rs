@@ -50,7 +50,7 @@ pub struct Interval {
 /// ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
 /// fibra::sleep(Duration::from_millis(5));
 /// assert_eq!(ticks.tick() - first, Duration::from_millis(2));
-/// // The one that was due meanwhile is left out.
+/// // The tick that was due meanwhile is left out.
 /// assert!(ticks.tick() - first >= Duration::from_millis(6));
 /// # });
 /// # Ok::<(), std::io::Error>(())

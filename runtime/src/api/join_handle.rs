@@ -222,7 +222,7 @@ impl<T> JoinHandle<T> {
     /// false if the task has ended.
     ///
     /// # Safety
-    /// Nobody else waits for this task. `joiner` and `claim` stay in place until
+    /// No other caller waits for this task. `joiner` and `claim` stay in place until
     /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of the wakes of this sleep
     /// the one is used that took the claim.
     #[doc(hidden)]
@@ -301,7 +301,7 @@ impl<T> Future for JoinHandle<T> {
                 return Poll::Pending;
             }
         }
-        // SAFETY: the task is done; that the result was taken is noted before anybody can ask again.
+        // SAFETY: the task is done; that the result was taken is noted before it can be asked for again.
         let output = unsafe { self.read() };
         join.set_taken();
         Poll::Ready(output)
@@ -314,12 +314,12 @@ impl<T> Drop for JoinHandle<T> {
         let join = &task.header().join;
         // Dropped at last: it is code of others, which may panic.
         let _waker = join.withdraw_waker();
-        // A call that nobody wants any more need not begin.
+        // A call without a taker need not begin.
         if task.header().nature.is_call() {
             task.header().marks.set_cancelled();
         }
         if join.detach() == Detaching::Done {
-            // SAFETY: the task is done and nobody took its result, so it is the handle's.
+            // SAFETY: the task is done and its result was not taken, so it is the handle's.
             unsafe { (task.header().vtable.drop_output)(task) }
         }
     }

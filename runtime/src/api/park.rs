@@ -1,6 +1,6 @@
 //! Park and unpark: a token that one task keeps for itself.
 //!
-//! The state and who moves it are in `parking.rs`. Nothing else uses the token: a join, a lock or a
+//! The state and its transitions are in `parking.rs`. Nothing else uses the token: a join, a lock or a
 //! socket that the task waits for neither takes it nor is ended by it.
 
 use std::time::{Duration, Instant};
@@ -100,7 +100,7 @@ pub fn park_timeout(timeout: Duration) -> bool {
 
 #[inline(always)]
 fn park_until(task: TaskRef, deadline: Option<Instant>) -> bool {
-    // Before the token is taken: who is unwound here leaves it to its next park.
+    // Before the token is taken: a task that is unwound here leaves it to its next park.
     cancel_points::checkpoint();
     let parking = &task.header().park;
     if parking.take_token() {

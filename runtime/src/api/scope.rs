@@ -1,8 +1,8 @@
-//! Scopes: tasks that borrow from the stack of the one who spawns them.
+//! Scopes: tasks that borrow from the stack of their spawner.
 //!
 //! What a child borrows lives until the scope's wait is over, and that ends only when every child
 //! has let go of it. The runner of a child counts it out as its very last act, after its closure,
-//! its captures and, where nobody asks for it, its result are gone; also for a child that ends
+//! its captures and an unclaimed result are gone; also for a child that ends
 //! un-run. Handles cannot leave the scope, except by being leaked, and then they leak memory and
 //! nothing else.
 //!
@@ -48,14 +48,14 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// # Cancellation
 /// A cancellation point. A scope is never left early: when its task is cancelled it cancels its
 /// children, waits for them to unwind, and unwinds then. So it does when the end of the runtime has
-/// cut a child short that nobody joined. In a destructor that runs while its task unwinds, and
+/// cut an unjoined child short. In a destructor that runs while its task unwinds, and
 /// inside of [`shield`](crate::tasks::shield::shield), it is none, and the end of the runtime
 /// leaves its children alone.
 ///
 /// # Panics
 /// With the panic of `f`, which cancels no child (those that are to end then can run inside of a
 /// [`CancelToken`](crate::api::cancel_token::CancelToken)'s `scope`, while `f` holds its drop
-/// guard); or, when a child that nobody joined has panicked, or could not start and was not
+/// guard); or, when an unjoined child has panicked, or could not start and was not
 /// cancelled, with a message that says so. Off a task, as on a thread of the blocking pool, also
 /// when the end of the runtime has cut such a child short.
 ///
@@ -102,7 +102,7 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Panics
     /// Off a runtime; and where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids
-    /// the scope to wait for the task. One that is forbidden to wait for tasks which it has ends
+    /// the scope to wait for the task. A scope that may not wait for the tasks that it has ends
     /// the process.
     ///
     /// # Examples
@@ -178,8 +178,7 @@ impl Child {
         unsafe { self.0.data().family().as_ref() }
     }
 
-    /// What the child lacks, by an error that nobody asks for; nothing if somebody has cancelled
-    /// it: nobody counts on it then.
+    /// What the child lacks, by its unclaimed error; nothing if it was cancelled.
     fn lost(&self, error: &JoinError) -> Option<Lost> {
         if error.is_panic() {
             return Some(Lost::Panicked);

@@ -1,4 +1,4 @@
-//! A scope and its children: who is alive, and who waits for the last of them.
+//! A scope and its children: which are alive, and the wait for the last of them.
 //!
 //! ```text
 //!   Family, in the frame of the scope            a child's link, in its own allocation
@@ -8,12 +8,12 @@
 //!   leave: one less is alive ◀────────────────── ended, as the very last act
 //!      └── of the last one: the wake of the parent is handed out, the lock let go. The family may be gone.
 //!
-//!   UntilAlone: nobody is alive, or the parent's wake stays here
-//!   cancel: marks the family, and hands out who is alive; who enters later finds the mark
+//!   UntilAlone: no child is alive, or the parent's wake stays here
+//!   cancel: marks the set, and hands out the living children; a later child finds the mark
 //! ```
 //!
 //! All of it is one state under one lock, and the store that lets the lock go is the last touch of a child. The frame is left by
-//! one who has taken the lock and found nobody alive: so after that store.
+//! a parent that has taken the lock and found no child alive: so after that store.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -42,11 +42,11 @@ struct State {
     /// The children were cancelled; so is each that comes after.
     cancelled: bool,
     parent: Option<RawWake>,
-    /// A child whose handle nobody joined.
+    /// A child that was not joined.
     lost: Option<Lost>,
 }
 
-/// Why a child has no result that somebody may count on.
+/// Why a child has no result.
 pub(crate) enum Lost {
     Panicked,
     /// The error in words.
@@ -104,7 +104,7 @@ impl Family {
         state.cancelled
     }
 
-    /// Counts a child out. Whom to wake, after the last one: the family is not to be touched any more, whatever the answer.
+    /// Counts a child out. The last one returns the wake of the parent. After the call the set may be gone.
     ///
     /// # Safety
     /// The child has entered here.
@@ -133,7 +133,7 @@ impl Family {
         drop(other);
     }
 
-    /// Once nobody is alive: such a child, if there was one. Who finds that may leave the frame.
+    /// Once no child is alive: such a child, if there was one. The caller may then leave the frame.
     pub(crate) fn try_end(&self) -> Poll<Option<Lost>> {
         let mut state = self.state.lock();
         match self.alive() {
@@ -165,7 +165,7 @@ impl Family {
     }
 }
 
-/// The wait of the parent until nobody is alive.
+/// The wait of the parent until no child is alive.
 pub(crate) struct UntilAlone<'a>(pub(crate) &'a Family);
 
 impl WaitStrategy for UntilAlone<'_> {
@@ -180,7 +180,7 @@ impl WaitStrategy for UntilAlone<'_> {
     }
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
-        // Notified, it has left no wake here: the last child has taken it, or none was left when it found nobody alive.
+        // Notified, it has left no wake here: the last child has taken it, or none was left when it found no child alive.
         match why == Waking::Notified || self.0.state.lock().parent.take().is_some() {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,

@@ -15,7 +15,7 @@ use crate::tasks::context;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
-/// Nobody notifies: only the deadline or a cancel ends it.
+/// Sleeps without a notification: only the deadline or a cancel ends it.
 struct ForTheClock;
 
 impl WaitStrategy for ForTheClock {
@@ -113,7 +113,7 @@ pub fn sleep_to(deadline: Option<Instant>) {
     }
 }
 
-/// The same for who can say so: where nothing can be unwound, a cancel ends a sleep that has a deadline.
+/// Sleeps and reports a cancel, also where nothing can be unwound.
 #[doc(hidden)]
 pub fn sleep_within(deadline: Option<Instant>) {
     if task_sleep::sleep(&ForTheClock, deadline) == Waking::Cancelled {

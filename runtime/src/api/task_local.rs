@@ -84,7 +84,7 @@ macro_rules! task_local {
 /// A value is made at the first use in its task, lives in the task and not in the thread, and is
 /// dropped in the task, at its end, before its result is there for others. The last one made is
 /// dropped first. Destructors may suspend; neither the task's cancellation nor a deadline cuts them
-/// short, and their panics end nothing. While a task's values are being dropped, one that is gone
+/// short, and their panics end nothing. While a task's values are being dropped, a value that is gone
 /// is not made anew: it cannot be used.
 ///
 /// On a thread that runs no task a key is a thread-local of that thread; so it is in the closure of an
@@ -175,7 +175,7 @@ impl<T: 'static> TaskLocal<T> {
         self.reach(self.init, f)
     }
 
-    /// Runs `f` with the value; one that is not there is made by `make`.
+    /// Runs `f` with the value, which `make` makes if there is none.
     #[track_caller]
     fn reach<R>(&'static self, make: impl FnOnce() -> T, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let outcome = context::with_locals(|locals| {

@@ -49,7 +49,7 @@ impl From<Elapsed> for io::Error {
 /// In a destructor that runs while the task unwinds it ends nothing, for a second unwinding would
 /// end the process: an operation needs a deadline of its own there.
 ///
-/// The lock of a mutex is waited for without a deadline, since its holder may be anybody: see
+/// The lock of a mutex is waited for without a deadline, since its holder may be outside of `f`: see
 /// [`task`](crate::task#cancellation) for the list.
 ///
 /// # Cancellation

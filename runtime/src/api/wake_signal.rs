@@ -1,24 +1,24 @@
 //! The flag that the waker of a `block_on` raises.
 //!
 //! The state is that of `parking.rs`, in a token of its own: what a user's `unpark` means for `task::park` is not touched by
-//! it. In place of a task there is the right to wake whoever sleeps, a task or a thread, which is there while it is parked:
+//! it. In place of a task there is the right to wake the sleeper, a task or a thread, which is there while it is parked:
 //!
 //! ```text
-//!   the sleeper:  put the wake, enter, ... , leave, take the wake back unless somebody has raised the flag
-//!   a waker:      raise: who moves PARKED to TOKEN takes the wake and lands it
+//!   the sleeper:  put the wake, enter, ... , leave, take the wake back unless the flag was raised
+//!   a waker:      raise: the one move from PARKED to TOKEN takes the wake and lands it
 //! ```
 //!
-//! Between two sleeps, and once the last one is over, nobody is behind the flag: a waker that is kept for ever raises it and
+//! Between two sleeps, and once the last one is over, no sleeper is behind the flag: a waker that is kept for ever raises it and
 //! that is all.
 
 use crate::base::primitive::Cell;
 use crate::tasks::parking::{Entered, Left, Parking, Unparked};
 use crate::waiter::kind::RawWake;
 
-/// One flag, and who sleeps until it is raised.
+/// A flag, and the caller that sleeps until it is raised.
 pub(crate) struct Signal {
     parking: Parking,
-    /// Belongs to the sleeper while it is not parked; from then on to who moves PARKED to TOKEN, until that wake lands.
+    /// Belongs to the sleeper while it is not parked; from then on to the waker that moves PARKED to TOKEN, until its wake lands.
     sleeper: Cell<Option<RawWake>>,
 }
 
@@ -30,7 +30,7 @@ impl Signal {
         Signal { parking: Parking::new(), sleeper: Cell::new(None) }
     }
 
-    /// Raises the flag, and hands out the wake that it is the caller's to give. By anybody.
+    /// Raises the flag, and hands out the wake if it is the caller's to give. Any thread calls it.
     #[must_use = "a sleeper waits for this wake"]
     pub(crate) fn raise(&self) -> Option<RawWake> {
         match self.parking.unpark() {
@@ -44,12 +44,12 @@ impl Signal {
         self.parking.take_token()
     }
 
-    /// Leaves `wake` for who raises the flag. False if it is up already: then the wake is dropped unused. By the sleeper.
+    /// Leaves `wake` for the waker that raises the flag. False if it is up already: then the wake is dropped unused. By the sleeper.
     pub(crate) fn enter(&self, wake: RawWake) -> bool {
         self.sleeper.set(Some(wake));
         let parked = self.parking.enter() == Entered::Parked;
         if !parked {
-            // The token was there, so nobody else has seen the wake.
+            // The token was there, so no other thread has seen the wake.
             self.sleeper.take();
         }
         parked

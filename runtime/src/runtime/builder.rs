@@ -267,7 +267,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// sets with [`std::panic::set_hook`] after the first runtime was built takes the place of this
     /// one as well.
     ///
-    /// std lets nobody change what is done at a panic while a thread panics that is concerned. So a
+    /// std forbids to change the panic hook on a thread that panics. So a
     /// runtime that is built in a panic hook, or in a destructor of a thread that panics, has
     /// neither this nor the line with the name, if it is the first of the process, until another
     /// one is built elsewhere. And the first one is not to be built on a thread for which a panic
@@ -299,7 +299,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// is told once. Off unless set.
     ///
     /// The thread looks four times per limit, and once a millisecond at the most, so a stall is
-    /// told up to half a limit late, and one that is hardly longer than the limit may be missed;
+    /// told up to half a limit late, and a stall hardly longer than the limit may be missed;
     /// none is told that was not. A machine that gives the worker no processor makes a stall as
     /// well. [`Handle::stalls`](crate::runtime::handle::Handle::stalls) counts them.
     ///

@@ -22,7 +22,7 @@ use crate::tasks::task::Task;
 /// overflows; both are installed by the first runtime and stay.
 ///
 /// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does, and after five seconds says
-/// on standard error who is still there. A runtime that is dropped on a thread of its own, by a
+/// on standard error which tasks remain. A runtime that is dropped on a thread of its own, by a
 /// task or in a closure of its blocking pool, starts to end and the drop returns at once.
 ///
 /// # Examples
@@ -151,7 +151,7 @@ impl Runtime {
 
     fn join_threads(&mut self) {
         let own = thread::current().id();
-        // The watching thread is among them, and may be the one that ends the runtime, in a hook.
+        // The watching thread is among them, and may itself end the runtime, in a hook.
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
             // A worker ends its process rather than panic.
             _ = thread.join();

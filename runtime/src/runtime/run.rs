@@ -97,7 +97,7 @@ where
 /// Begins the end of the runtime: when the first task returns, unwinds, or is dropped un-run.
 struct EndWhenDropped<'a> {
     shared: &'a Arc<Shared>,
-    /// The thread that says who is still there. It ends with the runtime, and has to be joined: it holds it.
+    /// The thread that names the tasks that remain. It ends with the runtime, and has to be joined: it holds it.
     reporter: &'a Cell<Option<thread::JoinHandle<()>>>,
 }
 
@@ -107,7 +107,7 @@ impl Drop for EndWhenDropped<'_> {
     }
 }
 
-/// Says who is still there when the end takes long. Only where there is somebody beside the first task, or that one has
+/// Names the tasks that remain when the end takes long. Only where there are others beside the first task, or that has
 /// destructors to run.
 fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
     let has_locals = task::try_current().is_some_and(|own| own.header().present_locals().is_some());

@@ -56,8 +56,7 @@ impl Builder {
 }
 
 /// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users
-/// here. For this library alone: for tasks of its own, which serve others than the one who happens
-/// to start them. The limit of tasks does not count it: who waits for what it does may be all that
+/// here. For this library alone: for tasks of its own, which serve others than their spawner. The limit of tasks does not count it: its waiters may be all that
 /// the limit allows.
 #[doc(hidden)]
 pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>

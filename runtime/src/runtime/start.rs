@@ -70,7 +70,7 @@ pub(crate) struct Starting {
     workers: usize,
     /// Of each of those one message: that it runs, or why not.
     starts: mpsc::Receiver<io::Result<()>>,
-    /// Whether there is a thread for each, and one that watches them, if there is to be one.
+    /// Whether there is a thread for each, and a watchdog, if there is to be one.
     begun: io::Result<()>,
 }
 
