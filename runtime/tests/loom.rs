@@ -58,7 +58,6 @@ mod stack {
     pub(crate) mod fresh;
     pub(crate) mod guard;
     pub(crate) mod handle;
-    pub(crate) mod line;
     pub(crate) mod pool;
     pub(crate) mod region;
     pub(crate) mod shelf;

@@ -150,7 +150,7 @@ impl Worker {
     fn stack_for_own_offer(&self) -> Option<Stack> {
         let taken = self.stacks.borrow_mut().take().ok();
         if taken.is_none() {
-            self.wake_over_stacks();
+            self.unpark_others();
         }
         self.next_accept.set(taken.is_none().then(|| clock::now() + FEED));
         taken

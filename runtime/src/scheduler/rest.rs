@@ -25,7 +25,7 @@ impl Worker {
             if self.shared.is_ending() && self.shared.end_if_quiescent() {
                 return false;
             }
-            self.stacks.borrow_mut().answer_hunger();
+            self.stacks.borrow_mut().answer();
             if self.search() || self.poll() {
                 return true;
             }
@@ -49,10 +49,11 @@ impl Worker {
     /// Looks for work that any worker may run. True if some came.
     fn search(&self) -> bool {
         if self.is_starving() {
-            self.feed_starved();
+            self.feed_first();
             self.relieve_offer();
             return !self.local.is_empty();
         }
+        self.shortage.set(None);
         if !self.searching.get() {
             if !self.shared.idle.try_search() {
                 return false;

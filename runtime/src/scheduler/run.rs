@@ -203,7 +203,7 @@ impl Worker {
         } else {
             self.heed_offers();
         }
-        self.stacks.borrow_mut().answer_hunger();
+        self.stacks.borrow_mut().answer();
         self.heed_shutdown();
     }
 

@@ -11,16 +11,12 @@ use crate::scheduler::current;
 use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
-use crate::stack::stacks;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
 
 /// While a task waits for a stack to come back its worker, or the task itself, tries again so often.
 pub(crate) const FEED: Duration = Duration::from_millis(2);
-
-/// Who finds no stack so soon after another one was refused has waited behind that one.
-const MOMENT: Duration = Duration::from_millis(100);
 
 impl Worker {
     /// Gives an un-started task its stack and its home. False if it does not run here now.
@@ -31,7 +27,9 @@ impl Worker {
         }
         match self.take_stack(task) {
             Ok(stack) => {
-                self.refused.set(None);
+                if !self.is_starving() {
+                    self.shortage.set(None);
+                }
                 self.bind(task, stack, if self.is_unwanted(task) { never_entered } else { body });
                 true
             }
@@ -70,12 +68,16 @@ impl Worker {
     /// A stack for code of the running task that needs a big one. Where there is none the others are asked: later tries may
     /// find one.
     pub(crate) fn take_stack_of(&self, size: usize) -> io::Result<Stack> {
-        self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.wake_over_stacks())
+        self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.unpark_others())
     }
 
     /// Gives such a stack back.
     pub(crate) fn give_stack(&self, stack: Stack) {
-        self.stacks.borrow_mut().give(stack);
+        let mut stacks = self.stacks.borrow_mut();
+        stacks.give(stack);
+        if stacks.answer() {
+            self.unpark_others();
+        }
         self.trim_owed.set(true);
         self.came_back.set(true);
     }
@@ -145,15 +147,12 @@ impl Worker {
         self.ask_for_stacks();
     }
 
-    /// Somebody waits for a stack: since now, unless another one was refused a moment ago. Behind that one it has waited as long.
+    /// Notes that a task waits for a stack. One that follows a refused one has waited behind that, and so as long.
     fn note_shortage(&self) {
         if self.starving.replace(true) {
             return;
         }
-        let now = clock::now();
-        if self.refused.get().is_none_or(|at| now - at > MOMENT) {
-            self.shortage.set(now);
-        }
+        self.shortage.set(self.shortage.get().or_else(|| Some(clock::now())));
         self.keep_started();
     }
 
@@ -183,37 +182,35 @@ impl Worker {
 
     fn ask_for_stacks(&self) {
         self.next_feed.set(clock::now() + FEED);
-        self.wake_over_stacks();
+        self.unpark_others();
     }
 
-    /// Others may sleep over warm stacks that nobody uses. The failed take has left word; this makes them look.
-    pub(crate) fn wake_over_stacks(&self) {
+    /// Has sleeping workers look for stacks that they do not use, or for one that came back for them.
+    pub(crate) fn unpark_others(&self) {
         let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
         others.for_each(|block| block.unpark_if_parked());
     }
 
-    /// Tries again for the first of those that found no stack, when a stack may have come back.
+    /// Tries again for the first of those that found no stack, when one came back here, or now and then.
     pub(crate) fn feed_starved(&self) {
-        let came_back = self.came_back.replace(false) || self.stacks.borrow().is_served();
-        if came_back || clock::now() >= self.next_feed.get() {
+        if self.came_back.replace(false) || clock::now() >= self.next_feed.get() {
             self.feed_first();
         }
     }
 
     /// Tries for the first one; ends it un-run when no stack came free for too long.
-    fn feed_first(&self) {
+    pub(crate) fn feed_first(&self) {
         let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
         match self.take_stack(task) {
             Ok(stack) => {
                 self.bind_in_turn(task, stack);
                 self.unstarve();
                 // Those behind it have waited for their turn only.
-                self.shortage.set(clock::now());
+                self.shortage.set(Some(clock::now()));
                 self.local.push(task);
             }
-            Err(error) if self.is_overtaken(task) || self.waited_enough(&error) => {
+            Err(error) if self.is_overtaken(task) || self.waited_enough() => {
                 self.unstarve();
-                self.refused.set(Some(clock::now()));
                 self.end_unrun(task, error);
             }
             Err(_) => self.ask_for_stacks(),
@@ -227,13 +224,12 @@ impl Worker {
         self.starving.set(!starved.is_empty());
     }
 
-    /// True if no stack came free for too long. Where one has its turn when it comes to it, one that another has got counts too.
-    fn waited_enough(&self, error: &io::Error) -> bool {
-        let served = self.stacks.borrow().served_so_far();
-        if self.served.replace(served) != served && stacks::is_a_matter_of_turn(error) {
-            self.shortage.set(clock::now());
-        }
-        clock::now().saturating_duration_since(self.shortage.get()) >= self.shared.config.stack_patience
+    /// True if no stack came free for too long.
+    fn waited_enough(&self) -> bool {
+        let since = self.shortage.get();
+        since.is_some_and(|since| {
+            clock::now().saturating_duration_since(since) >= self.shared.config.stack_patience
+        })
     }
 
     /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits; one of these is

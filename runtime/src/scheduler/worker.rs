@@ -129,12 +129,8 @@ pub(crate) struct Worker {
     /// Tasks whose first run found no stack.
     pub(super) starved: RefCell<VecDeque<TaskRef>>,
     pub(super) starving: Cell<bool>,
-    /// Since when the first of them waits, while there is one.
-    pub(super) shortage: Cell<Instant>,
-    /// When one was last ended for want of a stack, if none has started since that found one at once.
-    pub(super) refused: Cell<Option<Instant>>,
-    /// How often a stack had come back that some worker waited for.
-    pub(super) served: Cell<u64>,
+    /// Since when no stack was to be had here.
+    pub(super) shortage: Cell<Option<Instant>>,
     /// Started tasks may be in `stealable`.
     pub(super) may_migrate: Cell<bool>,
     /// What those in `local` lacked that end un-run, in their order.
@@ -193,9 +189,7 @@ impl Worker {
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
-            shortage: Cell::new(clock::now()),
-            refused: Cell::new(None),
-            served: Cell::new(0),
+            shortage: Cell::new(None),
             may_migrate: Cell::new(false),
             lacking: RefCell::new(VecDeque::new()),
             next_feed: Cell::new(clock::now()),

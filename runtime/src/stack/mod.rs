@@ -5,7 +5,6 @@ pub(crate) mod exchange;
 pub(crate) mod fresh;
 pub(crate) mod guard;
 pub(crate) mod handle;
-pub(crate) mod line;
 pub(crate) mod overflow_line;
 pub(crate) mod pool;
 pub(crate) mod region;

@@ -2,15 +2,14 @@
 
 use std::fmt;
 use std::io;
+use std::mem;
 use std::sync::Arc;
 
 use crate::base::clock;
 use crate::stack::exchange::Class;
 use crate::stack::handle::Stack;
-use crate::stack::line::{Next, Who};
 use crate::stack::shelf::Shelf;
 use crate::stack::size;
-use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
 use crate::stack::sys;
 use crate::stack::trim::Trim;
@@ -23,27 +22,17 @@ pub(crate) struct Pool {
     /// A few at most, since sizes are powers of two: searched in line.
     others: Vec<Shelf>,
     stacks: Arc<Stacks>,
-    number: Who,
-    /// The pool is in the line, or was.
+    number: usize,
+    /// The last take has failed.
     waits: bool,
-    /// Who is to have a chance before this pool takes anything from the exchange.
-    before: Option<Who>,
-    /// How often a stack had come back when this pool's last take failed.
-    served: u64,
+    /// The next take is left to another pool that has waited for long.
+    stands_back: bool,
 }
 
 impl Pool {
     pub(super) fn new(stacks: Arc<Stacks>, usual: Arc<Class>) -> Self {
-        let number = stacks.line.number();
-        Self {
-            usual: Shelf::new(usual),
-            others: Vec::new(),
-            stacks,
-            number,
-            waits: false,
-            before: None,
-            served: 0,
-        }
+        let (number, usual) = (stacks.number(), Shelf::new(usual));
+        Self { usual, others: Vec::new(), stacks, number, waits: false, stands_back: false }
     }
 
     /// Takes a stack of the usual size, the warmest first.
@@ -62,7 +51,7 @@ impl Pool {
 
     /// Takes a stack of the usual size, for what can do without one: if there is one that nobody else waits for.
     pub(crate) fn take_spare(&mut self) -> Option<Stack> {
-        if self.stacks.line.is_hungry() {
+        if self.stacks.is_asked() {
             return None;
         }
         self.usual.pop().or_else(|| self.usual.take_slow(&self.stacks).ok())
@@ -82,30 +71,22 @@ impl Pool {
         }
     }
 
-    /// Takes one that does not lie warm here. Where there is none, the pool gets in line.
+    /// Takes one that does not lie warm here. Where there is none, the other pools are asked for theirs.
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
-        let taken = self.take_elsewhere(size);
-        match taken {
-            Ok(_) if self.waits => {
-                self.waits = false;
-                self.stacks.line.leave(self.number);
-            }
-            Ok(_) => {}
-            Err(_) => {
-                self.waits = true;
-                self.stacks.line.join(self.number);
-                self.served = self.stacks.line.served();
-            }
+        let taken = match mem::take(&mut self.stands_back) {
+            true => Err(self.stacks.limit_reached()),
+            false => self.take_elsewhere(size),
+        };
+        if taken.is_err() {
+            self.stacks.ask(self.number, self.waits);
         }
+        self.waits = taken.is_err();
         taken
     }
 
     fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {
-        if self.before.take().is_some_and(|other| self.stacks.line.is_told(other)) {
-            return Err(stacks::promised());
-        }
         let (shelf, stacks) = self.shelf(size);
         let taken = shelf.take_slow(stacks);
         taken.or_else(|error| self.take_again(size, error))
@@ -121,39 +102,11 @@ impl Pool {
         shelf.take_slow(stacks)
     }
 
-    /// True if a stack may be had that could not before: one came back for this pool.
-    pub(crate) fn is_served(&self) -> bool {
-        self.waits && self.served != self.served_so_far() && self.stacks.line.is_told(self.number)
-    }
-
-    /// How often a stack came back that some worker waited for.
-    pub(crate) fn served_so_far(&self) -> u64 {
-        self.stacks.line.served()
-    }
-
     /// Gives a stack back that any pool of the runtime handed out, and on which nothing runs any more.
     #[inline]
     pub(crate) fn give(&mut self, stack: Stack) {
         let (shelf, stacks) = self.shelf(stack.size());
         shelf.give(stack, stacks);
-        if self.stacks.line.is_hungry() {
-            self.share();
-        }
-    }
-
-    /// Sees to it that a stack which came back goes to who waits for one, be it this pool itself.
-    #[cold]
-    #[inline(never)]
-    fn share(&mut self) {
-        match self.stacks.line.after_give(self.number) {
-            Next::Nobody => {}
-            Next::Own => self.stacks.line.serve_own(self.number),
-            Next::Other { who, again } => {
-                self.empty();
-                self.stacks.line.tell(who);
-                self.before = again.then_some(who);
-            }
-        }
     }
 
     /// Gives memory back that no task has used for a while: in this pool, and a lot of it in the exchange.
@@ -161,7 +114,7 @@ impl Pool {
     /// For an idle worker. Takes well below a millisecond a size; while it returns [`Trim::Later`], the worker does not park for
     /// longer than the age that is configured, and while it returns [`Trim::More`], it does not park at all.
     pub(crate) fn trim(&mut self) -> Trim {
-        self.answer_hunger();
+        self.answer();
         let (now, age) = (clock::machine(), self.stacks.config().trim_after);
         let mut verdict = self.usual.trim(&self.stacks, now, age);
         for shelf in &mut self.others {
@@ -170,24 +123,29 @@ impl Pool {
         verdict
     }
 
-    /// Gives all to the exchange, if there is any and another worker's take has failed.
+    /// Gives all to the exchange, if there is any and another pool's take has failed. True if it has.
+    ///
+    /// To be called after each [`give`](Self::give), and now and then.
     #[inline]
-    pub(crate) fn answer_hunger(&mut self) {
-        if self.stacks.line.is_hungry() {
-            self.answer_hunger_slow();
-        }
+    pub(crate) fn answer(&mut self) -> bool {
+        self.stacks.is_asked() && self.answer_slow()
     }
 
     #[cold]
     #[inline(never)]
-    fn answer_hunger_slow(&mut self) {
-        // A pool that has nothing leaves the word to one that has.
-        if self.has_any()
-            && let Some(other) = self.stacks.line.beside(self.number)
-        {
-            self.empty();
-            self.stacks.line.tell(other);
+    fn answer_slow(&mut self) -> bool {
+        // A pool that has nothing leaves the question to one that has.
+        if !self.has_any() {
+            return false;
         }
+        let by_other = self.stacks.asked_by_other(self.number);
+        if by_other.is_some() {
+            self.empty();
+        }
+        self.stacks.settle();
+        // Of a pool that fails for the first time this one may be faster, so that a stack does not travel for each task.
+        self.stands_back = by_other == Some(true);
+        by_other.is_some()
     }
 
     /// The shelf of a size, and whom it serves.
@@ -212,7 +170,6 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.stacks.line.leave(self.number);
         self.empty();
     }
 }

@@ -7,15 +7,15 @@
 //!           limit allows                         release: outside := outside - n
 //!  takes from the exchange, or maps,
 //!  release: what it did not get
-//!  nothing to be had: gets in line ────────────▶ at its next give or rest, if its pool has any: empties the pool,
-//!                                                and tells the first in line; see `line.rs`
+//!  nothing to be had: asks, and tries  ────────▶ at its next give, turn or rest, if its pool has any: empties the
+//!  again in a moment                             pool, and leaves its own next take to one that has asked twice
 //! ```
+//!
+//! One question is remembered at a time, since whoever waits asks again at each try.
 //!
 //! What is outside is counted before it is taken and for as long as it is, so the limit holds; a count that has come down is of
 //! stacks that are in the exchange already.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,6 @@ use std::time::Duration;
 use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::stack::exchange::Class;
 use crate::stack::guard::Guards;
-use crate::stack::line::Line;
 use crate::stack::size;
 use crate::stack::sys;
 
@@ -74,8 +73,10 @@ pub(crate) struct Stacks {
     classes: Mutex<Vec<Arc<Class>>>,
     /// Stacks outside the exchanges, those counted that a pool may still cut.
     outside: AtomicUsize,
-    /// The pools that wait for a stack.
-    pub(super) line: Line,
+    /// Twice the number of the pool that asked last, and one more if it had asked before; 0 when it was answered.
+    asked: AtomicUsize,
+    /// The number of the last pool, from 1 on.
+    pools: AtomicUsize,
 }
 
 impl Stacks {
@@ -86,8 +87,8 @@ impl Stacks {
     /// `InvalidInput` where the configured size does not fit into the address space.
     pub(crate) fn new(mut config: Config) -> io::Result<Arc<Self>> {
         config.size = size::class_of(config.size, sys::page_size())?;
-        let (outside, line) = (AtomicUsize::new(0), Line::default());
-        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, line }))
+        let [outside, asked, pools] = [0; 3].map(AtomicUsize::new);
+        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, asked, pools }))
     }
 
     #[cfg(test)]
@@ -133,7 +134,7 @@ impl Stacks {
         // Relaxed: a count for a limit; the stacks themselves pass through the exchange's mutex.
         match self.outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(before) => Ok(granted(before)),
-            Err(_) => Err(limit_reached(limit)),
+            Err(_) => Err(self.limit_reached()),
         }
     }
 
@@ -143,38 +144,46 @@ impl Stacks {
         self.outside.fetch_sub(stacks, Ordering::Relaxed);
     }
 
+    /// A number for one more pool.
+    pub(super) fn number(&self) -> usize {
+        // Relaxed: the number is all there is to it.
+        self.pools.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Asks the other pools for their stacks: a take of that pool has failed, perhaps not for the first time.
+    pub(super) fn ask(&self, pool: usize, again: bool) {
+        // Relaxed: a hint that may come late or be lost; the stacks pass through the exchange's mutex.
+        self.asked.store(2 * pool + usize::from(again), Ordering::Relaxed);
+    }
+
+    /// True if some pool waits for stacks.
+    #[inline]
+    pub(super) fn is_asked(&self) -> bool {
+        // Relaxed: as in `ask`. A plain load on every give.
+        self.asked.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the pool that waits has asked before; `None` if it is this one.
+    pub(super) fn asked_by_other(&self, pool: usize) -> Option<bool> {
+        // Relaxed: as in `ask`.
+        let asked = self.asked.load(Ordering::Relaxed);
+        (asked / 2 != pool).then_some(asked % 2 == 1)
+    }
+
+    /// Takes the question away, by a pool that has emptied itself for it.
+    pub(super) fn settle(&self) {
+        // Relaxed: as in `ask`.
+        self.asked.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn limit_reached(&self) -> io::Error {
+        let limit = self.config.max_stacks.unwrap_or(usize::MAX);
+        let text = format!("no stack left: all {limit} that max_stacks allows are in use");
+        io::Error::new(io::ErrorKind::OutOfMemory, text)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Class>>> {
         // Nothing panics halfway through a change of the list.
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn limit_reached(limit: usize) -> io::Error {
-    lacking(format!("no stack left: all {limit} that max_stacks allows are in use"))
-}
-
-/// The error of a pool that leaves the next stack to another one.
-pub(super) fn promised() -> io::Error {
-    lacking("no stack left but one that another worker waits for".to_owned())
-}
-
-fn lacking(text: String) -> io::Error {
-    io::Error::new(io::ErrorKind::OutOfMemory, Lacking(text))
-}
-
-/// What is lacking is a stack that others have and will give back.
-#[derive(Debug)]
-struct Lacking(String);
-
-impl fmt::Display for Lacking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for Lacking {}
-
-/// True if what failed is a matter of waiting for one's turn: each stack that comes back is one that would do.
-pub(crate) fn is_a_matter_of_turn(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Lacking>())
 }

@@ -13,7 +13,7 @@ use crate::stack::exchange;
 use crate::stack::guard::Guards;
 use crate::stack::handle::Stack;
 use crate::stack::pool::Pool;
-use crate::stack::stacks::{Config, Stacks, is_a_matter_of_turn};
+use crate::stack::stacks::{Config, Stacks};
 use crate::stack::sys;
 use crate::stack::trim::Trim;
 
@@ -293,6 +293,7 @@ fn a_hungry_worker_is_fed_from_the_pool_of_another() {
     give_all(&mut full, held);
     assert!(hungry.take().is_err());
     full.give(last);
+    assert!(full.answer());
     let held = take_many(&mut hungry, 10);
     // Also where nothing is given, but the other worker is idle; and for another size.
     give_all(&mut hungry, held);
@@ -309,9 +310,9 @@ fn a_pool_that_has_nothing_leaves_the_word_to_one_that_has() {
     let held = take_many(&mut full, 10);
     give_all(&mut full, held);
     assert!(hungry.take().is_err());
-    empty.answer_hunger();
-    hungry.answer_hunger();
-    full.answer_hunger();
+    empty.answer();
+    hungry.answer();
+    full.answer();
     let stack = hungry.take().unwrap();
     hungry.give(stack);
 }
@@ -323,8 +324,8 @@ fn a_pool_that_has_cut_all_it_had_leaves_the_word_to_one_that_has() {
     let (lies, used) = (full.take().unwrap(), cut.take().unwrap());
     full.give(lies);
     assert!(hungry.take().is_err());
-    cut.answer_hunger();
-    full.answer_hunger();
+    cut.answer();
+    full.answer();
     let stack = hungry.take().unwrap();
     hungry.give(stack);
     cut.give(used);
@@ -337,14 +338,12 @@ fn who_has_failed_twice_has_a_stack_before_the_one_that_gives_it() {
     let stack = giver.take().unwrap();
     assert!(waiting.take().is_err());
     giver.give(stack);
+    giver.answer();
     let stack = giver.take().unwrap();
     assert!(waiting.take().is_err());
     giver.give(stack);
-    assert!(waiting.is_served() && giver.take().is_err());
-    let stack = waiting.take().unwrap();
-    assert!(!giver.is_served());
-    waiting.give(stack);
-    assert!(giver.is_served());
+    giver.answer();
+    assert!(giver.take().is_err());
     let stack = waiting.take().unwrap();
     waiting.give(stack);
 }
@@ -356,10 +355,12 @@ fn who_does_not_take_what_it_was_left_holds_the_giver_up_but_once() {
     let stack = giver.take().unwrap();
     (0..2).for_each(|_| assert!(waiting.take().is_err()));
     giver.give(stack);
-    assert!(is_a_matter_of_turn(&giver.take().unwrap_err()));
+    giver.answer();
+    assert!(giver.take().is_err());
     for _ in 0..10 {
         let stack = giver.take().unwrap();
         giver.give(stack);
+        giver.answer();
     }
 }
 

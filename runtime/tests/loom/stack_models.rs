@@ -17,7 +17,7 @@ fn stacks(limit: usize) -> Arc<Stacks> {
         Config { size: SIZE, guards: Guards::Auto, max_stacks: Some(limit), trim_after: Duration::ZERO };
     let stacks = Stacks::new(config).expect("it fits");
     // Each of loom's objects is made by its first use.
-    stacks.pool().answer_hunger();
+    stacks.pool().answer();
     assert!(works(&mut stacks.pool()));
     stacks
 }
@@ -31,6 +31,7 @@ fn works(pool: &mut Pool) -> bool {
     let Ok(stack) = pool.take() else { return false };
     use_stack(&stack);
     pool.give(stack);
+    pool.answer();
     true
 }
 
@@ -71,13 +72,14 @@ fn who_has_a_stack_lying_by_hears_of_one_who_needs_it() {
         let needy = spawn(&stacks, |mut pool| {
             let found = works(&mut pool);
             // It rests, and leaves the word to who has one.
-            pool.answer_hunger();
+            pool.answer();
             (pool, found)
         });
         use_stack(&stack);
         pool.give(stack);
+        pool.answer();
         let (mut other, found) = needy.join().unwrap();
-        pool.answer_hunger();
+        pool.answer();
         assert!(found || works(&mut other), "it was asked for, and has come");
         drop((pool, other));
         end(stacks);
@@ -110,6 +112,7 @@ fn what_is_left_to_one_who_has_asked_twice_is_there_for_it() {
         });
         use_stack(&stack);
         giver.give(stack);
+        giver.answer();
         works(&mut giver);
         let mut needy = needy.join().unwrap();
         assert!(works(&mut needy), "it lies there or in the exchange");
