@@ -56,9 +56,13 @@ macro_rules! deeds {
     };
 }
 
-/// Channels whose ends have the methods `send` and `recv`: what each is, its two ends, and how it is made.
+/// Implements `Channel` for channels: what each is, its two ends, how it is made, and how its ends send and receive unless they
+/// do so by the methods `send` and `recv`.
 macro_rules! channels {
     ($($channel:ident $([$slots:ident])? = $sender:ident, $receiver:ident, $open:expr;)+) => {
+        channels! { $($channel $([$slots])? = $sender, $receiver, $open, |to, message| wait!(to.send(message)), |from| wait!(from.recv());)+ }
+    };
+    ($($channel:ident $([$slots:ident])? = $sender:ident, $receiver:ident, $open:expr, |$to:ident, $message:ident| $send:expr, |$from:ident| $receive:expr;)+) => {
         $(
             pub(super) struct $channel $(<const $slots: usize>)?;
 
@@ -71,16 +75,58 @@ macro_rules! channels {
                 }
 
                 #[inline(always)]
-                fn send(sender: &Self::Sender, message: M) -> later!(()) {
-                    body!({ assert!(wait!(sender.send(message)).is_ok(), "the receiver is there") })
+                fn send($to: &Self::Sender, $message: M) -> later!(()) {
+                    body!({ assert!($send.is_ok(), "the receiver is there") })
                 }
 
                 #[inline(always)]
-                fn receive(receiver: &mut Self::Receiver) -> later!(M) {
-                    body!({ wait!(receiver.recv()).expect("the sender is there") })
+                fn receive($from: &mut Self::Receiver) -> later!(M) {
+                    body!({ $receive.expect("the sender is there") })
                 }
             }
         )+
+    };
+}
+
+/// Implements `Oneshot`: what the channel is, its two ends, how it is made, and how its ends send and receive.
+macro_rules! oneshot {
+    ($oneshot:ty = $sender:ty, $receiver:ty, $open:expr, |$to:ident, $message:ident| $send:expr, |$from:ident| $receive:expr) => {
+        impl Oneshot for $oneshot {
+            type Sender = $sender;
+            type Receiver = $receiver;
+
+            fn open() -> (Self::Sender, Self::Receiver) {
+                $open
+            }
+
+            #[inline(always)]
+            fn send($to: Self::Sender, $message: u64) {
+                assert!($send.is_ok(), "the receiver is there");
+            }
+
+            #[inline(always)]
+            fn receive($from: Self::Receiver) -> later!(u64) {
+                body!({ $receive.expect("the sender replies") })
+            }
+        }
+    };
+}
+
+/// Implements `Permits` for the `Semaphore` in scope: its permit, and how an acquisition gives that.
+macro_rules! semaphores {
+    ($permit:ident, $permit_of:expr) => {
+        impl Permits for Semaphore {
+            type Permit<'a> = $permit<'a>;
+
+            fn new(permits: usize) -> Self {
+                Semaphore::new(permits)
+            }
+
+            #[inline(always)]
+            fn acquire(&self) -> later!(Self::Permit<'_>) {
+                body!({ $permit_of(wait!(Semaphore::acquire(self))) })
+            }
+        }
     };
 }
 

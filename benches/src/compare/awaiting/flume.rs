@@ -18,40 +18,7 @@ impl Library<Tokio> for Flume {
     ];
 }
 
-struct Bounded<const SLOTS: usize>;
-
-struct Unbounded;
-
-impl<const SLOTS: usize> Channel<u64> for Bounded<SLOTS> {
-    type Sender = Sender<u64>;
-    type Receiver = Receiver<u64>;
-
-    fn open() -> (Sender<u64>, Receiver<u64>) {
-        bounded(SLOTS)
-    }
-
-    async fn send(sender: &Sender<u64>, message: u64) {
-        sender.send_async(message).await.expect("the receiver is there");
-    }
-
-    async fn receive(receiver: &mut Receiver<u64>) -> u64 {
-        receiver.recv_async().await.expect("the sender is there")
-    }
-}
-
-impl Channel<u64> for Unbounded {
-    type Sender = Sender<u64>;
-    type Receiver = Receiver<u64>;
-
-    fn open() -> (Sender<u64>, Receiver<u64>) {
-        unbounded()
-    }
-
-    async fn send(sender: &Sender<u64>, message: u64) {
-        sender.send(message).expect("the receiver is there");
-    }
-
-    async fn receive(receiver: &mut Receiver<u64>) -> u64 {
-        receiver.recv_async().await.expect("the sender is there")
-    }
+channels! {
+    Bounded[SLOTS] = Sender, Receiver, bounded(SLOTS), |to, message| to.send_async(message).await, |from| from.recv_async().await;
+    Unbounded = Sender, Receiver, unbounded(), |to, message| to.send(message), |from| from.recv_async().await;
 }

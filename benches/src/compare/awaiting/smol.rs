@@ -36,6 +36,8 @@ pub(super) struct Once;
 
 locks!(identity);
 barriers!();
+semaphores!(SemaphoreGuard, identity);
+oneshot!(Once = Sender<u64>, Receiver<u64>, bounded(1), |to, message| to.try_send(message), |from| from.recv().await);
 channels! {
     Bounded[SLOTS] = Sender, Receiver, bounded(SLOTS);
     Unbounded = Sender, Receiver, unbounded();
@@ -45,37 +47,8 @@ deeds! {
     CellFree: OnceCell<u64> = OnceCell::from(1), |cell| black_box(wait!(cell.get_or_init(async || 0)));
 }
 
-impl Permits for Semaphore {
-    type Permit<'a> = SemaphoreGuard<'a>;
-
-    fn new(permits: usize) -> Self {
-        Semaphore::new(permits)
-    }
-
-    fn acquire(&self) -> impl Future<Output = SemaphoreGuard<'_>> + Send {
-        Semaphore::acquire(self)
-    }
-}
-
 impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
     async fn receive_either(one: &mut Receiver<u64>, other: &mut Receiver<u64>) -> u64 {
         smol::future::race(one.recv(), other.recv()).await.expect("the senders are there")
-    }
-}
-
-impl Oneshot for Once {
-    type Sender = Sender<u64>;
-    type Receiver = Receiver<u64>;
-
-    fn open() -> (Sender<u64>, Receiver<u64>) {
-        bounded(1)
-    }
-
-    fn send(sender: Sender<u64>, message: u64) {
-        sender.try_send(message).expect("the receiver is there, and the slot is free");
-    }
-
-    async fn receive(receiver: Receiver<u64>) -> u64 {
-        receiver.recv().await.expect("the sender replies")
     }
 }

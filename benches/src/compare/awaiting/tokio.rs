@@ -41,30 +41,19 @@ fn own(question: Question, n: u64) -> Option<Asked> {
         .or_else(|| library::deed::<Notify>(question, n))
 }
 
-pub(super) struct Unbounded;
-
 pub(super) struct Once;
 
 locks!(identity);
 barriers!();
+semaphores!(SemaphorePermit, |permit: Result<_, _>| permit.expect("nothing closes it"));
+oneshot!(Once = oneshot::Sender<u64>, oneshot::Receiver<u64>, oneshot::channel(), |to, message| to.send(message), |from| from.await);
 spreads!();
 channels! { Bounded[SLOTS] = Sender, Receiver, channel(SLOTS); }
+channels! { Unbounded = UnboundedSender, UnboundedReceiver, unbounded_channel(), |to, message| to.send(message), |from| from.recv().await; }
 deeds! {
     CellFree: OnceCell<u64> = OnceCell::from(1), |cell| black_box(wait!(cell.get_or_init(async || 0)));
     // No notification is kept for a task that waits later, as with a condition variable.
     NotifyFree: Notify = Notify::new(), |notify| notify.notify_waiters();
-}
-
-impl Permits for Semaphore {
-    type Permit<'a> = SemaphorePermit<'a>;
-
-    fn new(permits: usize) -> Self {
-        Semaphore::new(permits)
-    }
-
-    async fn acquire(&self) -> SemaphorePermit<'_> {
-        Semaphore::acquire(self).await.expect("nothing closes it")
-    }
 }
 
 impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
@@ -74,40 +63,6 @@ impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
             message = other.recv() => message,
         };
         message.expect("the senders are there")
-    }
-}
-
-impl Channel<u64> for Unbounded {
-    type Sender = UnboundedSender<u64>;
-    type Receiver = UnboundedReceiver<u64>;
-
-    fn open() -> (UnboundedSender<u64>, UnboundedReceiver<u64>) {
-        unbounded_channel()
-    }
-
-    async fn send(sender: &UnboundedSender<u64>, message: u64) {
-        sender.send(message).expect("the receiver is there");
-    }
-
-    async fn receive(receiver: &mut UnboundedReceiver<u64>) -> u64 {
-        receiver.recv().await.expect("the sender is there")
-    }
-}
-
-impl Oneshot for Once {
-    type Sender = oneshot::Sender<u64>;
-    type Receiver = oneshot::Receiver<u64>;
-
-    fn open() -> (oneshot::Sender<u64>, oneshot::Receiver<u64>) {
-        oneshot::channel()
-    }
-
-    fn send(sender: oneshot::Sender<u64>, message: u64) {
-        sender.send(message).expect("the receiver is there");
-    }
-
-    async fn receive(receiver: oneshot::Receiver<u64>) -> u64 {
-        receiver.await.expect("the sender replies")
     }
 }
 

@@ -32,7 +32,7 @@ macro_rules! channels_of {
                 Bounded[SLOTS] = Sender, Receiver, bounded(SLOTS);
                 Unbounded = Sender, Receiver, unbounded();
             }
-            oneshots! { Bounded<1> = Sender<u64>, Receiver<u64>, bounded(1); }
+            oneshot!(Bounded<1> = Sender<u64>, Receiver<u64>, bounded(1), |to, message| to.send(message), |from| from.recv());
 
             impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
                 #[inline(always)]

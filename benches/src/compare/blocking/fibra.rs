@@ -98,7 +98,8 @@ channels! {
     Bounded[SLOTS] = Sender, Receiver, bounded(SLOTS);
     Unbounded = Sender, Receiver, unbounded();
 }
-oneshots! { Single = oneshot::Sender<u64>, oneshot::Receiver<u64>, oneshot::channel(); }
+oneshot!(Single = oneshot::Sender<u64>, oneshot::Receiver<u64>, oneshot::channel(), |to, message| to.send(message), |from| from.recv());
+semaphores!(SemaphorePermit, identity);
 events! {
     AutoResetEvent = AutoResetEvent::new(false), set, wait;
     ManualResetEvent = ManualResetEvent::new(false), set, wait;
@@ -148,18 +149,6 @@ impl Gathering for CountdownEvent {
     fn meet(&self) {
         self.signal();
         self.wait();
-    }
-}
-
-impl Permits for Semaphore {
-    type Permit<'a> = SemaphorePermit<'a>;
-
-    fn new(permits: usize) -> Self {
-        Semaphore::new(permits)
-    }
-
-    fn acquire(&self) -> SemaphorePermit<'_> {
-        Semaphore::acquire(self)
     }
 }
 

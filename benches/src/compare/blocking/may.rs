@@ -50,7 +50,7 @@ locks!(unpoisoned);
 conditions!(unpoisoned, |condition, guard| guard = unpoisoned(condition.wait(guard)));
 barriers!();
 channels! { Unbounded = Sender, Receiver, channel(); }
-oneshots! { Single = spsc::Sender<u64>, spsc::Receiver<u64>, spsc::channel(); }
+oneshot!(Single = spsc::Sender<u64>, spsc::Receiver<u64>, spsc::channel(), |to, message| to.send(message), |from| from.recv());
 // It fires once.
 events! { SyncFlag = SyncFlag::new(), fire, wait; }
 

@@ -37,32 +37,6 @@ macro_rules! run {
     };
 }
 
-/// Oneshots that are sent to and received from by the methods of those names: what each is, its two ends, and how it is made.
-macro_rules! oneshots {
-    ($($oneshot:ty = $sender:ty, $receiver:ty, $open:expr;)+) => {
-        $(
-            impl Oneshot for $oneshot {
-                type Sender = $sender;
-                type Receiver = $receiver;
-
-                fn open() -> (Self::Sender, Self::Receiver) {
-                    $open
-                }
-
-                #[inline(always)]
-                fn send(sender: Self::Sender, message: u64) {
-                    sender.send(message).expect("the receiver is there");
-                }
-
-                #[inline(always)]
-                fn receive(receiver: Self::Receiver) -> u64 {
-                    receiver.recv().expect("the sender replies")
-                }
-            }
-        )+
-    };
-}
-
 /// What is asked of a `ReentrantMutex` in scope.
 macro_rules! reentrant_locks {
     () => {

@@ -51,7 +51,7 @@ channels! {
     Bounded[SLOTS] = SyncSender, Receiver, sync_channel(SLOTS);
     Unbounded = Sender, Receiver, channel();
 }
-oneshots! { Bounded<1> = SyncSender<u64>, Receiver<u64>, sync_channel(1); }
+oneshot!(Bounded<1> = SyncSender<u64>, Receiver<u64>, sync_channel(1), |to, message| to.send(message), |from| from.recv());
 deeds! {
     OnceFree: Once = Once::new(), |once| once.call_once(|| ());
     CellFree: OnceLock<u64> = OnceLock::from(1), |cell| black_box(cell.get_or_init(|| 0));
