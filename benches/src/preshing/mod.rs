@@ -9,11 +9,9 @@
 //! | `trials.rs` | the five tests, generic over the primitives and over what runs them |
 //! | `kit.rs` | what a set of primitives has to offer, and what runs a test |
 //! | `ours.rs` | fibra's primitives |
-//! | `semaphores.rs` | the same over a semaphore, as he builds them, and the system's |
-//! | `conditions.rs` | the same over a mutex and a condition variable |
+//! | `semaphores.rs` | the primitives over a semaphore, as he builds them: that of the system, or a mutex and a condition variable |
 //! | `office.rs` | the box office of the dining philosophers, without a lock |
 
-mod conditions;
 mod kit;
 mod office;
 mod ours;
@@ -26,13 +24,13 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use conditions::Conditions;
+use crate::sys;
 use kit::{Tasks, Threads};
 use ours::Ours;
-use semaphores::Semaphores;
+use semaphores::{Monitor, Over};
 
 /// Measures five primitives, four or five tasks or threads at each: fibra's among tasks and among threads, those built over
-/// the system's semaphore, and those built over a condition variable. Takes about 20 seconds.
+/// the system's semaphore, and those over one of a condition variable. Takes about 20 seconds.
 #[derive(Parser)]
 #[command(name = "preshing", version, max_term_width = 100)]
 struct Plan {
@@ -62,8 +60,8 @@ macro_rules! trial {
             ways: [
                 trials::$test::<Ours, Tasks>,
                 |_, rounds| trials::$test::<Ours, Threads>(&Threads, rounds),
-                |_, rounds| trials::$test::<Semaphores, Threads>(&Threads, rounds),
-                |_, rounds| trials::$test::<Conditions, Threads>(&Threads, rounds),
+                |_, rounds| trials::$test::<Over<sys::Semaphore>, Threads>(&Threads, rounds),
+                |_, rounds| trials::$test::<Over<Monitor>, Threads>(&Threads, rounds),
             ],
         }
     };

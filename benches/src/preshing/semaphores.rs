@@ -1,23 +1,25 @@
 //! The primitives as Preshing builds them over a semaphore: an atomic count in front, which most callers pass without the
-//! semaphore. Here it is the system's.
+//! semaphore. Here it is the system's, or one of a mutex and a condition variable.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{
     AtomicI32, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
 };
+use std::sync::{Condvar, Mutex as Std, PoisonError};
 
 use super::kit::{Event, Kit, Mutex, ReadWrite, Recursive, Semaphore};
 use crate::sys;
 
-/// Over the semaphore of the system.
-pub(super) struct Semaphores;
+/// All over a semaphore of type `S`.
+pub(super) struct Over<S>(PhantomData<S>);
 
-impl Kit for Semaphores {
-    type Mutex = Benaphore;
-    type Recursive = RecursiveBenaphore;
-    type Event = Counted;
-    type ReadWrite = Phases;
-    type Semaphore = sys::Semaphore;
+impl<S: Semaphore> Kit for Over<S> {
+    type Mutex = Benaphore<S>;
+    type Recursive = RecursiveBenaphore<S>;
+    type Event = Counted<S>;
+    type ReadWrite = Phases<S>;
+    type Semaphore = S;
 }
 
 impl Semaphore for sys::Semaphore {
@@ -34,17 +36,41 @@ impl Semaphore for sys::Semaphore {
     }
 }
 
-/// A mutex: a count of its owner and its waiters, and the semaphore where the latter wait.
-pub(super) struct Benaphore {
-    crowd: AtomicUsize,
-    wanting: sys::Semaphore,
+/// A count of permits behind a mutex of std, with a condition variable.
+#[derive(Default)]
+pub(super) struct Monitor {
+    permits: Std<usize>,
+    given: Condvar,
 }
 
-impl Benaphore {
+impl Semaphore for Monitor {
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn wait(&self) {
+        let permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
+        let permits = self.given.wait_while(permits, |permits| *permits == 0);
+        *permits.unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
+
+    fn post(&self) {
+        *self.permits.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.given.notify_one();
+    }
+}
+
+/// A mutex: a count of its owner and its waiters, and the semaphore where the latter wait.
+pub(super) struct Benaphore<S> {
+    crowd: AtomicUsize,
+    wanting: S,
+}
+
+impl<S: Semaphore> Benaphore<S> {
     fn lock(&self) {
         // Acquire: pairs with the Release in `unlock`.
         if self.crowd.fetch_add(1, Acquire) > 0 {
-            Semaphore::wait(&self.wanting);
+            self.wanting.wait();
         }
     }
 
@@ -56,14 +82,14 @@ impl Benaphore {
     fn unlock(&self) {
         // Release: pairs with the Acquire in `lock`.
         if self.crowd.fetch_sub(1, Release) > 1 {
-            Semaphore::post(&self.wanting);
+            self.wanting.post();
         }
     }
 }
 
-impl Mutex for Benaphore {
+impl<S: Semaphore> Mutex for Benaphore<S> {
     fn new() -> Self {
-        Benaphore { crowd: AtomicUsize::new(0), wanting: Semaphore::new() }
+        Benaphore { crowd: AtomicUsize::new(0), wanting: S::new() }
     }
 
     fn with<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -75,45 +101,48 @@ impl Mutex for Benaphore {
 }
 
 /// A mutex with its owner's name on it.
-pub(super) struct RecursiveBenaphore {
-    benaphore: Benaphore,
+pub(super) struct RecursiveBenaphore<S: Semaphore> {
+    benaphore: Benaphore<S>,
     /// The thread that holds it; 0 when none does. Only that thread itself can find its own number here.
     owner: AtomicU64,
     /// How often it is locked; only its owner reads and writes it.
     depth: AtomicUsize,
 }
 
-pub(super) struct Held<'a>(&'a RecursiveBenaphore);
+pub(super) struct Held<'a, S: Semaphore>(&'a RecursiveBenaphore<S>);
 
-impl Recursive for RecursiveBenaphore {
-    type Guard<'a> = Held<'a>;
+impl<S: Semaphore> Recursive for RecursiveBenaphore<S> {
+    type Guard<'a>
+        = Held<'a, S>
+    where
+        Self: 'a;
 
     fn new() -> Self {
         RecursiveBenaphore { benaphore: Mutex::new(), owner: AtomicU64::new(0), depth: AtomicUsize::new(0) }
     }
 
-    fn lock(&self) -> Held<'_> {
+    fn lock(&self) -> Held<'_, S> {
         if self.owner.load(Relaxed) != this_thread() {
             self.benaphore.lock();
         }
         self.enter()
     }
 
-    fn try_lock(&self) -> Option<Held<'_>> {
+    fn try_lock(&self) -> Option<Held<'_, S>> {
         let mine = self.owner.load(Relaxed) == this_thread() || self.benaphore.try_lock();
         mine.then(|| self.enter())
     }
 }
 
-impl RecursiveBenaphore {
-    fn enter(&self) -> Held<'_> {
+impl<S: Semaphore> RecursiveBenaphore<S> {
+    fn enter(&self) -> Held<'_, S> {
         self.owner.store(this_thread(), Relaxed);
         self.depth.store(self.depth.load(Relaxed) + 1, Relaxed);
         Held(self)
     }
 }
 
-impl Drop for Held<'_> {
+impl<S: Semaphore> Drop for Held<'_, S> {
     fn drop(&mut self) {
         let depth = self.0.depth.load(Relaxed) - 1;
         self.0.depth.store(depth, Relaxed);
@@ -125,44 +154,44 @@ impl Drop for Held<'_> {
 }
 
 /// A number of this thread that no other has while it lives, and that is not 0.
-pub(super) fn this_thread() -> u64 {
+fn this_thread() -> u64 {
     thread_local!(static HERE: u8 = const { 0 });
     HERE.with(|here| std::ptr::from_ref(here).addr() as u64)
 }
 
 /// An auto-reset event: 1 is set, 0 is not, less is that so many wait.
-pub(super) struct Counted {
+pub(super) struct Counted<S> {
     status: AtomicI32,
-    waiting: sys::Semaphore,
+    waiting: S,
 }
 
-impl Event for Counted {
+impl<S: Semaphore> Event for Counted<S> {
     fn new() -> Self {
-        Counted { status: AtomicI32::new(0), waiting: Semaphore::new() }
+        Counted { status: AtomicI32::new(0), waiting: S::new() }
     }
 
     fn set(&self) {
         // Release: pairs with the Acquire in `wait`.
         let before = self.status.fetch_update(Release, Relaxed, |status| Some((status + 1).min(1)));
         if before.is_ok_and(|before| before < 0) {
-            Semaphore::post(&self.waiting);
+            self.waiting.post();
         }
     }
 
     fn wait(&self) {
         // Acquire: pairs with the Release in `set`.
         if self.status.fetch_sub(1, Acquire) < 1 {
-            Semaphore::wait(&self.waiting);
+            self.waiting.wait();
         }
     }
 }
 
 /// A read-write lock without starvation: a writer that leaves admits all readers that wait, the last reader a writer.
-pub(super) struct Phases {
+pub(super) struct Phases<S> {
     /// The counts of readers, of readers that wait, and of writers, each in bits of its own.
     crowd: AtomicU64,
-    reading: sys::Semaphore,
-    writing: sys::Semaphore,
+    reading: S,
+    writing: S,
 }
 
 const READER: u64 = 1;
@@ -170,13 +199,13 @@ const WAITING: u64 = 1 << 20;
 const WRITER: u64 = 1 << 40;
 const MASK: u64 = (1 << 20) - 1;
 
-impl Phases {
+impl<S: Semaphore> Phases<S> {
     fn lock_to_read(&self) {
         let enter = |crowd| Some(crowd + if writers(crowd) > 0 { WAITING } else { READER });
         // Acquire: pairs with the Release of a writer that leaves.
         let before = self.crowd.fetch_update(Acquire, Relaxed, enter);
         if before.is_ok_and(|before| writers(before) > 0) {
-            Semaphore::wait(&self.reading);
+            self.reading.wait();
         }
     }
 
@@ -184,7 +213,7 @@ impl Phases {
         // Release: pairs with the Acquire of a writer that comes.
         let before = self.crowd.fetch_sub(READER, Release);
         if before & MASK == 1 && writers(before) > 0 {
-            Semaphore::post(&self.writing);
+            self.writing.post();
         }
     }
 
@@ -192,7 +221,7 @@ impl Phases {
         // Acquire: pairs with the Release of any unlock.
         let before = self.crowd.fetch_add(WRITER, Acquire);
         if before & MASK > 0 || writers(before) > 0 {
-            Semaphore::wait(&self.writing);
+            self.writing.wait();
         }
     }
 
@@ -201,8 +230,8 @@ impl Phases {
         // Release: pairs with the Acquire of any lock.
         let before = self.crowd.fetch_update(AcqRel, Relaxed, leave).unwrap_or_default();
         match waiting(before) {
-            0 if writers(before) > 1 => Semaphore::post(&self.writing),
-            waiting => (0..waiting).for_each(|_| Semaphore::post(&self.reading)),
+            0 if writers(before) > 1 => self.writing.post(),
+            waiting => (0..waiting).for_each(|_| self.reading.post()),
         }
     }
 }
@@ -215,9 +244,9 @@ fn writers(crowd: u64) -> u64 {
     crowd / WRITER
 }
 
-impl ReadWrite for Phases {
+impl<S: Semaphore> ReadWrite for Phases<S> {
     fn new() -> Self {
-        Phases { crowd: AtomicU64::new(0), reading: Semaphore::new(), writing: Semaphore::new() }
+        Phases { crowd: AtomicU64::new(0), reading: S::new(), writing: S::new() }
     }
 
     fn read<R>(&self, f: impl FnOnce() -> R) -> R {

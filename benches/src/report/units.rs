@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+use indicatif::HumanCount;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A time in nanoseconds with three digits: `950 ns`, `12.3 µs`, `4.56 ms`, `7.89 s`.
@@ -36,15 +37,7 @@ pub fn time(time: Duration) -> String {
 /// A whole number with its thousands apart: `1,234,567`.
 #[must_use]
 pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// How many there are in a second: `1,234,567`, and below ten with a digit, as in `0.4`, where it is not a whole number.
