@@ -63,17 +63,9 @@ struct Inner {
 /// The waiters and tasks to wake.
 struct State {
     children: Slab<Weak<Inner>>,
-    scopes: Slab<Registered>,
+    /// The tasks in the scopes that run. A scope takes its entry out before it ends.
+    scopes: Slab<Task>,
 }
-
-/// A scope that runs: the bound lies on its task's stack, and the scope takes this entry out before it ends.
-struct Registered {
-    task: Task,
-    bound: *const Bound,
-}
-
-// SAFETY: the bound is only touched under the lock that this is in, where it is alive, and by an atomic store.
-unsafe impl Send for Registered {}
 
 /// Says that a token ended a [`CancelToken::scope`].
 ///
@@ -279,18 +271,17 @@ impl CancelToken {
             "a token unwinds a task, and threads of the blocking pool run none: call `scope` from inside \
              `fibra::run` or a spawned task, or ask `is_cancelled`",
         );
-        let bound = Bound::token();
-        let _registration = self.register(Task::counted(*task), &bound);
+        let bound = Bound::token(self.0.stop.flag());
+        let _registration = self.register(Task::counted(*task));
         bound.run(task.header(), f).ok_or(Cancelled(()))
     }
 
-    fn register<'a>(&'a self, task: Task, bound: &'a Bound) -> Registration<'a> {
+    fn register(&self, task: Task) -> Registration<'_> {
         let mut state = self.0.lock();
         if self.is_cancelled() {
-            bound.fire();
             task.header().marks.set_fired();
         }
-        let place = state.scopes.insert(Registered { task: task.clone(), bound });
+        let place = state.scopes.insert(task.clone());
         Registration { token: &self.0, task, place }
     }
 
@@ -327,12 +318,7 @@ impl Inner {
             if !self.stop.cancel() {
                 return children;
             }
-            let fired = state.scopes.iter().map(|(_, scope)| {
-                // SAFETY: the scope takes its entry out, under this lock, before its bound goes.
-                unsafe { (*scope.bound).fire() };
-                scope.task.clone()
-            });
-            (fired.collect::<Vec<Task>>(), children)
+            (state.scopes.iter().map(|(_, task)| task.clone()).collect::<Vec<Task>>(), children)
         };
         tasks.iter().for_each(|task| task.as_ref().fire());
         wake_many::wake_all(self.stop.waiters(), List::pop_front);

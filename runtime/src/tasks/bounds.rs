@@ -6,9 +6,8 @@
 //!                    Token
 //! ```
 //!
-//! The chain is only touched by the task, and by its worker while the task is off its stack. Another thread that fires a
-//! token sets the flag in its bound (under the token's lock, which the scope takes before it ends), then a bit in the
-//! header, then looks at the wait word; the sleeper sets ASLEEP there and then looks at the header. That is the pair of
+//! The chain is only touched by the task, and by its worker while the task is off its stack. Another thread that cancels a
+//! token sets the token's flag, which its bounds share, then a bit in the header, then looks at the wait word; the sleeper sets ASLEEP there and then looks at the header. That is the pair of
 //! `cancel`, and its proof.
 //!
 //! Where several have been hit the outermost is raised: what it encloses ends with it.
@@ -19,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use crate::base::clock;
-use crate::base::primitive::{AtomicBool, Ordering};
+use crate::base::primitive::{Arc, AtomicBool, Ordering};
 
 /// One scope that may end early.
 pub(crate) struct Bound {
@@ -40,7 +39,8 @@ static RAISED: AtomicU64 = AtomicU64::new(0);
 
 pub(super) enum Kind {
     Deadline(Instant),
-    Token(AtomicBool),
+    /// With the flag of the token.
+    Token(Arc<AtomicBool>),
     Shield {
         /// Around destructors that end the task, though it does not unwind.
         at_end: bool,
@@ -79,9 +79,9 @@ impl Bound {
         Bound::new(Kind::Deadline(deadline))
     }
 
-    /// A scope that ends when it is fired.
-    pub(crate) fn token() -> Self {
-        Bound::new(Kind::Token(AtomicBool::new(false)))
+    /// Makes a scope that ends when the flag of a token is set.
+    pub(crate) fn token(cancelled: Arc<AtomicBool>) -> Self {
+        Bound::new(Kind::Token(cancelled))
     }
 
     /// A scope that nothing from outside of it ends.
@@ -94,19 +94,11 @@ impl Bound {
         Bound::new(Kind::Shield { at_end: true })
     }
 
-    /// Ends the scope, by anybody who keeps it from going away meanwhile. The caller then marks the task.
-    pub(crate) fn fire(&self) {
-        if let Kind::Token(fired) = &self.kind {
-            // SeqCst: comes before the mark in the header, which is the store of the pair with `ASLEEP`.
-            fired.store(true, Ordering::SeqCst);
-        }
-    }
-
     pub(super) fn is_hit(&self, look: Look) -> bool {
         match &self.kind {
             Kind::Deadline(deadline) => look == Look::Clock && *deadline <= clock::now(),
-            // SeqCst: as in `fire`.
-            Kind::Token(fired) => fired.load(Ordering::SeqCst),
+            // SeqCst: pairs with the swap of `Stop::cancel`.
+            Kind::Token(cancelled) => cancelled.load(Ordering::SeqCst),
             Kind::Shield { .. } => false,
         }
     }

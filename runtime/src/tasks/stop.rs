@@ -8,20 +8,21 @@
 //! Who cancels sets the flag and then takes the lock to wake those who wait; who joins looks at the flag under the lock. So
 //! whoever has the lock second sees the first.
 
-use crate::base::primitive::{AtomicBool, Ordering};
+use crate::base::primitive::{Arc, AtomicBool, Ordering};
 use crate::base::spin_lock::Lock;
 use crate::waiter::kind::RawWake;
 use crate::waiter::list::{List, Node};
 use crate::waiter::select_token::Claim;
 
 pub(crate) struct Stop {
-    cancelled: AtomicBool,
+    /// Shared with the bounds of the scopes that the token ends.
+    cancelled: Arc<AtomicBool>,
     waiters: Lock<List>,
 }
 
 impl Stop {
-    pub(crate) const fn new(cancelled: bool) -> Self {
-        Stop { cancelled: AtomicBool::new(cancelled), waiters: Lock::new(List::new()) }
+    pub(crate) fn new(cancelled: bool) -> Self {
+        Stop { cancelled: Arc::new(AtomicBool::new(cancelled)), waiters: Lock::new(List::new()) }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -31,8 +32,14 @@ impl Stop {
 
     /// True for the first one, who then wakes all [who wait](Stop::waiters).
     pub(crate) fn cancel(&self) -> bool {
-        // Release: pairs with `is_cancelled`.
-        !self.cancelled.swap(true, Ordering::Release)
+        // SeqCst: comes before the mark in the header of a task in a scope, which is the store of the pair with `ASLEEP`.
+        // Releases for `is_cancelled`.
+        !self.cancelled.swap(true, Ordering::SeqCst)
+    }
+
+    /// Returns the flag itself, for the bound of a scope.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancelled)
     }
 
     pub(crate) fn waiters(&self) -> &Lock<List> {
