@@ -16,7 +16,6 @@ mod readiness;
 mod roster;
 mod source;
 mod sys;
-mod vigil;
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub mod compat;

@@ -178,7 +178,7 @@ impl<S: AsFd> Descriptor<S> {
         direction == Direction::Write && self.rechecks_writes()
     }
 
-    /// Waits where no reactor does; ends the wait after a while where there is something that nobody tells.
+    /// Runs a wait, and ends it after [`RECHECK`] where the system does not tell all.
     fn rechecking(
         &self,
         direction: Direction,
@@ -201,9 +201,8 @@ impl<S: AsFd> Descriptor<S> {
         hearing: Hearing,
         deadline: Option<Instant>,
     ) -> io::Result<bool> {
-        outcome_of(match self.rechecks(direction) {
-            true => self.source().sleep_watched(direction, hearing, deadline),
-            false => self.source().sleep(direction, hearing, deadline),
+        self.rechecking(direction, deadline, |until| {
+            outcome_of(self.source().sleep(direction, hearing, until))
         })
     }
 

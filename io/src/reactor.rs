@@ -36,7 +36,6 @@ use crate::readiness::{Direction, Edge};
 use crate::roster::Roster;
 use crate::source::Source;
 use crate::sys;
-use crate::vigil::Vigil;
 
 #[cfg(test)]
 mod tests;
@@ -89,7 +88,7 @@ impl Reactor {
     fn open() -> io::Result<Reactor> {
         let poll = Poll::new()?;
         let unparker = Arc::new(Unparker(mio::Waker::new(poll.registry(), UNPARK)?));
-        let handle = Arc::new(Handle::new(poll.registry().try_clone()?, Arc::clone(&unparker)));
+        let handle = Arc::new(Handle::new(poll.registry().try_clone()?));
         Ok(Reactor { poll, events: Events::with_capacity(EVENTS), unparker, handle })
     }
 
@@ -124,36 +123,19 @@ impl Reactor {
             }
         }
     }
-
-    /// Has those look again whom the system does not tell, when it is time.
-    #[inline]
-    fn recheck(&self, ready: &mut Ready) {
-        if self.handle.vigil.may_have_sources() {
-            self.recheck_due(ready);
-        }
-    }
-
-    #[cold]
-    fn recheck_due(&self, ready: &mut Ready) {
-        for source in self.handle.vigil.take_due() {
-            source.recheck(self.handle.id, |wake| ready.push(wake));
-        }
-    }
 }
 
 impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
         // A mere look among tasks that use no sockets is spared the system call; an unpark that came stays for the next park.
         if timeout == Some(Duration::ZERO) && self.handle.roster.is_deserted() {
-            self.recheck(ready);
             return Ok(());
         }
-        match self.fetch(self.handle.vigil.cut(timeout)) {
+        match self.fetch(timeout) {
             Ok(()) => self.dispatch(ready),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        self.recheck(ready);
         Ok(())
     }
 
@@ -168,9 +150,6 @@ impl Drop for Reactor {
         let mut wakes = Vec::new();
         for source in self.handle.roster.close() {
             source.abandon(|wake| wakes.push(wake));
-        }
-        for source in self.handle.vigil.close() {
-            source.recheck(self.handle.id, |wake| wakes.push(wake));
         }
         wait::wake_each(wakes);
     }
@@ -218,14 +197,11 @@ pub(crate) struct Handle {
     id: driver::Id,
     registry: Registry,
     roster: Roster,
-    vigil: Vigil,
-    unparker: Arc<Unparker>,
 }
 
 impl Handle {
-    fn new(registry: Registry, unparker: Arc<Unparker>) -> Handle {
-        let (roster, vigil) = (Roster::default(), Vigil::default());
-        Handle { id: driver::Id::fresh(), registry, roster, vigil, unparker }
+    fn new(registry: Registry) -> Handle {
+        Handle { id: driver::Id::fresh(), registry, roster: Roster::default() }
     }
 
     pub(crate) fn id(&self) -> driver::Id {
@@ -255,16 +231,6 @@ impl Handle {
                 Err(error)
             }
         }
-    }
-
-    /// Where it is kept who has to look again without being told.
-    pub(crate) fn vigil(&self) -> &Vigil {
-        &self.vigil
-    }
-
-    /// Breaks the park of the worker.
-    pub(crate) fn unpark(&self) {
-        self.unparker.unpark();
     }
 }
 

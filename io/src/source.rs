@@ -22,16 +22,9 @@
 //!                                     │  ▲  └────attach elsewhere, while somebody waits──▶ several ──nobody else four times──▶ one
 //!                  the end of one of them ▼  │ attach
 //!                                   ABANDONED: nobody sleeps
-//!
-//!  watched_at:  NOWHERE ──watch: enters the vigil of a reactor──▶ that one ──watch elsewhere──▶ another one
-//!                  ▲                                                 │
-//!                  └──recheck: it has let it go, the writers are woken ┘
 //! ```
 //!
-//! **Looking again**: a wait for what the system does not tell enters the source with its reactor's
-//! [`Vigil`](crate::vigil::Vigil), which has the writers look again at its next round.
-//!
-//! Lock order: `place`, then the reactor's roster or its vigil, then the wait lists. No system call but `epoll_ctl` is made under any
+//! Lock order: `place`, then the reactor's roster, then the wait lists. No system call but `epoll_ctl` is made under any
 //! of them, and that only under `place`.
 
 use std::borrow::Borrow;
@@ -49,7 +42,6 @@ use crate::place::{Hearing, Home, Place};
 use crate::primitive::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::reactor::Handle;
 use crate::readiness::{Direction, Edge, Readiness};
-use crate::vigil::Entered;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -62,8 +54,6 @@ pub(crate) struct Source {
     /// The [`Home`] that `place` is; changed under the lock of the lists, and read there by who is about to sleep. Read
     /// without, a stale value only costs the slow path.
     home: AtomicU64,
-    /// The reactor into whose vigil it was entered last, as a home; nowhere once that has had it look again.
-    watched_at: AtomicU64,
     place: Mutex<Place>,
 }
 
@@ -125,7 +115,6 @@ impl Source {
             readiness: Readiness::new(),
             waiters: Lock::new(Waiters { readers: List::new(), writers: List::new() }),
             home: AtomicU64::new(Home::NOWHERE.number()),
-            watched_at: AtomicU64::new(Home::NOWHERE.number()),
             place: Mutex::default(),
         }
     }
@@ -159,50 +148,6 @@ impl Source {
         if let Some(first) = first {
             first.wake();
             wait::wake_present(&self.waiters, |waiters| waiters.of(direction));
-        }
-    }
-
-    /// Has the writers look again, of which the hand-out is as for an edge. For the vigil of reactor `by`, which has let the source
-    /// go.
-    pub(crate) fn recheck(&self, by: driver::Id, wakes: impl FnMut(RawWake)) {
-        // Relaxed, both: one who enters after this is in the next round. One who found it set is woken by this, by way of the lock
-        // of the lists, which `edge_for_all` takes next. A task looks once more under that lock before it links its node, and finds
-        // it changed if it comes later. A future has linked its node before it enters; had `edge_for_all` taken the lock earlier than
-        // that, it would have found it changed. If the exchange fails, somebody relies on another vigil.
-        let (by, nowhere) = (by.number(), Home::NOWHERE.number());
-        let _ = self.watched_at.compare_exchange(by, nowhere, Ordering::Relaxed, Ordering::Relaxed);
-        self.edge_for_all(Edge::new().ready(Direction::Write, true), wakes);
-    }
-
-    /// Sees to it that who waits to write now looks again within [`RECHECK`](crate::op::RECHECK), also if nobody tells: by a
-    /// reactor that hears of the descriptor, that of `here` by preference. Gives the home that this one is, nowhere if there is none.
-    pub(crate) fn watch(self: &Arc<Self>, here: Option<driver::Id>) -> Home {
-        let place = self.place();
-        let is_own = |handle: &&Arc<Handle>| Some(handle.id()) == here;
-        let Some(reactor) = place.handles().find(is_own).or_else(|| place.handles().next()) else {
-            return Home::NOWHERE;
-        };
-        let watcher = Home::at(reactor.id());
-        // Relaxed: see `recheck`.
-        let former = Home::from_number(self.watched_at.swap(watcher.number(), Ordering::Relaxed));
-        if former == watcher {
-            return watcher;
-        }
-        // It may have been entered there before it was elsewhere.
-        match reactor.vigil().enter(self, former != Home::NOWHERE) {
-            Entered::First => {
-                let reactor = Arc::clone(reactor);
-                drop(place);
-                reactor.unpark();
-                watcher
-            }
-            Entered::Later => watcher,
-            // Who waits is told that the reactor is gone, and comes again when there is another one.
-            Entered::Closed => {
-                // Relaxed: see `recheck`.
-                self.watched_at.store(Home::NOWHERE.number(), Ordering::Relaxed);
-                Home::NOWHERE
-            }
         }
     }
 
@@ -243,28 +188,6 @@ impl Source {
     pub(crate) fn sleep(&self, direction: Direction, hearing: Hearing, deadline: Option<Instant>) -> Waking {
         let link = link();
         wait::sleep_or_fail(&Waiter::new(self, direction, hearing, &link), deadline)
-    }
-
-    /// The same for one that is to look again: within [`RECHECK`](crate::op::RECHECK) it is woken for that.
-    pub(crate) fn sleep_watched(
-        self: &Arc<Self>,
-        direction: Direction,
-        hearing: Hearing,
-        deadline: Option<Instant>,
-    ) -> Waking {
-        let link = link();
-        wait::sleep_or_fail(&self.watched(direction, hearing, &link), deadline)
-    }
-
-    /// The first half of that.
-    pub(crate) fn watched<'a>(
-        self: &'a Arc<Self>,
-        direction: Direction,
-        hearing: Hearing,
-        link: &'a Link,
-    ) -> Waiter<&'a Source, &'a Link> {
-        let watcher = Some(self.watch(driver::current_id()));
-        Waiter { watcher, ..Waiter::new(&**self, direction, hearing, link) }
     }
 
     /// Sees to it that the reactor of the caller's worker hears of this descriptor, or if that cannot be had, another one. `None`,
@@ -391,8 +314,6 @@ pub(crate) struct Waiter<S, N> {
     source: S,
     direction: Direction,
     hearing: Cell<Hearing>,
-    /// In whose vigil its source has to be for it to sleep.
-    watcher: Option<Home>,
     /// In the source's list from an `after_asleep` that says `Stay` until an edge or `before_awake` takes it out; reached under
     /// the lock of the lists only. A `Link` or a `&Link`.
     link: N,
@@ -405,7 +326,7 @@ unsafe impl<S: Send> Send for Waiter<S, Link> {}
 impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
     #[inline(always)]
     pub(crate) fn new(source: S, direction: Direction, hearing: Hearing, link: N) -> Waiter<S, N> {
-        Waiter { source, direction, hearing: Cell::new(hearing), watcher: None, link }
+        Waiter { source, direction, hearing: Cell::new(hearing), link }
     }
 
     /// Whose hearing its next sleep relies on. Any of them wakes it: who is to be woken may be on another worker by then.
@@ -413,20 +334,13 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
     pub(crate) fn rely_on(&self, home: Home) {
         self.hearing.set(Hearing::all(home));
     }
-
-    /// True if the vigil that it relies on has let its source go, or never had it.
-    fn is_missed(&self) -> bool {
-        // Relaxed: see `recheck`.
-        let watched_at = || Home::from_number(self.source.watched_at.load(Ordering::Relaxed));
-        self.watcher.is_some_and(|watcher| watcher == Home::NOWHERE || watcher != watched_at())
-    }
 }
 
 impl<S: Deref<Target = Source>, N: Borrow<Link>> WaitStrategy for Waiter<S, N> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let (hearing, link) = (self.hearing.get(), self.link.borrow());
         let mut waiters = self.source.waiters.lock();
-        if self.is_missed() || self.source.rouses(self.direction, hearing.home) {
+        if self.source.rouses(self.direction, hearing.home) {
             return Asleep::Rouse;
         }
         // SAFETY: the wake is used at most once, since only who takes the node out of the list hands it out; and either that has happened and

@@ -12,8 +12,6 @@
 
 #[path = "../../runtime/tests/loom/floors.rs"]
 mod floors;
-#[path = "loom/op.rs"]
-mod op;
 #[path = "../../runtime/tests/loom/payload.rs"]
 mod payload;
 #[path = "../src/place.rs"]
@@ -28,8 +26,6 @@ mod readiness;
 mod roster;
 #[path = "../src/source.rs"]
 mod source;
-#[path = "../src/vigil.rs"]
-mod vigil;
 #[expect(unused_imports, reason = "the bridge serves the other rooms' models as well")]
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
@@ -40,5 +36,3 @@ use floors::{base, sleep, waiter};
 mod readiness_models;
 #[path = "loom/source_models.rs"]
 mod source_models;
-#[path = "loom/vigil_models.rs"]
-mod vigil_models;

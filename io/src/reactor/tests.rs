@@ -404,25 +404,3 @@ fn when_one_of_two_reactors_ends_the_other_hears_alone() {
     assert_eq!(source.sleep(Direction::Read, hearing, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }
-
-/// A round goes by between the two halves of a wait, and finds nobody; then somebody else clears the direction.
-#[test]
-fn who_comes_to_sleep_when_the_round_has_gone_by_looks_again() {
-    let mut reactor = Reactor::new().unwrap();
-    let (_client, server) = pair();
-    let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
-    let hearing = source.attach(fd, reactor.handle()).unwrap();
-    // It tells that it is writable, once.
-    park(&mut reactor, Some(LONG));
-    clear(&source, Direction::Write);
-    let node = link();
-    let watched = source.watched(Direction::Write, hearing, &node);
-    while !source.readiness().load().is_ready(Direction::Write) {
-        park(&mut reactor, Some(LONG));
-    }
-    clear(&source, Direction::Write);
-    let deadline = Some(Instant::now() + LONG);
-    assert_eq!(wait::sleep_or_cancel(&watched, deadline), Waking::Notified);
-    source.detach(fd);
-}

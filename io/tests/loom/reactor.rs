@@ -9,8 +9,7 @@ use fibra_runtime::driver;
 use crate::readiness::{Direction, Edge};
 use crate::roster::Roster;
 use crate::source::Source;
-use crate::vigil::Vigil;
-use crate::wait::{RawWake, Tickets};
+use crate::wait::RawWake;
 
 /// The descriptor of every source: nobody asks the system about it.
 pub(crate) const FD: RawFd = -1;
@@ -18,9 +17,6 @@ pub(crate) const FD: RawFd = -1;
 pub(crate) struct Handle {
     id: driver::Id,
     roster: Roster,
-    vigil: Vigil,
-    /// Stands for the park of the worker, and what breaks it.
-    pub(crate) unparks: Tickets,
     /// What events come with: the tokens of all who ever registered. Of std: the kernel's.
     tokens: Mutex<Vec<usize>>,
 }
@@ -28,15 +24,9 @@ pub(crate) struct Handle {
 impl Handle {
     /// Each of loom's objects is made by its first use.
     pub(crate) fn new() -> Arc<Handle> {
-        let handle = Handle {
-            id: driver::Id::fresh(),
-            roster: Roster::default(),
-            vigil: Vigil::default(),
-            unparks: Tickets::new(),
-            tokens: Mutex::new(Vec::new()),
-        };
+        let handle =
+            Handle { id: driver::Id::fresh(), roster: Roster::default(), tokens: Mutex::new(Vec::new()) };
         assert!(handle.roster.is_deserted() && !handle.is_closed());
-        assert!(!handle.vigil.may_have_sources());
         Arc::new(handle)
     }
 
@@ -54,14 +44,6 @@ impl Handle {
         Ok(Registration { handle: Arc::clone(self), token })
     }
 
-    pub(crate) fn vigil(&self) -> &Vigil {
-        &self.vigil
-    }
-
-    pub(crate) fn unpark(&self) {
-        self.unparks.put();
-    }
-
     /// Every source is said to be ready for that, as in a batch of events.
     pub(crate) fn dispatch(&self, direction: Direction) {
         let (tokens, mut wakes) = (self.tokens.lock().unwrap().clone(), Vec::new());
@@ -74,23 +56,11 @@ impl Handle {
         wakes.into_iter().for_each(RawWake::wake);
     }
 
-    /// One round of the vigil, which is due.
-    pub(crate) fn recheck(&self) {
-        let mut wakes = Vec::new();
-        for source in self.vigil.take_due() {
-            source.recheck(self.id, |wake| wakes.push(wake));
-        }
-        wakes.into_iter().for_each(RawWake::wake);
-    }
-
     /// The end of the reactor.
     pub(crate) fn close(&self) {
         let mut wakes = Vec::new();
         for source in self.roster.close() {
             source.abandon(|wake| wakes.push(wake));
-        }
-        for source in self.vigil.close() {
-            source.recheck(self.id, |wake| wakes.push(wake));
         }
         wakes.into_iter().for_each(RawWake::wake);
     }

@@ -67,7 +67,7 @@ pub(super) struct Ears<'a> {
     pub(super) source: &'a Arc<Source>,
     /// What a reactor has to know of it. None: it needs none, as it is rung by hand.
     pub(super) fd: Option<BorrowedFd<'a>>,
-    /// Not all is told: see [`Source::watch`].
+    /// Not all is told: see `recheck.rs`.
     pub(super) rechecks: bool,
 }
 

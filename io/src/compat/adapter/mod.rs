@@ -17,6 +17,7 @@ mod futures_io;
 mod hyper_io;
 mod listen;
 mod messages;
+mod recheck;
 #[cfg(feature = "tokio-io")]
 mod tokio_io;
 mod watch;

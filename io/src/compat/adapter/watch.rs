@@ -9,10 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use fibra_runtime::driver;
 use fibra_runtime::wait::{self, Polled};
 
 use super::doors::{Ears, Polls};
+use super::recheck::recheck_later;
 use crate::op::Attempt;
 use crate::place::{Hearing, Home};
 use crate::reactor::Handle;
@@ -84,7 +84,7 @@ impl Watch {
         // Does nothing to one that is not over.
         sleep.as_mut().renew();
         if polled.is_pending() && ears.rechecks {
-            ears.source.watch(driver::current_id());
+            recheck_later(ears.source);
         }
         polled.map(|_notified| ())
     }
