@@ -6,6 +6,10 @@
 //!     ▲                  │
 //!     └──────────────────┘ remove, by its waiter; passed over, since its select token was taken elsewhere
 //!
+//!             requeue                       take                       land
+//!   Queued ───────────▶ Served, in a lane ─────────────▶ Served, chained ───────▶ Served, its waiter runs
+//!                       of another queue
+//!
 //!  Lane{head} ─▶ Entry ⇄ Entry ⇄ Entry ⇄ (head)      a ring, so that one pointer finds both ends
 //!  Served{first, last} ─▶ Entry ─▶ Entry             a chain, by `next` alone
 //! ```
@@ -165,7 +169,15 @@ impl<T> Lane<T> {
     pub(super) unsafe fn push(&mut self, entry: &Entry<T>, wake: RawWake, in_front: bool) {
         entry.stage.set(Stage::Queued);
         entry.wake.set(Some(wake));
-        // SAFETY: linked entries are alive, by this function's contract.
+        // SAFETY: this function's contract.
+        unsafe { self.link(entry, in_front) };
+    }
+
+    /// # Safety
+    /// `entry` is in no lane, and stays alive and in place as `push` asks. The lock is held.
+    #[inline]
+    unsafe fn link(&mut self, entry: &Entry<T>, in_front: bool) {
+        // SAFETY: linked entries are alive, by the contract of `push`.
         match unsafe { self.head.as_ref() } {
             None => {
                 entry.previous.set(entry);
@@ -225,6 +237,19 @@ impl<T> Lane<T> {
         Some(Lent { entry, wake })
     }
 
+    /// Moves the longest waiter to the back of a lane of another queue. False if there is none.
+    ///
+    /// Its waiter finds it served, and waits for the wake, which comes from the other queue. Both locks are held.
+    pub(super) fn requeue_front(&mut self, other: &mut Lane<T>) -> bool {
+        let Some(entry) = self.take_front_if(|_| true) else { return false };
+        // SAFETY: as in `serve_front_if`.
+        let entry = unsafe { entry.as_ref() };
+        entry.token.set(ptr::null());
+        // SAFETY: it is in no lane now. As a served entry it stays until its wake has landed.
+        unsafe { other.link(entry, false) };
+        true
+    }
+
     /// Takes out the longest waiter that no other queue has served, if it is `wanted`.
     #[inline]
     fn take_front_if(&mut self, wanted: impl Fn(&T) -> bool) -> Option<NonNull<Entry<T>>> {
@@ -239,7 +264,10 @@ impl<T> Lane<T> {
                 }
                 // SAFETY: as above.
                 if unsafe { entry.claim() } {
-                    entry.stage.set(Stage::Served);
+                    // The waiter of a requeued entry reads this under the lock of its first queue.
+                    if !entry.is_served() {
+                        entry.stage.set(Stage::Served);
+                    }
                     // SAFETY: it is linked in this lane.
                     unsafe { self.unlink(entry) };
                     return Some(NonNull::from(entry));

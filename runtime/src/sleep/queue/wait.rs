@@ -24,6 +24,7 @@ pub struct Until {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum OnCancel {
     Unwind,
+    UnwindLater,
     Report,
     Ignore,
 }
@@ -33,6 +34,14 @@ impl Until {
     #[inline]
     pub const fn unwind(deadline: Option<Instant>) -> Self {
         Until { deadline, on_cancel: OnCancel::Unwind, spins: false }
+    }
+
+    /// As [`unwind`](Until::unwind), but the wait returns [`Outcome::Cancelled`], for a caller that cleans up first.
+    ///
+    /// The caller then unwinds by [`unwind_cancelled`](crate::wait::unwind_cancelled).
+    #[inline]
+    pub const fn unwind_later(deadline: Option<Instant>) -> Self {
+        Until { deadline, on_cancel: OnCancel::UnwindLater, spins: false }
     }
 
     /// Waits to the deadline; a cancel ends the wait with [`Outcome::Cancelled`].
@@ -51,7 +60,7 @@ impl Until {
     #[inline(always)]
     pub(crate) fn sleep(self, how: &impl WaitStrategy) -> Waking {
         match self.on_cancel {
-            OnCancel::Unwind => sleep(how, self.deadline),
+            OnCancel::Unwind | OnCancel::UnwindLater => sleep(how, self.deadline),
             OnCancel::Report => sleep_or_cancel(how, self.deadline),
             OnCancel::Ignore => sleep_shielded(how, self.deadline),
         }

@@ -87,6 +87,19 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
         self.lanes[lane].lend_front()
     }
 
+    /// Moves the longest waiter to the back of a lane of another queue. False if there is none.
+    ///
+    /// It has left this queue as if it was served: no deadline and no cancel ends its wait any more. The other queue serves
+    /// it, and gives to it. Not for futures, whose drop would block until then.
+    pub fn requeue_front<const N: usize>(
+        &mut self,
+        lane: usize,
+        to: &mut Waiters<'_, T, N>,
+        to_lane: usize,
+    ) -> bool {
+        self.lanes[lane].requeue_front(&mut to.lanes[to_lane])
+    }
+
     /// True if this look has served a waiter.
     pub(super) fn has_served(&self) -> bool {
         !self.served.is_empty()
