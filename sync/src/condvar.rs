@@ -2,7 +2,6 @@
 
 pub(crate) mod wait_set;
 
-use std::cell::Cell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
@@ -10,13 +9,12 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use lock_api::GuardNoSend;
-use wait_set::{Audience, WaitSet};
+use wait_set::WaitSet;
 
 use crate::mutex::RawMutex;
-use crate::mutex::core::Waiter;
+use crate::mutex::core::{Given, Waiter};
 use crate::mutex::state::Arrival;
-use crate::wait::list::Node;
-use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Outcome, Until};
 
 pub use lock_api::WaitTimeoutResult;
 
@@ -71,35 +69,48 @@ pub type Condvar = lock_api::Condvar<RawCondvar>;
 
 /// The condition variable under a [`Condvar`], without its guards.
 pub struct RawCondvar {
-    waiters: WaitSet,
+    waiters: WaitSet<Borrowed>,
 }
 
+/// The mutex of a waiter, which borrows it as long as it is in the set.
+#[derive(Clone, Copy, PartialEq)]
+struct Borrowed(*const RawMutex);
+
+// SAFETY: a mutex is `Sync`, and `notify` alone reaches it.
+unsafe impl Send for Borrowed {}
+
 impl RawCondvar {
-    /// Waits with the mutex unlocked. Returns true if the time ran out.
-    ///
-    /// # Safety
-    /// The caller has `mutex` locked.
+    /// Waits with the mutex, which the caller has locked, unlocked. Returns true if the time ran out.
     #[inline(always)]
     #[track_caller]
-    unsafe fn wait_to(&self, mutex: &RawMutex, deadline: Option<Instant>) -> bool {
+    fn wait_to(&self, mutex: &RawMutex, deadline: Option<Instant>) -> bool {
         wait::cancellation_point();
-        let node = Node::with(Waiter::new(wait::waiter_address()));
-        node.data().home.set(wait::home());
-        let entry = Entry { waiters: &self.waiters, mutex, node: &node, refused: Cell::new(false) };
-        let why = wait::sleep(&entry, deadline);
-        if entry.refused.get() {
-            panic!(
+        let waiter = Waiter::new(wait::waiter_address(), wait::home());
+        let until = Until::unwind_later(deadline).spinning();
+        // The unlock may wake this very waiter, if it was notified since it joined: its wake is kept for it.
+        let (outcome, waiter) = self.waiters.wait(waiter, Borrowed(mutex), until, || mutex.release());
+        let arrival = match outcome {
+            Outcome::Served if waiter.given() == Given::Lock => return false,
+            Outcome::Served => Arrival::Woken,
+            Outcome::TimedOut | Outcome::Cancelled => Arrival::New,
+            Outcome::Done(()) => panic!(
                 "a Condvar is waited on with a second Mutex while others wait with the first: use one for each"
-            )
-        }
-        wait::take_back(|| match why {
-            Waking::Notified => mutex.relock(&node),
-            Waking::TimedOut | Waking::Cancelled => _ = mutex.compete(&node, Arrival::New, None),
-        });
-        if why == Waking::Cancelled {
+            ),
+        };
+        wait::take_back(|| mutex.compete(waiter, arrival, None));
+        if outcome == Outcome::Cancelled {
             wait::unwind_cancelled()
         }
-        why == Waking::TimedOut
+        outcome == Outcome::TimedOut
+    }
+
+    /// Moves up to `limit` waiters to their mutex.
+    #[inline]
+    fn notify(&self, limit: usize) -> usize {
+        self.waiters.notify(|Borrowed(mutex), waiters| {
+            // SAFETY: a waiter is in the set and borrows the mutex. It leaves under the lock of the set, which is held.
+            unsafe { &*mutex }.core().requeue(waiters, limit)
+        })
     }
 }
 
@@ -113,18 +124,17 @@ unsafe impl lock_api::RawCondvar for RawCondvar {
     #[inline(always)]
     #[track_caller]
     unsafe fn wait(&self, mutex: &RawMutex, _guard: &mut GuardNoSend) {
-        // SAFETY: by this function's contract.
-        unsafe { self.wait_to(mutex, None) };
+        self.wait_to(mutex, None);
     }
 
     #[inline]
     fn notify_one(&self) -> bool {
-        self.waiters.notify(Audience::One) == 1
+        self.notify(1) == 1
     }
 
     #[inline]
     fn notify_all(&self) -> usize {
-        self.waiters.notify(Audience::All)
+        self.notify(usize::MAX)
     }
 }
 
@@ -136,8 +146,7 @@ unsafe impl lock_api::RawCondvarTimed for RawCondvar {
 
     #[track_caller]
     unsafe fn wait_until(&self, mutex: &RawMutex, _guard: &mut GuardNoSend, deadline: &Instant) -> bool {
-        // SAFETY: by this function's contract.
-        unsafe { self.wait_to(mutex, Some(*deadline)) }
+        self.wait_to(mutex, Some(*deadline))
     }
 }
 
@@ -148,44 +157,5 @@ impl RefUnwindSafe for RawCondvar {}
 impl fmt::Debug for RawCondvar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawCondvar").finish_non_exhaustive()
-    }
-}
-
-/// One sleep in the queue of the condition, and then in that of the mutex.
-struct Entry<'a> {
-    waiters: &'a WaitSet,
-    mutex: &'a RawMutex,
-    node: &'a Node<Waiter>,
-    /// There are waiters with another mutex. This one is still locked.
-    refused: Cell<bool>,
-}
-
-impl WaitStrategy for Entry<'_> {
-    #[inline(never)]
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: node and mutex outlive the sleep, before whose end the node has left the queue or its wake has landed; the
-        // wake is dropped unused, or taken out under the lock of the list that it is in.
-        if !unsafe { self.waiters.join(self.node, me.raw(), self.mutex.core()) } {
-            self.refused.set(true);
-            return Asleep::Rouse;
-        }
-        // This may wake this very waiter, if it was notified since it joined: its wake is kept for it.
-        self.mutex.release();
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        if why == Waking::Notified {
-            return Withdrawal::Withdrawn;
-        }
-        // SAFETY: only a refused waiter has not joined, and that one was roused.
-        match unsafe { self.waiters.leave(self.node) } {
-            true => Withdrawal::Withdrawn,
-            false => Withdrawal::Served,
-        }
-    }
-
-    fn may_spin(&self) -> bool {
-        true
     }
 }

@@ -2,39 +2,37 @@
 //!
 //! The lock order is: the queue of a condition, then the queue of the mutex.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
+use std::ptr::{self, NonNull};
 use std::time::Instant;
 
 use fibra_runtime::clock;
 
 use super::state::{Arrival, Attempt, Moved, Owner, Queue, Release, Word};
-use crate::wait::list::{List, Node};
-use crate::wait::{Home, Lock, RawWake};
+use crate::wait::{Admit, Home, Outcome, Until, WaitQueue, Waiters};
 
 /// A mutex as its word and its waiters, longest first.
 pub(crate) struct Core {
     word: Word,
-    waiters: Lock<List<Waiter>>,
+    queue: WaitQueue<(), Waiter>,
 }
 
-/// A waiter's data. Others touch it under the lock of the queue that it is in.
+/// A waiter's data, which goes with the waiter from one sleep to the next, and from a condition to its mutex.
 pub(crate) struct Waiter {
-    owner: Owner,
+    /// The address of the owner that the waiter becomes.
+    owner: usize,
     /// The worker on which the waiter runs.
-    pub(crate) home: Cell<Option<Home>>,
-    given: Cell<Given>,
+    pub(crate) home: Option<Home>,
+    given: Given,
     /// The waiter was woken, and came too late.
-    pub(crate) is_bypassed: Cell<bool>,
-    /// Since when an unlock of another worker knows it as bypassed.
-    pub(crate) bypassed_since: Cell<Option<Instant>>,
-    /// Since when it is known as the first in the queue while a woken waiter is on its way.
-    first_since: Cell<Option<Instant>>,
-    /// Of a condition: the round it came in, and whether it was notified and so is in the queue of the mutex.
-    pub(crate) round: Cell<u64>,
-    notified: Cell<bool>,
+    pub(crate) is_bypassed: bool,
+    /// Since when unlocks know it as bypassed, or as the first in the queue while a woken waiter is on its way.
+    pub(crate) since: Cell<Option<Instant>>,
 }
 
-/// What a waiter got when it was taken out of the queue.
+/// What a waiter got when it was served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Given {
     /// The mutex.
@@ -63,39 +61,29 @@ pub(crate) trait Policy {
 
 impl Waiter {
     /// Makes the data of a task or thread that is going to wait.
-    pub(crate) const fn new(owner: Owner) -> Self {
+    pub(crate) fn new(owner: Owner, home: Option<Home>) -> Self {
         Waiter {
-            owner,
-            home: Cell::new(None),
-            given: Cell::new(Given::Wake),
-            is_bypassed: Cell::new(false),
-            bypassed_since: Cell::new(None),
-            first_since: Cell::new(None),
-            round: Cell::new(0),
-            notified: Cell::new(false),
+            owner: owner.as_ptr().expose_provenance(),
+            home,
+            given: Given::Wake,
+            is_bypassed: false,
+            since: Cell::new(None),
         }
     }
 
     pub(crate) fn owner(&self) -> Owner {
-        self.owner
+        NonNull::new(ptr::with_exposed_provenance_mut(self.owner)).expect("it was an owner")
     }
 
-    /// What the waiter was given. For the waiter, once it was woken.
+    /// What the waiter was given, once it was served.
     pub(crate) fn given(&self) -> Given {
-        self.given.get()
-    }
-
-    /// True once a notification has put the waiter of a condition into the queue of the mutex.
-    ///
-    /// Under the lock of the condition.
-    pub(crate) fn is_notified(&self) -> bool {
-        self.notified.get()
+        self.given
     }
 }
 
 impl Core {
     pub(crate) const fn new() -> Self {
-        Core { word: Word::new(), waiters: Lock::new(List::new()) }
+        Core { word: Word::new(), queue: WaitQueue::new(()) }
     }
 
     /// The word, for what needs no queue.
@@ -104,92 +92,89 @@ impl Core {
         &self.word
     }
 
-    /// Takes the mutex if it is free. Else enters the queue: a woken waiter at its front. True if taken.
+    /// Takes the mutex if it is free, or waits for an unlock: a woken waiter at the front of the queue.
     ///
-    /// # Safety
-    /// `node` is in no list, and stays alive and in place until it is taken out of this queue, by [`Core::leave`] or by a
-    /// waker; its data is only touched under the lock of the queue.
-    pub(crate) unsafe fn enter(&self, node: &Node<Waiter>, wake: RawWake, arrival: Arrival) -> bool {
-        let mut waiters = self.waiters.lock();
-        let waiter = node.data();
-        if self.word.take_or_queue(waiter.owner, arrival) == Attempt::Taken {
-            waiter.given.set(Given::Lock);
-            return true;
-        }
-        waiter.first_since.set(None);
-        match arrival {
-            // SAFETY: by this function's contract.
-            Arrival::New => unsafe { waiters.push_back(node, wake) },
-            Arrival::Woken => {
-                waiter.is_bypassed.set(true);
-                // SAFETY: as above.
-                unsafe { waiters.push_front(node, wake) }
-            }
-        }
-        self.note_first(&waiters);
-        false
+    /// Returns what the waiter was given, and `None` if `deadline` came first. `published` runs once the waiter is queued.
+    pub(crate) fn wait(
+        &self,
+        waiter: Waiter,
+        arrival: Arrival,
+        deadline: Option<Instant>,
+        published: impl FnOnce(),
+    ) -> (Option<Given>, Waiter) {
+        let (outcome, waiter) = self.queue.wait(
+            0,
+            waiter,
+            Until::shielded(deadline),
+            |(), waiter, waiters| self.enter(waiter, waiters, arrival),
+            published,
+            |(), _, waiters, _| self.changed(waiters),
+        );
+        let given = match outcome {
+            Outcome::Done(()) => Some(Given::Lock),
+            Outcome::Served => Some(waiter.given),
+            Outcome::TimedOut | Outcome::Cancelled => None,
+        };
+        (given, waiter)
     }
 
-    /// Leaves the queue. False if a waker was first, whose wake is then on its way.
-    ///
-    /// # Safety
-    /// `node` is in this queue or in no list.
-    pub(crate) unsafe fn leave(&self, node: &Node<Waiter>) -> bool {
-        let mut waiters = self.waiters.lock();
-        // SAFETY: by this function's contract.
-        let left = unsafe { waiters.remove(node) };
-        if left {
-            self.changed(&waiters);
+    fn enter(&self, waiter: &mut Waiter, waiters: &Waiters<'_, Waiter, 1>, arrival: Arrival) -> Admit<()> {
+        if self.word.take_or_queue(waiter.owner(), arrival) == Attempt::Taken {
+            return Admit::Done(());
         }
-        left
+        match arrival {
+            Arrival::New => {
+                self.note_first(waiters.front(0).unwrap_or(waiter));
+                Admit::Back
+            }
+            Arrival::Woken => {
+                if !waiter.is_bypassed {
+                    waiter.is_bypassed = true;
+                    waiter.since.set(None);
+                }
+                Admit::Front
+            }
+        }
     }
 
     /// Looks for the mutex a last time, for a woken waiter whose time is over. True if taken.
     pub(crate) fn arrive_late(&self, me: Owner) -> bool {
-        let _waiters = self.waiters.lock();
-        self.word.arrive_late(me) == Attempt::Taken
+        self.queue.with(|(), _| self.word.arrive_late(me) == Attempt::Taken)
     }
 
-    /// Unlocks, and says which waiter is to be woken. By the owner.
+    /// Unlocks, and wakes a waiter as the policy says. By the owner.
     #[inline]
-    pub(crate) fn release(&self, policy: &impl Policy) -> Option<RawWake> {
+    pub(crate) fn release(&self, policy: &impl Policy) {
         match self.word.release_past_queue() {
-            Release::Free => None,
+            Release::Free => {}
             Release::AskQueue => self.release_to_queue(policy),
         }
     }
 
-    /// Unlocks with regard to the longest waiter, and says which one is to be woken. By the owner.
+    /// Unlocks with regard to the longest waiter. By the owner.
     #[cold]
-    pub(crate) fn release_to_queue(&self, policy: &impl Policy) -> Option<RawWake> {
-        let mut waiters = self.waiters.lock();
-        let Some(first) = waiters.front() else {
-            self.word.release(Queue::Empty);
-            return None;
-        };
-        let (owner, home) = (first.owner, first.home.get());
-        match policy.hand_off(first) {
-            HandOff::Direct => {
-                let wake = Self::take_first_out(&mut waiters, Given::Lock);
-                self.word.hand_over(owner, Self::queue(&waiters));
-                self.note_first(&waiters);
-                wake
-            }
-            HandOff::Wake if self.is_one_on_its_way(first, policy) => {
-                self.word.release(Queue::Waiting);
-                None
-            }
-            HandOff::Wake => {
-                let wake = Self::take_first_out(&mut waiters, Given::Wake);
-                self.word.release_and_wake(Self::queue(&waiters));
-                if let Some(next) = waiters.front() {
-                    // A waiter of the same worker does not come before the woken one. So it needs no clock yet.
-                    let is_elsewhere = home.is_none() || next.home.get() != home;
-                    next.first_since.set(is_elsewhere.then(clock::now));
+    pub(crate) fn release_to_queue(&self, policy: &impl Policy) {
+        self.queue.with(|(), waiters| {
+            let Some(first) = waiters.front(0) else { return self.word.release(Queue::Empty) };
+            let (owner, home) = (first.owner(), first.home);
+            match policy.hand_off(first) {
+                HandOff::Direct => {
+                    waiters.serve_front(0, |waiter| waiter.given = Given::Lock);
+                    self.word.hand_over(owner, Self::queue(waiters));
+                    waiters.front(0).into_iter().for_each(|first| self.note_first(first));
                 }
-                wake
+                HandOff::Wake if self.is_one_on_its_way(first, policy) => self.word.release(Queue::Waiting),
+                HandOff::Wake => {
+                    waiters.serve_front(0, |waiter| waiter.given = Given::Wake);
+                    self.word.release_and_wake(Self::queue(waiters));
+                    if let Some(next) = waiters.front(0).filter(|next| !next.is_bypassed) {
+                        // A waiter of the same worker does not come before the woken one. So it needs no clock yet.
+                        let is_elsewhere = home.is_none() || next.home != home;
+                        next.since.set(is_elsewhere.then(clock::now));
+                    }
+                }
             }
-        }
+        });
     }
 
     /// True if a woken waiter is on its way that may still come in time.
@@ -197,72 +182,56 @@ impl Core {
         if !self.word.look().has_woken() {
             return false;
         }
-        match first.first_since.get() {
+        match first.since.get() {
             Some(since) => !policy.is_overdue(since),
             None => {
-                first.first_since.set(Some(clock::now()));
+                first.since.set(Some(clock::now()));
                 true
             }
         }
     }
 
-    /// Puts up to `limit` of the longest waiters of a condition into the queue, as long as they are `wanted`.
+    /// Moves up to `limit` of the longest waiters of a condition into the queue. Returns how many they were.
     ///
-    /// Returns how many they were, and which one is to be woken.
-    ///
-    /// # Safety
-    /// The caller holds the lock of `from`, whose waiters wait for this very mutex.
-    pub(crate) unsafe fn admit(
-        &self,
-        from: &mut List<Waiter>,
-        limit: usize,
-        wanted: impl Fn(&Waiter) -> bool,
-    ) -> (usize, Option<RawWake>) {
-        let mut waiters = self.waiters.lock();
-        let mut count = 0;
-        while count < limit
-            && let Some(waiter) = from.front()
-            && wanted(waiter)
-        {
-            waiter.notified.set(true);
-            // SAFETY: both locks are held, and `notified` tells the waiter where its node is.
-            unsafe { from.shift_to(&mut waiters) };
-            count += 1;
+    /// If the mutex is free, and no woken waiter is on its way, the first of them is woken instead. All of them wait for this
+    /// mutex.
+    pub(crate) fn requeue(&self, from: &mut Waiters<'_, Waiter, 1>, limit: usize) -> usize {
+        if from.is_empty(0) || limit == 0 {
+            return 0;
         }
-        if count == 0 {
-            return (0, None);
-        }
-        let wake = match self.word.add_waiters() {
-            Moved::Wait => None,
-            Moved::WakeFirst => Self::take_first_out(&mut waiters, Given::Wake),
-        };
-        self.changed(&waiters);
-        (count, wake)
+        self.queue.with(|(), waiters| {
+            // The wake waits for the lock of the condition too, so it comes from there. A mutex that needs it has no other
+            // waiter.
+            let mut count = match self.word.add_waiters() {
+                Moved::Wait => 0,
+                Moved::WakeFirst => {
+                    from.serve_front(0, |waiter| waiter.given = Given::Wake).map_or(0, |()| 1)
+                }
+            };
+            while count < limit && from.requeue_front(0, waiters, 0) {
+                count += 1;
+            }
+            self.changed(waiters);
+            count
+        })
     }
 
-    fn take_first_out(waiters: &mut List<Waiter>, given: Given) -> Option<RawWake> {
-        waiters.pop_front_with(|waiter| waiter.given.set(given)).map(|(wake, ())| wake)
-    }
-
-    fn queue(waiters: &List<Waiter>) -> Queue {
-        if waiters.is_empty() { Queue::Empty } else { Queue::Waiting }
+    fn queue(waiters: &Waiters<'_, Waiter, 1>) -> Queue {
+        if waiters.is_empty(0) { Queue::Empty } else { Queue::Waiting }
     }
 
     /// Notes what has become of the queue, after a change that is no unlock.
-    fn changed(&self, waiters: &List<Waiter>) {
-        match Self::queue(waiters) {
-            Queue::Empty => self.word.emptied(),
-            Queue::Waiting => self.note_first(waiters),
+    fn changed(&self, waiters: &Waiters<'_, Waiter, 1>) {
+        match waiters.front(0) {
+            None => self.word.emptied(),
+            Some(first) => self.note_first(first),
         }
     }
 
     /// Notes the time for the first waiter, if it waits for a woken waiter to come.
-    fn note_first(&self, waiters: &List<Waiter>) {
-        if let Some(first) = waiters.front()
-            && first.first_since.get().is_none()
-            && self.word.look().has_woken()
-        {
-            first.first_since.set(Some(clock::now()));
+    fn note_first(&self, first: &Waiter) {
+        if first.since.get().is_none() && self.word.look().has_woken() {
+            first.since.set(Some(clock::now()));
         }
     }
 }

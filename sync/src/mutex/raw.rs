@@ -10,8 +10,7 @@ use lock_api::GuardNoSend;
 
 use super::core::{Core, Given, HandOff, Policy, Waiter};
 use super::state::{Arrival, Attempt, Owner};
-use crate::wait::list::Node;
-use crate::wait::{self, Asleep, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait;
 
 /// How long a waiter of another worker may be bypassed before an unlock hands the mutex over to it.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -43,62 +42,44 @@ impl RawMutex {
     /// Takes the mutex for the caller, whose waiter is at `me`, until `deadline`. True if taken.
     #[cold]
     fn acquire(&self, me: Owner, deadline: Option<Instant>) -> bool {
-        self.compete(&Node::with(Waiter::new(me)), Arrival::New, deadline)
+        self.compete(Waiter::new(me, wait::home()), Arrival::New, deadline)
     }
 
-    /// Takes the mutex with a node that may have been in its queue before. True if taken.
-    pub(crate) fn compete(
-        &self,
-        node: &Node<Waiter>,
-        mut arrival: Arrival,
-        deadline: Option<Instant>,
-    ) -> bool {
-        let waiter = node.data();
+    /// Takes the mutex for a waiter that may have waited before. True if taken.
+    pub(crate) fn compete(&self, waiter: Waiter, arrival: Arrival, deadline: Option<Instant>) -> bool {
+        let (mut waiter, mut arrival) = (waiter, arrival);
+        let (me, word) = (waiter.owner(), self.core.word());
         let in_time = || deadline.is_none_or(|deadline| clock::now() < deadline);
         loop {
-            let take = || self.core.word().take(waiter.owner(), arrival) == Attempt::Taken;
+            let take = || word.take(me, arrival) == Attempt::Taken;
             if take() {
                 return true;
             }
             match in_time() {
                 true if wait::back_off_until(take) => return true,
                 true => (),
-                false => return arrival == Arrival::Woken && self.core.arrive_late(waiter.owner()),
+                false => return arrival == Arrival::Woken && self.core.arrive_late(me),
             }
-            waiter.home.set(wait::home());
-            let entry = Entry { core: &self.core, node, arrival };
-            match (wait::sleep_shielded(&entry, deadline), waiter.given()) {
-                (Waking::Notified, Given::Lock) => return true,
-                (Waking::Notified, Given::Wake) => arrival = Arrival::Woken,
+            let given;
+            (given, waiter) = self.core.wait(waiter, arrival, deadline, || ());
+            match given {
+                Some(Given::Lock) => return true,
+                Some(Given::Wake) => arrival = Arrival::Woken,
                 // The mutex may be free while the worker of a woken waiter computes.
-                (Waking::TimedOut | Waking::Cancelled, _) => {
-                    return self.core.word().take(waiter.owner(), Arrival::New) == Attempt::Taken;
-                }
+                None => return word.take(me, Arrival::New) == Attempt::Taken,
             }
-        }
-    }
-
-    /// Locks again after a condition's wait, for a waiter that was served out of the queue.
-    pub(crate) fn relock(&self, node: &Node<Waiter>) {
-        match node.data().given() {
-            Given::Lock => (),
-            Given::Wake => _ = self.compete(node, Arrival::Woken, None),
         }
     }
 
     /// Unlocks. By the owner, without the guard.
     #[inline]
     pub(crate) fn release(&self) {
-        if let Some(wake) = self.core.release(&BoundedBarging) {
-            wake.wake();
-        }
+        self.core.release(&BoundedBarging);
     }
 
     /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
     fn release_fair(&self) {
-        if let Some(wake) = self.core.release(&Fair) {
-            wake.wake();
-        }
+        self.core.release(&Fair);
     }
 
     fn has_waiters(&self) -> bool {
@@ -111,15 +92,15 @@ struct BoundedBarging;
 
 impl Policy for BoundedBarging {
     fn hand_off(&self, first: &Waiter) -> HandOff {
-        if !first.is_bypassed.get() {
+        if !first.is_bypassed {
             return HandOff::Wake;
         }
-        if first.home.get().is_some() && first.home.get() == wait::home() {
+        if first.home.is_some() && first.home == wait::home() {
             return HandOff::Direct;
         }
         let now = clock::now();
-        let since = first.bypassed_since.get().unwrap_or(now);
-        first.bypassed_since.set(Some(since));
+        let since = first.since.get().unwrap_or(now);
+        first.since.set(Some(since));
         match now.saturating_duration_since(since) >= PATIENCE {
             true => HandOff::Direct,
             false => HandOff::Wake,
@@ -245,34 +226,5 @@ impl fmt::Debug for RawMutex {
         f.debug_struct("RawMutex")
             .field("locked", &lock_api::RawMutex::is_locked(self))
             .finish_non_exhaustive()
-    }
-}
-
-/// One sleep in the queue.
-struct Entry<'a> {
-    core: &'a Core,
-    node: &'a Node<Waiter>,
-    arrival: Arrival,
-}
-
-impl WaitStrategy for Entry<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: the node outlives the sleep, before whose end it is withdrawn or its wake has landed, and is in no list;
-        // the wake is dropped unused, or taken out of the queue under its lock.
-        match unsafe { self.core.enter(self.node, me.raw(), self.arrival) } {
-            true => Asleep::Rouse,
-            false => Asleep::Stay,
-        }
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        if why == Waking::Notified {
-            return Withdrawal::Withdrawn;
-        }
-        // SAFETY: the node is in this queue or in none.
-        match unsafe { self.core.leave(self.node) } {
-            true => Withdrawal::Withdrawn,
-            false => Withdrawal::Served,
-        }
     }
 }

@@ -7,74 +7,58 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::mutex::core::Given;
+use crate::mutex::core::{Given, Waiter};
 use crate::mutex::state::{Arrival, Attempt};
-use crate::mutex_models::{Model, Sleep, Unlock};
+use crate::mutex_models::{Model, Unlock, owner};
 use crate::primitive::check_bounded;
-use crate::wait::{Waking, waking};
-use wait_set::{Audience, WaitSet};
+use crate::wait::{self, Outcome, Until};
+use wait_set::WaitSet;
 
 /// A condition on the value of a mutex, which number 1 holds at first.
 struct Condition {
     mutex: Arc<Model>,
-    waiters: WaitSet,
+    waiters: WaitSet<()>,
 }
 
 impl Condition {
     fn new() -> Arc<Self> {
         let condition = Condition { mutex: Model::held(), waiters: WaitSet::new() };
         // Each of loom's objects is made by its first use.
-        let first = Sleep::new(1, false);
-        assert!(condition.enter(&first));
-        // SAFETY: it has joined.
-        assert!(unsafe { condition.waiters.leave(&first.node) });
-        assert_eq!(condition.waiters.notify(Audience::All), 0);
+        assert_eq!(condition.notify(usize::MAX), 0);
         Arc::new(condition)
     }
 
-    /// Joins the set, by the owner of the mutex, as the first half of `Entry::after_asleep`.
-    fn enter(&self, waiter: &Sleep) -> bool {
-        waiter.epoch.set(Some(waiter.sleeper.word.begin(false)));
-        // SAFETY: the node lives until `finish` ends, before which it has left the set or its wake has landed.
-        unsafe { self.waiters.join(&waiter.node, waiter.sleeper.raw(), &self.mutex.core) }
+    fn notify(&self, limit: usize) -> usize {
+        self.waiters.notify(|(), waiters| self.mutex.core.requeue(waiters, limit))
     }
 
-    /// The sleep of a waiter that has joined and unlocked, and its way back to the mutex. True if notified.
-    fn finish(&self, waiter: &Sleep) -> bool {
-        let why = self.sleep(waiter);
-        let taken = match (why, waiter.node.data().given()) {
-            (Waking::Notified, Given::Lock) => true,
-            (Waking::Notified, Given::Wake) => self.relock(waiter, Arrival::Woken),
-            _ => self.relock(waiter, Arrival::New),
+    /// As `RawCondvar::wait_to`, for number `me`, which then uses the value and unlocks. True if notified.
+    fn wait(&self, me: u64, is_hurried: bool, unlock: impl FnOnce()) -> bool {
+        let until = Until::unwind_later(is_hurried.then(wait::over));
+        let (outcome, waiter) = self.waiters.wait(Waiter::new(owner(me), None), (), until, unlock);
+        let relock = |waiter, arrival| {
+            self.mutex.core.word().take(owner(me), arrival) == Attempt::Taken
+                || self.mutex.compete(waiter, arrival, false, || ())
         };
-        assert!(taken);
-        assert_eq!(self.mutex.owner(), Some(waiter.node.data().owner()));
+        let is_notified = outcome == Outcome::Served;
+        let is_taken = match is_notified {
+            true if waiter.given() == Given::Lock => true,
+            true => relock(waiter, Arrival::Woken),
+            false => relock(waiter, Arrival::New),
+        };
+        assert!(is_taken);
+        assert_eq!(self.mutex.owner(), Some(owner(me)));
         self.mutex.use_value();
         self.mutex.release(Unlock::Wake);
-        why == Waking::Notified
+        is_notified
     }
 
-    fn sleep(&self, waiter: &Sleep) -> Waking {
-        let sleeper = &waiter.sleeper;
-        sleeper.leave_stack_and(|| {
-            if waiter.hurried.replace(false) {
-                sleeper.settle(sleeper.word.expire(waiter.epoch.get().unwrap()));
-            }
-        });
-        let why = waking(sleeper.word.why());
-        // SAFETY: it has joined.
-        if why == Waking::Notified || unsafe { self.waiters.leave(&waiter.node) } {
-            return why;
-        }
-        sleeper.await_landing();
-        Waking::Notified
-    }
-
-    fn relock(&self, waiter: &Sleep, arrival: Arrival) -> bool {
-        let me = waiter.node.data().owner();
-        self.mutex.core.word().take(me, arrival) == Attempt::Taken
-            || !self.mutex.enter(waiter, arrival)
-            || self.mutex.acquire_in_queue(waiter)
+    /// As [`wait`](Condition::wait), of another thread that is in the set when this returns. It has not had the mutex.
+    fn wait_beside(self: &Arc<Self>, me: u64, is_hurried: bool) -> thread::JoinHandle<bool> {
+        let condition = Arc::clone(self);
+        let waiting = thread::spawn(move || condition.wait(me, is_hurried, || condition.mutex.queued.put()));
+        self.mutex.queued.take();
+        waiting
     }
 }
 
@@ -87,13 +71,10 @@ fn a_waiter_that_has_unlocked_is_notified() {
             let condition = Arc::clone(&condition);
             thread::spawn(move || {
                 let passed = condition.mutex.pass(2, false, Unlock::Wake);
-                (passed, condition.waiters.notify(Audience::One))
+                (passed, condition.notify(1))
             })
         };
-        let waiter = Sleep::new(1, false);
-        assert!(condition.enter(&waiter));
-        condition.mutex.release(Unlock::Wake);
-        assert!(condition.finish(&waiter));
+        assert!(condition.wait(1, false, || condition.mutex.release(Unlock::Wake)));
         assert_eq!(notifier.join().unwrap(), (1, 1));
         condition.mutex.assert_over(2);
     });
@@ -106,13 +87,9 @@ fn a_notification_and_a_deadline_agree() {
         let condition = Condition::new();
         let notifier = {
             let condition = Arc::clone(&condition);
-            thread::spawn(move || condition.waiters.notify(Audience::One) == 1)
+            thread::spawn(move || condition.notify(1) == 1)
         };
-        let waiter = Sleep::new(1, true);
-        let notified = condition.enter(&waiter) && {
-            condition.mutex.release(Unlock::Wake);
-            condition.finish(&waiter)
-        };
+        let notified = condition.wait(1, true, || condition.mutex.release(Unlock::Wake));
         assert_eq!(notifier.join().unwrap(), notified);
         condition.mutex.assert_over(1);
     });
@@ -126,19 +103,13 @@ fn notified_while_the_mutex_is_unlocked_they_are_served() {
 
 fn notified_as_it_is_unlocked() {
     let condition = Condition::new();
-    let waiters = [2, 3].map(|me| {
-        let waiter = Arc::new(Sleep::new(me, false));
-        assert!(condition.enter(&waiter));
-        waiter
-    });
+    let waiters = [2, 3].map(|me| condition.wait_beside(me, false));
     let unlocking = {
         let condition = Arc::clone(&condition);
         thread::spawn(move || condition.mutex.release(Unlock::Wake))
     };
-    assert_eq!(condition.waiters.notify(Audience::All), 2);
-    for waiter in &waiters {
-        assert!(condition.finish(waiter));
-    }
+    assert_eq!(condition.notify(usize::MAX), 2);
+    waiters.into_iter().for_each(|waiter| assert!(waiter.join().unwrap()));
     unlocking.join().unwrap();
     condition.mutex.assert_over(2);
 }
@@ -148,22 +119,15 @@ fn notified_as_it_is_unlocked() {
 fn a_notification_finds_the_waiter_that_is_left() {
     check_bounded(2, || {
         let condition = Condition::new();
-        let [hurried, patient] = [(2, true), (3, false)].map(|(me, hurried)| {
-            let waiter = Arc::new(Sleep::new(me, hurried));
-            assert!(condition.enter(&waiter));
-            waiter
-        });
+        let [hurried, patient] =
+            [(2, true), (3, false)].map(|(me, is_hurried)| condition.wait_beside(me, is_hurried));
         condition.mutex.release(Unlock::Wake);
-        let hurrying = {
-            let condition = Arc::clone(&condition);
-            thread::spawn(move || condition.finish(&hurried))
-        };
-        assert_eq!(condition.waiters.notify(Audience::One), 1);
-        if hurrying.join().unwrap() {
-            assert_eq!(condition.waiters.notify(Audience::One), 1);
+        assert_eq!(condition.notify(1), 1);
+        if hurried.join().unwrap() {
+            assert_eq!(condition.notify(1), 1);
         }
-        assert!(condition.finish(&patient));
-        assert_eq!(condition.waiters.notify(Audience::One), 0);
+        assert!(patient.join().unwrap());
+        assert_eq!(condition.notify(1), 0);
         condition.mutex.assert_over(2);
     });
 }

@@ -1,6 +1,5 @@
-//! The word of a mutex and its queue, with the sleeps of its waiters.
+//! The word of a mutex and its waiters, over the wait queue.
 
-use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,22 +10,14 @@ use loom::thread;
 use crate::mutex::core::{Core, Given, HandOff, Policy, Waiter};
 use crate::mutex::state::{Arrival, Attempt, Owner};
 use crate::primitive::check_bounded;
-use crate::wait::list::Node;
-use crate::wait::word::Epoch;
-use crate::wait::{Sleeper, Waking, waking};
+use crate::wait::{self, Tickets};
 
 /// A mutex without its homes.
 pub(crate) struct Model {
     pub(crate) core: Core,
     value: UnsafeCell<u32>,
-}
-
-/// A task or thread at the mutex, and whether its deadline passes while it sleeps.
-pub(crate) struct Sleep {
-    pub(crate) node: Node<Waiter>,
-    pub(crate) sleeper: Arc<Sleeper>,
-    pub(crate) epoch: Cell<Option<Epoch>>,
-    pub(crate) hurried: Cell<bool>,
+    /// Counts the waiters that have entered the queue, for models that begin then.
+    pub(crate) queued: Tickets,
 }
 
 /// What the unlocks of a model do about waiters.
@@ -57,22 +48,6 @@ pub(crate) fn owner(me: u64) -> Owner {
     NonNull::new(ptr::without_provenance_mut(me as usize * 8)).expect("numbers begin with 1")
 }
 
-// SAFETY: the node is only touched under the lock of the queue, the other cells by the one that sleeps.
-unsafe impl Sync for Sleep {}
-// SAFETY: as above.
-unsafe impl Send for Sleep {}
-
-impl Sleep {
-    pub(crate) fn new(me: u64, hurried: bool) -> Self {
-        Sleep {
-            node: Node::with(Waiter::new(owner(me))),
-            sleeper: Sleeper::new(),
-            epoch: Cell::new(None),
-            hurried: Cell::new(hurried),
-        }
-    }
-}
-
 // SAFETY: the value is only reached by the owner, which is what the models check.
 unsafe impl Sync for Model {}
 // SAFETY: as above.
@@ -81,10 +56,11 @@ unsafe impl Send for Model {}
 impl Model {
     /// A mutex that number 1 holds and has yet to unlock.
     pub(crate) fn held() -> Arc<Self> {
-        let model = Model { core: Core::new(), value: UnsafeCell::new(0) };
+        let model = Model { core: Core::new(), value: UnsafeCell::new(0), queued: Tickets::new() };
         let first = owner(1);
         assert!(model.core.word().take_free(first));
-        assert!(model.core.release_to_queue(&Unlock::Wake).is_none());
+        // Each of loom's objects is made by its first use.
+        model.core.release_to_queue(&Unlock::Wake);
         assert!(model.core.word().take_free(first));
         Arc::new(model)
     }
@@ -97,62 +73,34 @@ impl Model {
         self.core.word().look().owner()
     }
 
-    /// Goes into the queue, with the first lines of `sleep_in`. False if the mutex was free and is taken.
-    pub(crate) fn enter(&self, sleep: &Sleep, arrival: Arrival) -> bool {
-        let epoch = sleep.sleeper.word.begin(true);
-        sleep.epoch.set(Some(epoch));
-        // SAFETY: the node lives until `acquire` ends, before which it has left the queue or its wake has landed.
-        !unsafe { self.core.enter(&sleep.node, sleep.sleeper.raw(), arrival) }
-    }
-
-    /// Sleeps in the queue, to the last line of `sleep_in`. The deadline of a hurried sleep passes meanwhile.
-    fn sleep(&self, sleep: &Sleep) -> Waking {
-        let sleeper = &sleep.sleeper;
-        sleeper.leave_stack_and(|| {
-            if sleep.hurried.get() {
-                sleeper.settle(sleeper.word.expire(sleep.epoch.get().unwrap()));
-            }
-        });
-        let why = waking(sleeper.word.why());
-        // SAFETY: the node is in this queue or in none.
-        if why == Waking::Notified || unsafe { self.core.leave(&sleep.node) } {
-            return why;
-        }
-        sleeper.await_landing();
-        Waking::Notified
-    }
-
-    /// As `RawMutex::compete`. True if taken.
-    fn acquire(&self, sleep: &Sleep, me: u64) -> bool {
-        self.take(me, Arrival::New) || !self.enter(sleep, Arrival::New) || self.acquire_in_queue(sleep)
-    }
-
-    /// As [`acquire`](Model::acquire), from within the queue. A woken waiter whose time is over looks once.
-    pub(crate) fn acquire_in_queue(&self, sleep: &Sleep) -> bool {
-        let me = sleep.node.data().owner();
-        let word = self.core.word();
+    /// As `RawMutex::compete`, after a first look. True if taken. A woken waiter whose time is over looks once.
+    pub(crate) fn compete(
+        &self,
+        mut waiter: Waiter,
+        mut arrival: Arrival,
+        is_hurried: bool,
+        published: impl Fn(),
+    ) -> bool {
+        let (me, word) = (waiter.owner(), self.core.word());
         loop {
-            match (self.sleep(sleep), sleep.node.data().given()) {
-                (Waking::Notified, Given::Lock) => return true,
-                (Waking::Notified, Given::Wake) => (),
-                _ => return word.take(me, Arrival::New) == Attempt::Taken,
+            let given;
+            (given, waiter) = self.core.wait(waiter, arrival, is_hurried.then(wait::over), &published);
+            match given {
+                Some(Given::Lock) => return true,
+                Some(Given::Wake) => arrival = Arrival::Woken,
+                None => return word.take(me, Arrival::New) == Attempt::Taken,
             }
-            if word.take(me, Arrival::Woken) == Attempt::Taken {
+            if word.take(me, arrival) == Attempt::Taken {
                 return true;
             }
-            if sleep.hurried.get() {
+            if is_hurried {
                 return self.core.arrive_late(me);
-            }
-            if !self.enter(sleep, Arrival::Woken) {
-                return true;
             }
         }
     }
 
     pub(crate) fn release(&self, unlock: Unlock) {
-        if let Some(wake) = self.core.release(&unlock) {
-            wake.wake();
-        }
+        self.core.release(&unlock);
     }
 
     /// Uses the value. By the owner.
@@ -161,51 +109,47 @@ impl Model {
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    pub(crate) fn pass(&self, me: u64, hurried: bool, unlock: Unlock) -> u32 {
-        let sleep = Sleep::new(me, hurried);
-        let taken = self.acquire(&sleep, me);
-        self.use_and_release(&sleep, taken, unlock)
+    pub(crate) fn pass(&self, me: u64, is_hurried: bool, unlock: Unlock) -> u32 {
+        let is_taken = self.take(me, Arrival::New)
+            || self.compete(Waiter::new(owner(me), None), Arrival::New, is_hurried, || ());
+        self.use_and_release(me, is_taken, unlock)
     }
 
     /// As [`pass`](Model::pass), by another thread.
-    fn pass_beside(self: &Arc<Self>, me: u64, hurried: bool, unlock: Unlock) -> thread::JoinHandle<u32> {
+    fn pass_beside(self: &Arc<Self>, me: u64, is_hurried: bool, unlock: Unlock) -> thread::JoinHandle<u32> {
         let model = Arc::clone(self);
-        thread::spawn(move || model.pass(me, hurried, unlock))
+        thread::spawn(move || model.pass(me, is_hurried, unlock))
     }
 
-    /// As [`pass`](Model::pass), from within the queue.
-    fn pass_in_queue(&self, sleep: &Sleep) -> u32 {
-        let taken = self.acquire_in_queue(sleep);
-        self.use_and_release(sleep, taken, Unlock::Wake)
+    /// As [`pass_beside`](Model::pass_beside), of a thread that is in the queue when this returns.
+    fn pass_in_queue(self: &Arc<Self>, me: u64, is_hurried: bool) -> thread::JoinHandle<u32> {
+        let model = Arc::clone(self);
+        let passing = thread::spawn(move || {
+            let waiter = Waiter::new(owner(me), None);
+            let is_taken = model.compete(waiter, Arrival::New, is_hurried, || model.queued.put());
+            model.use_and_release(me, is_taken, Unlock::Wake)
+        });
+        self.queued.take();
+        passing
     }
 
-    fn use_and_release(&self, sleep: &Sleep, taken: bool, unlock: Unlock) -> u32 {
-        if taken {
-            assert_eq!(self.owner(), Some(sleep.node.data().owner()));
+    fn use_and_release(&self, me: u64, is_taken: bool, unlock: Unlock) -> u32 {
+        if is_taken {
+            assert_eq!(self.owner(), Some(owner(me)));
             self.use_value();
             self.release(unlock);
         }
-        u32::from(taken)
+        u32::from(is_taken)
     }
 
-    /// Once all have ended: the mutex is free without flags, it was used so often, and the next waiter would be woken.
+    /// Once all have ended: the mutex is free without flags, it was used so often, and no waiter is in the queue.
     pub(crate) fn assert_over(&self, uses: u32) {
         assert!(self.core.word().take_free(owner(9)), "{:?}", self.core.word().look());
         // SAFETY: this thread has the mutex.
         assert_eq!(self.value.with(|value| unsafe { *value }), uses);
-        let next = Sleep::new(8, false);
-        assert!(self.enter(&next, Arrival::New));
-        assert!(self.core.release(&Unlock::Wake).is_some());
+        self.core.release_to_queue(&Unlock::Wake);
+        assert!(self.core.word().take_free(owner(9)), "{:?}", self.core.word().look());
     }
-}
-
-/// Puts two waiters into the queue, of which the time of the first one ends.
-fn two_in_queue(model: &Model) -> [Arc<Sleep>; 2] {
-    [(2, true), (3, false)].map(|(me, hurried)| {
-        let sleep = Arc::new(Sleep::new(me, hurried));
-        assert!(model.enter(&sleep, Arrival::New));
-        sleep
-    })
 }
 
 /// Hunts: a waiter that enters the queue as the mutex is freed and is not woken; two owners; a value not seen.
@@ -266,15 +210,12 @@ fn a_hand_over_at_the_deadline_wakes_the_next() {
 
 fn pass_on_to_both(unlock: Unlock) {
     let model = Model::held();
-    let [hurried, patient] = two_in_queue(&model);
-    let hurrying = {
-        let model = Arc::clone(&model);
-        thread::spawn(move || model.pass_in_queue(&hurried))
-    };
+    let hurried = model.pass_in_queue(2, true);
+    let patient = model.pass_in_queue(3, false);
     model.use_value();
     model.release(unlock);
-    assert_eq!(model.pass_in_queue(&patient), 1);
-    let taken = hurrying.join().unwrap();
+    assert_eq!(patient.join().unwrap(), 1);
+    let taken = hurried.join().unwrap();
     model.assert_over(2 + taken);
 }
 
@@ -297,12 +238,7 @@ fn an_unlock_finds_the_queue_left() {
 fn the_next_waiter_is_woken_beside_an_overdue_one() {
     check_bounded(2, || {
         let model = Model::held();
-        let [hurried, patient] = two_in_queue(&model);
-        hurried.hurried.set(false);
-        let first = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.pass_in_queue(&hurried))
-        };
+        let [first, second] = [2, 3].map(|me| model.pass_in_queue(me, false));
         for _ in 0..2 {
             model.release(Unlock::WakeOverdue);
             if !model.take(1, Arrival::New) {
@@ -312,7 +248,7 @@ fn the_next_waiter_is_woken_beside_an_overdue_one() {
         if model.owner() == Some(owner(1)) {
             model.release(Unlock::WakeOverdue);
         }
-        assert_eq!(model.pass_in_queue(&patient), 1);
+        assert_eq!(second.join().unwrap(), 1);
         assert_eq!(first.join().unwrap(), 1);
         model.assert_over(2);
     });
