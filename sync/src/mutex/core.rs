@@ -20,20 +20,22 @@ pub(crate) struct Core {
 }
 
 /// A waiter's data, which goes with the waiter from one sleep to the next, and from a condition to its mutex.
+///
+/// It is moved often, so its fields are words: a move of bytes between them reads what was just written in other parts.
 pub(crate) struct Waiter {
     /// The address of the owner that the waiter becomes.
     owner: usize,
     /// The worker on which the waiter runs.
     pub(crate) home: Option<Home>,
     given: Given,
-    /// The waiter was woken, and came too late.
-    pub(crate) is_bypassed: bool,
+    arrival: Arrival,
     /// Since when unlocks know it as bypassed, or as the first in the queue while a woken waiter is on its way.
     pub(crate) since: Cell<Option<Instant>>,
 }
 
 /// What a waiter got when it was served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
 pub(crate) enum Given {
     /// The mutex.
     Lock,
@@ -66,7 +68,7 @@ impl Waiter {
             owner: owner.as_ptr().expose_provenance(),
             home,
             given: Given::Wake,
-            is_bypassed: false,
+            arrival: Arrival::New,
             since: Cell::new(None),
         }
     }
@@ -78,6 +80,11 @@ impl Waiter {
     /// What the waiter was given, once it was served.
     pub(crate) fn given(&self) -> Given {
         self.given
+    }
+
+    /// True if the waiter was woken, and came too late.
+    pub(crate) fn is_bypassed(&self) -> bool {
+        self.arrival == Arrival::Woken
     }
 }
 
@@ -128,8 +135,8 @@ impl Core {
                 Admit::Back
             }
             Arrival::Woken => {
-                if !waiter.is_bypassed {
-                    waiter.is_bypassed = true;
+                if !waiter.is_bypassed() {
+                    waiter.arrival = arrival;
                     waiter.since.set(None);
                 }
                 Admit::Front
@@ -167,7 +174,7 @@ impl Core {
                 HandOff::Wake => {
                     waiters.serve_front(0, |waiter| waiter.given = Given::Wake);
                     self.word.release_and_wake(Self::queue(waiters));
-                    if let Some(next) = waiters.front(0).filter(|next| !next.is_bypassed) {
+                    if let Some(next) = waiters.front(0).filter(|next| !next.is_bypassed()) {
                         // A waiter of the same worker does not come before the woken one. So it needs no clock yet.
                         let is_elsewhere = home.is_none() || next.home != home;
                         next.since.set(is_elsewhere.then(clock::now));

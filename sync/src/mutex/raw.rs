@@ -92,7 +92,7 @@ struct BoundedBarging;
 
 impl Policy for BoundedBarging {
     fn hand_off(&self, first: &Waiter) -> HandOff {
-        if !first.is_bypassed {
+        if !first.is_bypassed() {
             return HandOff::Wake;
         }
         if first.home.is_some() && first.home == wait::home() {

@@ -72,6 +72,7 @@ pub(crate) struct Snapshot(*mut ());
 
 /// How a caller comes to the mutex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
 pub(crate) enum Arrival {
     /// It has not waited, or its wait was not ended by a wake.
     New,
