@@ -17,29 +17,21 @@
 use std::io;
 use std::panic::resume_unwind;
 
-use fibra_runtime::task::{JoinError, heed_end, spawn_call, spawn_long_call};
+use fibra_runtime::task::{JoinError, heed_end, spawn_call};
 use fibra_runtime::wait;
 
 use crate::op::{SLICE, check_may_wait};
 
-/// Runs `call` on the blocking pool while the task sleeps; in a plain thread, in place. No code of users runs in it.
+/// Runs `call` on the second pool while the task sleeps; in a plain thread, in place. No code of users runs in it.
+///
+/// A task that unwinds from a panic, or ends, leaves it once it is cancelled, with an error.
 pub(crate) fn detached<T: Send + 'static>(
-    call: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    match wait::in_task() {
-        true => outcome_of(spawn_call(call).join()),
-        false => call(),
-    }
-}
-
-/// The same of a call that waits for others. A task that unwinds from a panic, or ends, leaves it once it is cancelled, with an error.
-pub(crate) fn detached_long<T: Send + 'static>(
     call: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     if !wait::in_task() {
         return call();
     }
-    let mut call = spawn_long_call(call);
+    let mut call = spawn_call(call);
     // A join hears of no cancel there.
     while wait::fails_if_cancelled() && !call.is_finished() {
         call = match call.join_timeout(SLICE) {

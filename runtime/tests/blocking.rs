@@ -304,3 +304,23 @@ fn a_blocking_task_cancelled_before_it_starts_never_runs() {
         assert!(!entered.load(Ordering::SeqCst));
     });
 }
+
+#[test]
+fn a_hundred_thousand_closures_are_withdrawn_in_any_order() {
+    const CLOSURES: usize = 100_000;
+    let _guard = hang_guard();
+    let runtime = Runtime::builder().workers(1).max_blocking_threads(1).build().unwrap();
+    runtime.run(|| {
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let hog = fibra::spawn_blocking(move || _ = gate.recv());
+        let mut tasks: Vec<_> = (0..CLOSURES).map(|_| fibra::spawn(|| fibra::unblock(|| ()))).collect();
+        fibra::yield_now();
+        let begin = std::time::Instant::now();
+        // A stride without a common divisor visits all of them.
+        (0..CLOSURES).for_each(|step| tasks[step * 61_803 % CLOSURES].task().cancel());
+        tasks.drain(..).for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
+        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+        drop(open);
+        hog.join().unwrap();
+    });
+}

@@ -6,8 +6,10 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use fibra_runtime::unblock;
+
 use super::File;
-use crate::detached::{detached, detached_long};
+use crate::detached::detached;
 use crate::op::check_may_wait;
 
 /// Says how a file is to be opened: [`std::fs::OpenOptions`], for tasks.
@@ -90,7 +92,8 @@ impl OpenOptions {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point all along: what is opened after that is closed again. (A file that is to be made may be made.)
+    /// A cancellation point until the open has begun, which runs to its end then. The open of a FIFO that waits for its other end
+    /// can be left at any time.
     ///
     /// # Errors
     ///
@@ -98,18 +101,18 @@ impl OpenOptions {
     /// end a cancelled task, since it might wait for the other end; or if the task is cancelled while it waits there, or in one that
     /// unwinds from a panic.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
-        let path = path.as_ref().to_owned();
-        let (options, place, waits_for_fifo) = (self.inner.clone(), path.clone(), self.waits_for_fifo());
-        let opened = detached(move || match waits_for_fifo && is_fifo(&place) {
+        let path = path.as_ref();
+        // Any other open runs to its end before the task goes on, so that it changes nothing later.
+        let opened = unblock(|| match self.waits_for_fifo() && is_fifo(path) {
             true => Ok(None),
-            false => options.open(place).map(Some),
+            false => self.inner.open(path).map(Some),
         })?;
         if let Some(file) = opened {
             return Ok(File::from(file));
         }
         check_may_wait()?;
-        let options = self.inner.clone();
-        detached_long(move || options.open(path)).map(File::from)
+        let (options, path) = (self.inner.clone(), path.to_owned());
+        detached(move || options.open(path)).map(File::from)
     }
 
     /// True if the open of a FIFO is to wait for its other end.

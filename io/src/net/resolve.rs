@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::{io, iter, option, slice, vec};
 
-use crate::detached::detached_long;
+use crate::detached::detached;
 use crate::op::check_may_wait;
 
 #[cfg(test)]
@@ -196,7 +196,7 @@ impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
 fn look_up(host: &str, port: u16) -> io::Result<vec::IntoIter<SocketAddr>> {
     check_may_wait()?;
     let host = host.to_owned();
-    detached_long(move || std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)))
+    detached(move || std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)))
 }
 
 fn invalid(what: &'static str) -> io::Error {

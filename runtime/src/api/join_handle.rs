@@ -13,7 +13,7 @@ use crate::scheduler::budget;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
-use crate::tasks::header::TaskRef;
+use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::{Detaching, Join, Joiner};
 use crate::tasks::task::Task;
@@ -315,7 +315,7 @@ impl<T> Drop for JoinHandle<T> {
         // Dropped at last: it is code of others, which may panic.
         let _waker = join.withdraw_waker();
         // A call without a taker need not begin.
-        if task.header().nature.is_call() {
+        if task.header().nature == Nature::Call {
             task.header().marks.set_cancelled();
         }
         if join.detach() == Detaching::Done {

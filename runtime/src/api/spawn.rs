@@ -89,10 +89,11 @@ where
     Builder::new().spawn_blocking(f)
 }
 
-/// Runs `call` on a thread of the blocking pool, as [`spawn_blocking`] does, and the end of the
-/// runtime does not wait for it: for calls of the system that may never end. For this library
-/// alone: such a call runs no code of users, which might count on being waited for, and inherits
-/// nothing of theirs. Dropping the handle cancels a call that has not begun.
+/// Runs a call of the system that may never end, on threads beside those of [`spawn_blocking`].
+///
+/// There are as many of these threads at the most; further calls begin in their order. The end of the runtime does not
+/// wait for a call. For this library alone: a call runs no code of users, which might count on being waited for, and
+/// inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
 ///
 /// A task that must not be unwound gets its value at the end of the runtime too; it is to wait for it.
 ///
@@ -107,20 +108,4 @@ where
 {
     let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_call"));
     Builder::helper().spawn_on_pool(&shared, Nature::Call, call)
-}
-
-/// The same of a call that waits for others, a server or the other end of a FIFO: those have
-/// threads beside those of the rest, as many at the most, and begin in their order.
-///
-/// # Panics
-/// Off a runtime.
-#[doc(hidden)]
-#[track_caller]
-pub fn spawn_long_call<F, T>(call: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn_long_call"));
-    Builder::helper().spawn_on_pool(&shared, Nature::LongCall, call)
 }

@@ -1,6 +1,6 @@
 //! What waits for a thread of the pool, and how many threads there are.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -42,21 +42,23 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 pub(super) struct State {
-    jobs: VecDeque<Job>,
+    /// By their tickets, so that a job is withdrawn in logarithmic time.
+    jobs: BTreeMap<Ticket, Job>,
+    /// The ticket of the next job.
+    next: Ticket,
     pub(super) threads: usize,
     /// Those that have taken no job yet, nor looked for one.
     coming: usize,
     idle: usize,
     /// Idle threads that were told of a job and have not yet taken it.
     told: usize,
-    /// Threads that are in a call. Once the runtime is to end, only calls begin that somebody waits for in any case.
+    /// Threads that are in a call, and do not count against the maximum. Once the runtime is to end, only calls begin that a task
+    /// waits for in any case.
     pub(super) calling: usize,
-    /// Those of them that are in a long one, and do not count against the maximum.
-    long_calling: usize,
-    /// Long calls that have a thread or are queued for one.
-    long: usize,
-    /// Those that came later, one of which is queued when one of the others has ended.
-    aside: VecDeque<Job>,
+    /// Calls that have a thread or are queued for one.
+    calls: usize,
+    /// The second pool's queue: calls beyond its maximum, one of which is queued when a call has ended.
+    later: VecDeque<Job>,
     /// The runtime is to end: no call has to be waited for.
     is_ending: bool,
     /// Threads that hold the runtime: all that are in no call, and those that are about to leave or to begin one.
@@ -68,15 +70,17 @@ pub(super) struct State {
 }
 
 impl State {
-    fn push(&mut self, job: Job) {
-        self.long += usize::from(job.is_long());
-        self.jobs.push_back(job);
+    fn push(&mut self, job: Job) -> Ticket {
+        self.calls += usize::from(job.is_call());
+        let ticket = self.next;
+        self.next += 1;
+        self.jobs.insert(ticket, job);
+        ticket
     }
 
-    /// Threads that count against the maximum: at the end of the runtime nobody may have to wait for a call, and at no time for a
-    /// long one.
-    fn others(&self, shared: &Shared) -> usize {
-        self.threads - if shared.is_ending() { self.calling } else { self.long_calling }
+    /// Threads that count against the maximum.
+    fn others(&self) -> usize {
+        self.threads - self.calling
     }
 
     /// Takes out what is queued if all threads are in calls, which may never end.
@@ -84,24 +88,26 @@ impl State {
         if self.threads > self.calling {
             return Stranded::none();
         }
-        self.long -= self.jobs.iter().filter(|job| job.is_long()).count();
-        let mut jobs = std::mem::take(&mut self.jobs);
-        if self.long == 0 {
-            // Nor does a long call end that would bring one of these.
-            jobs.append(&mut self.aside);
+        let mut jobs: VecDeque<Job> = std::mem::take(&mut self.jobs).into_values().collect();
+        self.calls -= jobs.iter().filter(|job| job.is_call()).count();
+        if self.calls == 0 {
+            // Nor does a call end that would bring one of these.
+            jobs.append(&mut self.later);
         }
         Stranded { jobs, lacking }
     }
 
-    /// By a thread whose long call has ended, or did not begin, and which takes a job next: another one may come.
-    pub(super) fn end_long(&mut self, had_begun: bool) {
-        self.long -= 1;
-        self.long_calling -= usize::from(had_begun);
-        if let Some(next) = self.aside.pop_front() {
+    /// By a thread whose call has ended, or did not begin, and which takes a job next: another call may come.
+    pub(super) fn end_call(&mut self) {
+        self.calls -= 1;
+        if let Some(next) = self.later.pop_front() {
             self.push(next);
         }
     }
 }
+
+/// Numbers the jobs of a pool in the order of their arrival.
+pub(super) type Ticket = u64;
 
 pub(super) enum Job {
     Task(TaskRef),
@@ -121,8 +127,8 @@ impl Job {
         self.task().filter(|task| !task.header().is_sheltered())
     }
 
-    fn is_long(&self) -> bool {
-        self.task().is_some_and(|task| task.header().nature == Nature::LongCall)
+    fn is_call(&self) -> bool {
+        self.task().is_some_and(|task| task.header().nature == Nature::Call)
     }
 }
 
@@ -220,10 +226,10 @@ impl Pool {
         let (stranded, ends_here) = {
             let mut state = self.lock();
             state.is_ending = true;
-            let aside = std::mem::take(&mut state.aside);
-            aside.into_iter().for_each(|job| state.push(job));
+            let later = std::mem::take(&mut state.later);
+            later.into_iter().for_each(|job| _ = state.push(job));
             let stranded = self.see_to_wanted(&mut state, shared);
-            let tasks = state.jobs.iter().filter_map(Job::unwanted);
+            let tasks = state.jobs.values().filter_map(Job::unwanted);
             let waiting = tasks.inspect(|task| task.header().marks.set_cancelled()).count();
             (stranded, waiting > 0 && self.start(&mut state, shared, self.lives.end_tasks).is_err())
         };
@@ -235,7 +241,7 @@ impl Pool {
 
     /// Wakes or starts a thread for each job that is to run in any case, as far as those there are leave room; or gives all back that waits.
     fn see_to_wanted(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Stranded {
-        let wanted = state.jobs.iter().filter(|job| job.unwanted().is_none()).count();
+        let wanted = state.jobs.values().filter(|job| job.unwanted().is_none()).count();
         if wanted == 0 {
             return Stranded::none();
         }
@@ -243,7 +249,7 @@ impl Pool {
         let told = untold.min(state.idle.saturating_sub(state.told));
         state.told += told;
         (0..told).for_each(|_| self.work.notify_one());
-        let room = self.config.max_threads.saturating_sub(state.threads - state.calling);
+        let room = self.config.max_threads.saturating_sub(state.others());
         let lacking = (untold - told).min(room);
         _ = (0..lacking).try_for_each(|_| self.start_thread(state, shared));
         state.strand(None)
@@ -258,10 +264,10 @@ impl Pool {
 
     fn take_task(&self) -> Option<TaskRef> {
         let mut state = self.lock();
-        let place = state.jobs.iter().position(|job| job.unwanted().is_some())?;
-        let job = state.jobs.remove(place)?;
-        if job.is_long() {
-            state.end_long(false);
+        let ticket = *state.jobs.iter().find(|(_, job)| job.unwanted().is_some())?.0;
+        let job = state.jobs.remove(&ticket)?;
+        if job.is_call() {
+            state.end_call();
         }
         job.unwanted()
     }
@@ -289,62 +295,53 @@ impl Pool {
         }
     }
 
-    /// Queues `job` for a thread, starting one if none is free.
+    /// Queues `job` for a thread, starting one if none is free. Returns its ticket, which counts for closures only.
     ///
     /// # Errors
     /// When none can be started, and there is none but those in calls, which may never end; and a task at the end of the runtime,
     /// for no reason beside. The job is not queued then.
-    pub(super) fn submit(self: &Arc<Self>, shared: &Arc<Shared>, job: Job) -> Result<(), Option<Refusal>> {
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        shared: &Arc<Shared>,
+        job: Job,
+    ) -> Result<Ticket, Option<Refusal>> {
         let mut state = self.lock();
         // Those that were queued before are being ended, and who does that may be through with them.
         if state.is_ending && job.unwanted().is_some() {
             return Err(None);
         }
-        if job.is_long() && state.long >= self.config.max_threads && !state.is_ending {
-            state.aside.push_back(job);
-            return Ok(());
+        if job.is_call() && state.calls >= self.config.max_threads && !state.is_ending {
+            state.later.push_back(job);
+            return Ok(state.next);
         }
         if state.idle > state.told {
             state.told += 1;
-            state.push(job);
             self.work.notify_one();
-            return Ok(());
+            return Ok(state.push(job));
         }
-        if state.others(shared) < self.config.max_threads
+        if state.others() < self.config.max_threads
             && let Err(error) = self.start_thread(&mut state, shared)
             && state.threads == state.calling
         {
             return Err(Some(error));
         }
         // Where none could be started, those there are will come to it.
-        state.push(job);
-        Ok(())
+        Ok(state.push(job))
     }
 
-    /// Takes the job of that frame back. False if a thread has it.
-    pub(super) fn withdraw(&self, frame: NonNull<()>) -> bool {
-        let mut state = self.lock();
-        let is_it = |job: &Job| matches!(job, Job::Borrowed(borrowed) if borrowed.frame == frame);
-        match state.jobs.iter().position(is_it) {
-            Some(place) => state.jobs.remove(place).is_some(),
-            None => false,
-        }
+    /// Takes the closure with that ticket back. False if a thread has it.
+    pub(super) fn withdraw(&self, ticket: Ticket) -> bool {
+        self.lock().jobs.remove(&ticket).is_some()
     }
 
     /// By a thread that begins a call: what is queued behind that may be what it waits for, and so gets another thread, if not as
     /// many as may be are in use. Where the system has none, those in the queue wait for the next thread that comes, unless all
     /// are in calls.
-    pub(super) fn begin_call(
-        self: &Arc<Self>,
-        state: &mut State,
-        shared: &Arc<Shared>,
-        is_long: bool,
-    ) -> Stranded {
+    pub(super) fn begin_call(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Stranded {
         state.calling += 1;
-        state.long_calling += usize::from(is_long);
         let is_left_alone = state.jobs.len() > state.told + state.coming;
         if is_left_alone
-            && state.others(shared) < self.config.max_threads
+            && state.others() < self.config.max_threads
             && let Err(error) = self.start_thread(state, shared)
         {
             return state.strand(Some(error));
@@ -375,10 +372,10 @@ impl Pool {
         let mut state = self.lock();
         state.coming -= usize::from(is_new);
         loop {
-            if let Some(job) = state.jobs.pop_front() {
+            if let Some((_, job)) = state.jobs.pop_first() {
                 return Some(job);
             }
-            if state.ended || state.threads - state.long_calling > self.config.max_threads {
+            if state.ended || state.others() > self.config.max_threads {
                 break;
             }
             state.idle += 1;

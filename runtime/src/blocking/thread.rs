@@ -27,7 +27,7 @@ fn work(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>) {
     while let Some(shared) = held {
         let Some(job) = pool.next_job(mem::take(&mut is_new)) else { return let_go(pool, shared) };
         held = match job {
-            Job::Task(task) if task.header().nature.is_call() => call(pool, shared, runtime, task),
+            Job::Task(task) if task.header().nature == Nature::Call => call(pool, shared, runtime, task),
             Job::Task(task) => {
                 run(pool, &shared, task);
                 Some(shared)
@@ -68,14 +68,13 @@ fn run(pool: &Pool, shared: &Shared, task: TaskRef) {
 /// Runs a call, which counts as ended from its beginning on, and without the runtime, which may end meanwhile; or ends it
 /// un-run. `None` if it has ended.
 fn call(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>, task: TaskRef) -> Option<Arc<Shared>> {
-    let is_long = task.header().nature == Nature::LongCall;
     let stranded = {
         let mut state = pool.lock();
         let begins = is_wanted(&shared, task);
-        if is_long && !begins {
-            state.end_long(false);
+        if !begins {
+            state.end_call();
         }
-        begins.then(|| pool.begin_call(&mut state, &shared, is_long))
+        begins.then(|| pool.begin_call(&mut state, &shared))
     };
     let Some(stranded) = stranded else {
         end_unrun(&shared, task);
@@ -85,7 +84,7 @@ fn call(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>, task: Tas
     shared.outside_ended();
     let_go(pool, shared);
     enter(task);
-    come_back(pool, runtime, is_long)
+    come_back(pool, runtime)
 }
 
 /// True if a task that was queued is to run. Asked under the lock: `begin_ending` takes it once the end has begun, and
@@ -105,12 +104,10 @@ fn enter(task: TaskRef) {
 }
 
 /// Holds the runtime again, after a call. `None` if it has ended: the thread leaves.
-fn come_back(pool: &Pool, runtime: &Weak<Shared>, was_long: bool) -> Option<Arc<Shared>> {
+fn come_back(pool: &Pool, runtime: &Weak<Shared>) -> Option<Arc<Shared>> {
     let mut state = pool.lock();
     state.calling -= 1;
-    if was_long {
-        state.end_long(true);
-    }
+    state.end_call();
     let shared = if state.ended { None } else { runtime.upgrade() };
     match shared {
         Some(_) => state.holding += 1,

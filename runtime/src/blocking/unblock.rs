@@ -8,15 +8,12 @@
 //! Grown on demand to a maximum, each thread kept for a while after its last job. Two kinds of job: a task
 //! ([`spawn_blocking`](crate::spawn_blocking)), and a closure on the stack of a sleeping task ([`unblock`]).
 //!
-//! The end of the runtime waits for both, but not for a task that is a *call*
-//! ([`spawn_call`](crate::task::spawn_call)), which may never end. Such a one owns all that it
-//! uses, so it is counted out as soon as it begins, and its thread is left behind. Whoever wants
-//! its result is a task himself, and that is waited for. One that must not be unwound gets it: its
-//! calls are *sheltered*, and begin at the end of the runtime too.
+//! The end of the runtime waits for both. It does not wait for a *call* ([`spawn_call`](crate::task::spawn_call)), which may
+//! never end and so owns what it uses: a call counts as ended when it begins, and its thread is left behind. A task that waits for
+//! a call and must not be unwound gets its value: such calls are *sheltered*, and begin at the end of the runtime too.
 //!
-//! Of these, *long* calls wait for others, who may be waiting for what only another thread of the
-//! pool can do. So their threads do not count against the maximum; they have one of their own that
-//! is as high, and those that come later are set aside until one of them ends.
+//! Calls are a pool of their own: their threads do not count against the maximum, and have one that is as high. Further calls wait
+//! until one has ended. So a task that a call waits for finds a thread.
 //!
 //! Where the system has no thread, nothing stays queued behind calls alone: closures go back to
 //! their tasks, which run them in place, and tasks end un-run, with the reason.
@@ -25,13 +22,13 @@
 //! what is left behind has the pool alone, so that stacks and hooks go when the runtime does.
 
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::blocking::pool::Pool;
-use crate::blocking::pool::{Borrowed, Job};
+use crate::blocking::pool::{Borrowed, Job, Ticket};
 use crate::scheduler::current;
 use crate::scheduler::shared::Shared;
 use crate::sleep::cancel_points;
@@ -54,7 +51,7 @@ impl Shared {
         let error = match self.admit_from_outside(task) {
             Err(_) => JoinError::cancelled(&handle),
             Ok(()) => match Pool::of(self).submit(self, Job::Task(task)) {
-                Ok(()) => return,
+                Ok(_) => return,
                 Err(lacking) => {
                     self.outside_ended();
                     match lacking {
@@ -119,6 +116,7 @@ impl<F: FnOnce() -> T, T> Frame<F, T> {
 struct OnPool<'a, F, T> {
     shared: &'a Arc<Shared>,
     frame: &'a Frame<F, T>,
+    ticket: Cell<Ticket>,
 }
 
 impl<F: FnOnce() -> T, T> OnPool<'_, F, T> {
@@ -138,7 +136,10 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
         // `before_awake` answers `Served` once that has happened.
         unsafe { *self.frame.wake.get() = Some(me.raw()) };
         match Pool::of(self.shared).submit(self.shared, self.job()) {
-            Ok(()) => Asleep::Stay,
+            Ok(ticket) => {
+                self.ticket.set(ticket);
+                Asleep::Stay
+            }
             Err(_) => Asleep::Rouse,
         }
     }
@@ -147,7 +148,7 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
         if why == Waking::Notified {
             return Withdrawal::Withdrawn;
         }
-        match Pool::of(self.shared).withdraw(self.place()) {
+        match Pool::of(self.shared).withdraw(self.ticket.get()) {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }
@@ -187,7 +188,7 @@ where
     cancel_points::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
     let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None), task: *task };
-    let on_pool = OnPool { shared: &shared, frame: &frame };
+    let on_pool = OnPool { shared: &shared, frame: &frame, ticket: Cell::new(0) };
     if task_sleep::sleep(&on_pool, None) == Waking::Cancelled {
         cancel_points::unwind_cancelled()
     }

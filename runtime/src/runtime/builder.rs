@@ -174,10 +174,9 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the threads of the blocking pool. 512 unless set.
     ///
-    /// Calls that wait for others and may never end, lookups of names and opens of FIFOs, are not
-    /// counted once they have begun, so that there are always threads for what ends by itself. They
-    /// wait for a thread in line with all others, and have a limit of their own, which is as high;
-    /// those beyond it wait until one of them ends.
+    /// Lookups of names and opens of FIFOs may never end. They are not counted once they have
+    /// begun, so that there are always threads for what ends by itself. They have a limit of their
+    /// own, which is as high; those beyond it wait until one of them ends.
     ///
     /// # Panics
     /// If `threads` is 0.

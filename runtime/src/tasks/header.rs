@@ -61,10 +61,8 @@ pub(crate) enum Nature {
     Offered,
     /// On a thread of the blocking pool.
     Blocking,
-    /// There too, and the end of the runtime does not wait for it.
+    /// On a thread of the second pool, for a call of the system that owns what it uses. The end of the runtime does not wait for it.
     Call,
-    /// The same of a call that waits for others, who may never come: these leave threads to the rest.
-    LongCall,
 }
 
 impl Nature {
@@ -78,11 +76,6 @@ impl Nature {
     #[inline]
     pub(crate) fn is_counted(self) -> bool {
         !matches!(self, Nature::Servant | Nature::Offered)
-    }
-
-    /// True of a call of the system that owns all that it uses.
-    pub(crate) fn is_call(self) -> bool {
-        matches!(self, Nature::Call | Nature::LongCall)
     }
 }
 
