@@ -1,5 +1,8 @@
 //! Plants imports in a small tree, one at a time, and sees the check find them.
 
+use std::fs;
+use std::path::Path;
+
 use crate::check::check;
 use crate::{Files, read};
 
@@ -233,4 +236,25 @@ fn test_code_is_left_out() {
         files.insert("src/wait/compile_fail.rs".into(), "use crate::task::Task;".into());
         assert_eq!(check(&files, false).unwrap(), [""; 0], "{text}");
     }
+}
+
+/// Looks for the functions that the walks of `DESIGN.md` name.
+#[test]
+fn the_walks_name_functions_where_they_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let design = fs::read_to_string(root.join("DESIGN.md")).unwrap();
+    let mut steps = 0;
+    for line in design.lines().filter(|line| line.starts_with("| `")) {
+        let names: Vec<_> = line.split('`').skip(1).step_by(2).collect();
+        let file = names[1].strip_prefix("r/").map_or(names[1].into(), |rest| format!("runtime/src/{rest}"));
+        let text = fs::read_to_string(root.join(&file)).expect(&file);
+        let name = names[0].rsplit("::").next().unwrap();
+        let found = text
+            .split("fn ")
+            .skip(1)
+            .any(|rest| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '<'])));
+        assert!(found, "{name} is not in {file}");
+        steps += 1;
+    }
+    assert!(steps > 80, "{steps} steps");
 }
