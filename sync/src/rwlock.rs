@@ -461,7 +461,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-/// The same share in the same lock, for as long as `lock` is not touched.
+/// Shares in the lock as `lock` does, for as long as `lock` is not touched.
 fn untyped<T: ?Sized>(lock: &Arc<RwLock<T>>) -> ManuallyDrop<Arc<Untyped<T>>> {
     let pointer = Arc::as_ptr(lock) as *const Untyped<T>;
     // SAFETY: the pointer is that of an `Arc` of a type that is transparent over this one, so size and alignment are the

@@ -25,7 +25,7 @@ pub(crate) struct Model {
 pub(crate) enum Unlock {
     /// The longest waiter competes.
     Wake,
-    /// The same, and each woken waiter counts as overdue at once.
+    /// The longest waiter competes, and each woken waiter counts as overdue at once.
     WakeOverdue,
     HandOver,
 }

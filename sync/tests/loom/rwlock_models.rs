@@ -46,7 +46,7 @@ impl Locked {
         Arc::new(locked)
     }
 
-    /// By who holds the lock. Reads count as writes where a model has one reader at a time.
+    /// Uses the value, by the holder. Reads count as writes where a model has one reader at a time.
     fn add(&self) {
         // SAFETY: loom was told of the access.
         unsafe { *self.value.get() += 1 };
@@ -87,7 +87,7 @@ impl Locked {
         locked
     }
 
-    /// Once all have ended: nobody is in, nobody waits, and so often it was written.
+    /// Once all have ended: the lock is free without waiters, and so often it was written.
     fn assert_free(&self, written: u32) {
         let seen = self.state.look();
         assert!(seen.readers == 0 && !seen.written && !seen.upgradable, "{seen:?}");
@@ -103,7 +103,7 @@ fn beside(locked: &Arc<Locked>, f: impl FnOnce(&Locked) + 'static) -> thread::Jo
     thread::spawn(move || f(&locked))
 }
 
-/// Hunts: two writers at once, a value that the next one does not see, a hand-over that wakes nobody.
+/// Hunts: two writers at once, a value that the next writer does not see, a hand-over without a wake.
 #[test]
 fn writers_hand_the_lock_over() {
     check_bounded(2, || {
@@ -116,7 +116,7 @@ fn writers_hand_the_lock_over() {
 }
 
 /// Hunts: a last reader that leaves while a writer begins to wait, and neither sees the other; a reader behind the writer
-/// that nobody lets in; a writer that does not see that both readers are out.
+/// that stays there; a writer that does not see that both readers are out.
 #[test]
 fn the_last_reader_lets_the_writer_in() {
     for policy in [Policy::PhaseFair, Policy::WriterFirst] {
@@ -185,9 +185,9 @@ fn a_reader_is_admitted_or_gives_up() {
     });
 }
 
-/// Hunts: a door that stays closed behind a writer whose time has run out; a writer that is let in and does not know it.
+/// Hunts: a lock that stays CLOSED after a writer whose time has run out; a granted writer that does not know it.
 #[test]
-fn a_writer_that_gives_up_opens_the_door() {
+fn a_writer_that_gives_up_opens_the_lock() {
     check_bounded(2, || {
         let locked = Locked::new(Policy::PhaseFair);
         assert!(locked.state.try_read());
@@ -304,10 +304,10 @@ fn a_downgrade_lets_a_reader_in() {
     });
 }
 
-/// Hunts: one who is told that it holds the lock itself, by a number that it left there when it passed the lock on, and that was
+/// Hunts: a caller that counts as the holder, by a number that it left there when it passed the lock on, and that was
 /// taken back since.
 #[test]
-fn who_passed_its_lock_on_waits_for_the_next_owner() {
+fn a_caller_that_passed_its_lock_on_waits_for_the_next_owner() {
     check_bounded(3, || {
         let (lock, unlocked) = (Arc::new(RawRwLock::INIT), Arc::new(AtomicBool::new(false)));
         unlocked.load(Ordering::Relaxed);
@@ -335,9 +335,9 @@ fn who_passed_its_lock_on_waits_for_the_next_owner() {
     });
 }
 
-/// Hunts: two who lock by turns, of whom one is told that it locks twice.
+/// Hunts: two callers that lock by turns, of which one counts as locking twice.
 #[test]
-fn nobody_is_taken_for_the_owner_who_was_so_before() {
+fn an_earlier_owner_is_not_taken_for_the_holder() {
     check_bounded(2, || {
         let lock = Arc::new(RawRwLock::INIT);
         let pass = |lock: &RawRwLock| {

@@ -91,6 +91,22 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
     ///
     /// It has left this queue as if it was served: no deadline and no cancel ends its wait any more. The other queue serves
     /// it, and gives to it. Not for futures, whose drop would block until then.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_runtime::wait::{Admit, Outcome, Until, WaitQueue};
+    ///
+    /// let queues = [const { WaitQueue::<(), u32>::new(()) }; 2];
+    /// let until = Until::unwind(None);
+    /// let wait = || queues[0].wait(0, 1, until, |_, _, _| Admit::<()>::Back, || (), |_, _, _, _| ());
+    /// let requeue = || queues[0].with(|_, from| queues[1].with(|_, to| from.requeue_front(0, to, 0)));
+    /// std::thread::scope(|threads| {
+    ///     let waiter = threads.spawn(wait);
+    ///     while !requeue() {}
+    ///     queues[1].with(|_, waiters| waiters.serve_front(0, |data| *data = 2));
+    ///     assert_eq!(waiter.join().unwrap(), (Outcome::Served, 2));
+    /// });
+    /// ```
     pub fn requeue_front<const N: usize>(
         &mut self,
         lane: usize,
