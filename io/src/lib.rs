@@ -1,21 +1,12 @@
 #![doc = include_str!("../README.md")]
 
-mod bell;
-mod beside;
-mod channel;
-mod convert;
-mod descriptor;
-mod detached;
-mod looks;
-mod op;
-mod place;
+mod conversions;
 mod pollable;
 mod primitive;
 mod reactor;
 mod readiness;
-mod roster;
-mod source;
 mod sys;
+mod waiting;
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub mod compat;

@@ -20,11 +20,11 @@ use fibra_runtime::clock;
 use fibra_runtime::time::deadline;
 use fibra_runtime::wait;
 
-use crate::descriptor::Descriptor;
-use crate::op::Attempt;
 use crate::reactor;
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::descriptor::Descriptor;
 
 /// Makes any descriptor awaitable: that of a C library, an `eventfd`, a `timerfd`, a device.
 ///

@@ -14,21 +14,20 @@
 mod floors;
 #[path = "../../runtime/tests/loom/payload.rs"]
 mod payload;
-#[path = "../src/place.rs"]
-mod place;
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
 #[path = "loom/reactor.rs"]
 mod reactor;
-#[path = "../src/readiness.rs"]
+#[path = "../src/readiness/mod.rs"]
 mod readiness;
-#[path = "../src/roster.rs"]
-mod roster;
-#[path = "../src/source.rs"]
-mod source;
+#[path = "loom/sys.rs"]
+mod sys;
 #[expect(unused_imports, reason = "the bridge serves the other rooms' models as well")]
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;
+
+#[path = "loom/waiting.rs"]
+mod waiting;
 
 use floors::{base, sleep, waiter};
 

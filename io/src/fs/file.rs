@@ -5,16 +5,14 @@
 use std::fmt;
 use std::fs::{FileTimes, Metadata, Permissions, TryLockError};
 use std::io;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::SystemTime;
 
 use fibra_runtime::unblock;
 
-use super::OpenOptions;
 use super::lock::{EXCLUSIVE, SHARED, lock};
-use crate::channel::Channel;
-use crate::convert::Wraps;
+use crate::waiting::convert::Wraps;
+use crate::waiting::stream_file::Channel;
 
 /// Is an open file: [`std::fs::File`], for tasks.
 ///
@@ -61,51 +59,6 @@ pub struct File(pub(crate) Open);
 pub(crate) struct Open(Channel<std::fs::File>);
 
 impl File {
-    /// Opens a file for reading.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`OpenOptions::open`].
-    ///
-    /// # Errors
-    ///
-    /// As [`std::fs::File::open`].
-    pub fn open<P: AsRef<Path>>(path: P) -> io::Result<File> {
-        File::options().read(true).open(path)
-    }
-
-    /// Opens a file for writing: made if it is not there, emptied if it is.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`OpenOptions::open`].
-    ///
-    /// # Errors
-    ///
-    /// As [`std::fs::File::create`].
-    pub fn create<P: AsRef<Path>>(path: P) -> io::Result<File> {
-        File::options().write(true).create(true).truncate(true).open(path)
-    }
-
-    /// Makes a file for reading and writing.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`OpenOptions::open`].
-    ///
-    /// # Errors
-    ///
-    /// `AlreadyExists` if it is there, and as [`std::fs::File::create_new`].
-    pub fn create_new<P: AsRef<Path>>(path: P) -> io::Result<File> {
-        File::options().read(true).write(true).create_new(true).open(path)
-    }
-
-    /// Starts to say how a file is to be opened.
-    #[must_use]
-    pub fn options() -> OpenOptions {
-        OpenOptions::new()
-    }
-
     pub(super) fn std(&self) -> &std::fs::File {
         self.0.expose()
     }

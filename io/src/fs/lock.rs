@@ -11,7 +11,7 @@ use std::io;
 
 use fibra_runtime::wait;
 
-use crate::looks::look_until;
+use crate::waiting::looks::look_until;
 
 /// One of the two kinds of locks.
 #[derive(Clone, Copy)]

@@ -9,8 +9,8 @@ use std::path::Path;
 use fibra_runtime::unblock;
 
 use super::File;
-use crate::detached::detached;
-use crate::op::check_may_wait;
+use crate::waiting::cancel::check_may_wait;
+use crate::waiting::second_pool::detached;
 
 /// Says how a file is to be opened: [`std::fs::OpenOptions`], for tasks.
 ///
@@ -118,6 +118,53 @@ impl OpenOptions {
     /// True if the open of a FIFO is to wait for its other end.
     fn waits_for_fifo(&self) -> bool {
         self.reads != (self.writes || self.appends) && self.flags & libc::O_NONBLOCK == 0
+    }
+}
+
+impl File {
+    /// Opens a file for reading.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`OpenOptions::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::File::open`].
+    pub fn open<P: AsRef<Path>>(path: P) -> io::Result<File> {
+        File::options().read(true).open(path)
+    }
+
+    /// Opens a file for writing: made if it is not there, emptied if it is.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`OpenOptions::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::File::create`].
+    pub fn create<P: AsRef<Path>>(path: P) -> io::Result<File> {
+        File::options().write(true).create(true).truncate(true).open(path)
+    }
+
+    /// Makes a file for reading and writing.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`OpenOptions::open`].
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if it is there, and as [`std::fs::File::create_new`].
+    pub fn create_new<P: AsRef<Path>>(path: P) -> io::Result<File> {
+        File::options().read(true).write(true).create_new(true).open(path)
+    }
+
+    /// Starts to say how a file is to be opened.
+    #[must_use]
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
     }
 }
 

@@ -13,8 +13,8 @@ use fibra_runtime::limit::Refusal;
 use fibra_runtime::{scope, wait};
 
 use super::{DuplexStream, copy};
-use crate::beside::{failure_of, join_beside, spawn_beside};
 use crate::net::{TcpStream, UnixStream};
+use crate::waiting::helper::{failure_of, join_beside, spawn_beside};
 
 /// A stream whose two directions can be ended one by one, through a shared reference.
 ///

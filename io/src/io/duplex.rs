@@ -14,11 +14,11 @@ use std::time::Duration;
 use fibra_runtime::time;
 use fibra_runtime::wait;
 
-use crate::bell::Bell;
-use crate::net::timeouts::{Timeout, Timeouts, deadline_methods};
-use crate::readiness::Direction;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-use crate::source::Source;
+use crate::readiness::source::Source;
+use crate::sys::Direction;
+use crate::waiting::manual::Bell;
+use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods};
 
 /// Makes two connected streams: what is written to one is read from the other. Each direction keeps up to `capacity` bytes;
 /// a writer that finds no room waits.

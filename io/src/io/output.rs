@@ -14,10 +14,10 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use fibra_runtime::wait;
 
-use crate::bell::Bell;
-use crate::channel::{Channel, unless_closed};
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
+use crate::waiting::manual::Bell;
+use crate::waiting::stream_file::{Channel, unless_closed};
 
 /// The standard output of the process, for tasks; see [`StandardStream`].
 pub type Stdout = StandardStream<io::Stdout>;

@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use socket2::SockRef;
 
-use crate::channel::Channel;
-use crate::convert::{Wraps, reads, writes};
-use crate::descriptor::Descriptor;
-use crate::net::timeouts::{Timeout, deadline_methods};
-use crate::op::Attempt;
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
 use crate::sys::file::{Nature, nature};
 use crate::sys::pipe::{self as call, Nowait};
 use crate::sys::reopen::open_nowait;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 use crate::sys::uninit::Uninit;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::convert::{Wraps, reads, writes};
+use crate::waiting::descriptor::Descriptor;
+use crate::waiting::stream_file::Channel;
+use crate::waiting::timeouts::{Timeout, deadline_methods};
 
 /// What a poll reads of a plain file at once, by way of the stack.
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]

@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::bell::Bell;
-use crate::channel::{Channel, unless_closed};
-use crate::readiness::Direction;
+use crate::sys::Direction;
+use crate::waiting::manual::Bell;
+use crate::waiting::stream_file::{Channel, unless_closed};
 
 /// Bytes that one read asks for.
 const PIECE: usize = 8 << 10;

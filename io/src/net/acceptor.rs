@@ -15,11 +15,12 @@ use std::time::Duration;
 use fibra_runtime::wait;
 use socket2::SockRef;
 
-use super::timeouts::Timeout;
-use crate::convert::Wraps;
-use crate::descriptor::Descriptor;
-use crate::op::{self, Attempt};
-use crate::readiness::Direction;
+use crate::sys::Direction;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::cancel as op;
+use crate::waiting::convert::Wraps;
+use crate::waiting::descriptor::Descriptor;
+use crate::waiting::timeouts::Timeout;
 
 /// The shortest wait of an accept that has found no descriptor left; it doubles each time in a row.
 const PAUSE: Duration = Duration::from_millis(1);

@@ -11,8 +11,8 @@ use libc::c_int;
 use socket2::SockAddr;
 
 use super::socket::{Kind, Socket};
-use crate::op::Attempt;
 use crate::sys;
+use crate::waiting::attempt::Attempt;
 
 /// What has to be known of the addresses of messages.
 pub(crate) trait Family: Kind {

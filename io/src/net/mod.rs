@@ -25,7 +25,6 @@ mod options;
 mod resolve;
 pub(crate) mod socket;
 mod tcp;
-pub(crate) mod timeouts;
 mod udp;
 pub(crate) mod unix;
 

@@ -79,8 +79,8 @@ macro_rules! handle_methods {
             }
         }
 
-        $crate::net::timeouts::deadline_methods!(read $ours: it => it.0.timeouts().read());
-        $crate::net::timeouts::deadline_methods!(write $ours: it => it.0.timeouts().write());
+        $crate::waiting::timeouts::deadline_methods!(read $ours: it => it.0.timeouts().read());
+        $crate::waiting::timeouts::deadline_methods!(write $ours: it => it.0.timeouts().write());
         $crate::net::options::buffer_methods!($ours);
     };
 }

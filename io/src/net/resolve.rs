@@ -5,8 +5,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::{io, iter, option, slice, vec};
 
-use crate::detached::detached;
-use crate::op::check_may_wait;
+use crate::waiting::cancel::check_may_wait;
+use crate::waiting::second_pool::detached;
 
 #[cfg(test)]
 mod tests;

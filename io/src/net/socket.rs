@@ -14,12 +14,12 @@ use std::time::Duration;
 use fibra_runtime::wait;
 use socket2::{Protocol, SockRef};
 
-use super::timeouts::Timeouts;
-use crate::convert::Wraps;
-use crate::descriptor::Descriptor;
-use crate::op::Attempt;
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::convert::Wraps;
+use crate::waiting::descriptor::Descriptor;
+use crate::waiting::timeouts::Timeouts;
 
 #[cfg(test)]
 mod tests;

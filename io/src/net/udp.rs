@@ -13,8 +13,8 @@ use super::datagram::Family;
 use super::options::{handle_methods, ttl_methods};
 use super::resolve::try_each;
 use super::socket::Socket;
-use crate::op::Attempt;
 use crate::sys;
+use crate::waiting::attempt::Attempt;
 
 /// Is a UDP socket: [`std::net::UdpSocket`], for tasks.
 ///

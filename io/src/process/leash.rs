@@ -14,11 +14,11 @@ use fibra_runtime::clock;
 use fibra_runtime::wait;
 
 use super::reaper::{self, Orphan};
-use crate::descriptor::Descriptor;
-use crate::looks::look_until;
-use crate::op::Attempt;
-use crate::readiness::Direction;
+use crate::sys::Direction;
 use crate::sys::process::open_pidfd;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::descriptor::Descriptor;
+use crate::waiting::looks::look_until;
 
 /// See the [module](self).
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use fibra_runtime::limit::Refusal;
 use fibra_runtime::{scope, wait};
 
 use super::{ChildStderr, ChildStdout};
-use crate::beside::{failure_of, join_beside, spawn_beside};
+use crate::waiting::helper::{failure_of, join_beside, spawn_beside};
 
 /// Gives all that comes from either, nothing from one that is not there.
 pub(super) fn read_both(

@@ -4,9 +4,9 @@
 
 use std::process::{self, Stdio};
 
-use crate::convert::{reads, writes};
 use crate::io::PipeEnd;
-use crate::net::timeouts::deadline_methods;
+use crate::waiting::convert::{reads, writes};
+use crate::waiting::timeouts::deadline_methods;
 
 /// Is the writing end of a pipe to a child's standard input: [`std::process::ChildStdin`], for tasks.
 ///

@@ -19,7 +19,7 @@ use std::time::Duration;
 use fibra_runtime::driver::unpinned;
 use socket2::SockRef;
 
-use crate::readiness::Direction;
+use crate::sys::Direction;
 use crate::sys::wait_any;
 
 /// How often children are looked at that have no descriptor.

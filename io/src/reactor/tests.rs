@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 use fibra_runtime::driver::{Driver, Ready};
 use fibra_runtime::wait::{self, Polled, Waking};
 
+use super::registrations::{Entries, KEY_BITS, KEY_MASK};
 use super::{Reactor, UNPARK};
-use crate::place::Hearing;
-use crate::readiness::{Clearing, Direction, Edge};
-use crate::roster::{Entries, KEY_BITS, KEY_MASK};
-use crate::source::{Source, Waiter, link};
+use crate::readiness::set::Hearing;
+use crate::readiness::source::{Source, Waiter, link};
+use crate::readiness::{Clearing, Edge};
+use crate::sys::Direction;
+use crate::waiting::registration::Registered;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -42,8 +44,8 @@ fn the_note_on_scaling_tells_how_large_a_source_is() {
 }
 
 /// A source of which the reactor hears, and of which it is known that nothing can be read.
-fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Source>, Hearing) {
-    let source = Arc::new(Source::new());
+fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Registered>, Hearing) {
+    let source = Arc::new(Registered::new());
     let hearing = source.attach(fd, reactor.handle()).unwrap();
     clear(&source, Direction::Read);
     (source, hearing)
@@ -84,9 +86,9 @@ fn a_look_without_sources_leaves_an_unpark_for_the_next_park() {
 fn a_look_hears_of_the_first_source_and_after_the_last() {
     let mut reactor = Reactor::new().unwrap();
     let (mut near, far) = pair();
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     park(&mut reactor, Some(Duration::ZERO));
-    let registration = reactor.handle().register(far.as_raw_fd(), &source).unwrap();
+    let registration = reactor.handle().register(far.as_raw_fd(), source.source()).unwrap();
     near.write_all(b"x").unwrap();
     clear(&source, Direction::Read);
     while !is_readable(&source) {
@@ -153,7 +155,7 @@ fn registering_reports_what_is_ready_already() {
     let mut reactor = Reactor::new().unwrap();
     let (mut client, server) = pair();
     client.write_all(b"early").unwrap();
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     clear(&source, Direction::Read);
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     while !is_readable(&source) {
@@ -181,7 +183,7 @@ fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
     let (mut client, server) = pair();
     client.write_all(b"all").unwrap();
     drop(client);
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     clear(&source, Direction::Read);
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     stays_readable(&mut reactor, &source);
@@ -193,7 +195,7 @@ fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
 fn urgent_data_makes_short_reads_prove_nothing() {
     let mut reactor = Reactor::new().unwrap();
     let (client, server) = pair();
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     socket2::SockRef::from(&client).send_out_of_band(b"!").unwrap();
     stays_readable(&mut reactor, &source);
@@ -204,7 +206,7 @@ fn urgent_data_makes_short_reads_prove_nothing() {
 fn a_detached_source_hears_nothing() {
     let mut reactor = Reactor::new().unwrap();
     let (mut client, server) = pair();
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     park(&mut reactor, Some(Duration::from_millis(5)));
     source.detach(server.as_raw_fd());
@@ -242,7 +244,7 @@ fn a_source_that_nobody_waits_for_moves_at_the_first_wait_from_elsewhere() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     for reactor in [&one, &two, &one] {
         source.attach(fd, reactor.handle()).unwrap();
         assert_eq!(source.ears(), [reactor.handle().id()]);
@@ -252,8 +254,8 @@ fn a_source_that_nobody_waits_for_moves_at_the_first_wait_from_elsewhere() {
 }
 
 /// Begins a wait that relies on `hearing`.
-fn waiting(source: &Arc<Source>, hearing: Hearing) -> Pin<Box<impl Future<Output = Waking>>> {
-    let waiter = Waiter::new(Arc::clone(source), Direction::Read, hearing, link());
+fn waiting(source: &Arc<Registered>, hearing: Hearing) -> Pin<Box<impl Future<Output = Waking>>> {
+    let waiter = Waiter::new(Arc::clone(source.source()), Direction::Read, hearing, link());
     let mut polled = Box::pin(Polled::new(waiter));
     assert!(!is_over(&mut polled));
     polled
@@ -269,7 +271,7 @@ fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
     let ids = reactors.each_ref().map(|reactor| reactor.handle().id());
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     let hearing = source.attach(fd, reactors[0].handle()).unwrap();
     clear(&source, Direction::Read);
     let there = waiting(&source, hearing);
@@ -339,7 +341,7 @@ fn who_relies_on_a_reactor_that_has_left_meanwhile_looks_again() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Source::new());
+    let source = Arc::new(Registered::new());
     let relied_on = source.attach(fd, one.handle()).unwrap();
     let hearing = source.attach(fd, two.handle()).unwrap();
     clear(&source, Direction::Read);

@@ -1,6 +1,7 @@
 //! The moves of the word, one by one; then two threads against each other. The loom model is in `tests/loom.rs`.
 
-use super::{Clearing, Direction, Edge, Readiness};
+use super::{Clearing, Edge, Readiness};
+use crate::sys::Direction;
 
 fn read_edge() -> Edge {
     Edge::new().ready(Direction::Read, true)

@@ -13,7 +13,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::readiness::Direction;
+use crate::sys::Direction;
 
 /// Opens a FIFO or a terminal again, to read it or to write to it without waiting. None if it is neither, is not open in that
 /// direction, or is not to be had so: the other end of a pseudoterminal, which gives a new one each time; another user's; a terminal

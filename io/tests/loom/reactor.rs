@@ -6,10 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use fibra_runtime::driver;
 
-use crate::readiness::{Direction, Edge};
-use crate::roster::Roster;
-use crate::source::Source;
+use self::registrations::Roster;
+use crate::readiness::Edge;
+use crate::readiness::source::Source;
+use crate::sys::Direction;
 use crate::wait::RawWake;
+
+#[path = "../../src/reactor/registrations.rs"]
+mod registrations;
 
 /// The descriptor of every source: nobody asks the system about it.
 pub(crate) const FD: RawFd = -1;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use loom::thread;
 
 use crate::primitive::{AtomicU64, Ordering, check};
-use crate::readiness::{Clearing, Direction, Edge, Readiness};
+use crate::readiness::{Clearing, Edge, Readiness};
+use crate::sys::Direction;
 
 /// The reader looks, finds nothing and clears, while the reactor hears of data. Hunts: a word left clear with data
 /// in the socket and no edge to come.

@@ -6,25 +6,26 @@ use std::task::{Context, Waker};
 
 use loom::thread;
 
-use crate::place::Hearing;
 use crate::primitive::{AtomicBool, Ordering, check_bounded};
 use crate::reactor::{FD, Handle};
-use crate::readiness::Direction;
-use crate::source::{Source, Waiter, link};
+use crate::readiness::set::Hearing;
+use crate::readiness::source::{Source, Waiter, link};
+use crate::sys::Direction;
 use crate::wait::{Polled, Tickets, Waking, over};
+use crate::waiting::registration::Registered;
 
 /// A source of which it is known that nothing can be read, and the reactor that hears of it.
-fn registered() -> (Arc<Source>, Arc<Handle>, Hearing) {
+fn registered() -> (Arc<Registered>, Arc<Handle>, Hearing) {
     let (source, handle) = (blocked(), Handle::new());
     let hearing = source.attach(FD, &handle).unwrap();
     (source, handle, hearing)
 }
 
 /// Each of loom's objects is made by its first use.
-fn blocked() -> Arc<Source> {
-    let source = Arc::new(Source::new());
+fn blocked() -> Arc<Registered> {
+    let source = Arc::new(Registered::new());
     source.edge(Handle::new().id(), crate::readiness::Edge::new(), |_wake| unreachable!("nobody waits"));
-    _ = format!("{source:?}");
+    _ = format!("{:?}", source.source());
     block(&source);
     source.detach(FD);
     source
@@ -151,7 +152,7 @@ fn of_two_reactors_each_wakes_its_own_readers() {
         let ((source, here, hearing), elsewhere) = (registered(), Handle::new());
         let poller = Arc::new(Tickets::new());
         let waker = Waker::from(Arc::clone(&poller));
-        let reader = Waiter::new(Arc::clone(&source), Direction::Read, hearing, link());
+        let reader = Waiter::new(Arc::clone(source.source()), Direction::Read, hearing, link());
         let mut sleep = Box::pin(Polled::new(reader));
         assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         let hearing = source.attach(FD, &elsewhere).unwrap();
@@ -182,7 +183,7 @@ fn who_lets_go_of_a_closed_reactor_leaves_no_reader_asleep() {
         let (source, handle, hearing) = registered();
         let poller = Arc::new(Tickets::new());
         let waker = Waker::from(Arc::clone(&poller));
-        let reader = Waiter::new(Arc::clone(&source), Direction::Read, hearing, link());
+        let reader = Waiter::new(Arc::clone(source.source()), Direction::Read, hearing, link());
         let mut sleep = pin!(Polled::new(reader));
         assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         let ends = {

@@ -12,7 +12,7 @@ use super::doors::{Ears, Polls};
 use super::watch::Watch;
 use crate::net::unix::probe::Probe;
 use crate::reactor::Handle;
-use crate::readiness::Direction;
+use crate::sys::Direction;
 
 /// See the [module](self).
 pub(super) struct Detour {

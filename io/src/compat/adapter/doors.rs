@@ -12,19 +12,20 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use crate::descriptor::Descriptor;
 use crate::io::{DuplexStream, PipeEnd, PipeReader, PipeWriter};
 use crate::net::acceptor::Acceptor;
 use crate::net::datagram::Family;
 use crate::net::socket::{self as net, Kind};
 use crate::net::{SocketAddr, TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
-use crate::op::Attempt;
 use crate::os::unix::net::SocketAddr as UnixAddress;
 use crate::process::{ChildStderr, ChildStdin, ChildStdout};
-use crate::readiness::Direction;
-use crate::source::Source;
+use crate::readiness::source::Source;
 use crate::sys;
+use crate::sys::Direction;
 use crate::sys::uninit::recv_uninit;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::descriptor::Descriptor;
+use crate::waiting::registration::Registered;
 
 /// Is something of ours that an [`Async`](super::Async) polls: a [`Reader`], a [`Writer`], a [`Listener`] or a [`Datagram`] socket.
 pub trait Door: Sealed {}
@@ -66,14 +67,18 @@ pub(super) trait Sealed {
 pub(super) struct Ears<'a> {
     pub(super) source: &'a Arc<Source>,
     /// What a reactor has to know of it. None: it needs none, as it is rung by hand.
-    pub(super) fd: Option<BorrowedFd<'a>>,
+    pub(super) registered: Option<(&'a Registered, BorrowedFd<'a>)>,
     /// Not all is told: see `recheck.rs`.
     pub(super) rechecks: bool,
 }
 
 impl<'a> Ears<'a> {
     pub(super) fn of<T: AsFd>(io: &'a Descriptor<T>, direction: Direction) -> Ears<'a> {
-        Ears { source: io.source(), fd: Some(io.fd()), rechecks: io.rechecks(direction) }
+        Ears {
+            source: io.source(),
+            registered: Some((io.registered(), io.fd())),
+            rechecks: io.rechecks(direction),
+        }
     }
 }
 
@@ -190,7 +195,7 @@ impl<S: AsFd> Writes for PipeEnd<S> {
 
 impl Polls for DuplexStream {
     fn ears(&self, direction: Direction) -> Ears<'_> {
-        Ears { source: self.source(direction), fd: None, rechecks: false }
+        Ears { source: self.source(direction), registered: None, rechecks: false }
     }
 }
 

@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 
 use super::doors::Polls;
 use super::{Async, Listener, Site, Waits};
-use crate::op::Attempt;
 use crate::reactor::Handle;
-use crate::readiness::Direction;
+use crate::sys::Direction;
+use crate::waiting::attempt::Attempt;
 
 /// A connection, and where it comes from.
 type Accepted<L> = (Async<<L as Listener>::Stream>, <L as Listener>::Address);
@@ -67,6 +67,6 @@ impl<L: Listener> Site<'_, L> {
     /// Who is to hear of what is accepted where no reactor is.
     fn heir(&self) -> Option<Arc<Handle>> {
         let origin = self.origin.filter(|origin| !origin.is_closed());
-        origin.cloned().or_else(|| self.socket.inner().ears(Direction::Read).source.reactor())
+        origin.cloned().or_else(|| self.socket.inner().ears(Direction::Read).registered?.0.reactor())
     }
 }

@@ -36,7 +36,7 @@ use self::detour::Detour;
 use self::doors::{Reads, Writes};
 use self::watch::Watch;
 use crate::reactor::Handle;
-use crate::readiness::Direction;
+use crate::sys::Direction;
 
 /// A socket or a pipe of ours for crates that are written for `async`.
 ///

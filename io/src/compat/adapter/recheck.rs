@@ -12,9 +12,9 @@ use std::thread;
 
 use fibra_runtime::driver::unpinned;
 
-use crate::op::RECHECK;
-use crate::readiness::Direction;
-use crate::source::Source;
+use crate::readiness::source::Source;
+use crate::sys::Direction;
+use crate::waiting::op::RECHECK;
 
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { sources: BTreeMap::new(), has_thread: false });
 

@@ -13,11 +13,12 @@ use fibra_runtime::wait::{self, Polled};
 
 use super::doors::{Ears, Polls};
 use super::recheck::recheck_later;
-use crate::op::Attempt;
-use crate::place::{Hearing, Home};
 use crate::reactor::Handle;
-use crate::readiness::{Direction, Edge};
-use crate::source::{self, Link, Source, Waiter};
+use crate::readiness::Edge;
+use crate::readiness::set::{Hearing, Home};
+use crate::readiness::source::{self, Link, Source, Waiter};
+use crate::sys::Direction;
+use crate::waiting::attempt::Attempt;
 
 /// See the [module](self).
 pub(super) struct Watch {
@@ -92,9 +93,9 @@ impl Watch {
 
 /// Sees to it that a reactor hears of the descriptor, if it is one, and gives the home that it has then.
 fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Hearing> {
-    let Some(fd) = ears.fd else { return Ok(Hearing::all(Home::NOWHERE)) };
-    match ears.source.attach_here(fd.as_raw_fd())? {
+    let Some((registered, fd)) = ears.registered else { return Ok(Hearing::all(Home::NOWHERE)) };
+    match registered.attach_here(fd.as_raw_fd())? {
         Some(hearing) => Ok(hearing),
-        None => ears.source.attach_from_afar(fd.as_raw_fd(), origin),
+        None => registered.attach_from_afar(fd.as_raw_fd(), origin),
     }
 }

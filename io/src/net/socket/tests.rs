@@ -3,7 +3,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::Socket;
-use crate::op::Attempt;
+use crate::waiting::attempt::Attempt;
 
 fn connected() -> Socket<TcpStream> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,23 +1,64 @@
-//! How a connection is opened: ask without waiting, wait until the socket is writable, ask what came of it.
+//! Opening connections: to one address, or to the first of several that answers.
 
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::net::{self, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::clock;
 use fibra_runtime::{time, wait};
-use socket2::{Domain, Socket};
+use socket2::Socket;
 
 use super::TcpStream;
+use super::connecting::Connecting;
 use super::race::{connect_first, connect_first_in_place};
+use crate::net::ToSocketAddrs;
 use crate::net::resolve::{no_address, try_each};
-use crate::net::timed_out;
-use crate::op::Attempt;
-use crate::readiness::Direction;
-use crate::sys;
+
+impl TcpStream {
+    /// Opens a connection to the first of the addresses that answers.
+    ///
+    /// A name is looked up on the blocking pool; a literal address is not. Several addresses are raced as RFC 8305
+    /// ("Happy Eyeballs") has it: IPv6 and IPv4 take turns, and each attempt has a head start of 250 milliseconds over
+    /// the next, which begins at once if it fails. std tries them one after the other.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for the outcome is a cancellation point; the sockets are closed.
+    ///
+    /// # Errors
+    ///
+    /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
+    pub fn connect<A: ToSocketAddrs>(addr: A) -> io::Result<TcpStream> {
+        connect_any(addr.to_socket_addrs()?)
+    }
+
+    /// Opens a connection to one address, within `timeout`.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](TcpStream::connect).
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpStream::connect).
+    pub fn connect_timeout(addr: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+        connect_to(*addr, end_of(timeout)?)
+    }
+
+    /// Opens a connection to one address, by `deadline`. One that has passed leaves time for what needs no waiting.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`connect`](TcpStream::connect).
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` when the deadline has passed, and as [`connect`](TcpStream::connect).
+    pub fn connect_deadline(addr: &SocketAddr, deadline: Instant) -> io::Result<TcpStream> {
+        connect_to(*addr, Some(deadline))
+    }
+}
 
 /// Connects to one of the addresses by racing them.
 pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream> {
@@ -52,86 +93,4 @@ pub(super) fn end_of(timeout: Duration) -> io::Result<Option<Instant>> {
         true => Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout")),
         false => Ok(time::deadline(timeout)),
     }
-}
-
-/// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since `connect(2)` has no
-/// flag for it; then it becomes what std would have made.
-pub(super) struct Connecting {
-    stream: TcpStream,
-    /// It was said at once: over TCP Fast Open the first write is what asks the peer, of which nobody tells before.
-    is_done: bool,
-}
-
-/// What became of it so far.
-pub(super) enum Outcome {
-    Connected(TcpStream),
-    Pending(Connecting),
-}
-
-impl Connecting {
-    /// Asks.
-    pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
-        let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
-        Connecting::start_with(socket, address, TcpStream::fresh)
-    }
-
-    fn start_with(
-        socket: Socket,
-        address: SocketAddr,
-        take: fn(net::TcpStream) -> TcpStream,
-    ) -> io::Result<Connecting> {
-        socket.set_nonblocking(true)?;
-        let is_done = match socket.connect(&address.into()) {
-            Ok(()) => true,
-            Err(error) if is_under_way(&error) => false,
-            Err(error) => return Err(error),
-        };
-        Ok(Connecting { stream: take(socket.into()), is_done })
-    }
-
-    /// Waits for the outcome until the deadline, if there is one.
-    fn by(self, deadline: Option<Instant>) -> io::Result<TcpStream> {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
-        match self.within(left)? {
-            Outcome::Connected(stream) => Ok(stream),
-            Outcome::Pending(_) => Err(timed_out()),
-        }
-    }
-
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.stream.io().fd()
-    }
-
-    /// Waits for the outcome. The first look comes before the first wait: over the loopback it is often there already.
-    pub(super) fn within(self, timeout: Option<Duration>) -> io::Result<Outcome> {
-        let Connecting { stream, is_done } = self;
-        let look = || if is_done { Ok(()) } else { look(stream.std()) };
-        let outcome = stream.io().run(Direction::Write, || timeout, || look().map(Attempt::Done));
-        match outcome {
-            Ok(()) => {
-                stream.std().set_nonblocking(false)?;
-                Ok(Outcome::Connected(stream))
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Ok(Outcome::Pending(Connecting { stream, is_done }))
-            }
-            Err(error) => Err(error),
-        }
-    }
-}
-
-/// What came of it, or `WouldBlock`. An event alone proves nothing; an error or a peer does.
-fn look(socket: &net::TcpStream) -> io::Result<()> {
-    if let Some(error) = socket.take_error()? {
-        return Err(error);
-    }
-    match socket.peer_addr() {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotConnected => Err(io::ErrorKind::WouldBlock.into()),
-        Err(error) => Err(error),
-    }
-}
-
-fn is_under_way(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EINPROGRESS) || error.kind() == io::ErrorKind::Interrupted
 }

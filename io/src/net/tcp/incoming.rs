@@ -7,11 +7,33 @@ use std::iter::FusedIterator;
 
 use super::{TcpListener, TcpStream};
 
+impl TcpListener {
+    /// Gives the connections one after the other: [`accept`](TcpListener::accept) as an iterator that never ends.
+    /// Errors are items too: who passes over them (`flatten`) does not hear that there are no descriptors left.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`accept`](TcpListener::accept), each time.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming { listener: self }
+    }
+
+    /// The same, owning the listener.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`accept`](TcpListener::accept), each time.
+    #[must_use = "`self` will be dropped if the result is not used"]
+    pub fn into_incoming(self) -> IntoIncoming {
+        IntoIncoming { listener: self }
+    }
+}
+
 /// Gives the connections of a borrowed listener, one after the other, for ever: made by [`TcpListener::incoming`].
 #[derive(Debug)]
 #[must_use = "iterators are lazy and do nothing unless consumed"]
 pub struct Incoming<'a> {
-    pub(super) listener: &'a TcpListener,
+    listener: &'a TcpListener,
 }
 
 impl Iterator for Incoming<'_> {
@@ -28,7 +50,7 @@ impl FusedIterator for Incoming<'_> {}
 #[derive(Debug)]
 #[must_use = "iterators are lazy and do nothing unless consumed"]
 pub struct IntoIncoming {
-    pub(super) listener: TcpListener,
+    listener: TcpListener,
 }
 
 impl Iterator for IntoIncoming {

@@ -5,13 +5,11 @@
 use std::io;
 use std::net::{self, SocketAddr};
 
-use socket2::{Domain, SockRef};
+use socket2::SockRef;
 
-use super::{Incoming, IntoIncoming, TcpSocket, TcpStream};
-use crate::net::ToSocketAddrs;
+use super::TcpStream;
 use crate::net::acceptor::Acceptor;
 use crate::net::options::{listener_methods, ttl_methods};
-use crate::net::resolve::try_each;
 
 /// Connections that the kernel keeps for a listener before someone accepts them. std asks for 128, which one turn of a
 /// busy worker can fill, and an overflow costs a client a second. Linux cuts this to `net.core.somaxconn`, whose
@@ -60,26 +58,6 @@ listener_methods!(TcpListener);
 ttl_methods!(TcpListener);
 
 impl TcpListener {
-    /// Binds a new listener to the first of the addresses that can be bound, with `SO_REUSEADDR`.
-    ///
-    /// Port 0 asks the system for a free port, which [`local_addr`](TcpListener::local_addr) then tells.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`ToSocketAddrs`]: waiting for a lookup is a cancellation point.
-    ///
-    /// # Errors
-    ///
-    /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
-    pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
-        try_each(addr, |address| {
-            let socket = TcpSocket::for_family(Domain::for_address(address))?;
-            socket.set_reuse_address(true)?;
-            socket.bind(address)?;
-            socket.listen_unseen(BACKLOG)
-        })
-    }
-
     /// Takes a listener that is new, and whose descriptor nobody else has.
     pub(super) fn fresh(inner: net::TcpListener) -> io::Result<TcpListener> {
         Acceptor::fresh(inner).map(TcpListener)
@@ -135,26 +113,6 @@ impl TcpListener {
             true => TcpStream::seen(stream),
             false => TcpStream::fresh(stream),
         }
-    }
-
-    /// Gives the connections one after the other: [`accept`](TcpListener::accept) as an iterator that never ends.
-    /// Errors are items too: who passes over them (`flatten`) does not hear that there are no descriptors left.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`accept`](TcpListener::accept), each time.
-    pub fn incoming(&self) -> Incoming<'_> {
-        Incoming { listener: self }
-    }
-
-    /// The same, owning the listener.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`accept`](TcpListener::accept), each time.
-    #[must_use = "`self` will be dropped if the result is not used"]
-    pub fn into_incoming(self) -> IntoIncoming {
-        IntoIncoming { listener: self }
     }
 
     /// Sets `IPV6_V6ONLY`.

@@ -1,6 +1,7 @@
 //! TCP: a listener, a stream, and how a stream comes to be.
 
 mod connect;
+mod connecting;
 mod incoming;
 mod keepalive;
 mod listener;

@@ -21,12 +21,12 @@ use fibra_runtime::scope;
 use fibra_runtime::task::{Scope, ScopedJoinHandle};
 
 use super::TcpStream;
-use super::connect::{Connecting, Outcome};
-use crate::bell::Bell;
-use crate::beside::spawn_beside;
+use super::connecting::{Connecting, Outcome};
 use crate::net::resolve::no_address;
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
+use crate::waiting::helper::spawn_beside;
+use crate::waiting::manual::Bell;
 
 #[cfg(test)]
 mod tests;

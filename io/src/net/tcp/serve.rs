@@ -75,14 +75,14 @@ impl TcpListener {
         T: Send + 'static,
     {
         let runtime = Handle::current();
-        let listeners = try_each(addr, |address| bind_shared(address, runtime.workers()))?;
-        let address = listeners[0].local_addr()?;
+        let bound = try_each(addr, |address| bind_shared(address, runtime.workers()))?;
+        let address = bound[0].local_addr()?;
         let serve = Arc::new(serve);
         let start = |(worker, listener)| {
             let serve = Arc::clone(&serve);
             runtime.spawn_on_worker(worker, move || serve(listener))
         };
-        Ok((address, listeners.into_iter().enumerate().map(start).collect()))
+        Ok((address, bound.into_iter().enumerate().map(start).collect()))
     }
 }
 

@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, SockRef, Socket};
 
 use super::connect::{connect_with, end_of};
+use super::listener::BACKLOG;
 use super::{TcpListener, TcpStream};
+use crate::net::ToSocketAddrs;
 use crate::net::options::{buffer_methods, tcp_methods};
+use crate::net::resolve::try_each;
 use crate::sys;
 
 /// Is a TCP socket that neither listens nor connects yet: for what has to be set before it does.
@@ -321,5 +324,27 @@ impl AsFd for TcpSocket {
 impl AsRawFd for TcpSocket {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
+    }
+}
+
+impl TcpListener {
+    /// Binds a new listener to the first of the addresses that can be bound, with `SO_REUSEADDR`.
+    ///
+    /// Port 0 asks the system for a free port, which [`local_addr`](TcpListener::local_addr) then tells.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`ToSocketAddrs`]: waiting for a lookup is a cancellation point.
+    ///
+    /// # Errors
+    ///
+    /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
+    pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
+        try_each(addr, |address| {
+            let socket = TcpSocket::for_family(Domain::for_address(address))?;
+            socket.set_reuse_address(true)?;
+            socket.bind(address)?;
+            socket.listen_unseen(BACKLOG)
+        })
     }
 }

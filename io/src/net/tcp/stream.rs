@@ -4,14 +4,11 @@
 
 use std::io;
 use std::net::{self, Shutdown, SocketAddr};
-use std::time::{Duration, Instant};
 
-use super::connect::{connect_any, connect_to, end_of};
-use crate::convert::{reads, writes};
-use crate::descriptor::Descriptor;
-use crate::net::ToSocketAddrs;
 use crate::net::options::{handle_methods, tcp_methods, ttl_methods};
 use crate::net::socket::Socket;
+use crate::waiting::convert::{reads, writes};
+use crate::waiting::descriptor::Descriptor;
 
 /// Is one end of a TCP connection: [`std::net::TcpStream`], for tasks.
 ///
@@ -57,49 +54,6 @@ reads!(TcpStream);
 writes!(TcpStream);
 
 impl TcpStream {
-    /// Opens a connection to the first of the addresses that answers.
-    ///
-    /// A name is looked up on the blocking pool; a literal address is not. Several addresses are raced as RFC 8305
-    /// ("Happy Eyeballs") has it: IPv6 and IPv4 take turns, and each attempt has a head start of 250 milliseconds over
-    /// the next, which begins at once if it fails. std tries them one after the other.
-    ///
-    /// # Cancellation
-    ///
-    /// Waiting for the outcome is a cancellation point; the sockets are closed.
-    ///
-    /// # Errors
-    ///
-    /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
-    pub fn connect<A: ToSocketAddrs>(addr: A) -> io::Result<TcpStream> {
-        connect_any(addr.to_socket_addrs()?)
-    }
-
-    /// Opens a connection to one address, within `timeout`.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`connect`](TcpStream::connect).
-    ///
-    /// # Errors
-    ///
-    /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpStream::connect).
-    pub fn connect_timeout(addr: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
-        connect_to(*addr, end_of(timeout)?)
-    }
-
-    /// Opens a connection to one address, by `deadline`. One that has passed leaves time for what needs no waiting.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`connect`](TcpStream::connect).
-    ///
-    /// # Errors
-    ///
-    /// `TimedOut` when the deadline has passed, and as [`connect`](TcpStream::connect).
-    pub fn connect_deadline(addr: &SocketAddr, deadline: Instant) -> io::Result<TcpStream> {
-        connect_to(*addr, Some(deadline))
-    }
-
     /// Takes a stream that is new, so that it has no timeouts and is not to be non-blocking.
     pub(super) fn fresh(inner: net::TcpStream) -> TcpStream {
         TcpStream(Socket::fresh(inner))

@@ -18,8 +18,9 @@ use socket2::{Domain, SockAddr, Socket};
 use super::address;
 use crate::net::socket::SHORTEST;
 use crate::net::timed_out;
-use crate::op::{self, SLICE};
 use crate::sys;
+use crate::waiting::cancel as op;
+use crate::waiting::cancel::SLICE;
 
 /// Opens a connection, by `deadline` if there is one. The descriptor is left as std would have made it.
 pub(super) fn connect(address: &SocketAddr, deadline: Option<Instant>) -> io::Result<net::UnixStream> {

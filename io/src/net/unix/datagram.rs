@@ -19,9 +19,9 @@ use super::probe::Probe;
 use crate::net::datagram::Family;
 use crate::net::options::handle_methods;
 use crate::net::socket::Socket;
-use crate::op::Attempt;
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
+use crate::waiting::attempt::Attempt;
 
 /// Is a socket for messages within this machine: [`std::os::unix::net::UnixDatagram`], for tasks.
 ///

@@ -13,10 +13,10 @@ use fibra_runtime::clock;
 
 use socket2::{SockAddr, SockRef};
 
-use crate::descriptor::Descriptor;
-use crate::op::Attempt;
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::descriptor::Descriptor;
 
 /// See the [module](self).
 pub(crate) struct Probe(Descriptor<UnixDatagram>);

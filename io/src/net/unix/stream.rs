@@ -9,9 +9,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::connect::connect;
-use crate::convert::{reads, writes};
 use crate::net::options::handle_methods;
 use crate::net::socket::Socket;
+use crate::waiting::convert::{reads, writes};
 
 /// Is one end of a connection within this machine: [`std::os::unix::net::UnixStream`], for tasks.
 ///

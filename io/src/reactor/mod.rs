@@ -32,11 +32,13 @@ use fibra_runtime::wait;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
-use crate::readiness::{Direction, Edge};
-use crate::roster::Roster;
-use crate::source::Source;
+use self::registrations::Roster;
+use crate::readiness::Edge;
+use crate::readiness::source::Source;
 use crate::sys;
+use crate::sys::Direction;
 
+mod registrations;
 #[cfg(test)]
 mod tests;
 

@@ -8,68 +8,12 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use fibra_runtime::driver;
-
 use crate::reactor::{Handle, Registration};
+use crate::readiness::set::Home;
 
 /// After so many waits in a row that found nobody else waiting, the reactors leave that hear of a descriptor besides that of
 /// the last one's worker. Each of them costs its worker a look at every edge; to come back costs two system calls.
 const LEAVE_AFTER: u32 = 4;
-
-/// Which reactors are sure to hear of a descriptor: one, or several that nobody has left since. To be compared only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Home(u64);
-
-impl Home {
-    /// That of a descriptor that is registered nowhere.
-    pub(crate) const NOWHERE: Home = Home(0);
-    /// That of a descriptor one of whose reactors is gone. Nobody may sleep before it is known who else hears of it.
-    pub(crate) const ABANDONED: Home = Home(u64::MAX);
-
-    /// One reactor.
-    #[inline]
-    pub(crate) fn at(reactor: driver::Id) -> Home {
-        Home(reactor.number())
-    }
-
-    /// Several that never were a home before.
-    fn shared() -> Home {
-        Home::at(driver::Id::fresh())
-    }
-
-    pub(crate) fn from_number(number: u64) -> Home {
-        Home(number)
-    }
-
-    #[inline]
-    pub(crate) fn number(self) -> u64 {
-        self.0
-    }
-}
-
-/// What a sleep relies on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hearing {
-    /// Who hears of the descriptor.
-    pub(crate) home: Home,
-    /// Whose edges wake the sleeper: those of one of them, or if this is nowhere, of all. Where several hear of a descriptor, each
-    /// wakes the tasks of its own worker. If each woke everybody, as many tasks as workers on one listener would be woken by a
-    /// connection as often as their number squared.
-    pub(crate) ear: Home,
-}
-
-impl Hearing {
-    /// Of a sleeper whom every edge wakes.
-    pub(crate) fn all(home: Home) -> Hearing {
-        Hearing { home, ear: Home::NOWHERE }
-    }
-
-    /// Of one whom the only reactor wakes that there is.
-    #[inline(always)]
-    pub(crate) fn one(home: Home) -> Hearing {
-        Hearing { home, ear: home }
-    }
-}
 
 /// See the [module](self).
 #[derive(Default)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::clock;
 use fibra_runtime::sleep_until;
 
-use crate::op::check_may_wait;
+use crate::waiting::cancel::check_may_wait;
 
 /// How long after the first look the second one is made. Each pause after that is twice as long as the one before, up to the
 /// longest.

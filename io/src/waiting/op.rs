@@ -29,14 +29,12 @@ use fibra_runtime::clock;
 use fibra_runtime::wait::{self, Waking};
 use fibra_runtime::{time, unblock};
 
-use crate::descriptor::Descriptor;
-use crate::place::Hearing;
-use crate::readiness::{Clearing, Direction, Edge};
-use crate::source::Source;
-use crate::sys;
-
-/// The longest that one closure on the blocking pool waits, and so the longest that a cancel goes unseen there.
-pub(crate) const SLICE: Duration = Duration::from_millis(100);
+use super::attempt::Attempt;
+use super::cancel::{SLICE, check_may_wait, end_by_cancel, pause};
+use super::descriptor::Descriptor;
+use crate::readiness::Edge;
+use crate::readiness::set::Hearing;
+use crate::sys::{self, Direction};
 
 /// How long a wait to write relies on being told, where there is something that nobody tells.
 pub(crate) const RECHECK: Duration = Duration::from_millis(250);
@@ -47,36 +45,6 @@ const MISLED: u32 = 2;
 /// For how long who was misled stands off the first time, and how often that is doubled.
 const STAND_OFF: Duration = Duration::from_millis(1);
 const STAND_OFF_DOUBLINGS: u32 = 5;
-
-/// What a system call achieved.
-pub(crate) enum Attempt<T> {
-    /// It did its work; another one may find more.
-    Done(T),
-    /// It moved less than it was asked to: another one would find nothing.
-    Drained(T),
-}
-
-impl<T> Attempt<T> {
-    pub(crate) fn value(self) -> T {
-        match self {
-            Attempt::Done(value) | Attempt::Drained(value) => value,
-        }
-    }
-}
-
-impl Attempt<usize> {
-    /// Of a read of `n` bytes into a buffer of `len`. Nothing at all is the end of the stream, which stays.
-    #[inline]
-    pub(crate) fn read(n: usize, len: usize) -> Attempt<usize> {
-        if n > 0 && n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
-    }
-
-    /// Of a write of `n` bytes out of `len`.
-    #[inline]
-    pub(crate) fn written(n: usize, len: usize) -> Attempt<usize> {
-        if n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
-    }
-}
 
 impl<S: AsFd> Descriptor<S> {
     /// Runs `call` until it does not say `WouldBlock`, and waits in between; at most for `timeout`, which then ends
@@ -160,7 +128,7 @@ impl<S: AsFd> Descriptor<S> {
         let in_task = wait::in_task();
         if in_task {
             check_may_wait()?;
-            if let Some(hearing) = self.source().attach_here(self.fd().as_raw_fd())? {
+            if let Some(hearing) = self.registered().attach_here(self.fd().as_raw_fd())? {
                 return self.wait_for_edge(direction, hearing, deadline);
             }
         }
@@ -239,37 +207,6 @@ impl<S: AsFd> Descriptor<S> {
     }
 }
 
-impl Source {
-    /// Tries the call if that is worth it. None: wait first.
-    #[inline]
-    pub(crate) fn attempt<T>(
-        &self,
-        direction: Direction,
-        call: &mut impl FnMut() -> io::Result<Attempt<T>>,
-    ) -> Option<io::Result<T>> {
-        loop {
-            let seen = self.readiness().load();
-            if !seen.is_ready(direction) {
-                return None;
-            }
-            match call() {
-                Ok(Attempt::Done(value)) => return Some(Ok(value)),
-                Ok(Attempt::Drained(value)) => {
-                    self.readiness().drained(direction, seen);
-                    return Some(Ok(value));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if self.readiness().blocked(direction, seen) == Clearing::Cleared {
-                        return None;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-}
-
 /// What comes of a sleep.
 #[inline(always)]
 fn outcome_of(why: Waking) -> io::Result<bool> {
@@ -280,47 +217,11 @@ fn outcome_of(why: Waking) -> io::Result<bool> {
     }
 }
 
-/// Unwinds the task, or tells what its operation fails with.
-#[cold]
-pub(crate) fn end_by_cancel() -> io::Error {
-    match wait::CAN_UNWIND && !std::thread::panicking() && !wait::unwinds_cancelled() {
-        true => wait::unwind_cancelled(),
-        false => cancelled(),
-    }
-}
-
-/// Refuses a task that is cancelled and unwinds, be it from a panic, or ends.
-pub(crate) fn check_may_wait() -> io::Result<()> {
-    match wait::unwinds_cancelled() {
-        true => Err(cancelled()),
-        false => Ok(()),
-    }
-}
-
-/// What ends an operation of a cancelled task where it cannot be unwound: it unwinds already, or ends, or nothing can be.
-pub(crate) fn cancelled() -> io::Error {
-    if !wait::CAN_UNWIND {
-        wait::note_cancelled_here();
-    }
-    io::Error::new(
-        io::ErrorKind::TimedOut,
-        "a cancelled task does not wait for its sockets, pipes and children",
-    )
-}
-
 /// Rests before the next poll, longer each time. False once the deadline has passed.
 fn stand_off(times: u32, deadline: Option<Instant>) -> bool {
     let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(clock::now()));
     pause(left.min(STAND_OFF * (1 << times.min(STAND_OFF_DOUBLINGS))));
     !left.is_zero()
-}
-
-/// Waits for something that nobody announces: the task, or the thread.
-pub(crate) fn pause(time: Duration) {
-    match wait::in_task() {
-        true => fibra_runtime::sleep(time),
-        false => std::thread::sleep(time),
-    }
 }
 
 /// What a blocking call ends with when the timeout of its socket has passed, on every Unix.

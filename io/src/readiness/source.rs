@@ -30,18 +30,15 @@
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::fmt;
-use std::io;
 use std::ops::Deref;
-use std::os::fd::RawFd;
-use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use fibra_runtime::driver;
 
-use crate::place::{Hearing, Home, Place};
-use crate::primitive::{AtomicU64, Mutex, MutexGuard, Ordering};
-use crate::reactor::Handle;
-use crate::readiness::{Direction, Edge, Readiness};
+use super::set::{Hearing, Home};
+use super::{Edge, Readiness};
+use crate::primitive::{AtomicU64, Ordering};
+use crate::sys::Direction;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
@@ -54,7 +51,6 @@ pub(crate) struct Source {
     /// The [`Home`] that `place` is; changed under the lock of the lists, and read there by who is about to sleep. Read
     /// without, a stale value only costs the slow path.
     home: AtomicU64,
-    place: Mutex<Place>,
 }
 
 /// A place in the list, with the ear that its sleeper relies on.
@@ -115,7 +111,6 @@ impl Source {
             readiness: Readiness::new(),
             waiters: Lock::new(Waiters { readers: List::new(), writers: List::new() }),
             home: AtomicU64::new(Home::NOWHERE.number()),
-            place: Mutex::default(),
         }
     }
 
@@ -159,16 +154,6 @@ impl Source {
         self.edge_for_all(Edge::ALL, wakes);
     }
 
-    /// Forgets where it is registered, by one who has found that `fd` is another file by now; who waits looks again.
-    pub(crate) fn renew(&self, fd: RawFd) {
-        let mut wakes = Vec::new();
-        let mut place = self.place();
-        place.cancel(fd);
-        self.abandon(|wake| wakes.push(wake));
-        drop(place);
-        wait::wake_each(wakes);
-    }
-
     /// True if a waiter must not sleep: there is something to try, or others may hear of the descriptor by now than those that it
     /// relies on. Under the lists' lock.
     fn rouses(&self, direction: Direction, relied_on: Home) -> bool {
@@ -190,112 +175,25 @@ impl Source {
         wait::sleep_or_fail(&Waiter::new(self, direction, hearing, &link), deadline)
     }
 
-    /// Sees to it that the reactor of the caller's worker hears of this descriptor, or if that cannot be had, another one. `None`,
-    /// and nothing is done, where there is none.
-    pub(crate) fn attach_here(self: &Arc<Self>, fd: RawFd) -> io::Result<Option<Hearing>> {
-        let home = self.home();
-        if driver::current_id().is_some_and(|here| home == Home::at(here)) {
-            return Ok(Some(Hearing::one(home)));
-        }
-        match driver::current::<Handle>() {
-            Some(here) => self.attach(fd, &here).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// The same of the reactor `here`, which is not gone.
-    #[cold]
-    pub(crate) fn attach(self: &Arc<Self>, fd: RawFd, here: &Arc<Handle>) -> io::Result<Hearing> {
-        let mut place = self.place();
-        place.forget_closed(fd);
-        if !place.has(here) {
-            match here.register(fd, self) {
-                Ok(registration) => place.add(registration),
-                // It is heard of elsewhere.
-                Err(_) if !place.is_empty() => return Ok(Hearing::all(self.settle(&mut place))),
-                Err(error) => return Err(error),
-            }
-        }
-        let waiters = self.waiters.lock();
-        let is_left = place.is_left(waiters.is_empty());
-        let home = if is_left { Home::at(here.id()) } else { place.home() };
-        self.set_home(home);
-        drop(waiters);
-        if is_left {
-            place.keep_only(here, fd);
-        }
-        Ok(Hearing { home, ear: Home::at(here.id()) })
-    }
-
-    /// The same from where no reactor of ours is: any live one will do, `other` if there is none yet.
-    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-    pub(crate) fn attach_from_afar(
-        self: &Arc<Self>,
-        fd: RawFd,
-        other: Option<&Arc<Handle>>,
-    ) -> io::Result<Hearing> {
-        let mut place = self.place();
-        place.forget_closed(fd);
-        if place.is_empty()
-            && let Some(other) = other.filter(|other| !other.is_closed())
-        {
-            place.add(other.register(fd, self)?);
-        }
-        let home = self.settle(&mut place);
-        // One that closes after this look finds the source, and changes its home.
-        if place.handles().any(|handle| !handle.is_closed()) {
-            return Ok(Hearing::all(home));
-        }
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "no reactor hears of this socket: make it in a task of a runtime with I/O, or poll it there, while that runs",
-        ))
-    }
-
-    /// A live reactor that hears of this descriptor, if there is one.
-    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-    pub(crate) fn reactor(&self) -> Option<Arc<Handle>> {
-        self.place().handles().find(|handle| !handle.is_closed()).cloned()
-    }
-
-    /// Says who hears of the descriptor now.
-    fn settle(&self, place: &mut Place) -> Home {
-        let home = place.home();
-        let waiters = self.waiters.lock();
-        self.set_home(home);
-        drop(waiters);
-        home
-    }
-
     #[inline(always)]
-    fn home(&self) -> Home {
+    pub(crate) fn home(&self) -> Home {
         // Relaxed: that the descriptor is registered is known from whoever stored it having called `epoll_ctl` before, and the
         // kernel's own order is enough for that. Whether a sleep may rely on it is looked at under the lock of the lists.
         Home::from_number(self.home.load(Ordering::Relaxed))
+    }
+
+    /// Changes who hears of the descriptor; `choose` is told whether nobody waits.
+    pub(crate) fn settle(&self, choose: impl FnOnce(bool) -> Home) -> Home {
+        let waiters = self.waiters.lock();
+        let home = choose(waiters.is_empty());
+        self.set_home(home);
+        home
     }
 
     /// Under the lock of the lists.
     fn set_home(&self, home: Home) {
         // Relaxed: ordered by that lock, where it matters.
         self.home.store(home.number(), Ordering::Relaxed);
-    }
-
-    /// Deregisters. Called by the owner of `fd` before it closes it or gives it away, so nobody waits any more.
-    pub(crate) fn detach(&self, fd: RawFd) {
-        // The owner is alone by now, and what it was handed came with its own synchronisation.
-        if self.home() != Home::NOWHERE {
-            self.place().cancel(fd);
-        }
-    }
-
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Who hears of this descriptor.
-    #[cfg(test)]
-    pub(crate) fn ears(&self) -> Vec<driver::Id> {
-        self.place().handles().map(|handle| handle.id()).collect()
     }
 }
 

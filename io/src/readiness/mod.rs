@@ -36,10 +36,13 @@
 use std::fmt;
 
 use crate::primitive::{AtomicU64, Ordering};
+use crate::sys::Direction;
 
 #[cfg(all(test, not(loom)))]
-#[path = "readiness/tests.rs"]
 mod tests;
+
+pub(crate) mod set;
+pub(crate) mod source;
 
 /// A read finds data, the end of the stream, a connection to accept, or an error.
 const READABLE: u64 = 1 << 0;
@@ -55,15 +58,6 @@ const STICKY_MASK: u64 = HUNG_UP | URGENT;
 const ONE_TICK: u64 = 1 << 8;
 /// All the ticks.
 const TICK_MASK: u64 = !(ONE_TICK - 1);
-
-/// Which way the bytes of an operation go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// Towards us: `read`, `peek`, `accept`.
-    Read,
-    /// Away from us: `write`, `connect`.
-    Write,
-}
 
 impl Direction {
     fn bit(self) -> u64 {

@@ -28,12 +28,13 @@ use fibra_runtime::clock;
 use fibra_runtime::{unblock, wait};
 use socket2::SockRef;
 
-use crate::descriptor::Descriptor;
-use crate::op::{self, Attempt};
-use crate::readiness::Direction;
 use crate::sys;
+use crate::sys::Direction;
 use crate::sys::file::{self, Identity, Place};
 use crate::sys::reopen;
+use crate::waiting::attempt::Attempt;
+use crate::waiting::cancel as op;
+use crate::waiting::descriptor::Descriptor;
 
 /// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool, or is for the next call.
 const IN_PLACE_MAX: usize = 1 << 20;
@@ -147,7 +148,7 @@ impl<S: AsFd> Channel<S> {
             self.shared.refuses.store(false, Ordering::Relaxed);
             // Who looks before the renewal may wait in vain, until that wakes it.
             drop(known);
-            self.io.source().renew(self.fd().as_raw_fd());
+            self.io.registered().renew(self.fd().as_raw_fd());
         }
     }
 

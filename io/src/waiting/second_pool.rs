@@ -20,7 +20,7 @@ use std::panic::resume_unwind;
 use fibra_runtime::task::{JoinError, heed_end, spawn_call};
 use fibra_runtime::wait;
 
-use crate::op::{SLICE, check_may_wait};
+use crate::waiting::cancel::{SLICE, check_may_wait};
 
 /// Runs `call` on the second pool while the task sleeps; in a plain thread, in place. No code of users runs in it.
 ///

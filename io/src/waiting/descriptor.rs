@@ -12,8 +12,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::op::Attempt;
-use crate::source::Source;
+use super::attempt::Attempt;
+use super::registration::Registered;
+use crate::readiness::source::Source;
 
 /// See the [module](self).
 pub(crate) struct Descriptor<S: AsFd> {
@@ -30,7 +31,7 @@ pub(crate) struct Descriptor<S: AsFd> {
 
 impl<S: AsFd> Descriptor<S> {
     pub(crate) fn new(inner: S, nonblocking: bool) -> Descriptor<S> {
-        let link = Link { source: Arc::new(Source::new()), fd: inner.as_fd().as_raw_fd() };
+        let link = Link { registered: Registered::new(), fd: inner.as_fd().as_raw_fd() };
         let nonblocking = AtomicBool::new(nonblocking);
         let rechecks_writes = AtomicBool::new(false);
         Descriptor { link, nonblocking, rechecks_writes, short_reads_drain: false, inner }
@@ -91,7 +92,12 @@ impl<S: AsFd> Descriptor<S> {
 
     #[inline]
     pub(crate) fn source(&self) -> &Arc<Source> {
-        &self.link.source
+        self.link.registered.source()
+    }
+
+    #[inline]
+    pub(crate) fn registered(&self) -> &Registered {
+        &self.link.registered
     }
 
     #[inline]
@@ -119,13 +125,13 @@ impl<S: AsFd> RefUnwindSafe for Descriptor<S> {}
 
 /// The source of an open descriptor, which is deregistered when this is dropped.
 struct Link {
-    source: Arc<Source>,
+    registered: Registered,
     /// Open as long as this value lives.
     fd: RawFd,
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.source.detach(self.fd);
+        self.registered.detach(self.fd);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fibra_runtime::task::{Builder, JoinError, Scope, ScopedJoinHandle};
 use fibra_runtime::wait;
 
-use crate::op::{cancelled, check_may_wait, pause};
+use crate::waiting::cancel::{cancelled, check_may_wait, pause};
 
 /// Spawns one, of which the operation needs the value: where its own task must not be unwound, the end of the runtime lets it run.
 /// It waits where its spawner may.

@@ -9,10 +9,11 @@ use std::time::Instant;
 
 use fibra_runtime::wait::{self, Waking};
 
-use crate::op::{check_may_wait, end_by_cancel};
-use crate::place::{Hearing, Home};
-use crate::readiness::{Clearing, Direction};
-use crate::source::{self, Link, Source, Waiter};
+use crate::readiness::Clearing;
+use crate::readiness::set::{Hearing, Home};
+use crate::readiness::source::{self, Link, Source, Waiter};
+use crate::sys::Direction;
+use crate::waiting::cancel::{check_may_wait, end_by_cancel};
 
 #[cfg(test)]
 mod tests;

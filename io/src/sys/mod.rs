@@ -19,9 +19,8 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use fibra_runtime::clock;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use crate::readiness::Direction;
-
 mod datagram;
+mod direction;
 pub(crate) mod file;
 pub(crate) mod pipe;
 pub(crate) mod process;
@@ -29,6 +28,7 @@ pub(crate) mod reopen;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 pub(crate) mod uninit;
 
+pub(crate) use self::direction::Direction;
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
 
 /// Where writing into a closed connection raises a signal, and cannot be told not to by the call, the socket itself

@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError};
 use slab::Slab;
 
 use crate::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
-use crate::source::Source;
+use crate::readiness::source::Source;
 
 /// Bits of a token that hold the slab's key; the others hold the generation.
 pub(crate) const KEY_BITS: u32 = if usize::BITS == 64 { 32 } else { 20 };

@@ -1,0 +1,98 @@
+//! One attempt to connect: ask without waiting, wait until the socket is writable, ask what came of it.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::net::{self, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use fibra_runtime::clock;
+use socket2::{Domain, Socket};
+
+use super::TcpStream;
+use crate::net::timed_out;
+use crate::sys::{self, Direction};
+use crate::waiting::attempt::Attempt;
+
+/// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since `connect(2)` has no
+/// flag for it; then it becomes what std would have made.
+pub(super) struct Connecting {
+    stream: TcpStream,
+    /// It was said at once: over TCP Fast Open the first write is what asks the peer, of which nobody tells before.
+    is_done: bool,
+}
+
+/// What became of it so far.
+pub(super) enum Outcome {
+    Connected(TcpStream),
+    Pending(Connecting),
+}
+
+impl Connecting {
+    /// Asks.
+    pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
+        let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
+        Connecting::start_with(socket, address, TcpStream::fresh)
+    }
+
+    pub(super) fn start_with(
+        socket: Socket,
+        address: SocketAddr,
+        take: fn(net::TcpStream) -> TcpStream,
+    ) -> io::Result<Connecting> {
+        socket.set_nonblocking(true)?;
+        let is_done = match socket.connect(&address.into()) {
+            Ok(()) => true,
+            Err(error) if is_under_way(&error) => false,
+            Err(error) => return Err(error),
+        };
+        Ok(Connecting { stream: take(socket.into()), is_done })
+    }
+
+    /// Waits for the outcome until the deadline, if there is one.
+    pub(super) fn by(self, deadline: Option<Instant>) -> io::Result<TcpStream> {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
+        match self.within(left)? {
+            Outcome::Connected(stream) => Ok(stream),
+            Outcome::Pending(_) => Err(timed_out()),
+        }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.stream.io().fd()
+    }
+
+    /// Waits for the outcome. The first look comes before the first wait: over the loopback it is often there already.
+    pub(super) fn within(self, timeout: Option<Duration>) -> io::Result<Outcome> {
+        let Connecting { stream, is_done } = self;
+        let look = || if is_done { Ok(()) } else { look(stream.std()) };
+        let outcome = stream.io().run(Direction::Write, || timeout, || look().map(Attempt::Done));
+        match outcome {
+            Ok(()) => {
+                stream.std().set_nonblocking(false)?;
+                Ok(Outcome::Connected(stream))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(Outcome::Pending(Connecting { stream, is_done }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What came of it, or `WouldBlock`. An event alone proves nothing; an error or a peer does.
+fn look(socket: &net::TcpStream) -> io::Result<()> {
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    match socket.peer_addr() {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Err(io::ErrorKind::WouldBlock.into()),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_under_way(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EINPROGRESS) || error.kind() == io::ErrorKind::Interrupted
+}

@@ -1,0 +1,70 @@
+//! One try of a system call that does not wait.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+
+use crate::readiness::Clearing;
+use crate::readiness::source::Source;
+use crate::sys::Direction;
+
+/// What a system call achieved.
+pub(crate) enum Attempt<T> {
+    /// It did its work; another one may find more.
+    Done(T),
+    /// It moved less than it was asked to: another one would find nothing.
+    Drained(T),
+}
+
+impl<T> Attempt<T> {
+    pub(crate) fn value(self) -> T {
+        match self {
+            Attempt::Done(value) | Attempt::Drained(value) => value,
+        }
+    }
+}
+
+impl Attempt<usize> {
+    /// Of a read of `n` bytes into a buffer of `len`. Nothing at all is the end of the stream, which stays.
+    #[inline]
+    pub(crate) fn read(n: usize, len: usize) -> Attempt<usize> {
+        if n > 0 && n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
+    }
+
+    /// Of a write of `n` bytes out of `len`.
+    #[inline]
+    pub(crate) fn written(n: usize, len: usize) -> Attempt<usize> {
+        if n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
+    }
+}
+
+impl Source {
+    /// Tries the call if that is worth it. None: wait first.
+    #[inline]
+    pub(crate) fn attempt<T>(
+        &self,
+        direction: Direction,
+        call: &mut impl FnMut() -> io::Result<Attempt<T>>,
+    ) -> Option<io::Result<T>> {
+        loop {
+            let seen = self.readiness().load();
+            if !seen.is_ready(direction) {
+                return None;
+            }
+            match call() {
+                Ok(Attempt::Done(value)) => return Some(Ok(value)),
+                Ok(Attempt::Drained(value)) => {
+                    self.readiness().drained(direction, seen);
+                    return Some(Ok(value));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.readiness().blocked(direction, seen) == Clearing::Cleared {
+                        return None;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Waiting for descriptors, and for what is none: registration, the one loop, and what all types of this crate share.
+
+pub(crate) mod attempt;
+pub(crate) mod cancel;
+pub(crate) mod convert;
+pub(crate) mod descriptor;
+pub(crate) mod helper;
+pub(crate) mod looks;
+pub(crate) mod manual;
+pub(crate) mod op;
+pub(crate) mod registration;
+pub(crate) mod second_pool;
+pub(crate) mod set;
+pub(crate) mod stream_file;
+pub(crate) mod timeouts;
