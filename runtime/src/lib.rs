@@ -10,6 +10,8 @@ mod coroutine;
 pub mod driver;
 #[doc(hidden)]
 pub mod limit;
+#[doc(hidden)]
+pub mod random;
 mod runtime;
 mod scheduler;
 mod sleep;

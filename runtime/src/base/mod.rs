@@ -8,5 +8,6 @@ pub(crate) mod limit;
 pub(crate) mod payload;
 pub(crate) mod prefetch;
 pub(crate) mod primitive;
+pub(crate) mod random;
 pub(crate) mod spin_lock;
 pub(crate) mod sys;

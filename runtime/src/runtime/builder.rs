@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use crate::base::limit::MOST_WORKERS;
+use crate::base::random;
 use crate::base::sys;
 use crate::blocking::pool;
 use crate::blocking::thread;
@@ -80,6 +81,7 @@ impl<R: From<Runtime>> Builder<R> {
             blocking: pool::Config::default(),
             config: Config {
                 driver: Arc::new(driver::no_io),
+                seed: random::seed(),
                 polling: true,
                 max_tasks: None,
                 stack_patience: Duration::from_secs(1),
@@ -138,6 +140,14 @@ impl<R: From<Runtime>> Builder<R> {
     #[doc(hidden)]
     pub fn stack_patience(mut self, patience: Duration) -> Self {
         self.config.stack_patience = patience;
+        self
+    }
+
+    /// Sets what the random choices of the workers come from; for tests and simulations. By chance
+    /// unless set.
+    #[doc(hidden)]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
         self
     }
 

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Weak};
 
+use crate::base::random;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::worker::Worker;
 use crate::tasks::context::{self, RunningTask};
@@ -44,6 +45,12 @@ pub(crate) fn with_worker_in_place<R>(f: impl FnOnce(&Worker) -> R) -> Option<R>
 #[inline]
 pub(crate) fn task_with<R>(about: impl FnOnce(&Worker) -> R) -> Option<(RunningTask, R)> {
     with_worker(|worker| Some((worker.context().waiting()?, about(worker))))?
+}
+
+/// Returns a number below `bound` from the generator of the worker, or else of the thread.
+#[inline(never)]
+pub fn random_below(bound: usize) -> usize {
+    with_worker(|worker| worker.random.below(bound)).unwrap_or_else(|| random::of_thread(bound))
 }
 
 /// The runtime that this thread belongs to.

@@ -23,6 +23,8 @@ use crate::tasks::task::Task;
 /// What a worker asks the description of its runtime for.
 pub(crate) struct Config {
     pub(crate) driver: Arc<dyn Factory>,
+    /// What the random numbers of the workers come from.
+    pub(crate) seed: u64,
     /// Whether workers may poll before they park.
     pub(crate) polling: bool,
     pub(crate) max_tasks: Option<usize>,

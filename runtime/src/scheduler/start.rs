@@ -120,7 +120,7 @@ impl Worker {
         }
         let abandoned = header.join.is_detached() && !header.vtable.is_awaited;
         let margin = if abandoned { MARGIN_DETACHED } else { MARGIN_HELD };
-        let other = &self.shared.blocks[self.other_worker(workers, task)];
+        let other = &self.shared.blocks[self.other_worker(workers)];
         // What waits there is its load of a moment later; without it a burst would go there as a whole.
         if self.block.registry.load() < other.registry.load() + other.waiting() + margin {
             return false;
@@ -134,9 +134,9 @@ impl Worker {
         true
     }
 
-    /// Some worker that is not this one, another for each task.
-    fn other_worker(&self, workers: usize, task: TaskRef) -> usize {
-        let step = 1 + (task.header().id as usize) % (workers - 1);
+    /// Some worker that is not this one, by chance.
+    fn other_worker(&self, workers: usize) -> usize {
+        let step = 1 + self.random.below(workers - 1);
         (self.block.index + step) % workers
     }
 

@@ -30,6 +30,7 @@ use std::time::Instant;
 
 use crate::base::clock;
 use crate::base::payload::guarded;
+use crate::base::random::Random;
 use crate::scheduler::block::Block;
 use crate::scheduler::driver;
 use crate::scheduler::driver::{Driver, Id, Ready};
@@ -103,6 +104,7 @@ pub(crate) struct Worker {
     pub(super) ready: RefCell<Ready>,
     /// What floors below see of this worker.
     context: Context,
+    pub(super) random: Random,
     /// There are other workers.
     pub(super) has_peers: bool,
     /// A thread watches how long tasks run.
@@ -201,6 +203,7 @@ impl Worker {
             next_trim: Cell::new(clock::now()),
             trim_owed: Cell::new(false),
             told: Cell::new(false),
+            random: Random::new(shared.config.seed, index),
             block,
             shared,
         })

@@ -23,6 +23,7 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::random::random_below;
 use fibra_runtime::time;
 
 use super::arm::{Arm, Enlisted};
@@ -220,28 +221,6 @@ impl<P> UntilClaimed<'_, P> {
 /// Shuffles the arms.
 fn shuffle<P>(arms: &mut [(P, usize)]) {
     for left in (1..arms.len()).rev() {
-        // The high half of the product: a number below `left + 1`, each with the same chance but for one in 2^32.
-        let place = (u64::from(chance()) * (left as u64 + 1)) >> 32;
-        arms.swap(left, place as usize);
+        arms.swap(left, random_below(left + 1));
     }
-}
-
-/// Returns a random number: Marsaglia's xorshift of 32 bits, with a state for each thread.
-#[inline(never)]
-fn chance() -> u32 {
-    thread_local! {
-        static STATE: Cell<u32> = const { Cell::new(0) };
-    }
-    STATE.with(|state| {
-        let mut x = match state.get() {
-            // Seeded by the address of the state, which differs between threads. Never 0, which leads only to itself.
-            0 => std::ptr::from_ref(state).addr() as u32 | 1,
-            x => x,
-        };
-        x ^= x << 13;
-        x ^= x >> 17;
-        x ^= x << 5;
-        state.set(x);
-        x
-    })
 }
