@@ -1,5 +1,7 @@
 //! Lines on standard error, and the end of the process where code must not unwind.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::io::{self, Write};
 

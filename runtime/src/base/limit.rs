@@ -1,5 +1,7 @@
 //! The errors of what the system refuses, which name the limit that was reached.
 
+#![forbid(unsafe_code)]
+
 use std::error::Error;
 use std::fmt;
 use std::io;

@@ -1,5 +1,7 @@
 //! Panics of user code: run it, drop its values and its payloads, without letting a panic pass.
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

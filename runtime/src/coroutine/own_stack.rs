@@ -1,5 +1,7 @@
 //! A stack for one call of a thread that runs no task.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 
 use corosensei::stack::DefaultStack;

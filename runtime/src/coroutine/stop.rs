@@ -1,5 +1,7 @@
 //! What passes between a task and its worker at a switch.
 
+#![forbid(unsafe_code)]
+
 use std::ptr::NonNull;
 
 /// Why a task left its stack.

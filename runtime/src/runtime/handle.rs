@@ -1,5 +1,7 @@
 //! A runtime from elsewhere.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! A runtime as a value: its owner runs closures on it and ends it.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The end of a runtime: how it begins, how to wait for it, and what is said when it takes long.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

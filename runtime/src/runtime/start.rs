@@ -1,5 +1,7 @@
 //! The start of the workers' threads.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::mem;
 use std::sync::Arc;

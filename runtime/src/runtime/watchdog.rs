@@ -4,6 +4,8 @@
 //! longer than the limit, it finds out which task that is, by
 //! [`Run`](crate::scheduler::run_watch::Run), and tells.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::io;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::{mem, ptr};
 
-use crate::stack::sys;
+use crate::stack::sys::{self, Unused};
 
 /// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
 const ROOM: usize = 64 * 1024;
@@ -44,8 +44,9 @@ fn make() -> io::Result<(usize, usize)> {
     let len = (sys::min_signal_stack() + ROOM).next_multiple_of(page) + page;
     let start = sys::map(len)?;
     // SAFETY: the first page of a mapping made just now.
-    let made = unsafe { sys::protect(start, page) };
-    let made = made.and_then(|()| set(ptr::with_exposed_provenance_mut(start + page), len - page, 0));
+    let guard = unsafe { Unused::new(start, page) };
+    let made =
+        guard.protect().and_then(|()| set(ptr::with_exposed_provenance_mut(start + page), len - page, 0));
     made.inspect_err(|_| {
         // SAFETY: nothing uses the mapping, since it did not become the alternate stack.
         unsafe { sys::unmap(start, len) }

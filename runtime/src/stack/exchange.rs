@@ -10,6 +10,8 @@
 //! Warm stacks come last in, first out. Those that stay at the bottom between two marks are cold; trimming moves them
 //! over to the cold ones, in small lots, with the mutex free while the kernel works.
 
+#![forbid(unsafe_code)]
+
 use std::collections::VecDeque;
 use std::io;
 use std::mem;
@@ -21,7 +23,7 @@ use crate::base::primitive::{Mutex, MutexGuard};
 use crate::stack::fresh::Fresh;
 use crate::stack::guard::Guards;
 use crate::stack::handle::Stack;
-use crate::stack::region::{Region, RegionRef};
+use crate::stack::region::{Region, Regions};
 use crate::stack::size;
 #[cfg(test)]
 use crate::stack::stacks::Counts;
@@ -49,7 +51,7 @@ struct Shared {
     /// Ranges of regions that are not cut yet.
     fresh: Vec<Fresh>,
     /// Every region of the class.
-    regions: Vec<RegionRef>,
+    regions: Regions,
     /// The stacks of all regions.
     mapped: usize,
 }
@@ -63,7 +65,7 @@ impl Class {
             marked: clock::machine(),
             cold: Vec::new(),
             fresh: Vec::new(),
-            regions: Vec::new(),
+            regions: Regions::default(),
             mapped: 0,
         };
         Self { size, guard, guards, shared: Mutex::new(shared) }
@@ -97,8 +99,7 @@ impl Class {
             let stacks = size::stacks_in_region(self.size, shared.mapped);
             let region = Region::map(self.size, self.guard, stacks, self.guards)?;
             shared.mapped += region.stacks();
-            let region = RegionRef::new(region);
-            shared.regions.push(region);
+            let region = shared.regions.add(region);
             shared.fresh.push(Fresh::whole(region));
         }
         let last = shared.fresh.len() - 1;
@@ -132,7 +133,7 @@ impl Class {
     /// Adds what there is of this class to a runtime's count.
     pub(super) fn count(&self, counts: &mut Counts) {
         let shared = self.lock();
-        counts.regions += shared.regions.len();
+        counts.regions += shared.regions.iter().len();
         counts.mapped += shared.mapped;
         counts.exchanged += shared.warm.len() + shared.cold.len();
         counts.lost += shared.regions.iter().map(|region| region.lost()).sum::<usize>();
@@ -178,13 +179,7 @@ impl Shared {
 impl Drop for Class {
     fn drop(&mut self) {
         let shared = self.shared.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for stack in shared.warm.drain(..).chain(shared.cold.drain(..)) {
-            stack.into_region().count_home(1);
-        }
-        shared.fresh.drain(..).for_each(Fresh::go_home);
-        for region in mem::take(&mut shared.regions) {
-            // SAFETY: the stacks and ranges that were counted were consumed by it; the class forgets the region here.
-            unsafe { region.unmap_if_home() };
-        }
+        let stacks = shared.warm.drain(..).chain(shared.cold.drain(..)).map(Stack::go_home);
+        mem::take(&mut shared.regions).end(stacks.chain(shared.fresh.drain(..).map(Fresh::go_home)));
     }
 }

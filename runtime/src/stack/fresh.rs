@@ -1,10 +1,12 @@
 //! Stacks that are not cut yet.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::num::NonZeroUsize;
 
 use crate::stack::handle::Stack;
-use crate::stack::region::RegionRef;
+use crate::stack::region::{Home, RegionRef};
 use crate::stack::size::{COLOUR_STEP, COLOURS};
 
 /// A range of stacks that are not cut yet: they have no guard and were never touched.
@@ -45,9 +47,9 @@ impl Fresh {
         }))
     }
 
-    /// Ends the range where it is counted as home.
-    pub(super) fn go_home(self) {
-        self.region.count_home(self.len());
+    /// Ends the range.
+    pub(super) fn go_home(self) -> Home {
+        Home { region: self.region, stacks: self.len() }
     }
 }
 

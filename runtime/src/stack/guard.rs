@@ -7,11 +7,13 @@
 //!
 //! Markers survive `MADV_DONTNEED` and `fork`, and go with the mapping.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::stack::sys;
+use crate::stack::sys::{self, Unused};
 
 /// Chooses the guards of a runtime's stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,16 +42,11 @@ pub(super) enum Made {
 }
 
 /// Decides for a whole region by trying it on the guard of its first stack.
-///
-/// # Safety
-///
-/// The range consists of whole pages of one mapping of ours, and nothing in it is in use.
-pub(super) unsafe fn decide(guards: Guards, start: usize, len: usize) -> io::Result<Kind> {
+pub(super) fn decide(guards: Guards, pages: &Unused) -> io::Result<Kind> {
     if guards == Guards::Protect {
         return Ok(Kind::Protect);
     }
-    // SAFETY: the caller's contract is the callee's.
-    match (unsafe { sys::mark_guard(start, len) }, guards) {
+    match (pages.mark_guard(), guards) {
         (Ok(()), Guards::Auto) => Ok(Kind::Marker { or_protect: true }),
         (Ok(()), _) => Ok(Kind::Marker { or_protect: false }),
         (Err(_), Guards::Auto) => Ok(Kind::Protect),
@@ -58,22 +55,16 @@ pub(super) unsafe fn decide(guards: Guards, start: usize, len: usize) -> io::Res
 }
 
 /// Makes the guard of one stack. Doing it twice is harmless.
-///
-/// # Safety
-///
-/// The range consists of whole pages of one mapping of ours, and nothing in it is in use.
-pub(super) unsafe fn install(kind: Kind, start: usize, len: usize) -> io::Result<Made> {
+pub(super) fn install(kind: Kind, pages: &Unused) -> io::Result<Made> {
     if let Kind::Marker { or_protect } = kind {
-        // SAFETY: the caller's contract is the callee's.
-        match unsafe { sys::mark_guard(start, len) } {
+        match pages.mark_guard() {
             Ok(()) => return Ok(Made::Marker),
             // The memory may have been locked since the decision.
             Err(error) if !or_protect => return Err(no_markers(&error)),
             Err(_) => {}
         }
     }
-    // SAFETY: the caller's contract is the callee's.
-    unsafe { protect(start, len) }.map(|()| Made::Protection)
+    protect(pages).map(|()| Made::Protection)
 }
 
 /// Tells that a region with so many protected guards is unmapped.
@@ -86,16 +77,11 @@ pub(super) fn retire(protected: usize) {
 static PROTECTED: AtomicUsize = AtomicUsize::new(0);
 
 /// Protects one guard, unless mappings run short: the process that has none left cannot even allocate.
-///
-/// # Safety
-///
-/// As for [`install`].
-unsafe fn protect(start: usize, len: usize) -> io::Result<()> {
+fn protect(pages: &Unused) -> io::Result<()> {
     // Relaxed: a count for a limit; it publishes nothing.
     let before = PROTECTED.fetch_add(1, Ordering::Relaxed);
     let result = if before < most_protected() {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { sys::protect(start, len) }
+        pages.protect()
     } else {
         Err(io::Error::from_raw_os_error(libc::ENOMEM))
     };

@@ -1,12 +1,14 @@
 //! The handle of one stack.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use crate::base::prefetch;
-use crate::stack::region::RegionRef;
+use crate::stack::region::{Home, RegionRef};
 use crate::stack::sys;
 
 /// How far below its guard a wild access still counts as an overflow: a big frame that was not probed.
@@ -85,9 +87,9 @@ impl Stack {
         self.discard_below(self.end());
     }
 
-    /// Ends the handle without counting the stack as lost, for the one who unmaps it.
-    pub(super) fn into_region(self) -> RegionRef {
-        ManuallyDrop::new(self).region
+    /// Ends the handle without counting the stack as lost.
+    pub(super) fn go_home(self) -> Home {
+        Home { region: ManuallyDrop::new(self).region, stacks: 1 }
     }
 
     fn end(&self) -> usize {
@@ -96,9 +98,7 @@ impl Stack {
 
     fn discard_below(&mut self, end: usize) {
         let start = self.guard_range().end;
-        // SAFETY: whole pages (guards and classes are multiples of a page) of the region's one mapping, which is alive by the
-        // invariant of `region`. They are this stack's alone, and `&mut self` in the module's hands says that none runs on it.
-        unsafe { sys::discard(start, end - start) };
+        self.region.discard(start..end);
     }
 }
 

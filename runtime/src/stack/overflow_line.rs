@@ -1,5 +1,7 @@
 //! The line that reports an overflow, put together without allocation.
 
+#![forbid(unsafe_code)]
+
 /// The longest name that is printed in full, in bytes.
 const NAME: usize = 120;
 

@@ -1,5 +1,7 @@
 //! The stacks of one worker.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::io;
 use std::mem;

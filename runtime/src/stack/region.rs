@@ -7,14 +7,14 @@
 //! ```
 
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::stack::guard;
 use crate::stack::guard::{Guards, Kind, Made};
-use crate::stack::sys;
+use crate::stack::sys::{self, Unused};
 
 /// One mapping of `stacks` times `stride` bytes. Unmapped when dropped.
 pub(super) struct Region {
@@ -46,8 +46,8 @@ impl Region {
         let zero = || AtomicUsize::new(0);
         let (protected, lost, home) = (zero(), zero(), zero());
         let mut region = Self { start, stacks, stride, guard, kind: Kind::Protect, protected, lost, home };
-        // SAFETY: the range is the low end of the first stack of a mapping made just now.
-        region.kind = unsafe { guard::decide(guards, start, guard) }?;
+        // SAFETY: the low end of the first stack of a mapping made just now.
+        region.kind = guard::decide(guards, &unsafe { Unused::new(start, guard) })?;
         Ok(region)
     }
 
@@ -78,7 +78,7 @@ impl Region {
     }
 
     /// Counts stacks, or a range not cut yet, as home.
-    pub(super) fn count_home(&self, stacks: usize) {
+    fn count_home(&self, stacks: usize) {
         // Relaxed: only the dropper of the class counts, on one thread.
         self.home.fetch_add(stacks, Ordering::Relaxed);
     }
@@ -101,7 +101,8 @@ impl Region {
 
     pub(super) fn install_guard(&self, index: usize) -> io::Result<()> {
         // SAFETY: whole pages at the low end of a stack that is not handed out yet, in a mapping that lives as long as `self`.
-        if unsafe { guard::install(self.kind, self.limit_of(index), self.guard) }? == Made::Protection {
+        let pages = unsafe { Unused::new(self.limit_of(index), self.guard) };
+        if guard::install(self.kind, &pages)? == Made::Protection {
             // Relaxed: read when the region is dropped, which the exchange's mutex and the last Arc order after this.
             self.protected.fetch_add(1, Ordering::Relaxed);
         }
@@ -109,10 +110,19 @@ impl Region {
     }
 }
 
+impl Region {
+    /// Gives the memory of whole pages back, by the stack that they belong to.
+    pub(super) fn discard(&self, pages: Range<usize>) {
+        // SAFETY: pages of the region's one mapping, which lives as long as `self`. Their stack alone calls this, by a unique
+        // reference in the module's hands, so that no code runs on them.
+        unsafe { Unused::new(pages.start, pages.len()) }.discard();
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the range is exactly what `map` returned. A region is dropped where its making failed, or by
-        // `RegionRef::unmap_if_home`, which found every stack at home.
+        // `Regions::end`, which found every stack at home.
         unsafe { sys::unmap(self.start, self.stacks * self.stride) };
         guard::retire(*self.protected.get_mut());
     }
@@ -120,7 +130,7 @@ impl Drop for Region {
 
 /// A region that its class owns and that its stacks refer to.
 ///
-/// Invariant: the region lives until [`unmap_if_home`](Self::unmap_if_home), after which no stack, no range and no class
+/// Invariant: the region lives until [`Regions::end`] unmaps it, after which no stack, no range and no class
 /// refers to it, or for ever.
 #[derive(Clone, Copy)]
 pub(super) struct RegionRef(NonNull<Region>);
@@ -133,22 +143,40 @@ unsafe impl Sync for RegionRef {}
 /// Regions that outlive their class. Nobody looks here but leak checkers, which see that the headers are meant to stay.
 static LEAKED: Mutex<Vec<RegionRef>> = Mutex::new(Vec::new());
 
-impl RegionRef {
-    pub(super) fn new(region: Region) -> Self {
-        Self(NonNull::from(Box::leak(Box::new(region))))
+/// Stacks of a region that have ended, cut or not: no handle and no range stands for them any more.
+pub(super) struct Home {
+    pub(super) region: RegionRef,
+    pub(super) stacks: usize,
+}
+
+/// The regions of one class.
+#[derive(Default)]
+pub(super) struct Regions(Vec<RegionRef>);
+
+impl Regions {
+    /// Takes a region in, to which stacks may refer from now on.
+    pub(super) fn add(&mut self, region: Region) -> RegionRef {
+        let region = RegionRef(NonNull::from(Box::leak(Box::new(region))));
+        self.0.push(region);
+        region
     }
 
-    /// Unmaps the region if each of its stacks was counted as home; otherwise it is leaked.
-    ///
-    /// # Safety
-    ///
-    /// Whoever counted has destroyed what was counted, and this is the last use of the region by its class.
-    pub(super) unsafe fn unmap_if_home(self) {
-        if self.all_home() {
-            // SAFETY: the pointer came from `Box::leak`. All stacks were counted and destroyed, so none refers to the region.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-        } else {
-            LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &RegionRef> {
+        self.0.iter()
+    }
+
+    /// Unmaps each region all of whose stacks are at home. Others are leaked.
+    pub(super) fn end(self, home: impl Iterator<Item = Home>) {
+        home.for_each(|home| home.region.count_home(home.stacks));
+        for region in self.0 {
+            if region.all_home() {
+                // SAFETY: the pointer came from `Box::leak`, and `self` was its only owner. All stacks were counted and destroyed,
+                // so none refers to the region.
+                drop(unsafe { Box::from_raw(region.0.as_ptr()) });
+            } else {
+                LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(region);
+            }
         }
     }
 }

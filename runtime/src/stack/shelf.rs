@@ -1,5 +1,7 @@
 //! The stacks of one size in one worker's pool.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::mem;
 use std::sync::Arc;

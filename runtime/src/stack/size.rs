@@ -1,5 +1,7 @@
 //! Arithmetic of sizes: what a class, a guard and a region measure. No memory is touched here.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 
 /// The smallest class in bytes.

@@ -16,6 +16,8 @@
 //! What is outside is counted before it is taken and for as long as it is, so the limit holds; a count that has come down is of
 //! stacks that are in the exchange already.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;

@@ -43,29 +43,42 @@ pub(super) unsafe fn unmap(start: usize, len: usize) {
     debug_assert!(!failed, "munmap: {}", io::Error::last_os_error());
 }
 
-/// Forbids every access to a range by page protection; this splits its mapping.
-///
-/// # Safety
-///
-/// The range consists of whole pages of one mapping made by [`map`], and nothing in it is in use.
-pub(super) unsafe fn protect(start: usize, len: usize) -> io::Result<()> {
-    // SAFETY: the caller says that the pages are ours and unused, so nobody is surprised to lose access.
-    check(unsafe { libc::mprotect(at(start), len, libc::PROT_NONE) })
+/// Whole pages of one mapping made by [`map`], in which nothing is in use.
+pub(super) struct Unused {
+    start: usize,
+    len: usize,
 }
 
-/// Gives the memory of a range back; its addresses stay mapped, and hold zeroes or the old bytes.
-///
-/// Best effort: memory that is locked stays.
-///
-/// # Safety
-///
-/// The range consists of whole pages of one mapping made by [`map`], and nothing in it is in use.
-pub(super) unsafe fn discard(start: usize, len: usize) {
-    // SAFETY: the caller says that the pages are ours and that nobody relies on what they hold.
-    unsafe { libc::madvise(at(start), len, particular::DISCARD) };
+impl Unused {
+    /// # Safety
+    ///
+    /// The range is what the type says, until this is dropped.
+    pub(super) unsafe fn new(start: usize, len: usize) -> Self {
+        Unused { start, len }
+    }
+
+    /// Forbids every access by page protection; this splits the mapping.
+    pub(super) fn protect(&self) -> io::Result<()> {
+        // SAFETY: the pages are ours and unused, so that no code is surprised to lose access.
+        check(unsafe { libc::mprotect(at(self.start), self.len, libc::PROT_NONE) })
+    }
+
+    /// Makes every access fault, without a mapping of its own where the system can. It outlives [`discard`](Self::discard).
+    pub(super) fn mark_guard(&self) -> io::Result<()> {
+        // SAFETY: the pages are ours and unused, so their contents and access may go.
+        unsafe { particular::mark_guard(self.start, self.len) }
+    }
+
+    /// Gives the memory back; the addresses stay mapped, and hold zeroes or the old bytes.
+    ///
+    /// Best effort: memory that is locked stays.
+    pub(super) fn discard(&self) {
+        // SAFETY: the pages are ours, and no code relies on what they hold.
+        unsafe { libc::madvise(at(self.start), self.len, particular::DISCARD) };
+    }
 }
 
-pub(super) use particular::{forbid_huge_pages, mark_guard, max_mappings, min_signal_stack};
+pub(super) use particular::{forbid_huge_pages, max_mappings, min_signal_stack};
 
 fn at(address: usize) -> *mut libc::c_void {
     std::ptr::with_exposed_provenance_mut(address)
@@ -91,7 +104,7 @@ mod particular {
         unsafe { libc::madvise(super::at(start), len, libc::MADV_NOHUGEPAGE) };
     }
 
-    /// Makes every access to a range fault, without a mapping of its own. It outlives [`discard`](super::discard).
+    /// Makes every access to a range fault, without a mapping of its own. It outlives a discard.
     ///
     /// # Safety
     ///

@@ -1,5 +1,7 @@
 //! How far a pool is trimmed.
 
+#![forbid(unsafe_code)]
+
 /// What is left to do after a [`Pool::trim`](crate::stack::pool::Pool::trim).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use = "cold memory stays resident unless trimming goes on"]

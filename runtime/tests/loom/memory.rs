@@ -47,19 +47,29 @@ pub(super) unsafe fn unmap(start: usize, _len: usize) {
     MAPPINGS.with_borrow_mut(|all| all.retain(|mapping| mapping.start != start));
 }
 
-pub(super) unsafe fn protect(_start: usize, _len: usize) -> io::Result<()> {
-    Ok(())
+pub(super) struct Unused {
+    start: usize,
 }
 
-pub(super) unsafe fn discard(start: usize, _len: usize) {
-    touch(start);
+impl Unused {
+    pub(super) unsafe fn new(start: usize, _len: usize) -> Self {
+        Unused { start }
+    }
+
+    pub(super) fn protect(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn mark_guard(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn discard(&self) {
+        touch(self.start);
+    }
 }
 
 pub(super) fn forbid_huge_pages(_start: usize, _len: usize) {}
-
-pub(super) unsafe fn mark_guard(_start: usize, _len: usize) -> io::Result<()> {
-    Ok(())
-}
 
 pub(super) fn max_mappings() -> Option<usize> {
     None
