@@ -10,7 +10,7 @@ pub(crate) mod core;
 pub(crate) mod raw;
 pub(crate) mod state;
 
-pub use raw::RawMutex;
+pub use raw::{RawMutex, ThreadAndTaskId};
 
 /// Protects a value that one task or thread at a time uses.
 ///

@@ -1,23 +1,10 @@
 //! A mutex that its owner may lock again.
 
-use std::num::NonZeroUsize;
+#![forbid(unsafe_code)]
 
 use crate::mutex::RawMutex;
-use crate::wait;
 
-/// Tells the owners of a [`ReentrantMutex`] apart: the tasks and threads.
-pub struct ThreadAndTaskId(());
-
-// SAFETY: the number of a task or thread is never used again, also once that has ended.
-unsafe impl lock_api::GetThreadId for ThreadAndTaskId {
-    const INIT: Self = ThreadAndTaskId(());
-
-    #[inline]
-    fn nonzero_thread_id(&self) -> NonZeroUsize {
-        // A pointer of 32 bits does not hold all numbers. A truncated one may be that of another owner.
-        wait::owner().try_into().expect("numbers fit into a usize")
-    }
-}
+pub use crate::mutex::ThreadAndTaskId;
 
 /// Protects a value that one owner at a time uses and may lock again.
 ///

@@ -1,6 +1,7 @@
-//! The untyped mutex: how its callers wait, and when an unlock hands over.
+//! The untyped mutex: how its callers wait, when an unlock hands over, and what tells reentrant owners apart.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
@@ -226,5 +227,19 @@ impl fmt::Debug for RawMutex {
         f.debug_struct("RawMutex")
             .field("locked", &lock_api::RawMutex::is_locked(self))
             .finish_non_exhaustive()
+    }
+}
+
+/// Tells the owners of a [`ReentrantMutex`](crate::ReentrantMutex) apart: the tasks and threads.
+pub struct ThreadAndTaskId(());
+
+// SAFETY: the number of a task or thread is never used again, also once that has ended.
+unsafe impl lock_api::GetThreadId for ThreadAndTaskId {
+    const INIT: Self = ThreadAndTaskId(());
+
+    #[inline]
+    fn nonzero_thread_id(&self) -> NonZeroUsize {
+        // A pointer of 32 bits does not hold all numbers. A truncated one may be that of another owner.
+        wait::owner().try_into().expect("numbers fit into a usize")
     }
 }

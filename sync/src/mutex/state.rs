@@ -38,6 +38,8 @@
 //!
 //! The address is only compared. The task or thread at that address may have ended with a leaked guard.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::ptr::{self, NonNull};
 

@@ -1,5 +1,7 @@
 //! What cannot be reached from outside: so many readers that their count is at its end.
 
+#![forbid(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
