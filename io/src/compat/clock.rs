@@ -141,7 +141,7 @@ impl Clock {
     }
 
     /// Takes out what is due. When the next is, if there is one.
-    fn ring(&self) -> Option<Instant> {
+    fn wake_due(&self) -> Option<Instant> {
         let now = clock::now();
         let mut due = Vec::new();
         let mut state = self.lock();
@@ -184,7 +184,7 @@ impl Drop for Clock {
 /// The keeper: wakes who is due, until the clock is gone.
 fn keep(clock: &Weak<Clock>) {
     while let Some(present) = clock.upgrade() {
-        let next = present.ring();
+        let next = present.wake_due();
         drop(present);
         match next {
             Some(at) => _ = task::park_timeout(at.saturating_duration_since(clock::now())),

@@ -32,7 +32,7 @@ mod timer;
 pub mod tokio;
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-pub use self::adapter::{Async, Datagram, Door, Listener, Reader, Writer};
+pub use self::adapter::{Async, Datagram, Endpoint, Listener, Reader, Writer};
 #[cfg(feature = "hyper")]
 pub use self::executor::Executor;
 #[cfg(feature = "hyper")]

@@ -12,7 +12,7 @@ use fibra_runtime::unblock;
 
 use super::lock::{EXCLUSIVE, SHARED, lock};
 use crate::waiting::convert::Wraps;
-use crate::waiting::stream_file::Channel;
+use crate::waiting::stream_file::StreamFile;
 
 /// Is an open file: [`std::fs::File`], for tasks.
 ///
@@ -56,14 +56,14 @@ use crate::waiting::stream_file::Channel;
 pub struct File(pub(crate) Open);
 
 /// What a file of ours is made of.
-pub(crate) struct Open(Channel<std::fs::File>);
+pub(crate) struct Open(StreamFile<std::fs::File>);
 
 impl File {
     pub(super) fn std(&self) -> &std::fs::File {
         self.0.expose()
     }
 
-    pub(crate) fn channel(&self) -> &Channel<std::fs::File> {
+    pub(crate) fn stream_file(&self) -> &StreamFile<std::fs::File> {
         &self.0.0
     }
 
@@ -236,7 +236,7 @@ impl File {
 
 impl Wraps<std::fs::File> for Open {
     fn adopt(inner: std::fs::File) -> Open {
-        Open(Channel::new(inner))
+        Open(StreamFile::new(inner))
     }
 
     fn into_std(self) -> std::fs::File {

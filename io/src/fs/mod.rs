@@ -24,6 +24,8 @@
 //! was left goes on in its thread of the pool. The end of the runtime does not wait for it, so the thread may outlive the runtime;
 //! it then ends with the call.
 
+#![forbid(unsafe_code)]
+
 mod copy_to;
 mod directory;
 mod file;

@@ -14,7 +14,7 @@ use fibra_runtime::{scope, wait};
 
 use super::{DuplexStream, copy};
 use crate::net::{TcpStream, UnixStream};
-use crate::waiting::helper::{failure_of, join_beside, spawn_beside};
+use crate::waiting::helper::{failure_of, join_helper, spawn_helper};
 
 /// A stream whose two directions can be ended one by one, through a shared reference.
 ///
@@ -97,9 +97,9 @@ where
     let (there, back) = (Way::new(a, b, &failure), Way::new(b, a, &failure));
     let bytes = match wait::in_task() {
         true => scope(|tasks| {
-            let there = spawn_beside(tasks, || there.go());
+            let there = spawn_helper(tasks, || there.go());
             let received = back.go();
-            let sent = join_beside(there).map_err(|error| error.try_into_panic().map_err(failure_of));
+            let sent = join_helper(there).map_err(|error| error.try_into_panic().map_err(failure_of));
             Ok((ended(sent)?, received))
         }),
         false => thread::scope(|threads| {

@@ -17,7 +17,7 @@ use fibra_runtime::wait;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 use crate::readiness::source::Source;
 use crate::sys::Direction;
-use crate::waiting::manual::Bell;
+use crate::waiting::manual::ManualSource;
 use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods};
 
 /// Makes two connected streams: what is written to one is read from the other. Each direction keeps up to `capacity` bytes;
@@ -165,8 +165,8 @@ impl DuplexStream {
     /// Where those wait who read, or who write.
     pub(crate) fn source(&self, direction: Direction) -> &Arc<Source> {
         match direction {
-            Direction::Read => self.incoming.bell.source(),
-            Direction::Write => self.outgoing.bell.source(),
+            Direction::Read => self.incoming.changes.source(),
+            Direction::Write => self.outgoing.changes.source(),
         }
     }
 }
@@ -218,7 +218,7 @@ struct Pipe {
     capacity: usize,
     state: Mutex<State>,
     /// Readers wait for bytes, writers for room, and both for an end.
-    bell: Bell,
+    changes: ManualSource,
 }
 
 #[derive(Default)]
@@ -259,7 +259,7 @@ impl State {
 
 impl Pipe {
     fn new(capacity: usize) -> Pipe {
-        Pipe { capacity, state: Mutex::default(), bell: Bell::default() }
+        Pipe { capacity, state: Mutex::default(), changes: ManualSource::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -281,14 +281,14 @@ impl Pipe {
             return outcome;
         }
         let deadline = timeout.left().and_then(time::deadline);
-        let outcome = self.bell.wait_or_fail(direction, deadline, || step(&mut self.lock()))?;
+        let outcome = self.changes.wait_or_fail(direction, deadline, || step(&mut self.lock()))?;
         self.have_moved(direction, outcome.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
     }
 
     /// Tells the other end, if a read has made room, or a write has brought bytes.
     fn have_moved(&self, direction: Direction, outcome: io::Result<usize>) -> io::Result<usize> {
         if matches!(outcome, Ok(1..)) {
-            self.bell.ring(match direction {
+            self.changes.notify(match direction {
                 Direction::Read => Direction::Write,
                 Direction::Write => Direction::Read,
             });
@@ -308,7 +308,7 @@ impl Pipe {
             by_reader.then(|| std::mem::take(&mut state.bytes))
         };
         drop(unread);
-        self.bell.ring(Direction::Read);
-        self.bell.ring(Direction::Write);
+        self.changes.notify(Direction::Read);
+        self.changes.notify(Direction::Write);
     }
 }

@@ -13,6 +13,8 @@
 //! | [`pipe`](fn@pipe) | the two ends of an anonymous pipe |
 //! | [`IsTerminal`] | whether something is a terminal |
 
+#![forbid(unsafe_code)]
+
 mod bidirectional;
 mod copy;
 mod duplex;
@@ -31,7 +33,7 @@ pub use self::bidirectional::{HalfClose, copy_bidirectional};
 pub use self::copy::copy;
 pub use self::duplex::{DuplexStream, duplex};
 pub use self::output::{
-    Standard, StandardLock, StandardStream, Stderr, StderrLock, Stdout, StdoutLock, stderr, stdout,
+    OutputKind, OutputLock, OutputStream, Stderr, StderrLock, Stdout, StdoutLock, stderr, stdout,
 };
 pub(crate) use self::pipe::PipeEnd;
 pub use self::pipe::{PipeReader, PipeWriter, pipe};

@@ -16,17 +16,17 @@ use fibra_runtime::wait;
 
 use crate::sys;
 use crate::sys::Direction;
-use crate::waiting::manual::Bell;
-use crate::waiting::stream_file::{Channel, unless_closed};
+use crate::waiting::manual::ManualSource;
+use crate::waiting::stream_file::{StreamFile, unless_closed};
 
-/// The standard output of the process, for tasks; see [`StandardStream`].
-pub type Stdout = StandardStream<io::Stdout>;
-/// The standard output, held by one; see [`StandardStream::lock`].
-pub type StdoutLock<'a> = StandardLock<'a, io::Stdout>;
-/// The standard error of the process, for tasks; see [`StandardStream`].
-pub type Stderr = StandardStream<io::Stderr>;
-/// The standard error, held by one; see [`StandardStream::lock`].
-pub type StderrLock<'a> = StandardLock<'a, io::Stderr>;
+/// The standard output of the process, for tasks; see [`OutputStream`].
+pub type Stdout = OutputStream<io::Stdout>;
+/// The standard output, held by one; see [`OutputStream::lock`].
+pub type StdoutLock<'a> = OutputLock<'a, io::Stdout>;
+/// The standard error of the process, for tasks; see [`OutputStream`].
+pub type Stderr = OutputStream<io::Stderr>;
+/// The standard error, held by one; see [`OutputStream::lock`].
+pub type StderrLock<'a> = OutputLock<'a, io::Stderr>;
 
 /// Gives the standard output of the process: [`std::io::stdout`], for tasks.
 ///
@@ -40,7 +40,7 @@ pub type StderrLock<'a> = StandardLock<'a, io::Stderr>;
 /// ```
 #[must_use]
 pub fn stdout() -> Stdout {
-    StandardStream(PhantomData)
+    OutputStream(PhantomData)
 }
 
 /// Gives the standard error of the process: [`std::io::stderr`], for tasks.
@@ -55,7 +55,7 @@ pub fn stdout() -> Stdout {
 /// ```
 #[must_use]
 pub fn stderr() -> Stderr {
-    StandardStream(PhantomData)
+    OutputStream(PhantomData)
 }
 
 /// Is the standard output or the standard error of the process; made by [`stdout`] and [`stderr`].
@@ -79,20 +79,20 @@ pub fn stderr() -> Stderr {
 ///
 /// Every wait is a cancellation point, also that for the lock. A task that unwinds from a cancellation waits for no reader, nor
 /// for who has the lock: its writes fail with `TimedOut`. So do those in destructors that end a cancelled task.
-pub struct StandardStream<S>(PhantomData<fn(S) -> S>);
+pub struct OutputStream<S>(PhantomData<fn(S) -> S>);
 
-/// Is held by one task or thread, which may hold it several times: made by [`StandardStream::lock`].
-pub struct StandardLock<'a, S: Standard> {
+/// Is held by one task or thread, which may hold it several times: made by [`OutputStream::lock`].
+pub struct OutputLock<'a, S: OutputKind> {
     output: &'a Output<S>,
     /// It belongs to the task that has taken it.
     not_send: PhantomData<*const ()>,
 }
 
 /// One of std's two.
-pub trait Standard: AsFd + IsTerminal + sealed::Sealed + Sized + 'static {}
+pub trait OutputKind: AsFd + IsTerminal + sealed::Sealed + Sized + 'static {}
 
-impl Standard for io::Stdout {}
-impl Standard for io::Stderr {}
+impl OutputKind for io::Stdout {}
+impl OutputKind for io::Stderr {}
 
 mod sealed {
     pub trait Sealed: Sized + super::AsFd {
@@ -119,9 +119,9 @@ impl sealed::Sealed for io::Stderr {
 
 /// The descriptor, and who has it for himself.
 struct Output<S: AsFd> {
-    channel: Channel<S>,
+    file: StreamFile<S>,
     holder: Mutex<Holder>,
-    released: Bell,
+    released: ManualSource,
 }
 
 /// Who holds an output, and how many times.
@@ -133,7 +133,11 @@ struct Holder {
 
 impl<S: AsFd> Output<S> {
     fn new(inner: S) -> Output<S> {
-        Output { channel: Channel::patient(inner), holder: Mutex::default(), released: Bell::default() }
+        Output {
+            file: StreamFile::patient(inner),
+            holder: Mutex::default(),
+            released: ManualSource::default(),
+        }
     }
 
     fn holder(&self) -> MutexGuard<'_, Holder> {
@@ -165,32 +169,32 @@ impl<S: AsFd> Output<S> {
             }
             holder.owner = None;
         }
-        self.released.ring(Direction::Read);
+        self.released.notify(Direction::Read);
     }
 }
 
-impl<S: Standard> StandardStream<S> {
+impl<S: OutputKind> OutputStream<S> {
     /// Waits until nobody else uses the stream, and takes it for as long as the guard lives. Whoever has it may take it
     /// again. A task that unwinds from a cancellation waits, too.
-    pub fn lock(&self) -> StandardLock<'static, S> {
+    pub fn lock(&self) -> OutputLock<'static, S> {
         let output = S::output();
         output.acquire();
-        StandardLock { output, not_send: PhantomData }
+        OutputLock { output, not_send: PhantomData }
     }
 
     /// The same for an operation that may fail: it does in a task that must not wait.
-    fn lock_to_write(&self) -> io::Result<StandardLock<'static, S>> {
+    fn lock_to_write(&self) -> io::Result<OutputLock<'static, S>> {
         let output = S::output();
         if output.try_acquire().is_none() {
             output.released.wait_or_fail(Direction::Read, None, || output.try_acquire())?;
         }
-        Ok(StandardLock { output, not_send: PhantomData })
+        Ok(OutputLock { output, not_send: PhantomData })
     }
 
     /// Tells whether it is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        S::output().channel.inner().is_terminal()
+        S::output().file.inner().is_terminal()
     }
 }
 
@@ -206,13 +210,13 @@ fn text(args: fmt::Arguments<'_>) -> io::Result<Cow<'static, str>> {
     }
 }
 
-impl<S: Standard> Write for StandardLock<'_, S> {
+impl<S: OutputKind> Write for OutputLock<'_, S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(buf)])
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        unless_closed(self.output.channel.write(bufs), sys::total(bufs.iter().map(|buf| buf.len())))
+        unless_closed(self.output.file.write(bufs), sys::total(bufs.iter().map(|buf| buf.len())))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -224,7 +228,7 @@ impl<S: Standard> Write for StandardLock<'_, S> {
     }
 }
 
-impl<S: Standard> Write for &StandardStream<S> {
+impl<S: OutputKind> Write for &OutputStream<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.lock_to_write()?.write(buf)
     }
@@ -246,7 +250,7 @@ impl<S: Standard> Write for &StandardStream<S> {
     }
 }
 
-impl<S: Standard> Write for StandardStream<S> {
+impl<S: OutputKind> Write for OutputStream<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         (&*self).write(buf)
     }
@@ -268,31 +272,31 @@ impl<S: Standard> Write for StandardStream<S> {
     }
 }
 
-impl<S: Standard> Drop for StandardLock<'_, S> {
+impl<S: OutputKind> Drop for OutputLock<'_, S> {
     fn drop(&mut self) {
         self.output.release();
     }
 }
 
-impl<S: Standard> AsFd for StandardStream<S> {
+impl<S: OutputKind> AsFd for OutputStream<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        S::output().channel.fd()
+        S::output().file.fd()
     }
 }
 
-impl<S: Standard> AsRawFd for StandardStream<S> {
+impl<S: OutputKind> AsRawFd for OutputStream<S> {
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }
 }
 
-impl<S: Standard> AsFd for StandardLock<'_, S> {
+impl<S: OutputKind> AsFd for OutputLock<'_, S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.output.channel.fd()
+        self.output.file.fd()
     }
 }
 
-impl<S: Standard> AsRawFd for StandardLock<'_, S> {
+impl<S: OutputKind> AsRawFd for OutputLock<'_, S> {
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }
@@ -313,17 +317,17 @@ impl From<Stderr> for Stdio {
 }
 
 // As std's. Nothing is kept between two calls.
-impl<S: Standard> UnwindSafe for StandardLock<'_, S> {}
-impl<S: Standard> RefUnwindSafe for StandardLock<'_, S> {}
+impl<S: OutputKind> UnwindSafe for OutputLock<'_, S> {}
+impl<S: OutputKind> RefUnwindSafe for OutputLock<'_, S> {}
 
-impl<S> fmt::Debug for StandardStream<S> {
+impl<S> fmt::Debug for OutputStream<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StandardStream").finish_non_exhaustive()
+        f.debug_struct("OutputStream").finish_non_exhaustive()
     }
 }
 
-impl<S: Standard> fmt::Debug for StandardLock<'_, S> {
+impl<S: OutputKind> fmt::Debug for OutputLock<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StandardLock").finish_non_exhaustive()
+        f.debug_struct("OutputLock").finish_non_exhaustive()
     }
 }

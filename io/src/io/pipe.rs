@@ -21,7 +21,7 @@ use crate::sys::uninit::Uninit;
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::{Wraps, reads, writes};
 use crate::waiting::descriptor::Descriptor;
-use crate::waiting::stream_file::Channel;
+use crate::waiting::stream_file::StreamFile;
 use crate::waiting::timeouts::{Timeout, deadline_methods};
 
 /// What a poll reads of a plain file at once, by way of the stack.
@@ -134,7 +134,7 @@ pub(crate) enum PipeEnd<S: AsFd> {
     Pipe(Pipe<S>),
     /// It is always ready for what it can do, so that no reactor takes it; but it may block for as long as a disk does. Its
     /// deadline is kept for who asks.
-    Plain(Channel<S>, Arc<Timeout>),
+    Plain(StreamFile<S>, Arc<Timeout>),
 }
 
 impl<S: AsFd> PipeEnd<S> {
@@ -243,7 +243,7 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     fn adopt(inner: S) -> PipeEnd<S> {
         let nature = nature(inner.as_fd());
         if !nature.is_endless() {
-            return PipeEnd::Plain(Channel::new(inner), Arc::default());
+            return PipeEnd::Plain(StreamFile::new(inner), Arc::default());
         }
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
         let io = Descriptor::new(inner, nonblocking);

@@ -13,23 +13,23 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::sys::Direction;
-use crate::waiting::manual::Bell;
-use crate::waiting::stream_file::{Channel, unless_closed};
+use crate::waiting::manual::ManualSource;
+use crate::waiting::stream_file::{StreamFile, unless_closed};
 
 /// Bytes that one read asks for.
 const PIECE: usize = 8 << 10;
 
 static INPUT: LazyLock<Input> = LazyLock::new(|| Input {
-    channel: Channel::patient(io::stdin()),
+    channel: StreamFile::patient(io::stdin()),
     buffer: Mutex::new(Some(Buffer::default())),
-    returned: Bell::default(),
+    returned: ManualSource::default(),
 });
 
 struct Input {
-    channel: Channel<io::Stdin>,
+    channel: StreamFile<io::Stdin>,
     /// None while somebody has it.
     buffer: Mutex<Option<Buffer>>,
-    returned: Bell,
+    returned: ManualSource,
 }
 
 impl Input {
@@ -324,7 +324,7 @@ impl AsRawFd for StdinLock<'_> {
 impl Drop for StdinLock<'_> {
     fn drop(&mut self) {
         *self.input.buffer() = Some(std::mem::take(&mut self.buffer));
-        self.input.returned.ring(Direction::Read);
+        self.input.returned.notify(Direction::Read);
     }
 }
 

@@ -19,6 +19,8 @@
 //! operation that would have to wait fails with [`TimedOut`](std::io::ErrorKind::TimedOut) instead. In a task that unwinds from a
 //! panic it waits until the task is cancelled, and then fails so.
 
+#![forbid(unsafe_code)]
+
 pub(crate) mod acceptor;
 pub(crate) mod datagram;
 mod options;

@@ -3,6 +3,8 @@
 //! A type lists itself in each macro whose methods it has, and owns a [`Socket`](super::socket::Socket) as its only field, or
 //! for the options something else with an `option` that gives socket2's view of it.
 
+#![forbid(unsafe_code)]
+
 /// Clones, timeouts, deadlines and the mode of a socket that reads and writes.
 macro_rules! handle_methods {
     ($ours:ident) => {

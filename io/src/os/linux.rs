@@ -1,5 +1,7 @@
 //! What only Linux and Android have.
 
+#![forbid(unsafe_code)]
+
 #[cfg(target_os = "linux")]
 pub use std::os::linux::fs;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time::deadline;
 use fibra_runtime::wait;
 
-use super::leash::Leash;
+use super::handle::ChildHandle;
 use super::output::read_both;
 use super::{ChildStderr, ChildStdin, ChildStdout};
 
@@ -45,7 +45,7 @@ pub struct Child {
     pub stdout: Option<ChildStdout>,
     /// Our end of the pipe from its standard error, if it has one.
     pub stderr: Option<ChildStderr>,
-    leash: Leash,
+    handle: ChildHandle,
 }
 
 impl Child {
@@ -54,13 +54,13 @@ impl Child {
             stdin: child.stdin.take().map(ChildStdin::from),
             stdout: child.stdout.take().map(ChildStdout::from),
             stderr: child.stderr.take().map(ChildStderr::from),
-            leash: Leash::new(child, kill_on_drop, by_pidfd),
+            handle: ChildHandle::new(child, kill_on_drop, by_pidfd),
         }
     }
 
     /// Gives the number of the process. Once it has been waited for, the system may give the number to another one.
     pub fn id(&self) -> u32 {
-        self.leash.id()
+        self.handle.id()
     }
 
     /// Kills the child (`SIGKILL`), without waiting for its end. Does nothing if it has been waited for already.
@@ -69,7 +69,7 @@ impl Child {
     ///
     /// When the child runs as another user by now.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.leash.kill()
+        self.handle.kill()
     }
 
     /// Gives the status of the child if it has ended, and does not wait.
@@ -79,7 +79,7 @@ impl Child {
     /// When the child was waited for by other means, by a handler of `SIGCHLD` for one.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         wait::charge();
-        self.leash.try_wait()
+        self.handle.try_wait()
     }
 
     /// Waits until the child has ended, and gives its status; again and again, if it is asked again. Our end of its
@@ -95,7 +95,7 @@ impl Child {
     /// destructors that end a cancelled task.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
-        let status = self.leash.wait(None)?;
+        let status = self.handle.wait(None)?;
         Ok(status.expect("a wait without a deadline ends with the child"))
     }
 
@@ -110,7 +110,7 @@ impl Child {
     /// As [`wait`](Child::wait).
     pub fn wait_timeout(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
         drop(self.stdin.take());
-        self.leash.wait(deadline(timeout))
+        self.handle.wait(deadline(timeout))
     }
 
     /// As [`wait`](Child::wait), but not beyond `deadline`. None if the child has not ended by then.
@@ -124,7 +124,7 @@ impl Child {
     /// As [`wait`](Child::wait).
     pub fn wait_deadline(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
         drop(self.stdin.take());
-        self.leash.wait(Some(deadline))
+        self.handle.wait(Some(deadline))
     }
 
     /// Reads what the child writes until it has closed both streams, waits for its end, and gives all of it. A stream that is no

@@ -27,7 +27,7 @@
 
 mod child;
 mod command;
-mod leash;
+mod handle;
 mod output;
 mod pipes;
 mod reaper;

@@ -9,7 +9,7 @@ use fibra_runtime::limit::Refusal;
 use fibra_runtime::{scope, wait};
 
 use super::{ChildStderr, ChildStdout};
-use crate::waiting::helper::{failure_of, join_beside, spawn_beside};
+use crate::waiting::helper::{failure_of, join_helper, spawn_helper};
 
 /// Gives all that comes from either, nothing from one that is not there.
 pub(super) fn read_both(
@@ -25,13 +25,13 @@ pub(super) fn read_both(
 
 fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8>, Vec<u8>)> {
     scope(|scope| {
-        let second = spawn_beside(scope, move || read_all(stderr));
+        let second = spawn_helper(scope, move || read_all(stderr));
         let first = read_all(stdout);
         if first.is_err() {
             // Nobody gets what the other stream gives; it may go on for as long as the child does.
             second.cancel();
         }
-        let second = join_beside(second);
+        let second = join_helper(second);
         Ok((first?, second.map_err(failure_of)??))
     })
 }

@@ -4,8 +4,8 @@
 //! there is no runtime, or one that is about to end. It waits for all of them at once, by the descriptors of the processes;
 //! where there are none it looks at the children ten times a second.
 //!
-//! A bell, which is a pipe, tells it of those who come later. It is rung under the lock, after the child has been put down
-//! there; the thread reads the bell before it takes the lock. So a ring that it has heard is of a child that it finds.
+//! A pipe tells the thread of later children. It is written to under the lock, after the child was put down there. The
+//! thread reads it before it takes the lock, so it finds the child of each notice.
 
 #![forbid(unsafe_code)]
 
@@ -25,13 +25,13 @@ use crate::sys::wait_any;
 /// How often children are looked at that have no descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 
-static REAPER: Mutex<Reaper> = Mutex::new(Reaper { arrived: Vec::new(), bell: None });
+static REAPER: Mutex<Reaper> = Mutex::new(Reaper { arrived: Vec::new(), notifier: None });
 
 struct Reaper {
     /// Those who are to be taken over by the thread.
     arrived: Vec<Orphan>,
     /// There while the thread is.
-    bell: Option<PipeWriter>,
+    notifier: Option<PipeWriter>,
 }
 
 /// A child that nobody else waits for.
@@ -54,9 +54,9 @@ pub(super) fn take_over(orphan: Option<Orphan>) {
     if reaper.arrived.is_empty() {
         return;
     }
-    match &mut reaper.bell {
-        // It fails if the pipe is full, which rings as well.
-        Some(bell) => drop(bell.write(&[0])),
+    match &mut reaper.notifier {
+        // It fails if the pipe is full, which is a notice as well.
+        Some(notifier) => drop(notifier.write(&[0])),
         none => *none = start().ok(),
     }
 }
@@ -65,25 +65,25 @@ fn lock() -> MutexGuard<'static, Reaper> {
     REAPER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the thread, and gives its bell.
+/// Starts the thread, and returns its notifier.
 fn start() -> io::Result<PipeWriter> {
-    let (ring, bell) = io::pipe()?;
-    SockRef::from(&ring).set_nonblocking(true)?;
-    SockRef::from(&bell).set_nonblocking(true)?;
+    let (notices, notifier) = io::pipe()?;
+    SockRef::from(&notices).set_nonblocking(true)?;
+    SockRef::from(&notifier).set_nonblocking(true)?;
     let thread = thread::Builder::new().name("fibra-reaper".to_owned());
-    unpinned(|| thread.spawn(move || reap(ring)))?;
-    Ok(bell)
+    unpinned(|| thread.spawn(move || reap(notices)))?;
+    Ok(notifier)
 }
 
 /// The life of the thread.
-fn reap(mut ring: PipeReader) {
+fn reap(mut notices: PipeReader) {
     let mut orphans: Vec<Orphan> = Vec::new();
     let mut is_told_of_an_end = false;
     loop {
         {
             let mut reaper = lock();
             if orphans.is_empty() && reaper.arrived.is_empty() {
-                reaper.bell = None;
+                reaper.notifier = None;
                 return;
             }
             orphans.append(&mut reaper.arrived);
@@ -91,7 +91,7 @@ fn reap(mut ring: PipeReader) {
         let before = orphans.len();
         orphans.retain_mut(Orphan::is_running);
         let in_vain = is_told_of_an_end && orphans.len() == before;
-        is_told_of_an_end = !orphans.is_empty() && rest(&mut ring, &orphans, in_vain);
+        is_told_of_an_end = !orphans.is_empty() && rest(&mut notices, &orphans, in_vain);
     }
 }
 
@@ -99,15 +99,15 @@ fn reap(mut ring: PipeReader) {
 ///
 /// In vain is what the system tells of a child that somebody traces: it has ended, but cannot be waited for before its tracer has
 /// done so, which may be long in coming. Then this is a pause, after which they are listened to again.
-fn rest(ring: &mut PipeReader, orphans: &[Orphan], in_vain: bool) -> bool {
+fn rest(notices: &mut PipeReader, orphans: &[Orphan], in_vain: bool) -> bool {
     let is_blind = orphans.iter().any(|orphan| orphan.pidfd.is_none());
     let heard = if in_vain { &[] } else { orphans };
     let pidfds = heard.iter().filter_map(|orphan| orphan.pidfd.as_ref());
-    let fds: Vec<BorrowedFd<'_>> = pidfds.map(AsFd::as_fd).chain([ring.as_fd()]).collect();
+    let fds: Vec<BorrowedFd<'_>> = pidfds.map(AsFd::as_fd).chain([notices.as_fd()]).collect();
     let rested = wait_any(&fds, Direction::Read, (is_blind || in_vain).then_some(PAUSE));
     if rested.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
         thread::sleep(PAUSE);
     }
     // Nothing to read means that nobody came.
-    ring.read(&mut [0; 64]).is_err() && !in_vain
+    notices.read(&mut [0; 64]).is_err() && !in_vain
 }

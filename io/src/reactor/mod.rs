@@ -3,19 +3,19 @@
 //! ```text
 //!   worker ── owns ──▶ Reactor ── park: epoll_wait, then for each event ─┐
 //!                         │                                              ▼
-//!   sockets ─ share ─▶ Handle { registry, roster of sources } ── token ──▶ Source::edge ──▶ Ready
+//!   sockets ─ share ─▶ Handle { registry, registrations of sources } ── token ──▶ Source::edge ──▶ Ready
 //! ```
 //!
 //! The [`Reactor`] is the worker's alone. The [`Handle`] is what sockets find in the runtime's typed slot; it outlives
 //! the reactor as long as a socket is registered with it. What becomes of a token whose descriptor has left, and of sources
-//! whose reactor ends, is in `roster.rs`.
+//! whose reactor ends, is in `registrations.rs`.
 //!
 //! A worker that parks for less than two milliseconds waits with `ppoll(2)` on the epoll descriptor itself, because
 //! mio rounds up to whole milliseconds. A longer park is cut to whole milliseconds and the rest left to the next one:
 //! an early return is a spurious one, which the seam allows. So a timer is late by the kernel's slack only, and the
 //! extra system call is paid once for each timer that expires, never for an event.
 //!
-//! Rejected: a pointer as token (tokio's way). It saves the roster's lock, which is taken once for each batch of events,
+//! Rejected: a pointer as token (tokio's way). It saves the registrations's lock, which is taken once for each batch of events,
 //! and costs deferred release and `unsafe`.
 
 #![forbid(unsafe_code)]
@@ -32,7 +32,7 @@ use fibra_runtime::wait;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
-use self::registrations::Roster;
+use self::registrations::Registrations;
 use crate::readiness::Edge;
 use crate::readiness::source::Source;
 use crate::sys;
@@ -48,7 +48,7 @@ mod tests;
 /// cache when the task runs: with 1024 events of 1000 busy connections each of these was fetched twice, and the user's
 /// share of the time was half as much again.
 const EVENTS: usize = 64;
-/// The token of the unparker. No key of the roster comes near it.
+/// The token of the unparker. No key of the registrations comes near it.
 const UNPARK: Token = Token(usize::MAX);
 /// Parks at least this long are left to mio, cut to whole milliseconds.
 const COARSE: Duration = Duration::from_millis(2);
@@ -118,7 +118,7 @@ impl Reactor {
         if self.events.is_empty() {
             return;
         }
-        let entries = self.handle.roster.entries();
+        let entries = self.handle.registrations.entries();
         for event in &self.events {
             if let Some(source) = entries.find(event.token().0) {
                 source.edge(self.handle.id, edge_of(event), |wake| ready.push(wake));
@@ -130,7 +130,7 @@ impl Reactor {
 impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
         // A mere look among tasks that use no sockets is spared the system call; an unpark that came stays for the next park.
-        if timeout == Some(Duration::ZERO) && self.handle.roster.is_deserted() {
+        if timeout == Some(Duration::ZERO) && self.handle.registrations.is_deserted() {
             return Ok(());
         }
         match self.fetch(timeout) {
@@ -150,7 +150,7 @@ impl Drop for Reactor {
     /// No edge will come from here any more: whoever waits looks again, and finds another reactor.
     fn drop(&mut self) {
         let mut wakes = Vec::new();
-        for source in self.handle.roster.close() {
+        for source in self.handle.registrations.close() {
             source.abandon(|wake| wakes.push(wake));
         }
         wait::wake_each(wakes);
@@ -198,12 +198,12 @@ pub(crate) struct Handle {
     /// What the runtime knows this reactor by.
     id: driver::Id,
     registry: Registry,
-    roster: Roster,
+    registrations: Registrations,
 }
 
 impl Handle {
     fn new(registry: Registry) -> Handle {
-        Handle { id: driver::Id::fresh(), registry, roster: Roster::default() }
+        Handle { id: driver::Id::fresh(), registry, registrations: Registrations::default() }
     }
 
     pub(crate) fn id(&self) -> driver::Id {
@@ -212,12 +212,12 @@ impl Handle {
 
     /// True once the reactor is gone: no edge will come from here.
     pub(crate) fn is_closed(&self) -> bool {
-        self.roster.is_closed()
+        self.registrations.is_closed()
     }
 
     /// Registers a descriptor. If it is ready already, the next park hears of it.
     pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
-        let token = Token(self.roster.insert(source)?);
+        let token = Token(self.registrations.insert(source)?);
         let registration = Registration { handle: Arc::clone(self), token };
         let registered = match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
             // Left behind by one whose number was another file for a while: it could not be taken out then, and hears again now.
@@ -266,6 +266,6 @@ impl Registration {
     }
 
     fn forget(self) {
-        self.handle.roster.remove(self.token.0);
+        self.handle.registrations.remove(self.token.0);
     }
 }

@@ -28,14 +28,14 @@ pub(crate) const KEY_MASK: usize = (1 << KEY_BITS) - 1;
 
 /// See the [module](self).
 #[derive(Default)]
-pub(crate) struct Roster {
+pub(crate) struct Registrations {
     entries: Mutex<Entries>,
     /// A hint for each look: how many sources there are.
     population: AtomicUsize,
     closed: AtomicBool,
 }
 
-impl Roster {
+impl Registrations {
     /// True once the reactor is gone: no edge will come from here.
     pub(crate) fn is_closed(&self) -> bool {
         // Acquire: pairs with the Release in `close`.

@@ -14,7 +14,7 @@ use fibra_runtime::wait::{self, Polled, Waking};
 
 use super::registrations::{Entries, KEY_BITS, KEY_MASK};
 use super::{Reactor, UNPARK};
-use crate::readiness::set::Hearing;
+use crate::readiness::set::Reliance;
 use crate::readiness::source::{Source, Waiter, link};
 use crate::readiness::{Clearing, Edge};
 use crate::sys::Direction;
@@ -44,11 +44,11 @@ fn the_note_on_scaling_tells_how_large_a_source_is() {
 }
 
 /// A source of which the reactor hears, and of which it is known that nothing can be read.
-fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Registered>, Hearing) {
+fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Registered>, Reliance) {
     let source = Arc::new(Registered::new());
-    let hearing = source.attach(fd, reactor.handle()).unwrap();
+    let reliance = source.attach(fd, reactor.handle()).unwrap();
     clear(&source, Direction::Read);
-    (source, hearing)
+    (source, reliance)
 }
 
 fn clear(source: &Source, direction: Direction) {
@@ -95,7 +95,7 @@ fn a_look_hears_of_the_first_source_and_after_the_last() {
         park(&mut reactor, Some(Duration::ZERO));
     }
     registration.cancel(far.as_raw_fd());
-    assert!(reactor.handle().roster.is_deserted());
+    assert!(reactor.handle().registrations.is_deserted());
     park(&mut reactor, Some(Duration::ZERO));
 }
 
@@ -210,7 +210,7 @@ fn a_detached_source_hears_nothing() {
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     park(&mut reactor, Some(Duration::from_millis(5)));
     source.detach(server.as_raw_fd());
-    assert_eq!(Arc::strong_count(&source), 1, "the roster has let it go");
+    assert_eq!(Arc::strong_count(&source), 1, "the registrations has let it go");
     clear(&source, Direction::Read);
     client.write_all(b"late").unwrap();
     park(&mut reactor, Some(Duration::from_millis(20)));
@@ -247,15 +247,15 @@ fn a_source_that_nobody_waits_for_moves_at_the_first_wait_from_elsewhere() {
     let source = Arc::new(Registered::new());
     for reactor in [&one, &two, &one] {
         source.attach(fd, reactor.handle()).unwrap();
-        assert_eq!(source.ears(), [reactor.handle().id()]);
+        assert_eq!(source.reactors(), [reactor.handle().id()]);
     }
     source.detach(fd);
     assert_eq!(Arc::strong_count(&source), 1);
 }
 
-/// Begins a wait that relies on `hearing`.
-fn waiting(source: &Arc<Registered>, hearing: Hearing) -> Pin<Box<impl Future<Output = Waking>>> {
-    let waiter = Waiter::new(Arc::clone(source.source()), Direction::Read, hearing, link());
+/// Begins a wait that relies on `reliance`.
+fn waiting(source: &Arc<Registered>, reliance: Reliance) -> Pin<Box<impl Future<Output = Waking>>> {
+    let waiter = Waiter::new(Arc::clone(source.source()), Direction::Read, reliance, link());
     let mut polled = Box::pin(Polled::new(waiter));
     assert!(!is_over(&mut polled));
     polled
@@ -272,11 +272,11 @@ fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Registered::new());
-    let hearing = source.attach(fd, reactors[0].handle()).unwrap();
+    let reliance = source.attach(fd, reactors[0].handle()).unwrap();
     clear(&source, Direction::Read);
-    let there = waiting(&source, hearing);
+    let there = waiting(&source, reliance);
     let both = source.attach(fd, reactors[1].handle()).unwrap();
-    assert_eq!(source.ears(), ids);
+    assert_eq!(source.reactors(), ids);
     let here = waiting(&source, both);
     drop((there, here));
     client.write_all(b"for both").unwrap();
@@ -295,19 +295,19 @@ fn after_some_waits_that_find_nobody_one_alone_hears_again() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let (source, hearing) = drained(&one, fd);
-    let there = waiting(&source, hearing);
+    let (source, reliance) = drained(&one, fd);
+    let there = waiting(&source, reliance);
     for _ in 0..10 {
         source.attach(fd, two.handle()).unwrap();
-        assert_eq!(source.ears().len(), 2);
+        assert_eq!(source.reactors().len(), 2);
     }
     drop(there);
     for _ in 0..3 {
         source.attach(fd, two.handle()).unwrap();
-        assert_eq!(source.ears().len(), 2);
+        assert_eq!(source.reactors().len(), 2);
     }
     source.attach(fd, two.handle()).unwrap();
-    assert_eq!(source.ears(), [two.handle().id()]);
+    assert_eq!(source.reactors(), [two.handle().id()]);
     source.detach(fd);
 }
 
@@ -316,11 +316,11 @@ fn of_several_reactors_each_wakes_who_relies_on_it() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let (source, hearing) = drained(&one, fd);
-    let mut there = [waiting(&source, hearing), waiting(&source, hearing)];
+    let (source, reliance) = drained(&one, fd);
+    let mut there = [waiting(&source, reliance), waiting(&source, reliance)];
     let both = source.attach(fd, two.handle()).unwrap();
     let mut here = [waiting(&source, both), waiting(&source, both)];
-    let mut anywhere = waiting(&source, Hearing::all(both.home));
+    let mut anywhere = waiting(&source, Reliance::all(both.set_id));
     let woken_by = |reactor: &Reactor| {
         let mut wakes = Vec::new();
         source.edge(reactor.handle().id(), Edge::new().ready(Direction::Read, true), |wake| wakes.push(wake));
@@ -343,11 +343,11 @@ fn who_relies_on_a_reactor_that_has_left_meanwhile_looks_again() {
     let fd = server.as_raw_fd();
     let source = Arc::new(Registered::new());
     let relied_on = source.attach(fd, one.handle()).unwrap();
-    let hearing = source.attach(fd, two.handle()).unwrap();
+    let reliance = source.attach(fd, two.handle()).unwrap();
     clear(&source, Direction::Read);
     assert_eq!(source.sleep(Direction::Read, relied_on, None), Waking::Notified);
     let soon = Instant::now() + Duration::from_millis(5);
-    assert_eq!(source.sleep(Direction::Read, hearing, Some(soon)), Waking::TimedOut);
+    assert_eq!(source.sleep(Direction::Read, reliance, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }
 
@@ -357,7 +357,7 @@ fn a_moved_source_loses_no_edge() {
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
     let (source, _) = drained(&one, fd);
-    client.write_all(b"heard by the old home, and never fetched").unwrap();
+    client.write_all(b"heard by the old set_id, and never fetched").unwrap();
     source.attach(fd, two.handle()).unwrap();
     let start = Instant::now();
     while !is_readable(&source) {
@@ -372,20 +372,20 @@ fn a_reactor_that_ends_lets_its_sources_go() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let (source, hearing) = drained(&one, fd);
+    let (source, reliance) = drained(&one, fd);
     drop(one);
     assert!(is_readable(&source), "whoever waits looks again");
     assert_eq!(Arc::strong_count(&source), 1);
     clear(&source, Direction::Read);
     assert_eq!(
-        source.sleep(Direction::Read, hearing, None),
+        source.sleep(Direction::Read, reliance, None),
         Waking::Notified,
         "nobody sleeps where nobody wakes"
     );
-    let hearing = source.attach(fd, two.handle()).unwrap();
-    assert_eq!(source.ears(), [two.handle().id()]);
+    let reliance = source.attach(fd, two.handle()).unwrap();
+    assert_eq!(source.reactors(), [two.handle().id()]);
     let soon = Instant::now() + Duration::from_millis(5);
-    assert_eq!(source.sleep(Direction::Read, hearing, Some(soon)), Waking::TimedOut);
+    assert_eq!(source.sleep(Direction::Read, reliance, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }
 
@@ -394,15 +394,15 @@ fn when_one_of_two_reactors_ends_the_other_hears_alone() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let (source, hearing) = drained(&one, fd);
-    let there = waiting(&source, hearing);
+    let (source, reliance) = drained(&one, fd);
+    let there = waiting(&source, reliance);
     let both = source.attach(fd, two.handle()).unwrap();
     drop((there, one));
     clear(&source, Direction::Read);
     assert_eq!(source.sleep(Direction::Read, both, None), Waking::Notified, "it looks who is left");
-    let hearing = source.attach(fd, two.handle()).unwrap();
-    assert_eq!(source.ears(), [two.handle().id()]);
+    let reliance = source.attach(fd, two.handle()).unwrap();
+    assert_eq!(source.reactors(), [two.handle().id()]);
     let soon = Instant::now() + Duration::from_millis(5);
-    assert_eq!(source.sleep(Direction::Read, hearing, Some(soon)), Waking::TimedOut);
+    assert_eq!(source.sleep(Direction::Read, reliance, Some(soon)), Waking::TimedOut);
     source.detach(fd);
 }

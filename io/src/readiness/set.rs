@@ -4,29 +4,29 @@
 
 use fibra_runtime::driver;
 
-/// Which reactors are sure to hear of a descriptor: one, or several that nobody has left since. To be compared only.
+/// Names the set of reactors where a descriptor is registered. Ids are only compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Home(u64);
+pub(crate) struct SetId(u64);
 
-impl Home {
-    /// That of a descriptor that is registered nowhere.
-    pub(crate) const NOWHERE: Home = Home(0);
-    /// That of a descriptor one of whose reactors is gone. Nobody may sleep before it is known who else hears of it.
-    pub(crate) const ABANDONED: Home = Home(u64::MAX);
+impl SetId {
+    /// The id of a descriptor that is registered nowhere.
+    pub(crate) const NOWHERE: SetId = SetId(0);
+    /// The id after a reactor of the set has ended: nobody sleeps before the set is known again.
+    pub(crate) const ABANDONED: SetId = SetId(u64::MAX);
 
-    /// One reactor.
+    /// Returns the id of the set of one reactor.
     #[inline]
-    pub(crate) fn at(reactor: driver::Id) -> Home {
-        Home(reactor.number())
+    pub(crate) fn at(reactor: driver::Id) -> SetId {
+        SetId(reactor.number())
     }
 
-    /// Several that never were a home before.
-    pub(crate) fn shared() -> Home {
-        Home::at(driver::Id::fresh())
+    /// Returns a fresh id for a set of several reactors.
+    pub(crate) fn shared() -> SetId {
+        SetId::at(driver::Id::fresh())
     }
 
-    pub(crate) fn from_number(number: u64) -> Home {
-        Home(number)
+    pub(crate) fn from_number(number: u64) -> SetId {
+        SetId(number)
     }
 
     #[inline]
@@ -35,26 +35,25 @@ impl Home {
     }
 }
 
-/// What a sleep relies on.
+/// Says what a sleep relies on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hearing {
-    /// Who hears of the descriptor.
-    pub(crate) home: Home,
-    /// Whose edges wake the sleeper: those of one of them, or if this is nowhere, of all. Where several hear of a descriptor, each
-    /// wakes the tasks of its own worker. If each woke everybody, as many tasks as workers on one listener would be woken by a
-    /// connection as often as their number squared.
-    pub(crate) ear: Home,
+pub(crate) struct Reliance {
+    /// The reactors that know the descriptor.
+    pub(crate) set_id: SetId,
+    /// The reactor whose edges wake the waiter; `NOWHERE` if the edges of all do. If each reactor woke all waiters, a connection
+    /// would wake as many tasks as workers wait on one listener, that number of times.
+    pub(crate) woken_by: SetId,
 }
 
-impl Hearing {
-    /// Of a sleeper whom every edge wakes.
-    pub(crate) fn all(home: Home) -> Hearing {
-        Hearing { home, ear: Home::NOWHERE }
+impl Reliance {
+    /// Returns the reliance of a waiter that every edge wakes.
+    pub(crate) fn all(set_id: SetId) -> Reliance {
+        Reliance { set_id, woken_by: SetId::NOWHERE }
     }
 
-    /// Of one whom the only reactor wakes that there is.
+    /// Returns the reliance of a waiter on the only reactor.
     #[inline(always)]
-    pub(crate) fn one(home: Home) -> Hearing {
-        Hearing { home, ear: home }
+    pub(crate) fn one(set_id: SetId) -> Reliance {
+        Reliance { set_id, woken_by: set_id }
     }
 }

@@ -3,6 +3,8 @@
 //! Linux has a flag of its own for it, `RWF_NOWAIT`, which pipes know since 6.4. Where it is unknown, the descriptor has to be
 //! in non-blocking mode.
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 

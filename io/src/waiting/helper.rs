@@ -12,7 +12,7 @@ use crate::waiting::cancel::{cancelled, check_may_wait, pause};
 
 /// Spawns one, of which the operation needs the value: where its own task must not be unwound, the end of the runtime lets it run.
 /// It waits where its spawner may.
-pub(crate) fn spawn_beside<'scope, T: Send + 'scope>(
+pub(crate) fn spawn_helper<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     part: impl FnOnce() -> T + Send + 'scope,
 ) -> ScopedJoinHandle<'scope, T> {
@@ -25,7 +25,7 @@ pub(crate) fn spawn_beside<'scope, T: Send + 'scope>(
 
 /// Waits for its value, which the operation needs. In a task that unwinds from a panic, or ends, and is cancelled meanwhile, the task
 /// beside is cancelled as well, and ends: the wait itself hears of no cancel there.
-pub(crate) fn join_beside<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinError> {
+pub(crate) fn join_helper<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinError> {
     while wait::fails_if_cancelled() && !task.is_finished() {
         if check_may_wait().is_err() {
             task.cancel();

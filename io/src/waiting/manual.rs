@@ -1,4 +1,4 @@
-//! Waiting for what is no descriptor: a [`Source`] that no reactor knows, and that is rung by hand.
+//! A manual event source: a [`Source`] that no reactor knows, and that code notifies.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::time::Instant;
 use fibra_runtime::wait::{self, Waking};
 
 use crate::readiness::Clearing;
-use crate::readiness::set::{Hearing, Home};
+use crate::readiness::set::{Reliance, SetId};
 use crate::readiness::source::{self, Link, Source, Waiter};
 use crate::sys::Direction;
 use crate::waiting::cancel::{check_may_wait, end_by_cancel};
@@ -18,13 +18,14 @@ use crate::waiting::cancel::{check_may_wait, end_by_cancel};
 #[cfg(test)]
 mod tests;
 
-/// See the [module](self). The two directions are two lists of waiters; what each waits for is its user's to say.
-pub(crate) struct Bell(Arc<Source>);
+/// Lets tasks wait for a change in memory, in two lists of waiters: one for each direction.
+pub(crate) struct ManualSource(Arc<Source>);
 
-impl Bell {
-    /// Asks `look` until it finds something, and sleeps in between until somebody rings. `None` once the deadline has
-    /// passed. A task that is cancelled in its sleep unwinds from here; one that unwinds already goes on to wait. Where nothing
-    /// can be unwound a cancel ends what has a deadline, as that does.
+impl ManualSource {
+    /// Calls `look` until it finds something, and sleeps between calls until the next notification.
+    ///
+    /// Returns `None` once the deadline has passed. A cancel in the sleep unwinds the task; a task that unwinds already waits on.
+    /// In a build that cannot unwind, a cancel ends a wait with a deadline as the deadline does.
     pub(crate) fn wait<T>(
         &self,
         direction: Direction,
@@ -38,7 +39,7 @@ impl Bell {
         found.unwrap_or_else(|never: Infallible| match never {})
     }
 
-    /// The same for an operation that fails in a task that is cancelled and cannot be unwound.
+    /// Waits as [`wait`](Self::wait) does, and fails in a cancelled task that cannot be unwound.
     pub(crate) fn wait_or_fail<T>(
         &self,
         direction: Direction,
@@ -59,7 +60,7 @@ impl Bell {
         sleep: impl Fn(&Waiter<&Source, &Link>) -> Result<Waking, E>,
     ) -> Result<Option<T>, E> {
         loop {
-            // Before the look: a ring that comes after it is not overlooked.
+            // Before the look, so that a notification after it is not overlooked.
             let seen = self.0.readiness().load();
             if let Some(found) = look() {
                 return Ok(Some(found));
@@ -67,28 +68,28 @@ impl Bell {
             if self.0.readiness().blocked(direction, seen) == Clearing::Overtaken {
                 continue;
             }
-            let (nobody, link) = (Hearing::all(Home::NOWHERE), source::link());
+            let (nobody, link) = (Reliance::all(SetId::NOWHERE), source::link());
             if sleep(&Waiter::new(&*self.0, direction, nobody, &link))? == Waking::TimedOut {
-                // What has come before is not left because nobody has rung for it yet.
+                // A change whose notification is still on its way counts.
                 return Ok(look());
             }
         }
     }
 
-    /// Lets everybody of that direction look again. To be called after the change that they wait for, without its lock.
-    pub(crate) fn ring(&self, direction: Direction) {
-        self.0.ring(direction);
+    /// Lets all waiters of a direction look again. Called after the change, without its lock.
+    pub(crate) fn notify(&self, direction: Direction) {
+        self.0.notify(direction);
     }
 
-    /// What is rung, for futures that wait.
+    /// Returns the source, for futures that wait.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn source(&self) -> &Arc<Source> {
         &self.0
     }
 }
 
-impl Default for Bell {
-    fn default() -> Bell {
-        Bell(Arc::new(Source::new()))
+impl Default for ManualSource {
+    fn default() -> ManualSource {
+        ManualSource(Arc::new(Source::new()))
     }
 }

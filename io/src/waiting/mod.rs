@@ -1,5 +1,7 @@
 //! Waiting for descriptors, and for what is none: registration, the one loop, and what all types of this crate share.
 
+#![forbid(unsafe_code)]
+
 pub(crate) mod attempt;
 pub(crate) mod cancel;
 pub(crate) mod convert;

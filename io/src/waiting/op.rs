@@ -33,7 +33,7 @@ use super::attempt::Attempt;
 use super::cancel::{SLICE, check_may_wait, end_by_cancel, pause};
 use super::descriptor::Descriptor;
 use crate::readiness::Edge;
-use crate::readiness::set::Hearing;
+use crate::readiness::set::Reliance;
 use crate::sys::{self, Direction};
 
 /// How long a wait to write relies on being told, where there is something that nobody tells.
@@ -128,8 +128,8 @@ impl<S: AsFd> Descriptor<S> {
         let in_task = wait::in_task();
         if in_task {
             check_may_wait()?;
-            if let Some(hearing) = self.registered().attach_here(self.fd().as_raw_fd())? {
-                return self.wait_for_edge(direction, hearing, deadline);
+            if let Some(reliance) = self.registered().attach_here(self.fd().as_raw_fd())? {
+                return self.wait_for_edge(direction, reliance, deadline);
             }
         }
         if misled >= MISLED && !stand_off(misled - MISLED, deadline) {
@@ -166,11 +166,11 @@ impl<S: AsFd> Descriptor<S> {
     fn wait_for_edge(
         &self,
         direction: Direction,
-        hearing: Hearing,
+        reliance: Reliance,
         deadline: Option<Instant>,
     ) -> io::Result<bool> {
         self.rechecking(direction, deadline, |until| {
-            outcome_of(self.source().sleep(direction, hearing, until))
+            outcome_of(self.source().sleep(direction, reliance, until))
         })
     }
 

@@ -1,4 +1,10 @@
-//! A source, and the reactors that it is registered with.
+//! The registrations of a descriptor, beside its source.
+//!
+//! Registration is lazy: a descriptor that never waits costs no `epoll_ctl`. The first wait registers it with the reactor of the
+//! waiting worker, edge-triggered and for both directions, and the registration stays. Only the reactor of its own worker wakes
+//! a task in time: any other worker may be in a task that computes. So a wait on another worker moves the registration if nobody
+//! waits, and else adds one. A registration reports what is ready already, so no event is lost in between. The new one is made
+//! before the old one is cancelled, so a failed move leaves all as it was.
 
 #![forbid(unsafe_code)]
 
@@ -9,22 +15,22 @@ use std::sync::{Arc, PoisonError};
 
 use fibra_runtime::driver;
 
-use super::set::Place;
+use super::set::RegistrationSet;
 use crate::primitive::{Mutex, MutexGuard};
 use crate::reactor::Handle;
-use crate::readiness::set::{Hearing, Home};
+use crate::readiness::set::{Reliance, SetId};
 use crate::readiness::source::Source;
 use crate::wait;
 
 /// See the [module](self).
 pub(crate) struct Registered {
     source: Arc<Source>,
-    place: Mutex<Place>,
+    set: Mutex<RegistrationSet>,
 }
 
 impl Registered {
     pub(crate) fn new() -> Registered {
-        Registered { source: Arc::new(Source::new()), place: Mutex::default() }
+        Registered { source: Arc::new(Source::new()), set: Mutex::default() }
     }
 
     #[inline]
@@ -32,22 +38,22 @@ impl Registered {
         &self.source
     }
 
-    /// Forgets where it is registered, by one who has found that `fd` is another file by now; who waits looks again.
+    /// Forgets all registrations, after `fd` has become another file. All waiters look again.
     pub(crate) fn renew(&self, fd: RawFd) {
         let mut wakes = Vec::new();
-        let mut place = self.place();
-        place.cancel(fd);
+        let mut set = self.set();
+        set.cancel(fd);
         self.source.abandon(|wake| wakes.push(wake));
-        drop(place);
+        drop(set);
         wait::wake_each(wakes);
     }
 
-    /// Sees to it that the reactor of the caller's worker hears of this descriptor, or if that cannot be had, another one. `None`,
-    /// and nothing is done, where there is none.
-    pub(crate) fn attach_here(&self, fd: RawFd) -> io::Result<Option<Hearing>> {
-        let home = self.source.home();
-        if driver::current_id().is_some_and(|here| home == Home::at(here)) {
-            return Ok(Some(Hearing::one(home)));
+    /// Registers with the reactor of the caller's worker; another one does if that fails. Does nothing and returns `None` where
+    /// the caller has no reactor.
+    pub(crate) fn attach_here(&self, fd: RawFd) -> io::Result<Option<Reliance>> {
+        let set_id = self.source.set_id();
+        if driver::current_id().is_some_and(|here| set_id == SetId::at(here)) {
+            return Ok(Some(Reliance::one(set_id)));
         }
         match driver::current::<Handle>() {
             Some(here) => self.attach(fd, &here).map(Some),
@@ -55,44 +61,44 @@ impl Registered {
         }
     }
 
-    /// The same of the reactor `here`, which is not gone.
+    /// Registers with the reactor `here`, which has not ended.
     #[cold]
-    pub(crate) fn attach(&self, fd: RawFd, here: &Arc<Handle>) -> io::Result<Hearing> {
-        let mut place = self.place();
-        place.forget_closed(fd);
-        if !place.has(here) {
+    pub(crate) fn attach(&self, fd: RawFd, here: &Arc<Handle>) -> io::Result<Reliance> {
+        let mut set = self.set();
+        set.forget_closed(fd);
+        if !set.has(here) {
             match here.register(fd, &self.source) {
-                Ok(registration) => place.add(registration),
+                Ok(registration) => set.add(registration),
                 // It is heard of elsewhere.
-                Err(_) if !place.is_empty() => return Ok(Hearing::all(self.settle(&mut place))),
+                Err(_) if !set.is_empty() => return Ok(Reliance::all(self.settle(&mut set))),
                 Err(error) => return Err(error),
             }
         }
         let mut is_left = false;
-        let home = self.source.settle(|nobody_waits| {
-            is_left = place.is_left(nobody_waits);
-            if is_left { Home::at(here.id()) } else { place.home() }
+        let set_id = self.source.settle(|nobody_waits| {
+            is_left = set.is_left(nobody_waits);
+            if is_left { SetId::at(here.id()) } else { set.set_id() }
         });
         if is_left {
-            place.keep_only(here, fd);
+            set.keep_only(here, fd);
         }
-        Ok(Hearing { home, ear: Home::at(here.id()) })
+        Ok(Reliance { set_id, woken_by: SetId::at(here.id()) })
     }
 
-    /// The same from where no reactor of ours is: any live one will do, `other` if there is none yet.
+    /// Registers for a caller without a reactor: any live one does, and `other` if there is none yet.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-    pub(crate) fn attach_from_afar(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Hearing> {
-        let mut place = self.place();
-        place.forget_closed(fd);
-        if place.is_empty()
+    pub(crate) fn attach_from_afar(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
+        let mut set = self.set();
+        set.forget_closed(fd);
+        if set.is_empty()
             && let Some(other) = other.filter(|other| !other.is_closed())
         {
-            place.add(other.register(fd, &self.source)?);
+            set.add(other.register(fd, &self.source)?);
         }
-        let home = self.settle(&mut place);
-        // One that closes after this look finds the source, and changes its home.
-        if place.handles().any(|handle| !handle.is_closed()) {
-            return Ok(Hearing::all(home));
+        let set_id = self.settle(&mut set);
+        // One that closes after this look finds the source, and changes its set of reactors.
+        if set.handles().any(|handle| !handle.is_closed()) {
+            return Ok(Reliance::all(set_id));
         }
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
@@ -100,34 +106,34 @@ impl Registered {
         ))
     }
 
-    /// A live reactor that hears of this descriptor, if there is one.
+    /// Returns a live reactor of the set.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn reactor(&self) -> Option<Arc<Handle>> {
-        self.place().handles().find(|handle| !handle.is_closed()).cloned()
+        self.set().handles().find(|handle| !handle.is_closed()).cloned()
     }
 
-    /// Says who hears of the descriptor now.
-    fn settle(&self, place: &mut Place) -> Home {
-        let home = place.home();
-        self.source.settle(|_| home)
+    /// Tells the source the present set.
+    fn settle(&self, set: &mut RegistrationSet) -> SetId {
+        let set_id = set.set_id();
+        self.source.settle(|_| set_id)
     }
 
-    /// Deregisters. Called by the owner of `fd` before it closes it or gives it away, so nobody waits any more.
+    /// Deregisters. The owner of `fd` calls it before it closes the descriptor or gives it away, when nobody waits any more.
     pub(crate) fn detach(&self, fd: RawFd) {
         // The owner is alone by now, and what it was handed came with its own synchronisation.
-        if self.source.home() != Home::NOWHERE {
-            self.place().cancel(fd);
+        if self.source.set_id() != SetId::NOWHERE {
+            self.set().cancel(fd);
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn set(&self) -> MutexGuard<'_, RegistrationSet> {
+        self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who hears of this descriptor.
+    /// Returns the reactors of the set.
     #[cfg(test)]
-    pub(crate) fn ears(&self) -> Vec<driver::Id> {
-        self.place().handles().map(|handle| handle.id()).collect()
+    pub(crate) fn reactors(&self) -> Vec<driver::Id> {
+        self.set().handles().map(|handle| handle.id()).collect()
     }
 }
 

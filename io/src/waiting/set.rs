@@ -1,7 +1,7 @@
-//! Where one descriptor is registered: with the reactor of each worker whose tasks wait for it.
+//! The set of registrations of one descriptor: the reactor of each worker whose tasks wait for it.
 //!
-//! Mostly that is one. Where tasks of several workers wait at the same time each of these workers has to hear by itself: the
-//! others may be in a task that computes, and hear nothing until it ends.
+//! Mostly that is one. Where tasks of several workers wait at the same time, each of these workers needs a registration of its
+//! own: another worker may be in a task that computes, and reports nothing until that task ends.
 
 #![forbid(unsafe_code)]
 
@@ -9,23 +9,23 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use crate::reactor::{Handle, Registration};
-use crate::readiness::set::Home;
+use crate::readiness::set::SetId;
 
-/// After so many waits in a row that found nobody else waiting, the reactors leave that hear of a descriptor besides that of
-/// the last one's worker. Each of them costs its worker a look at every edge; to come back costs two system calls.
+/// Waits in a row without other waiters after which all reactors but the last waiter's leave the set. A reactor in the set costs
+/// its worker a look at every edge; to come back costs two system calls.
 const LEAVE_AFTER: u32 = 4;
 
 /// See the [module](self).
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct RegistrationSet {
     registrations: Vec<Registration>,
-    /// What they are called together, if they are several and were before.
-    shared: Option<Home>,
-    /// Waits in a row that found nobody else, while they are several.
+    /// Their common id, once they are several.
+    shared: Option<SetId>,
+    /// Waits in a row without other waiters, while they are several.
     lone: u32,
 }
 
-impl Place {
+impl RegistrationSet {
     pub(crate) fn is_empty(&self) -> bool {
         self.registrations.is_empty()
     }
@@ -34,7 +34,7 @@ impl Place {
         self.handles().any(|handle| handle.id() == here.id())
     }
 
-    /// The reactors that hear of the descriptor.
+    /// Returns the reactors of the set.
     pub(crate) fn handles(&self) -> impl Iterator<Item = &Arc<Handle>> {
         self.registrations.iter().map(Registration::handle)
     }
@@ -44,17 +44,17 @@ impl Place {
         self.registrations.push(registration);
     }
 
-    /// What those are called that are registered with now.
-    pub(crate) fn home(&mut self) -> Home {
+    /// Returns the id of the present set.
+    pub(crate) fn set_id(&mut self) -> SetId {
         match &self.registrations[..] {
-            [] => Home::NOWHERE,
-            [one] => Home::at(one.handle().id()),
-            _ => *self.shared.get_or_insert_with(Home::shared),
+            [] => SetId::NOWHERE,
+            [one] => SetId::at(one.handle().id()),
+            _ => *self.shared.get_or_insert_with(SetId::shared),
         }
     }
 
-    /// Counts a wait, and tells whether all others are to leave now that a registration with its reactor is here. A descriptor
-    /// that had one home moves at once, if nobody waits there: a move costs a twentieth of a wake across threads.
+    /// Counts a wait, and returns true if all reactors but the caller's are to leave now. A descriptor of one reactor moves at
+    /// once if nobody waits there: a move costs a twentieth of a wake across threads.
     pub(crate) fn is_left(&mut self, nobody_waits: bool) -> bool {
         if self.registrations.len() < 2 || !nobody_waits {
             self.lone = 0;
@@ -69,7 +69,7 @@ impl Place {
         self.cancel_where(fd, |handle| handle.id() != here.id());
     }
 
-    /// Lets reactors go that are gone.
+    /// Deregisters `fd` from reactors that have ended.
     pub(crate) fn forget_closed(&mut self, fd: RawFd) {
         self.cancel_where(fd, |handle| handle.is_closed());
     }

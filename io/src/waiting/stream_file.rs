@@ -43,7 +43,7 @@ const IN_PLACE_MAX: usize = 1 << 20;
 const CONTENDED: Duration = Duration::from_millis(1);
 
 /// See the [module](self).
-pub(crate) struct Channel<S: AsFd> {
+pub(crate) struct StreamFile<S: AsFd> {
     io: Descriptor<S>,
     is_endless: AtomicBool,
     shared: Arc<Shared>,
@@ -103,28 +103,28 @@ enum Look {
     Contended,
 }
 
-impl<S: AsFd> Channel<S> {
+impl<S: AsFd> StreamFile<S> {
     /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
-    pub(crate) fn new(inner: S) -> Channel<S> {
-        let channel = Channel::known_as(None, inner);
-        if channel.is_endless() {
-            channel.io.set_nonblocking(SockRef::from(channel.inner()).nonblocking().unwrap_or(false));
+    pub(crate) fn new(inner: S) -> StreamFile<S> {
+        let stream = StreamFile::known_as(None, inner);
+        if stream.is_endless() {
+            stream.io.set_nonblocking(SockRef::from(stream.inner()).nonblocking().unwrap_or(false));
         }
-        channel
+        stream
     }
 
     /// The same of one that is waited for in tasks whatever its mode, and whatever it has become: a number that belongs to
     /// everybody, who may put another file there (`dup2`).
-    pub(crate) fn patient(inner: S) -> Channel<S> {
+    pub(crate) fn patient(inner: S) -> StreamFile<S> {
         let identity = file::identity(inner.as_fd());
-        Channel::known_as(Some(Mutex::new(identity)), inner)
+        StreamFile::known_as(Some(Mutex::new(identity)), inner)
     }
 
-    fn known_as(known: Option<Mutex<Option<Identity>>>, inner: S) -> Channel<S> {
+    fn known_as(known: Option<Mutex<Option<Identity>>>, inner: S) -> StreamFile<S> {
         let io = Descriptor::new(inner, false);
-        let channel = Channel { io, is_endless: AtomicBool::default(), shared: Arc::default(), known };
-        channel.look();
-        channel
+        let stream = StreamFile { io, is_endless: AtomicBool::default(), shared: Arc::default(), known };
+        stream.look();
+        stream
     }
 
     /// Asks what is open, and how it has to be waited for.
@@ -153,9 +153,9 @@ impl<S: AsFd> Channel<S> {
     }
 
     /// Another descriptor of the same open file.
-    pub(crate) fn with_clone(&self, clone: S) -> Channel<S> {
+    pub(crate) fn with_clone(&self, clone: S) -> StreamFile<S> {
         let io = self.io.with_clone(clone);
-        Channel { io, is_endless: self.is_endless().into(), shared: Arc::clone(&self.shared), known: None }
+        StreamFile { io, is_endless: self.is_endless().into(), shared: Arc::clone(&self.shared), known: None }
     }
 
     pub(crate) fn inner(&self) -> &S {

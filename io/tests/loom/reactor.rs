@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use fibra_runtime::driver;
 
-use self::registrations::Roster;
+use self::registrations::Registrations;
 use crate::readiness::Edge;
 use crate::readiness::source::Source;
 use crate::sys::Direction;
@@ -20,7 +20,7 @@ pub(crate) const FD: RawFd = -1;
 
 pub(crate) struct Handle {
     id: driver::Id,
-    roster: Roster,
+    registrations: Registrations,
     /// What events come with: the tokens of all who ever registered. Of std: the kernel's.
     tokens: Mutex<Vec<usize>>,
 }
@@ -28,9 +28,12 @@ pub(crate) struct Handle {
 impl Handle {
     /// Each of loom's objects is made by its first use.
     pub(crate) fn new() -> Arc<Handle> {
-        let handle =
-            Handle { id: driver::Id::fresh(), roster: Roster::default(), tokens: Mutex::new(Vec::new()) };
-        assert!(handle.roster.is_deserted() && !handle.is_closed());
+        let handle = Handle {
+            id: driver::Id::fresh(),
+            registrations: Registrations::default(),
+            tokens: Mutex::new(Vec::new()),
+        };
+        assert!(handle.registrations.is_deserted() && !handle.is_closed());
         Arc::new(handle)
     }
 
@@ -39,11 +42,11 @@ impl Handle {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.roster.is_closed()
+        self.registrations.is_closed()
     }
 
     pub(crate) fn register(self: &Arc<Self>, _fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
-        let token = self.roster.insert(source)?;
+        let token = self.registrations.insert(source)?;
         self.tokens.lock().unwrap().push(token);
         Ok(Registration { handle: Arc::clone(self), token })
     }
@@ -52,7 +55,7 @@ impl Handle {
     pub(crate) fn dispatch(&self, direction: Direction) {
         let (tokens, mut wakes) = (self.tokens.lock().unwrap().clone(), Vec::new());
         {
-            let entries = self.roster.entries();
+            let entries = self.registrations.entries();
             for source in tokens.into_iter().filter_map(|token| entries.find(token)) {
                 source.edge(self.id, Edge::new().ready(direction, true), |wake| wakes.push(wake));
             }
@@ -63,7 +66,7 @@ impl Handle {
     /// The end of the reactor.
     pub(crate) fn close(&self) {
         let mut wakes = Vec::new();
-        for source in self.roster.close() {
+        for source in self.registrations.close() {
             source.abandon(|wake| wakes.push(wake));
         }
         wakes.into_iter().for_each(RawWake::wake);
@@ -82,6 +85,6 @@ impl Registration {
     }
 
     pub(crate) fn cancel(self, _fd: RawFd) {
-        self.handle.roster.remove(self.token);
+        self.handle.registrations.remove(self.token);
     }
 }

@@ -8,17 +8,17 @@ use loom::thread;
 
 use crate::primitive::{AtomicBool, Ordering, check_bounded};
 use crate::reactor::{FD, Handle};
-use crate::readiness::set::Hearing;
+use crate::readiness::set::Reliance;
 use crate::readiness::source::{Source, Waiter, link};
 use crate::sys::Direction;
 use crate::wait::{Polled, Tickets, Waking, over};
 use crate::waiting::registration::Registered;
 
 /// A source of which it is known that nothing can be read, and the reactor that hears of it.
-fn registered() -> (Arc<Registered>, Arc<Handle>, Hearing) {
+fn registered() -> (Arc<Registered>, Arc<Handle>, Reliance) {
     let (source, handle) = (blocked(), Handle::new());
-    let hearing = source.attach(FD, &handle).unwrap();
-    (source, handle, hearing)
+    let reliance = source.attach(FD, &handle).unwrap();
+    (source, handle, reliance)
 }
 
 /// Each of loom's objects is made by its first use.
@@ -32,7 +32,7 @@ fn blocked() -> Arc<Registered> {
 }
 
 /// Tries to read, and waits while that would block, as the loop in `op.rs`. `found` tells whether there is something.
-fn read(source: &Source, hearing: Hearing, found: impl Fn() -> bool) {
+fn read(source: &Source, reliance: Reliance, found: impl Fn() -> bool) {
     loop {
         let seen = source.readiness().load();
         if seen.is_ready(Direction::Read) {
@@ -41,7 +41,7 @@ fn read(source: &Source, hearing: Hearing, found: impl Fn() -> bool) {
             }
             _ = source.readiness().blocked(Direction::Read, seen);
         }
-        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, reliance, None), Waking::Notified);
     }
 }
 
@@ -54,12 +54,12 @@ fn block(source: &Source) {
 #[test]
 fn an_edge_ends_the_sleep_of_a_reader() {
     check_bounded(3, || {
-        let (source, handle, hearing) = registered();
+        let (source, handle, reliance) = registered();
         let reactor = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.dispatch(Direction::Read))
         };
-        read(&source, hearing, || true);
+        read(&source, reliance, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -69,13 +69,13 @@ fn an_edge_ends_the_sleep_of_a_reader() {
 #[test]
 fn an_edge_meets_the_deadline_of_a_reader() {
     check_bounded(3, || {
-        let (source, handle, hearing) = registered();
+        let (source, handle, reliance) = registered();
         let reactor = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.dispatch(Direction::Read))
         };
-        _ = source.sleep(Direction::Read, hearing, Some(over()));
-        read(&source, hearing, || true);
+        _ = source.sleep(Direction::Read, reliance, Some(over()));
+        read(&source, reliance, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -85,23 +85,23 @@ fn an_edge_meets_the_deadline_of_a_reader() {
 #[test]
 fn the_end_of_a_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
-        let (source, handle, hearing) = registered();
+        let (source, handle, reliance) = registered();
         let ends = {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, reliance, None), Waking::Notified);
         ends.join().unwrap();
         // It is told until it is registered elsewhere.
         block(&source);
-        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
-        let hearing = source.attach(FD, &Handle::new()).unwrap();
-        assert_eq!(source.sleep(Direction::Read, hearing, Some(over())), Waking::TimedOut);
+        assert_eq!(source.sleep(Direction::Read, reliance, None), Waking::Notified);
+        let reliance = source.attach(FD, &Handle::new()).unwrap();
+        assert_eq!(source.sleep(Direction::Read, reliance, Some(over())), Waking::TimedOut);
         source.detach(FD);
     });
 }
 
-/// Hunts: a source that stays without a home since its former reactor ends as it moves.
+/// Hunts: a source that stays without a set of reactors since its former reactor ends as it moves.
 #[test]
 fn the_end_of_a_reactor_costs_who_has_moved_one_look() {
     check_bounded(3, || {
@@ -113,14 +113,14 @@ fn the_end_of_a_reactor_costs_who_has_moved_one_look() {
         _ = source.attach(FD, &here).unwrap();
         ends.join().unwrap();
         block(&source);
-        let hearing = source.attach(FD, &here).unwrap();
+        let reliance = source.attach(FD, &here).unwrap();
         assert_eq!(
-            source.sleep(Direction::Read, hearing, Some(over())),
+            source.sleep(Direction::Read, reliance, Some(over())),
             Waking::TimedOut,
             "it has a reactor"
         );
         let reactor = thread::spawn(move || here.dispatch(Direction::Read));
-        read(&source, hearing, || true);
+        read(&source, reliance, || true);
         reactor.join().unwrap();
         source.detach(FD);
     });
@@ -130,16 +130,16 @@ fn the_end_of_a_reactor_costs_who_has_moved_one_look() {
 #[test]
 fn no_reader_sleeps_where_its_reactor_has_left() {
     check_bounded(3, || {
-        let ((source, here, hearing), elsewhere) = (registered(), Handle::new());
+        let ((source, here, reliance), elsewhere) = (registered(), Handle::new());
         let others = {
             let source = Arc::clone(&source);
             thread::spawn(move || {
-                let hearing = source.attach(FD, &elsewhere).unwrap();
-                _ = source.sleep(Direction::Read, hearing, Some(over()));
+                let reliance = source.attach(FD, &elsewhere).unwrap();
+                _ = source.sleep(Direction::Read, reliance, Some(over()));
                 here.dispatch(Direction::Read);
             })
         };
-        assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
+        assert_eq!(source.sleep(Direction::Read, reliance, None), Waking::Notified);
         others.join().unwrap();
         source.detach(FD);
     });
@@ -149,13 +149,13 @@ fn no_reader_sleeps_where_its_reactor_has_left() {
 #[test]
 fn of_two_reactors_each_wakes_its_own_readers() {
     check_bounded(3, || {
-        let ((source, here, hearing), elsewhere) = (registered(), Handle::new());
+        let ((source, here, reliance), elsewhere) = (registered(), Handle::new());
         let poller = Arc::new(Tickets::new());
         let waker = Waker::from(Arc::clone(&poller));
-        let reader = Waiter::new(Arc::clone(source.source()), Direction::Read, hearing, link());
+        let reader = Waiter::new(Arc::clone(source.source()), Direction::Read, reliance, link());
         let mut sleep = Box::pin(Polled::new(reader));
         assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        let hearing = source.attach(FD, &elsewhere).unwrap();
+        let reliance = source.attach(FD, &elsewhere).unwrap();
         let data = Arc::new(AtomicBool::new(false));
         data.load(Ordering::Relaxed);
         let edges = {
@@ -167,7 +167,7 @@ fn of_two_reactors_each_wakes_its_own_readers() {
                 elsewhere.dispatch(Direction::Read);
             })
         };
-        read(&source, hearing, || data.load(Ordering::Acquire));
+        read(&source, reliance, || data.load(Ordering::Acquire));
         poller.take();
         assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
         edges.join().unwrap();
@@ -180,10 +180,10 @@ fn of_two_reactors_each_wakes_its_own_readers() {
 #[test]
 fn who_lets_go_of_a_closed_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
-        let (source, handle, hearing) = registered();
+        let (source, handle, reliance) = registered();
         let poller = Arc::new(Tickets::new());
         let waker = Waker::from(Arc::clone(&poller));
-        let reader = Waiter::new(Arc::clone(source.source()), Direction::Read, hearing, link());
+        let reader = Waiter::new(Arc::clone(source.source()), Direction::Read, reliance, link());
         let mut sleep = pin!(Polled::new(reader));
         assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         let ends = {
@@ -208,8 +208,8 @@ fn who_registers_as_the_reactor_ends_is_told_or_sees_it() {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        if let Ok(hearing) = source.attach_from_afar(FD, Some(&handle)) {
-            assert_eq!(source.sleep(Direction::Read, hearing, None), Waking::Notified);
+        if let Ok(reliance) = source.attach_from_afar(FD, Some(&handle)) {
+            assert_eq!(source.sleep(Direction::Read, reliance, None), Waking::Notified);
         }
         ends.join().unwrap();
         source.detach(FD);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use socket2::SockAddr;
 
-use super::doors::{Ears, Polls};
+use super::endpoints::{EventSource, Polls};
 use super::watch::Watch;
 use crate::net::unix::probe::Probe;
 use crate::reactor::Handle;
@@ -49,7 +49,7 @@ impl Detour {
 }
 
 impl Polls for Probe {
-    fn ears(&self, direction: Direction) -> Ears<'_> {
-        Ears::of(self.io(), direction)
+    fn events(&self, direction: Direction) -> EventSource<'_> {
+        EventSource::of(self.io(), direction)
     }
 }

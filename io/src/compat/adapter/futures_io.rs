@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use ::futures_io::{AsyncRead, AsyncWrite};
 
-use super::doors::as_uninit;
+use super::endpoints::as_uninit;
 use super::{Async, Reader, Writer, polled_writes};
 
 impl<S: Reader + Unpin> AsyncRead for Async<S> {

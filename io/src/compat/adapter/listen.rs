@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::doors::Polls;
+use super::endpoints::Polls;
 use super::{Async, Listener, Site, Waits};
 use crate::reactor::Handle;
 use crate::sys::Direction;
@@ -67,6 +67,6 @@ impl<L: Listener> Site<'_, L> {
     /// Who is to hear of what is accepted where no reactor is.
     fn heir(&self) -> Option<Arc<Handle>> {
         let origin = self.origin.filter(|origin| !origin.is_closed());
-        origin.cloned().or_else(|| self.socket.inner().ears(Direction::Read).registered?.0.reactor())
+        origin.cloned().or_else(|| self.socket.inner().events(Direction::Read).registered?.0.reactor())
     }
 }

@@ -10,7 +10,7 @@
 //! Polls keep who waits in the `Async`; the `async` functions keep it in their future.
 
 mod detour;
-mod doors;
+mod endpoints;
 #[cfg(feature = "futures-io")]
 mod futures_io;
 #[cfg(feature = "hyper")]
@@ -30,10 +30,10 @@ use std::task::{Context, Poll};
 
 use fibra_runtime::driver;
 
-pub use self::doors::{Datagram, Door, Listener, Reader, Writer};
+pub use self::endpoints::{Datagram, Endpoint, Listener, Reader, Writer};
 
 use self::detour::Detour;
-use self::doors::{Reads, Writes};
+use self::endpoints::{Reads, Writes};
 use self::watch::Watch;
 use crate::reactor::Handle;
 use crate::sys::Direction;
@@ -106,7 +106,7 @@ pub struct Async<S> {
     socket: S,
 }
 
-impl<S: Door> Async<S> {
+impl<S: Endpoint> Async<S> {
     /// Takes a socket or one end of a pipe.
     pub fn new(socket: S) -> Async<S> {
         Async::of_origin(socket, || None)
@@ -138,7 +138,7 @@ impl<S: Door> Async<S> {
     }
 }
 
-impl<S: Door> From<S> for Async<S> {
+impl<S: Endpoint> From<S> for Async<S> {
     fn from(socket: S) -> Async<S> {
         Async::new(socket)
     }

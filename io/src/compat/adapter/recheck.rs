@@ -35,7 +35,7 @@ pub(super) fn recheck_later(source: &Arc<Source>) {
             // Without the thread the future polls in a loop: slow, but not stuck.
             waiting.sources.clear();
             drop(waiting);
-            source.ring(Direction::Write);
+            source.notify(Direction::Write);
         }
     }
 }
@@ -52,7 +52,7 @@ fn recheck() {
             return;
         }
         for source in sources.values().filter_map(Weak::upgrade) {
-            source.ring(Direction::Write);
+            source.notify(Direction::Write);
         }
     }
 }

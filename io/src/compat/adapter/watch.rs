@@ -11,11 +11,11 @@ use std::task::{Context, Poll, ready};
 
 use fibra_runtime::wait::{self, Polled};
 
-use super::doors::{Ears, Polls};
+use super::endpoints::{EventSource, Polls};
 use super::recheck::recheck_later;
 use crate::reactor::Handle;
 use crate::readiness::Edge;
-use crate::readiness::set::{Hearing, Home};
+use crate::readiness::set::{Reliance, SetId};
 use crate::readiness::source::{self, Link, Source, Waiter};
 use crate::sys::Direction;
 use crate::waiting::attempt::Attempt;
@@ -51,16 +51,16 @@ impl Watch {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let ears = what.ears(self.direction);
+        let events = what.events(self.direction);
         loop {
-            if let Some(outcome) = ears.source.attempt(self.direction, &mut call) {
+            if let Some(outcome) = events.source.attempt(self.direction, &mut call) {
                 return Poll::Ready(outcome);
             }
-            match attach(&ears, origin) {
-                Ok(hearing) => ready!(self.wait(&ears, hearing.home, context)),
+            match attach(&events, origin) {
+                Ok(reliance) => ready!(self.wait(&events, reliance.set_id, context)),
                 Err(error) => {
                     // Nobody will tell when there is something: the next poll has to look for itself.
-                    ears.source.readiness().edge(Edge::new().ready(self.direction, true));
+                    events.source.readiness().edge(Edge::new().ready(self.direction, true));
                     return Poll::Ready(Err(error));
                 }
             }
@@ -75,27 +75,27 @@ impl Watch {
     }
 
     /// Pending until that direction may be ready, from then on by an edge that calls the waker of the last poll.
-    fn wait(&mut self, ears: &Ears<'_>, home: Home, context: &mut Context<'_>) -> Poll<()> {
+    fn wait(&mut self, events: &EventSource<'_>, set_id: SetId, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| {
-            let (source, hearing) = (Arc::clone(ears.source), Hearing::all(home));
-            Box::pin(Polled::new(Waiter::new(source, self.direction, hearing, source::link())))
+            let (source, reliance) = (Arc::clone(events.source), Reliance::all(set_id));
+            Box::pin(Polled::new(Waiter::new(source, self.direction, reliance, source::link())))
         });
-        sleep.strategy().rely_on(home);
+        sleep.strategy().rely_on(set_id);
         let polled = sleep.as_mut().poll(context);
         // Does nothing to one that is not over.
         sleep.as_mut().renew();
-        if polled.is_pending() && ears.rechecks {
-            recheck_later(ears.source);
+        if polled.is_pending() && events.rechecks {
+            recheck_later(events.source);
         }
         polled.map(|_notified| ())
     }
 }
 
-/// Sees to it that a reactor hears of the descriptor, if it is one, and gives the home that it has then.
-fn attach(ears: &Ears<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Hearing> {
-    let Some((registered, fd)) = ears.registered else { return Ok(Hearing::all(Home::NOWHERE)) };
+/// Sees to it that a reactor hears of the descriptor, if it is one, and gives the set of reactors that it has then.
+fn attach(events: &EventSource<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Reliance> {
+    let Some((registered, fd)) = events.registered else { return Ok(Reliance::all(SetId::NOWHERE)) };
     match registered.attach_here(fd.as_raw_fd())? {
-        Some(hearing) => Ok(hearing),
+        Some(reliance) => Ok(reliance),
         None => registered.attach_from_afar(fd.as_raw_fd(), origin),
     }
 }

@@ -1,5 +1,7 @@
 //! The same answers as std's trait gives, for everything that needs no name server.
 
+#![forbid(unsafe_code)]
+
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

@@ -1,3 +1,5 @@
+#![forbid(unsafe_code)]
+
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;

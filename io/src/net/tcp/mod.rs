@@ -1,5 +1,7 @@
 //! TCP: a listener, a stream, and how a stream comes to be.
 
+#![forbid(unsafe_code)]
+
 mod connect;
 mod connecting;
 mod incoming;

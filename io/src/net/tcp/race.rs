@@ -25,8 +25,8 @@ use super::connecting::{Connecting, Outcome};
 use crate::net::resolve::no_address;
 use crate::sys;
 use crate::sys::Direction;
-use crate::waiting::helper::spawn_beside;
-use crate::waiting::manual::Bell;
+use crate::waiting::helper::spawn_helper;
+use crate::waiting::manual::ManualSource;
 
 #[cfg(test)]
 mod tests;
@@ -160,7 +160,7 @@ impl Race<'_, '_> {
     fn enter(&mut self, connecting: Connecting) {
         let posting = Posting(Some(self.board));
         self.undecided += 1;
-        self.runners.push(spawn_beside(self.attempts, move || match connecting.within(None) {
+        self.runners.push(spawn_helper(self.attempts, move || match connecting.within(None) {
             Ok(Outcome::Connected(stream)) => posting.post(Ok(stream)),
             Ok(Outcome::Pending(_)) => posting.post(Err(io::ErrorKind::TimedOut.into())),
             Err(error) => posting.post(Err(error)),
@@ -207,13 +207,13 @@ impl Drop for Posting<'_> {
 #[derive(Default)]
 struct Board {
     outcomes: Mutex<VecDeque<io::Result<TcpStream>>>,
-    news: Bell,
+    news: ManualSource,
 }
 
 impl Board {
     fn post(&self, outcome: io::Result<TcpStream>) {
         self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).push_back(outcome);
-        self.news.ring(Direction::Read);
+        self.news.notify(Direction::Read);
     }
 
     /// Waits for the outcome that came first, or for the cancel of a task that cannot be unwound. There is one reader only.

@@ -1,5 +1,7 @@
 //! Sockets of the Unix family, as in [`std::os::unix::net`].
 
+#![forbid(unsafe_code)]
+
 mod address;
 mod connect;
 mod datagram;

@@ -1,5 +1,7 @@
 //! Additions to [`fs`](crate::fs): std's functions, on the blocking pool, and std's traits, which work on our types.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;

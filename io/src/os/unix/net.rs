@@ -1,3 +1,5 @@
 //! Sockets of the Unix family, at std's path. The types are in [`net`](crate::net) as well.
 
+#![forbid(unsafe_code)]
+
 pub use crate::net::unix::{Incoming, SocketAddr, UnixDatagram, UnixListener, UnixStream};

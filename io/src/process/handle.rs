@@ -22,7 +22,7 @@ use crate::waiting::looks::look_until;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Leash {
+pub(super) struct ChildHandle {
     /// There until it is dropped.
     child: Option<process::Child>,
     /// Readable once the child has ended.
@@ -30,10 +30,10 @@ pub(super) struct Leash {
     kill_on_drop: bool,
 }
 
-impl Leash {
-    pub(super) fn new(child: process::Child, kill_on_drop: bool, by_pidfd: bool) -> Leash {
+impl ChildHandle {
+    pub(super) fn new(child: process::Child, kill_on_drop: bool, by_pidfd: bool) -> ChildHandle {
         let pidfd = if by_pidfd { open_pidfd(child.id()) } else { None };
-        Leash { child: Some(child), pidfd: pidfd.map(|fd| Descriptor::new(fd, false)), kill_on_drop }
+        ChildHandle { child: Some(child), pidfd: pidfd.map(|fd| Descriptor::new(fd, false)), kill_on_drop }
     }
 
     /// What it is held by.
@@ -67,8 +67,8 @@ impl Leash {
     }
 }
 
-/// Why a leash always has its child.
-const HELD: &str = "a child is held until its leash is dropped";
+/// Why a handle always has its child.
+const HELD: &str = "a child is held until its handle is dropped";
 
 fn wait_by_pidfd(
     child: &mut process::Child,
@@ -86,7 +86,7 @@ fn wait_by_pidfd(
     }
 }
 
-impl Drop for Leash {
+impl Drop for ChildHandle {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         // An error means that there is no such child: it was waited for by other means.

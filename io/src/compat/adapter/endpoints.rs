@@ -28,27 +28,27 @@ use crate::waiting::descriptor::Descriptor;
 use crate::waiting::registration::Registered;
 
 /// Is something of ours that an [`Async`](super::Async) polls: a [`Reader`], a [`Writer`], a [`Listener`] or a [`Datagram`] socket.
-pub trait Door: Sealed {}
+pub trait Endpoint: Sealed {}
 
-/// Is a [`Door`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
+/// Is a [`Endpoint`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
 /// [`DuplexStream`].
-pub trait Reader: Door + Sealed<Inner: Reads> {}
+pub trait Reader: Endpoint + Sealed<Inner: Reads> {}
 
-/// Is a [`Door`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
-pub trait Writer: Door + Sealed<Inner: Writes> {}
+/// Is a [`Endpoint`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
+pub trait Writer: Endpoint + Sealed<Inner: Writes> {}
 
-/// Is a [`Door`] through which connections come: [`TcpListener`] and [`UnixListener`].
+/// Is a [`Endpoint`] through which connections come: [`TcpListener`] and [`UnixListener`].
 pub trait Listener:
-    Door + Accepts<Accepted = (<Self as Listener>::Stream, <Self as Listener>::Address)>
+    Endpoint + Accepts<Accepted = (<Self as Listener>::Stream, <Self as Listener>::Address)>
 {
     /// One connection.
-    type Stream: Door;
+    type Stream: Endpoint;
     /// Where it comes from.
     type Address;
 }
 
-/// Is a [`Door`] for messages: [`UdpSocket`] and [`UnixDatagram`].
-pub trait Datagram: Door + Sealed<Inner = net::Socket<<Self as Datagram>::Family>> {
+/// Is a [`Endpoint`] for messages: [`UdpSocket`] and [`UnixDatagram`].
+pub trait Datagram: Endpoint + Sealed<Inner = net::Socket<<Self as Datagram>::Family>> {
     /// Whom a message is for, or from.
     type Address;
     #[doc(hidden)]
@@ -64,7 +64,7 @@ pub(super) trait Sealed {
 }
 
 /// How somebody hears of a direction.
-pub(super) struct Ears<'a> {
+pub(super) struct EventSource<'a> {
     pub(super) source: &'a Arc<Source>,
     /// What a reactor has to know of it. None: it needs none, as it is rung by hand.
     pub(super) registered: Option<(&'a Registered, BorrowedFd<'a>)>,
@@ -72,9 +72,9 @@ pub(super) struct Ears<'a> {
     pub(super) rechecks: bool,
 }
 
-impl<'a> Ears<'a> {
-    pub(super) fn of<T: AsFd>(io: &'a Descriptor<T>, direction: Direction) -> Ears<'a> {
-        Ears {
+impl<'a> EventSource<'a> {
+    pub(super) fn of<T: AsFd>(io: &'a Descriptor<T>, direction: Direction) -> EventSource<'a> {
+        EventSource {
             source: io.source(),
             registered: Some((io.registered(), io.fd())),
             rechecks: io.rechecks(direction),
@@ -84,7 +84,7 @@ impl<'a> Ears<'a> {
 
 /// Can be waited for.
 pub(super) trait Polls {
-    fn ears(&self, direction: Direction) -> Ears<'_>;
+    fn events(&self, direction: Direction) -> EventSource<'_>;
 }
 
 /// Can be read from.
@@ -123,8 +123,8 @@ pub(super) trait Accepts {
 }
 
 impl<S: Kind> Polls for net::Socket<S> {
-    fn ears(&self, direction: Direction) -> Ears<'_> {
-        Ears::of(self.io(), direction)
+    fn events(&self, direction: Direction) -> EventSource<'_> {
+        EventSource::of(self.io(), direction)
     }
 }
 
@@ -161,8 +161,8 @@ impl<S: Kind> Writes for net::Socket<S> {
 }
 
 impl<S: AsFd> Polls for PipeEnd<S> {
-    fn ears(&self, direction: Direction) -> Ears<'_> {
-        Ears::of(self.io(), direction)
+    fn events(&self, direction: Direction) -> EventSource<'_> {
+        EventSource::of(self.io(), direction)
     }
 }
 
@@ -194,8 +194,8 @@ impl<S: AsFd> Writes for PipeEnd<S> {
 }
 
 impl Polls for DuplexStream {
-    fn ears(&self, direction: Direction) -> Ears<'_> {
-        Ears { source: self.source(direction), registered: None, rechecks: false }
+    fn events(&self, direction: Direction) -> EventSource<'_> {
+        EventSource { source: self.source(direction), registered: None, rechecks: false }
     }
 }
 
@@ -217,15 +217,15 @@ impl Writes for DuplexStream {
 }
 
 impl<L: AsFd> Polls for Acceptor<L> {
-    fn ears(&self, direction: Direction) -> Ears<'_> {
-        Ears::of(self.io(), direction)
+    fn events(&self, direction: Direction) -> EventSource<'_> {
+        EventSource::of(self.io(), direction)
     }
 }
 
 /// What each type is made of, and what it can.
-macro_rules! doors {
+macro_rules! endpoints {
     ($($ours:ty: $inner:ty $(, $can:ident)*;)+) => {$(
-        impl Door for $ours {}
+        impl Endpoint for $ours {}
         $(impl $can for $ours {})*
 
         impl Sealed for $ours {
@@ -238,7 +238,7 @@ macro_rules! doors {
     )+};
 }
 
-doors! {
+endpoints! {
     TcpStream: net::Socket<std::net::TcpStream>, Reader, Writer;
     UnixStream: net::Socket<std::os::unix::net::UnixStream>, Reader, Writer;
     PipeReader: PipeEnd<io::PipeReader>, Reader;
@@ -252,7 +252,7 @@ doors! {
     UnixDatagram: net::Socket<std::os::unix::net::UnixDatagram>;
 }
 
-impl Door for DuplexStream {}
+impl Endpoint for DuplexStream {}
 impl Reader for DuplexStream {}
 impl Writer for DuplexStream {}
 
