@@ -13,11 +13,11 @@ use socket2::SockRef;
 
 use crate::sys;
 use crate::sys::Direction;
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+use crate::sys::file::Uninit;
 use crate::sys::file::{Nature, nature};
 use crate::sys::pipe::{self as call, Nowait};
 use crate::sys::reopen::open_nowait;
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-use crate::sys::uninit::Uninit;
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::{Wraps, reads, writes};
 use crate::waiting::descriptor::Descriptor;

@@ -1,5 +1,7 @@
 //! The description of a child that is to be: std's methods, one by one.
 
+#![forbid(unsafe_code)]
+
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
@@ -163,19 +165,8 @@ impl Command {
         self
     }
 
-    /// Lets `f` run in the child before the program does.
-    ///
-    /// # Safety
-    ///
-    /// As for [`std::os::unix::process::CommandExt::pre_exec`]: the child is a copy of this process with one thread, so
-    /// `f` may do only what a signal handler may. That excludes everything of fibra.
-    pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
-    where
-        F: FnMut() -> io::Result<()> + Send + Sync + 'static,
-    {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.inner.pre_exec(f) };
-        self
+    pub(crate) fn std_mut(&mut self) -> &mut process::Command {
+        &mut self.inner
     }
 
     /// Replaces this process by the program. Comes back only to say why it could not; nothing of this process is unwound.

@@ -199,3 +199,23 @@ pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -
 pub(crate) fn copy_range(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
+
+/// Is memory that need not be initialized, for reads that initialize its begin.
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+pub(crate) struct Uninit<'a>(libc::iovec, std::marker::PhantomData<&'a mut [MaybeUninit<u8>]>);
+
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+impl<'a> Uninit<'a> {
+    pub(crate) fn new(buf: &'a mut [MaybeUninit<u8>]) -> Uninit<'a> {
+        let vector = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
+        Uninit(vector, std::marker::PhantomData)
+    }
+}
+
+// SAFETY: it is a buffer that is borrowed for writing.
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+unsafe impl Room for Uninit<'_> {
+    fn vectors(&mut self) -> &[libc::iovec] {
+        std::slice::from_ref(&self.0)
+    }
+}

@@ -25,8 +25,6 @@ pub(crate) mod file;
 pub(crate) mod pipe;
 pub(crate) mod process;
 pub(crate) mod reopen;
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-pub(crate) mod uninit;
 
 pub(crate) use self::direction::Direction;
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
@@ -52,6 +50,12 @@ pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Resu
     // Twice the same: it differs where the flags ask for the length of what was cut off.
     let (_, n) = net::recv(fd, buf, flags)?;
     Ok(n)
+}
+
+/// Receives into memory that need not be initialized, without waiting; initializes its begin.
+#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+pub(crate) fn recv_uninit(fd: BorrowedFd<'_>, buf: &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize> {
+    SockRef::from(&fd).recv_with_flags(buf, libc::MSG_DONTWAIT)
 }
 
 /// Receives into several buffers in turn, without waiting.

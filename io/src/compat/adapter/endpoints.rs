@@ -22,7 +22,7 @@ use crate::process::{ChildStderr, ChildStdin, ChildStdout};
 use crate::readiness::source::Source;
 use crate::sys;
 use crate::sys::Direction;
-use crate::sys::uninit::recv_uninit;
+use crate::sys::recv_uninit;
 use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::registration::Registered;

@@ -38,7 +38,7 @@ pub(super) const BACKLOG: u32 = 4096;
 /// * Deadlines are additions.
 /// * [`into_incoming`](TcpListener::into_incoming) is not stable in std yet.
 ///
-/// What is to be set before it is bound, `SO_REUSEPORT` for one, is set on a [`TcpSocket`].
+/// What is to be set before it is bound, `SO_REUSEPORT` for one, is set on a [`TcpSocket`](crate::net::TcpSocket).
 ///
 /// # Examples
 ///

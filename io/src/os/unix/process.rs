@@ -7,6 +7,23 @@ pub use std::os::unix::process::{ExitStatusExt, parent_id};
 
 use crate::process::Command;
 
+impl Command {
+    /// Lets `f` run in the child before the program does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`std::os::unix::process::CommandExt::pre_exec`]: the child is a copy of this process with one thread, so
+    /// `f` may do only what a signal handler may. That excludes everything of fibra.
+    pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
+    where
+        F: FnMut() -> io::Result<()> + Send + Sync + 'static,
+    {
+        // SAFETY: the caller's promise is the same.
+        unsafe { std::os::unix::process::CommandExt::pre_exec(self.std_mut(), f) };
+        self
+    }
+}
+
 mod sealed {
     pub trait Sealed {}
 }
