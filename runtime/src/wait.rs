@@ -15,7 +15,7 @@ pub use crate::sleep::cancel_points::{
 };
 pub use crate::sleep::polled::Polled;
 pub use crate::sleep::queue::WaitQueue;
-pub use crate::sleep::queue::arm::{ArmRules, QueueArm};
+pub use crate::sleep::queue::arm::{ArmPolicy, ArmRules, QueueArm};
 pub use crate::sleep::queue::lane::Lent;
 pub use crate::sleep::queue::wait::{Admit, Left, Outcome, Until};
 pub use crate::sleep::queue::waiters::Waiters;

@@ -43,7 +43,7 @@ pub(crate) use crowd::{wake_all, wake_each, wake_present};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
 pub(crate) use queues::queue::WaitQueue;
-pub(crate) use queues::queue::arm::{ArmRules, QueueArm};
+pub(crate) use queues::queue::arm::{ArmPolicy, ArmRules, QueueArm};
 pub(crate) use queues::queue::lane::Lent;
 pub(crate) use queues::queue::wait::{Admit, Left, Outcome, Until};
 pub(crate) use queues::queue::waiters::Waiters;

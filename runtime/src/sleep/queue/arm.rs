@@ -27,25 +27,46 @@ impl<S, T, const LANES: usize> ArmRules<S, T, LANES> {
     }
 }
 
+/// Variant of [`ArmRules`] for a primitive that keeps some state beside its queue.
+pub trait ArmPolicy<S, T, const LANES: usize> {
+    /// True if the operation would not have to wait. If it would, the arm is queued next.
+    fn is_ready(&self, state: &S, data: &T, waiters: &Waiters<'_, T, LANES>) -> bool;
+
+    /// Runs when the arm is queued and the lock is released, before the select blocks.
+    fn published(&self, _queue: &WaitQueue<S, T, LANES>) {}
+
+    /// Runs when the arm leaves unserved, which may serve those behind it.
+    fn left(&self, _state: &mut S, _data: &mut T, _waiters: &mut Waiters<'_, T, LANES>) {}
+}
+
+impl<S, T, const LANES: usize> ArmPolicy<S, T, LANES> for ArmRules<S, T, LANES> {
+    fn is_ready(&self, state: &S, data: &T, waiters: &Waiters<'_, T, LANES>) -> bool {
+        (self.is_ready)(state, data, waiters)
+    }
+
+    fn published(&self, queue: &WaitQueue<S, T, LANES>) {
+        (self.published)(queue);
+    }
+
+    fn left(&self, state: &mut S, data: &mut T, waiters: &mut Waiters<'_, T, LANES>) {
+        (self.left)(state, data, waiters);
+    }
+}
+
 /// A place in a wait queue for one arm of a select. [`wait_any`](crate::sleep::any::wait_any) waits for it.
-pub struct QueueArm<'q, S, T, const LANES: usize = 1> {
+pub struct QueueArm<'q, S, T, const LANES: usize = 1, R = ArmRules<S, T, LANES>> {
     queue: &'q WaitQueue<S, T, LANES>,
     lane: usize,
-    rules: &'q ArmRules<S, T, LANES>,
+    rules: &'q R,
     entry: Entry<T>,
     link: Link,
     /// Wakes that a hook owes: it must not wake.
     owed: Cell<Served<T>>,
 }
 
-impl<'q, S, T, const LANES: usize> QueueArm<'q, S, T, LANES> {
+impl<'q, S, T, const LANES: usize, R> QueueArm<'q, S, T, LANES, R> {
     /// Makes an arm that waits in `lane` with `data`.
-    pub const fn new(
-        queue: &'q WaitQueue<S, T, LANES>,
-        lane: usize,
-        data: T,
-        rules: &'q ArmRules<S, T, LANES>,
-    ) -> Self {
+    pub const fn new(queue: &'q WaitQueue<S, T, LANES>, lane: usize, data: T, rules: &'q R) -> Self {
         assert!(lane < LANES, "a wait queue has no such lane");
         QueueArm {
             queue,
@@ -69,7 +90,7 @@ impl<'q, S, T, const LANES: usize> QueueArm<'q, S, T, LANES> {
 }
 
 // SAFETY: `withdraw` takes the entry out of its lane, and a lane uses the wake of an entry only once it has its token.
-unsafe impl<S, T, const LANES: usize> Arm for QueueArm<'_, S, T, LANES> {
+unsafe impl<S, T, const LANES: usize, R: ArmPolicy<S, T, LANES>> Arm for QueueArm<'_, S, T, LANES, R> {
     unsafe fn enlist(&self, me: WakeHandle<'_>, token: &Claim, number: usize) -> Enlisted {
         let mut served = Served::new();
         let mut inner = self.queue.inner.lock();
@@ -77,7 +98,7 @@ unsafe impl<S, T, const LANES: usize> Arm for QueueArm<'_, S, T, LANES> {
         // SAFETY: it is in no lane yet, so its waiter alone reaches the data.
         let data = unsafe { self.entry.data_mut() };
         let waiters = Waiters::new(lanes, &mut served).seen_by(token);
-        if (self.rules.is_ready)(state, data, &waiters) {
+        if self.rules.is_ready(state, data, &waiters) {
             return Enlisted::Ready;
         }
         self.entry.stand_for(token, number);
@@ -85,7 +106,7 @@ unsafe impl<S, T, const LANES: usize> Arm for QueueArm<'_, S, T, LANES> {
         // or its wake has landed; the lock is held. One wake of the sleep is used: that of the arm that has the token.
         unsafe { lanes[self.lane].push(&self.entry, me.raw(), false) };
         drop(inner);
-        (self.rules.published)(self.queue);
+        self.rules.published(self.queue);
         Enlisted::Waits
     }
 
@@ -97,7 +118,7 @@ unsafe impl<S, T, const LANES: usize> Arm for QueueArm<'_, S, T, LANES> {
         if unsafe { lanes[self.lane].remove(&self.entry) } {
             let mut waiters = Waiters::new(lanes, &mut served);
             // SAFETY: it is in no lane, so its waiter alone reaches the data.
-            (self.rules.left)(state, unsafe { self.entry.data_mut() }, &mut waiters);
+            self.rules.left(state, unsafe { self.entry.data_mut() }, &mut waiters);
         }
         drop(inner);
         self.owed.set(served);
