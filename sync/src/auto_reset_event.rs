@@ -1,4 +1,22 @@
-//! An event that lets one through for each time it is set: permits of which there is at most one (`permits.rs`).
+//! The auto-reset event.
+//!
+//! ```text
+//!             set, no waiter                   set, a waiter: hands the set over
+//!   closed ──────────────────▶ set     closed ──────────────────────────────────▶ closed
+//!          ◀──────────────────
+//!           wait, or reset
+//!
+//!  63                                1 0
+//! ┌───────────────────────────────────┬─────┐
+//! │ age: how many resets came before  │ SET │    changes under the lock of the queue only, and is read without it
+//! └───────────────────────────────────┴─────┘
+//! ```
+//!
+//! A future that is dropped may have been handed a set that it did not use. The set is then passed on as though the future had
+//! never waited: to a waiter, or to the event. A reset in between has taken back a set that no waiter uses. So each reset
+//! begins a new age, and the set of a former age goes only to a waiter that has arrived in that age or before.
+
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -6,11 +24,9 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::channel::selectable::Line;
-use crate::permits::{Permits, Served};
-use crate::turn::{self, Queue, Turn};
-use crate::wait::list::Node;
-use crate::wait::{self, Claim, RawWake};
+use crate::primitive::{AtomicU64, Ordering};
+use crate::turn;
+use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQueue, Waiters};
 
 /// An event that lets one waiter through for each [`set`](AutoResetEvent::set), and closes behind it.
 ///
@@ -44,36 +60,46 @@ use crate::wait::{self, Claim, RawWake};
 /// The algorithm is that of Vélez's gate, open or closed, and of Preshing's auto-reset event, whose status is 1 when set and
 /// −N with N waiting: here the list counts them.
 pub struct AutoResetEvent {
-    state: Permits,
+    word: AtomicU64,
+    queue: WaitQueue<(), Age>,
 }
+
+/// How many resets came before, times two. A waiter's is that of its arrival, and once it is served that of the set.
+pub(crate) type Age = u64;
+
+const SET: u64 = 1;
+const ONE_AGE: Age = 2;
 
 impl AutoResetEvent {
     /// Makes an event that is set, or not.
     pub const fn new(set: bool) -> Self {
-        AutoResetEvent { state: Permits::new(set as usize) }
+        AutoResetEvent { word: AtomicU64::new(set as u64), queue: WaitQueue::new(()) }
     }
 
     /// True while a set is kept for the next one who comes. It may be gone when the answer is there.
     pub fn is_set(&self) -> bool {
-        self.state.free() > 0
+        self.word() & SET != 0
     }
 
     /// Lets the longest waiter through, or the next one who comes.
     #[inline]
     pub fn set(&self) {
-        if let Some(Served { first: Some(wake), .. }) = self.state.put(|_| 1) {
-            wake.wake();
-        }
+        self.queue.with(|(), waiters| {
+            let word = self.word();
+            if waiters.serve_front(0, |of_set| *of_set = word & !SET).is_none() {
+                self.change(word | SET);
+            }
+        });
     }
 
     /// Takes a set back that nobody has used.
     pub fn reset(&self) {
-        self.state.remove(1);
+        self.queue.with(|(), _| self.change((self.word() & !SET) + ONE_AGE));
     }
 
     /// Goes through if the event is set and nobody waits. True if it did.
     pub fn try_wait(&self) -> bool {
-        self.state.take(1)
+        self.is_set() && self.queue.with(|(), _| self.take())
     }
 
     /// Waits for a set of its own.
@@ -108,61 +134,88 @@ impl AutoResetEvent {
     pub async fn wait_async(&self) {
         turn::charge().await;
         if !self.try_wait() {
-            turn::wait_async(self, 1, |_| ()).await;
+            self.queue
+                .wait_async(
+                    0,
+                    0,
+                    |(), age, _| self.arrive(age),
+                    |(), age, waiters, left| self.leave(*age, waiters, left),
+                )
+                .await;
         }
     }
 
     #[inline(always)]
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
-        self.wait_shortly() || Turn::new(self, 1).wait(deadline())
+        wait::checkpoint();
+        self.try_wait() || self.wait_for_set(Until::unwind(deadline()).spinning())
     }
 
-    /// True if no sleep was needed.
-    fn wait_shortly(&self) -> bool {
-        let may_spin = wait::checkpoint_before_spin();
-        // Behind others there is no use in spinning.
-        self.try_wait() || (may_spin && self.state.is_quiet() && wait::spin_until(|| self.try_wait()))
-    }
-}
-
-impl Queue for AutoResetEvent {
-    /// One, always.
-    type Asks = usize;
-
-    unsafe fn enlist(&self, node: &Node<usize>, wake: RawWake) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.state.enlist(node, wake) }
+    #[inline(always)]
+    fn wait_for_set(&self, until: Until) -> bool {
+        let (outcome, _) = self.queue.wait(
+            0,
+            0,
+            until,
+            |(), age, _| self.arrive(age),
+            || (),
+            |(), age, waiters, left| self.leave(*age, waiters, left),
+        );
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
     }
 
-    unsafe fn withdraw(&self, node: &Node<usize>) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.state.withdraw(node) }
+    fn word(&self) -> u64 {
+        // Acquire: pairs with the Release in `change`, for looks without the lock.
+        self.word.load(Ordering::Acquire)
     }
 
-    fn pass_on(&self, _one: &usize) {
-        self.set();
+    /// Under the lock of the queue, as all that follows.
+    fn change(&self, word: u64) {
+        // Release: as in `word`.
+        self.word.store(word, Ordering::Release);
     }
 
-    fn departed(&self) {
-        // All ask for the same, so nobody was in the way of another; but the last one may have left.
-        if let Some(wake) = self.state.serve().first {
-            wake.wake();
+    fn take(&self) -> bool {
+        let word = self.word();
+        let is_set = word & SET != 0;
+        if is_set {
+            self.change(word & !SET);
+        }
+        is_set
+    }
+
+    /// Waits only where the event is not set, so no waiter is overtaken.
+    fn arrive(&self, age: &mut Age) -> Admit<()> {
+        if self.take() {
+            return Admit::Done(());
+        }
+        *age = self.word();
+        Admit::Back
+    }
+
+    /// Passes on the set of a dropped future: to a waiter, or to the event.
+    fn leave(&self, age: Age, waiters: &mut Waiters<'_, Age, 1>, left: Left) {
+        if left == Left::Unserved {
+            return;
+        }
+        let word = self.word();
+        let is_of_now = age == word & !SET;
+        let has_come = |arrival: &Age| is_of_now || *arrival <= age;
+        let served = waiters.serve_front_if(0, has_come, |of_set| *of_set = age);
+        if served.is_none() && is_of_now {
+            self.change(word | SET);
         }
     }
+
+    /// Makes an arm of a select.
+    pub(crate) fn queue_arm(&self) -> QueueArm<'_, (), Age, 1, Self> {
+        QueueArm::new(&self.queue, 0, 0, self)
+    }
 }
 
-impl Line for AutoResetEvent {
-    fn asks() -> usize {
-        1
-    }
-
-    fn take_now(&self) -> bool {
-        self.try_wait()
-    }
-
-    unsafe fn enlist_for(&self, node: &Node<usize>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.state.enlist_for(node, wake, claim, arm) }
+impl ArmPolicy<(), Age, 1> for AutoResetEvent {
+    fn is_ready(&self, (): &(), _: &Age, _waiters: &Waiters<'_, Age, 1>) -> bool {
+        self.is_set()
     }
 }
 

@@ -1,39 +1,36 @@
-//! A count that is waited for to reach zero: the state under [`CountdownEvent`](crate::CountdownEvent) and
-//! [`WaitGroup`](crate::WaitGroup).
+//! The count under [`CountdownEvent`](crate::CountdownEvent) and [`WaitGroup`](crate::WaitGroup).
 //!
 //! ```text
 //!           signal                         signal, the last: under the lock
-//!   n ──────────────▶ n - 1 ──▶ … ──▶ 1 ──────────────────────────────────▶ 0    ends the round: all who joined are woken
+//!   n ──────────────▶ n - 1 ──▶ … ──▶ 1 ──────────────────────────────────▶ 0    serves all waiters
 //!   ▲ ◀──────────────                                                       │
 //!   │       add                                                             │
 //!   └───────────────────────────────────────────────────────────────────────┘
 //!                               add, where that is allowed
 //! ```
 //!
-//! Only the step to zero is taken under the lock, and so is the last look of who goes to sleep. A sleeper therefore either
-//! sees the zero, or is in the crowd when its round ends; and one that came after an `add` from zero belongs to a later
-//! round than those who are still being woken.
+//! Only the step to zero is taken under the lock of the queue, where an arrival looks at the count. So a caller either sees
+//! the zero, or is served by the step to it. All other steps are one compare-exchange.
 
-use std::cell::Cell;
+#![forbid(unsafe_code)]
 
-use crate::crowd::{Crowd, Ended};
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::list::Node;
-use crate::wait::{Claim, Lock, RawWake};
+use crate::wait::{Admit, ArmPolicy, Outcome, QueueArm, Until, WaitQueue, Waiters};
 
-/// A count, and who waits for it to be zero.
+/// A count, and the waiters for its being zero.
 pub struct Countdown {
     count: AtomicU64,
-    crowd: Lock<Crowd>,
+    queue: WaitQueue<(), ()>,
 }
 
 /// What a signal did.
 #[must_use]
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Signalled {
     Counted,
-    /// The count is zero now: the caller wakes those who wait, by way of [`Countdown::crowd`].
-    Last(Ended),
-    /// The count was lower than what should be taken off; it is as it was.
+    /// The count is zero now, and the waiters are woken.
+    Last,
+    /// The count is lower than the steps, and stays as it was.
     TooMany,
 }
 
@@ -44,7 +41,7 @@ pub(crate) enum Added {
     Counted,
     /// The count is zero, and that is final.
     Over,
-    /// More than can be counted; the count is as it was.
+    /// The sum cannot be counted, and the count stays as it was.
     TooMany,
 }
 
@@ -57,17 +54,13 @@ pub(crate) enum Zero {
 
 impl Countdown {
     pub(crate) const fn new(count: u64) -> Self {
-        Countdown { count: AtomicU64::new(count), crowd: Lock::new(Crowd::new()) }
+        Countdown { count: AtomicU64::new(count), queue: WaitQueue::new(()) }
     }
 
     pub(crate) fn count(&self) -> u64 {
-        // Acquire: pairs with the Release in `signal`; who sees zero sees what was done before each signal, since
-        // exchanges go on with the release sequence of those before.
+        // Acquire: pairs with the Release in `signal`. Exchanges continue the release sequence of those before, so a caller
+        // that sees zero sees what was done before each signal.
         self.count.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn crowd(&self) -> &Lock<Crowd> {
-        &self.crowd
     }
 
     /// Counts down by `steps`.
@@ -78,7 +71,7 @@ impl Countdown {
             let Some(rest) = seen.checked_sub(steps) else { return Signalled::TooMany };
             if rest == 0 && steps > 0 {
                 match self.finish(seen) {
-                    Ok(ended) => return Signalled::Last(ended),
+                    Ok(()) => return Signalled::Last,
                     Err(now) => seen = now,
                 }
                 continue;
@@ -91,17 +84,19 @@ impl Countdown {
         }
     }
 
-    /// The step from `last` to zero. The count as it is, if that is another one.
-    fn finish(&self, last: u64) -> Result<Ended, u64> {
-        let mut crowd = self.crowd.lock();
-        // Release: as in `signal`. Acquire: pairs with the Release of the signals before, which the wakes pass on.
-        self.count.compare_exchange(last, 0, Ordering::AcqRel, Ordering::Relaxed)?;
-        Ok(crowd.end_round())
+    /// Counts from `last` to zero. Returns the count, if it is another one.
+    fn finish(&self, last: u64) -> Result<(), u64> {
+        self.queue.with(|(), waiters| {
+            // Release: as in `signal`. Acquire: pairs with the Release of the signals before, which the wakes pass on.
+            self.count.compare_exchange(last, 0, Ordering::AcqRel, Ordering::Relaxed)?;
+            waiters.serve_all(0);
+            Ok(())
+        })
     }
 
     /// Counts up by `steps`.
     pub(crate) fn add(&self, steps: u64, zero: Zero) -> Added {
-        // Relaxed, both: nothing is published.
+        // Relaxed, here and below: nothing is published.
         let mut seen = self.count.load(Ordering::Relaxed);
         loop {
             if seen == 0 && zero == Zero::Final {
@@ -116,37 +111,33 @@ impl Countdown {
         }
     }
 
-    /// Answers false if the count is zero, or else joins those who wait.
-    ///
-    /// # Safety
-    /// As for [`List::push_back`](crate::wait::list::List::push_back).
-    pub(crate) unsafe fn join(&self, node: &Node<Cell<u64>>, wake: RawWake) -> bool {
-        let mut crowd = self.crowd.lock();
-        if self.count() == 0 {
-            return false;
-        }
-        // SAFETY: the caller's contract.
-        unsafe { crowd.join(node, wake) };
-        true
+    /// Waits until the count is zero. False if the deadline came first.
+    #[inline(always)]
+    pub(crate) fn wait(&self, until: Until) -> bool {
+        let (outcome, ()) = self.queue.wait(0, (), until, |(), (), _| self.admit(), || (), |(), (), _, _| ());
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
     }
 
-    /// As [`join`](Countdown::join), for one that waits for several things, of which this one is `arm`.
-    ///
-    /// # Safety
-    /// As for [`List::push_back_for`](crate::wait::list::List::push_back_for).
-    pub(crate) unsafe fn join_for(
-        &self,
-        node: &Node<Cell<u64>>,
-        wake: RawWake,
-        claim: &Claim,
-        arm: usize,
-    ) -> bool {
-        let mut crowd = self.crowd.lock();
-        if self.count() == 0 {
-            return false;
+    /// Waits until the count is zero, as a future.
+    pub(crate) async fn wait_async(&self) {
+        self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await;
+    }
+
+    fn admit(&self) -> Admit<()> {
+        match self.count() {
+            0 => Admit::Done(()),
+            _ => Admit::Back,
         }
-        // SAFETY: the caller's contract.
-        unsafe { crowd.join_for(node, wake, claim, arm) };
-        true
+    }
+
+    /// Makes an arm of a select.
+    pub(crate) fn arm(&self) -> QueueArm<'_, (), (), 1, Self> {
+        QueueArm::new(&self.queue, 0, (), self)
+    }
+}
+
+impl ArmPolicy<(), (), 1> for Countdown {
+    fn is_ready(&self, (): &(), (): &(), _waiters: &Waiters<'_, (), 1>) -> bool {
+        self.count() == 0
     }
 }

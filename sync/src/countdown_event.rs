@@ -1,6 +1,7 @@
 //! The countdown event; its state is in `countdown.rs`.
 
-use std::cell::Cell;
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
@@ -8,9 +9,8 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::turn::{self, Queue, Turn};
-use crate::wait::list::Node;
-use crate::wait::{self, RawWake};
+use crate::turn;
+use crate::wait::{self, Until};
 
 /// Gets set by a given number of signals, and stays set.
 ///
@@ -75,10 +75,7 @@ impl CountdownEvent {
     pub fn signal_many(&self, count: usize) -> bool {
         match self.state.signal(count as u64) {
             Signalled::Counted => false,
-            Signalled::Last(ended) => {
-                wait::wake_all(self.state.crowd(), |crowd| crowd.next(ended));
-                true
-            }
+            Signalled::Last => true,
             Signalled::TooMany => panic!("a countdown below zero: signalled more often than was counted"),
         }
     }
@@ -173,7 +170,7 @@ impl CountdownEvent {
     pub async fn wait_async(&self) {
         match self.is_set() {
             true => turn::charge().await,
-            false => turn::wait_async(&self.state, Cell::new(0), |_| ()).await,
+            false => self.state.wait_async().await,
         }
     }
 
@@ -183,30 +180,7 @@ impl CountdownEvent {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.is_set() || Turn::new(&self.state, Cell::new(0)).wait(deadline())
-    }
-}
-
-impl Queue for Countdown {
-    /// The round that the sleeper came in.
-    type Asks = Cell<u64>;
-
-    unsafe fn enlist(&self, node: &Node<Cell<u64>>, wake: RawWake) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.join(node, wake) }
-    }
-
-    unsafe fn withdraw(&self, node: &Node<Cell<u64>>) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.crowd().lock().leave(node) }
-    }
-
-    fn pass_on(&self, _: &Cell<u64>) {
-        // All are let through: nobody misses what one did not use.
-    }
-
-    fn departed(&self) {
-        // Nobody is in anybody's way.
+        self.is_set() || self.state.wait(Until::unwind(deadline()))
     }
 }
 

@@ -48,6 +48,7 @@ impl Crowd {
 
     /// # Safety
     /// As for [`List::push_back`].
+    #[cfg(test)]
     pub(crate) unsafe fn join(&mut self, node: &Node<Cell<u64>>, wake: RawWake) {
         node.data().set(self.round);
         // SAFETY: the caller's contract.

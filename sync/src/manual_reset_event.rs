@@ -1,20 +1,26 @@
-//! An event that stays set and wakes all, until it is reset.
+//! The manual-reset event.
 //!
-//! The state is in `gate.rs`: each set ends a round, and wakes all who came in it; who comes after a reset belongs to the next
-//! round and is not woken by a set that is still under way.
+//! ```text
+//!               set: serves all waiters
+//!   closed ────────────────────────────▶ open
+//!          ◀────────────────────────────
+//!               reset
+//! ```
+//!
+//! The flag changes under the lock of the queue, and an arrival looks at it under that lock. So a set serves exactly those that
+//! came before it, also if a reset follows at once. An open event takes no lock.
 
-use std::cell::Cell;
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::channel::selectable::Line;
-use crate::gate::Gate;
-use crate::turn::{self, Queue, Turn};
-use crate::wait::list::Node;
-use crate::wait::{self, Claim, RawWake};
+use crate::primitive::{AtomicBool, Ordering};
+use crate::turn;
+use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitQueue, Waiters};
 
 /// An event that, once set, lets everybody through until it is reset.
 ///
@@ -37,29 +43,36 @@ use crate::wait::{self, Claim, RawWake};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct ManualResetEvent {
-    gate: Gate,
+    /// Changes under the lock of the queue only.
+    is_set: AtomicBool,
+    queue: WaitQueue<(), ()>,
 }
 
 impl ManualResetEvent {
     /// Makes an event that is set, or not.
     pub const fn new(set: bool) -> Self {
-        ManualResetEvent { gate: Gate::new(set) }
+        ManualResetEvent { is_set: AtomicBool::new(set), queue: WaitQueue::new(()) }
     }
 
     /// True while the event is set.
     pub fn is_set(&self) -> bool {
-        self.gate.is_set()
+        // Acquire: pairs with the Release in `set`: what was done before the set is seen after the wait.
+        self.is_set.load(Ordering::Acquire)
     }
 
     /// Sets the event and wakes all who wait.
     pub fn set(&self) {
-        let ended = self.gate.set();
-        wait::wake_all(self.gate.crowd(), |crowd| crowd.next(ended));
+        self.queue.with(|(), waiters| {
+            // Release: pairs with the Acquire in `is_set`.
+            self.is_set.store(true, Ordering::Release);
+            waiters.serve_all(0);
+        });
     }
 
     /// Takes the event back: who waits from now on waits for the next [`set`](ManualResetEvent::set).
     pub fn reset(&self) {
-        self.gate.reset();
+        // Relaxed: nothing is published.
+        self.queue.with(|(), _| self.is_set.store(false, Ordering::Relaxed));
     }
 
     /// Waits until the event is set.
@@ -93,51 +106,37 @@ impl ManualResetEvent {
     pub async fn wait_async(&self) {
         match self.is_set() {
             true => turn::charge().await,
-            false => turn::wait_async(self, Cell::new(0), |_| ()).await,
+            false => _ = self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await,
         }
     }
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.is_set() || Turn::new(self, Cell::new(0)).wait(deadline())
+        self.is_set() || self.wait_for_set(Until::unwind(deadline()))
+    }
+
+    #[inline(always)]
+    fn wait_for_set(&self, until: Until) -> bool {
+        let (outcome, ()) = self.queue.wait(0, (), until, |(), (), _| self.admit(), || (), |(), (), _, _| ());
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+    }
+
+    fn admit(&self) -> Admit<()> {
+        match self.is_set() {
+            true => Admit::Done(()),
+            false => Admit::Back,
+        }
+    }
+
+    /// Makes an arm of a select.
+    pub(crate) fn queue_arm(&self) -> QueueArm<'_, (), (), 1, Self> {
+        QueueArm::new(&self.queue, 0, (), self)
     }
 }
 
-impl Queue for ManualResetEvent {
-    /// The round that the sleeper came in.
-    type Asks = Cell<u64>;
-
-    unsafe fn enlist(&self, node: &Node<Cell<u64>>, wake: RawWake) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.gate.join(node, wake) }
-    }
-
-    unsafe fn withdraw(&self, node: &Node<Cell<u64>>) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.gate.crowd().lock().leave(node) }
-    }
-
-    fn pass_on(&self, _: &Cell<u64>) {
-        // All are let through: nobody misses what one did not use.
-    }
-
-    fn departed(&self) {
-        // Nobody is in anybody's way.
-    }
-}
-
-impl Line for ManualResetEvent {
-    fn asks() -> Cell<u64> {
-        Cell::new(0)
-    }
-
-    fn take_now(&self) -> bool {
+impl ArmPolicy<(), (), 1> for ManualResetEvent {
+    fn is_ready(&self, (): &(), (): &(), _waiters: &Waiters<'_, (), 1>) -> bool {
         self.is_set()
-    }
-
-    unsafe fn enlist_for(&self, node: &Node<Cell<u64>>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.gate.join_for(node, wake, claim, arm) }
     }
 }
 

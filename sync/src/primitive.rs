@@ -3,8 +3,5 @@
 //! State words import from here and nowhere else, so that `tests/loom.rs` can build the very same source files over
 //! loom's types.
 
-pub(crate) use std::cell::UnsafeCell;
-pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
-pub(crate) use std::thread::yield_now;

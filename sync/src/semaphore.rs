@@ -1,4 +1,20 @@
-//! The counting semaphore; its state is in `permits.rs`.
+//! The counting semaphore.
+//!
+//! ```text
+//!  63                             1    0
+//! ┌────────────────────────────────┬─────────┐
+//! │ free permits                   │ WAITERS │
+//! └────────────────────────────────┴─────────┘
+//! ```
+//!
+//! * While WAITERS is clear, the word changes by one compare-exchange.
+//! * WAITERS is set under the lock of the queue only. While it is set, only the holder of that lock changes the word. So no
+//!   request overtakes a waiter, and what a waiter is served leaves the word under the lock.
+//! * The holder of the lock clears WAITERS with the last waiter.
+//!
+//! The hand-over is that of Vélez's gate. The count that keeps callers off the lock is that of Preshing's lightweight semaphore.
+
+#![forbid(unsafe_code)]
 
 mod owned;
 
@@ -10,11 +26,9 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::channel::selectable::Line;
-use crate::permits::{Permits, Served};
-use crate::turn::{self, Queue, Turn};
-use crate::wait::list::Node;
-use crate::wait::{self, Claim, RawWake};
+use crate::primitive::{AtomicUsize, Ordering};
+use crate::turn;
+use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQueue, Waiters};
 
 /// A number of permits, to limit how many do something at once.
 ///
@@ -66,8 +80,13 @@ use crate::wait::{self, Claim, RawWake};
 /// };
 /// ```
 pub struct Semaphore {
-    permits: Permits,
+    word: AtomicUsize,
+    /// How many permits each waiter wants.
+    queue: WaitQueue<(), usize>,
 }
+
+const WAITERS: usize = 1;
+const ONE_PERMIT: usize = 2;
 
 /// What [`Semaphore::try_acquire`] answers when it would have to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +105,7 @@ impl std::error::Error for TryAcquireError {}
 
 impl Semaphore {
     /// The most permits that a semaphore can have, and that a request can ask for: 2⁶¹ − 1 where pointers have 64 bits.
-    pub const MAX_PERMITS: usize = Permits::MAX;
+    pub const MAX_PERMITS: usize = usize::MAX >> 3;
 
     /// Makes a semaphore with `permits` free permits.
     ///
@@ -95,12 +114,13 @@ impl Semaphore {
     #[track_caller]
     pub const fn new(permits: usize) -> Self {
         assert!(permits <= Self::MAX_PERMITS, "a semaphore has no more than Semaphore::MAX_PERMITS permits");
-        Semaphore { permits: Permits::new(permits) }
+        Semaphore { word: AtomicUsize::new(permits * ONE_PERMIT), queue: WaitQueue::new(()) }
     }
 
     /// How many permits are free. Somebody who waits may be in want of more than that.
     pub fn available_permits(&self) -> usize {
-        self.permits.free()
+        // Acquire: pairs with the Release of a change: what was done before a permit was given is seen.
+        self.word.load(Ordering::Acquire) / ONE_PERMIT
     }
 
     /// Adds `count` permits, as though that many were given back.
@@ -109,15 +129,17 @@ impl Semaphore {
     /// If there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) free ones. None is added then.
     #[track_caller]
     pub fn add_permits(&self, count: usize) {
-        match self.permits.put(|free| free.saturating_add(count)) {
-            Some(served) => self.wake(served),
-            None => over_the_maximum(count),
+        let more = |free: usize| free.checked_add(count).filter(|sum| *sum <= Self::MAX_PERMITS);
+        let is_added = self.change(more).is_some();
+        if !is_added {
+            over_the_maximum(count);
         }
     }
 
     /// Takes up to `count` free permits away for good. How many were free to be taken.
     pub fn forget_permits(&self, count: usize) -> usize {
-        self.permits.remove(count)
+        let before = self.change(|free| Some(free - free.min(count)));
+        before.map_or(0, |free| free.min(count))
     }
 
     /// Takes one permit, and waits for it if none is free or others wait.
@@ -220,10 +242,7 @@ impl Semaphore {
     /// # Panics
     /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     pub async fn acquire_many_async(&self, count: usize) -> SemaphorePermit<'_> {
-        turn::charge().await;
-        if !self.take(count) {
-            turn::wait_async(self, count, |_| ()).await;
-        }
+        self.enter_async(count).await;
         SemaphorePermit::new(self, count)
     }
 
@@ -231,78 +250,144 @@ impl Semaphore {
     #[track_caller]
     #[inline]
     fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> bool {
-        let may_spin = wait::checkpoint_before_spin();
+        wait::checkpoint();
         // The clock is read only by those who wait.
-        self.take(count) || self.enter_slow(count, deadline(), may_spin)
+        self.take(count) || self.enter_slow(count, Until::unwind(deadline()).spinning())
     }
 
     #[inline(never)]
-    fn enter_slow(&self, count: usize, deadline: Option<Instant>, may_spin: bool) -> bool {
-        // Behind others there is no use in spinning.
-        let spun = may_spin && self.permits.is_quiet() && wait::spin_until(|| self.permits.take(count));
-        spun || Turn::new(self, count).wait(deadline)
+    fn enter_slow(&self, count: usize, until: Until) -> bool {
+        let (outcome, _) = self.queue.wait(
+            0,
+            count,
+            until,
+            |(), wanted, waiters| self.arrive(*wanted, waiters),
+            || (),
+            |(), wanted, waiters, left| self.leave(*wanted, waiters, left),
+        );
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+    }
+
+    async fn enter_async(&self, count: usize) {
+        turn::charge().await;
+        if !self.take(count) {
+            self.queue
+                .wait_async(
+                    0,
+                    count,
+                    |(), wanted, waiters| self.arrive(*wanted, waiters),
+                    |(), wanted, waiters, left| self.leave(*wanted, waiters, left),
+                )
+                .await;
+        }
     }
 
     #[track_caller]
     #[inline]
-    fn take(&self, count: usize) -> bool {
+    pub(crate) fn take(&self, count: usize) -> bool {
         if count > Self::MAX_PERMITS {
             too_many_asked_for(count);
         }
-        count == 0 || self.permits.take(count)
+        // Acquire: as in `available_permits`.
+        count == 0 || self.try_change(|free| free.checked_sub(count), Ordering::Acquire).is_ok()
     }
 
+    /// Changes the number of free permits as `how` says, and serves. Returns the number before, or `None` if `how` refuses it.
     #[inline]
-    fn wake(&self, served: Served) {
-        let Some(first) = served.first else { return };
-        first.wake();
-        if served.more {
-            self.departed();
+    fn change(&self, how: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        // Release: as in `available_permits`.
+        match self.try_change(&how, Ordering::Release) {
+            Ok(free) => Some(free),
+            Err(word) if word & WAITERS == 0 => None,
+            Err(_) => self.change_slow(how),
         }
     }
-}
 
-impl Queue for Semaphore {
-    type Asks = usize;
-
-    unsafe fn enlist(&self, node: &Node<usize>, wake: RawWake) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.permits.enlist(node, wake) }
+    #[inline(never)]
+    fn change_slow(&self, how: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        self.queue.with(|(), waiters| {
+            let free = self.claim();
+            let changed = how(free);
+            self.serve(changed.unwrap_or(free), waiters);
+            changed.and(Some(free))
+        })
     }
 
-    unsafe fn withdraw(&self, node: &Node<usize>) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.permits.withdraw(node) }
-    }
-
-    fn pass_on(&self, count: &usize) {
-        self.add_permits(*count);
-    }
-
-    fn departed(&self) {
+    /// Changes the number of free permits if no request waits. Returns the number before, or else the word.
+    #[inline]
+    fn try_change(&self, how: impl Fn(usize) -> Option<usize>, order: Ordering) -> Result<usize, usize> {
+        // Relaxed: the exchange decides.
+        let mut seen = self.word.load(Ordering::Relaxed);
         loop {
-            let served = self.permits.serve();
-            let Some(first) = served.first else { return };
-            first.wake();
-            if !served.more {
-                return;
+            let free = seen / ONE_PERMIT;
+            let (0, Some(changed)) = (seen & WAITERS, how(free)) else { return Err(seen) };
+            match self.word.compare_exchange_weak(seen, changed * ONE_PERMIT, order, Ordering::Relaxed) {
+                Ok(_) => return Ok(free),
+                Err(now) => seen = now,
             }
         }
     }
+
+    /// Sets WAITERS, under the lock of the queue: from here on only its holder changes the word. Returns the free permits.
+    fn claim(&self) -> usize {
+        // Acquire, both: as in `available_permits`.
+        let word = match self.word.load(Ordering::Acquire) {
+            word if word & WAITERS != 0 => word,
+            _ => self.word.fetch_or(WAITERS, Ordering::Acquire),
+        };
+        word / ONE_PERMIT
+    }
+
+    /// Leaves `free` permits in the claimed word, and clears WAITERS if no request waits.
+    fn settle(&self, free: usize, waiters: &Waiters<'_, usize, 1>) {
+        let flag = if waiters.is_empty(0) { 0 } else { WAITERS };
+        // Release: as in `available_permits`. The Acquire of `claim` passes on what earlier changes published.
+        self.word.store((free * ONE_PERMIT) | flag, Ordering::Release);
+    }
+
+    /// Serves the longest waiters as long as there is enough for them, and settles the claimed word.
+    fn serve(&self, mut free: usize, waiters: &mut Waiters<'_, usize, 1>) {
+        while let Some(taken) = waiters.serve_front_if(0, |wanted| *wanted <= free, |wanted| *wanted) {
+            free -= taken;
+        }
+        self.settle(free, waiters);
+    }
+
+    /// Takes the permits that are `wanted`, or leaves the word claimed for a request that is queued next.
+    fn arrive(&self, wanted: usize, waiters: &Waiters<'_, usize, 1>) -> Admit<()> {
+        match self.claim().checked_sub(wanted) {
+            Some(rest) if waiters.is_empty(0) => {
+                self.settle(rest, waiters);
+                Admit::Done(())
+            }
+            _ => Admit::Back,
+        }
+    }
+
+    /// Gives back what a dropped future was served. A request that leaves unserved may have kept others waiting.
+    fn leave(&self, wanted: usize, waiters: &mut Waiters<'_, usize, 1>, left: Left) {
+        let given_back = if left == Left::Served { wanted } else { 0 };
+        self.serve(self.claim() + given_back, waiters);
+    }
+
+    /// Makes an arm of a select.
+    pub(crate) fn queue_arm(&self) -> QueueArm<'_, (), usize, 1, Self> {
+        QueueArm::new(&self.queue, 0, 1, self)
+    }
 }
 
-impl Line for Semaphore {
-    fn asks() -> usize {
-        1
+impl ArmPolicy<(), usize, 1> for Semaphore {
+    fn is_ready(&self, (): &(), wanted: &usize, waiters: &Waiters<'_, usize, 1>) -> bool {
+        let free = self.claim();
+        let is_ready = *wanted <= free && waiters.is_empty(0);
+        if is_ready {
+            self.settle(free, waiters);
+        }
+        is_ready
     }
 
-    fn take_now(&self) -> bool {
-        self.permits.take(1)
-    }
-
-    unsafe fn enlist_for(&self, node: &Node<usize>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.permits.enlist_for(node, wake, claim, arm) }
+    fn left(&self, (): &mut (), _wanted: &mut usize, waiters: &mut Waiters<'_, usize, 1>) {
+        self.serve(self.claim(), waiters);
     }
 }
 

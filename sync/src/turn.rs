@@ -15,7 +15,6 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Polled, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
@@ -69,17 +68,6 @@ impl<'a, Q: Queue> Turn<'a, Q> {
         Turn { queue, node: Node::with(asks), state: Cell::new(State::Apart) }
     }
 
-    /// Sleeps until served, and takes what is served. False if `deadline` came first; a cancellation unwinds.
-    #[inline(always)]
-    pub(crate) fn wait(&self, deadline: Option<Instant>) -> bool {
-        match wait::sleep(self, deadline) {
-            Waking::Notified => self.take(),
-            Waking::TimedOut => return false,
-            Waking::Cancelled => wait::unwind_cancelled(),
-        }
-        true
-    }
-
     /// What the waiter asked for. Not while it is queued.
     pub(crate) fn asks(&self) -> &Q::Asks {
         self.node.data()
@@ -90,7 +78,7 @@ impl<'a, Q: Queue> Turn<'a, Q> {
     }
 }
 
-/// [`Turn::wait`] as a future; `took` is told what was asked for. Dropped before its end it passes on what it was served.
+/// Waits for a turn as a future; `took` is told what was asked for. Dropped before its end it passes on what it was served.
 pub(crate) async fn wait_async<Q: Queue, R>(queue: &Q, asks: Q::Asks, took: impl FnOnce(&Q::Asks) -> R) -> R {
     let mut sleep = pin!(Polled::new(Turn::new(queue, asks)));
     sleep.as_mut().await;

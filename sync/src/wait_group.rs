@@ -1,6 +1,7 @@
 //! Waits for a group of workers; the state is in `countdown.rs`, the guards are here.
 
-use std::cell::Cell;
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::turn::{self, Turn};
-use crate::wait;
+use crate::turn;
+use crate::wait::{self, Until};
 
 /// Counts busy workers, and lets callers wait until there are none.
 ///
@@ -93,8 +94,7 @@ impl WaitGroup {
     #[track_caller]
     pub fn done(&self) {
         match self.state.signal(1) {
-            Signalled::Counted => {}
-            Signalled::Last(ended) => wait::wake_all(self.state.crowd(), |crowd| crowd.next(ended)),
+            Signalled::Counted | Signalled::Last => {}
             Signalled::TooMany => panic!("a wait group below zero: more workers are done than were added"),
         }
     }
@@ -159,7 +159,7 @@ impl WaitGroup {
     pub async fn wait_async(&self) {
         match self.count() {
             0 => turn::charge().await,
-            _ => turn::wait_async(&self.state, Cell::new(0), |_| ()).await,
+            _ => self.state.wait_async().await,
         }
     }
 
@@ -169,7 +169,7 @@ impl WaitGroup {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.count() == 0 || Turn::new(&self.state, Cell::new(0)).wait(deadline())
+        self.count() == 0 || self.state.wait(Until::unwind(deadline()))
     }
 }
 

@@ -499,3 +499,35 @@ fn _shared_and_sent(event: &AutoResetEvent) {
     all::<AutoResetEvent>();
     sent(event.wait_async());
 }
+
+#[test]
+fn a_reset_takes_the_set_of_a_future_that_is_dropped_later() {
+    everywhere(|| {
+        let event = AutoResetEvent::new(false);
+        let served = || {
+            let mut wait = Box::pin(event.wait_async());
+            assert!(poll(wait.as_mut(), &Arc::default()).is_pending());
+            event.set();
+            wait
+        };
+        let wait = served();
+        event.reset();
+        drop(wait);
+        assert!(!event.is_set(), "the reset has taken the set");
+
+        // A waiter that came before the reset would have had it, a later one not.
+        let wait = served();
+        let [early, late] = [Arc::default(), Arc::default()];
+        let mut first = Box::pin(event.wait_async());
+        assert!(poll(first.as_mut(), &early).is_pending());
+        event.reset();
+        let mut second = Box::pin(event.wait_async());
+        assert!(poll(second.as_mut(), &late).is_pending());
+        drop(wait);
+        assert_eq!((early.times(), late.times()), (1, 0));
+        drop(first);
+        assert_eq!((late.times(), event.is_set()), (0, false));
+        event.set();
+        assert!(poll(second.as_mut(), &late).is_ready());
+    });
+}

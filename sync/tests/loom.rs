@@ -65,14 +65,10 @@ mod typed {
 }
 #[path = "../../runtime/tests/loom/floors.rs"]
 mod floors;
-#[path = "../src/gate.rs"]
-mod gate;
 #[path = "../../runtime/tests/loom/gate.rs"]
 mod gate_in_small;
 #[path = "loom/mutex.rs"]
 mod mutex;
-#[path = "../src/permits.rs"]
-mod permits;
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
 #[path = "../src/rwlock"]
@@ -123,7 +119,5 @@ mod permits_models;
 mod rwlock_models;
 #[path = "loom/select_models.rs"]
 mod select_models;
-#[path = "loom/turn_models.rs"]
-mod turn_models;
 #[path = "loom/watch_models.rs"]
 mod watch_models;

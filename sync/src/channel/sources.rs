@@ -1,15 +1,12 @@
 //! The events, counts and permits as what a select can wait for.
 
-use std::cell::Cell;
-
-use super::selectable::{Line, LineArm, Selectable, sealed};
-use crate::auto_reset_event::AutoResetEvent;
+use super::selectable::{Selectable, sealed};
+use crate::auto_reset_event::{Age, AutoResetEvent};
 use crate::countdown::Countdown;
 use crate::countdown_event::CountdownEvent;
 use crate::manual_reset_event::ManualResetEvent;
 use crate::semaphore::{Semaphore, SemaphorePermit};
-use crate::wait::list::Node;
-use crate::wait::{Claim, RawWake};
+use crate::wait::QueueArm;
 use crate::wait_group::WaitGroup;
 
 impl sealed::Sealed for AutoResetEvent {}
@@ -20,14 +17,14 @@ impl sealed::Sealed for Semaphore {}
 
 impl Selectable for AutoResetEvent {
     type Outcome<'a> = ();
-    type Arm<'a> = LineArm<'a, Self>;
+    type Arm<'a> = QueueArm<'a, (), Age, 1, Self>;
 
     fn arm(&self) -> Self::Arm<'_> {
-        LineArm::new(self)
+        self.queue_arm()
     }
 
     fn take_now(&self) -> bool {
-        Line::take_now(self)
+        self.try_wait()
     }
 
     fn give_back(&self) {
@@ -39,14 +36,14 @@ impl Selectable for AutoResetEvent {
 
 impl Selectable for ManualResetEvent {
     type Outcome<'a> = ();
-    type Arm<'a> = LineArm<'a, Self>;
+    type Arm<'a> = QueueArm<'a, (), (), 1, Self>;
 
     fn arm(&self) -> Self::Arm<'_> {
-        LineArm::new(self)
+        self.queue_arm()
     }
 
     fn take_now(&self) -> bool {
-        Line::take_now(self)
+        self.is_set()
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -54,14 +51,14 @@ impl Selectable for ManualResetEvent {
 
 impl Selectable for CountdownEvent {
     type Outcome<'a> = ();
-    type Arm<'a> = LineArm<'a, Countdown>;
+    type Arm<'a> = QueueArm<'a, (), (), 1, Countdown>;
 
     fn arm(&self) -> Self::Arm<'_> {
-        LineArm::new(self.countdown())
+        self.countdown().arm()
     }
 
     fn take_now(&self) -> bool {
-        Line::take_now(self.countdown())
+        self.is_set()
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -69,14 +66,14 @@ impl Selectable for CountdownEvent {
 
 impl Selectable for WaitGroup {
     type Outcome<'a> = ();
-    type Arm<'a> = LineArm<'a, Countdown>;
+    type Arm<'a> = QueueArm<'a, (), (), 1, Countdown>;
 
     fn arm(&self) -> Self::Arm<'_> {
-        LineArm::new(self.countdown())
+        self.countdown().arm()
     }
 
     fn take_now(&self) -> bool {
-        Line::take_now(self.countdown())
+        self.count() == 0
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -84,14 +81,14 @@ impl Selectable for WaitGroup {
 
 impl Selectable for Semaphore {
     type Outcome<'a> = SemaphorePermit<'a>;
-    type Arm<'a> = LineArm<'a, Self>;
+    type Arm<'a> = QueueArm<'a, (), usize, 1, Self>;
 
     fn arm(&self) -> Self::Arm<'_> {
-        LineArm::new(self)
+        self.queue_arm()
     }
 
     fn take_now(&self) -> bool {
-        Line::take_now(self)
+        self.take(1)
     }
 
     fn give_back(&self) {
@@ -100,20 +97,5 @@ impl Selectable for Semaphore {
 
     fn outcome(&self, _taken: sealed::Taken) -> SemaphorePermit<'_> {
         SemaphorePermit::new(self, 1)
-    }
-}
-
-impl Line for Countdown {
-    fn asks() -> Cell<u64> {
-        Cell::new(0)
-    }
-
-    fn take_now(&self) -> bool {
-        self.count() == 0
-    }
-
-    unsafe fn enlist_for(&self, node: &Node<Cell<u64>>, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.join_for(node, wake, claim, arm) }
     }
 }

@@ -1,12 +1,13 @@
 //! Permits that hold their semaphore by a count, not by a borrow: every way to take some.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use super::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
-use crate::turn;
 
 impl Semaphore {
     /// Takes one permit that holds the semaphore by a count, not by a borrow; otherwise as [`acquire`](Semaphore::acquire).
@@ -136,10 +137,7 @@ impl Semaphore {
     /// # Panics
     /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
-        turn::charge().await;
-        if !self.take(count) {
-            turn::wait_async(&*self, count, |_| ()).await;
-        }
+        self.enter_async(count).await;
         OwnedSemaphorePermit::new(self, count)
     }
 }

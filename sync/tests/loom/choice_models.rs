@@ -160,24 +160,6 @@ fn a_watch_whose_time_runs_out_leaves_nothing_behind() {
     });
 }
 
-/// Hunts: a set that is given to one who only watches for it, and is not given back; or a watch that is not told.
-#[test]
-fn who_watches_an_event_gives_the_set_back() {
-    check_bounded(3, || {
-        let event = event();
-        let sets = {
-            let event = Arc::clone(&event);
-            thread::spawn(move || event.set())
-        };
-        let mut select = Select::new_biased();
-        select.wait(&*event);
-        assert_eq!(select.ready(), 0);
-        assert!(event.try_wait());
-        sets.join().unwrap();
-        assert!(!event.is_set());
-    });
-}
-
 /// Hunts: a select of a message and a set that takes both or neither, or sleeps on; a wake of it that lands in a later sleep.
 #[test]
 fn of_a_message_and_a_set_one_is_selected_and_the_other_stays() {

@@ -1,22 +1,23 @@
-//! The word and the list under the semaphore and the auto-reset event.
+//! The permits of the semaphore, and the auto-reset event.
 //!
-//! No more than two threads meet at a time: of three, two may wait for the lock of the third, and the explorer then follows
-//! those two as they give way to each other for ever. Who is to be there as a third one waits already.
+//! At most two threads meet: of three, two may wait for the lock of the third, and the explorer follows them for ever.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use crate::permits::{Permits, Served};
+use crate::auto_reset_event::AutoResetEvent;
+use crate::choice_models::event;
 use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
-use crate::wait::list::Node;
-use crate::wait::word::Fallen;
-use crate::wait::{Claim, Sleeper};
+use crate::semaphore::Semaphore;
+use crate::wait::{Arm, Chosen, Until, over, wait_any};
 
 struct Model {
-    permits: Permits,
-    /// Written before a permit is given, and read by who has taken it.
+    permits: Semaphore,
+    /// Written by the holder of a permit, or before it is given.
     data: UnsafeCell<u32>,
 }
 
@@ -27,105 +28,94 @@ unsafe impl Send for Model {}
 
 impl Model {
     fn new(free: usize) -> Arc<Self> {
-        let model = Model { permits: Permits::new(free), data: UnsafeCell::new(0) };
-        model.wake(model.permits.serve());
-        assert_eq!(model.permits.free(), free);
+        let model = Model { permits: Semaphore::new(free), data: UnsafeCell::new(0) };
+        assert_eq!(model.permits.available_permits(), free);
         Arc::new(model)
     }
 
-    fn wake(&self, served: Served) {
-        let Some(first) = served.first else { return };
-        first.wake();
-        if served.more {
-            self.wake(self.permits.serve());
-        }
-    }
-
     fn put(&self, count: usize) {
-        let served = self.permits.put(|free| free + count);
-        self.wake(served.expect("not over the maximum"));
+        self.permits.add_permits(count);
     }
 
-    fn set(&self) {
-        let served = self.permits.put(|_| 1);
-        self.wake(served.expect("not over the maximum"));
+    fn take(&self, count: usize) {
+        self.permits.acquire_many(count).forget();
     }
 
-    /// What an acquisition does.
-    fn acquire(&self, wanted: usize) {
-        if self.permits.take(wanted) {
-            return;
-        }
-        assert!(self.sleep(wanted, false), "only a deadline ends it otherwise");
+    /// Takes permits, if they come before a time that is over.
+    fn take_in_time(&self, count: usize) -> bool {
+        self.permits.acquire_many_deadline(count, over()).map(|taken| taken.forget()).is_some()
     }
 
-    /// What an acquisition does whose deadline comes while it sleeps. True if it was served.
-    fn sleep(&self, wanted: usize, expires: bool) -> bool {
-        let (node, sleeper) = (Node::with(wanted), Sleeper::new());
-        let epoch = sleeper.word.begin(false);
-        // SAFETY: the node lives until this ends, before which it is withdrawn or its wake has landed.
-        if !unsafe { self.permits.enlist(&node, sleeper.raw()) } {
-            return true;
-        }
-        sleeper.leave_stack_and(|| {
-            if expires {
-                sleeper.settle(sleeper.word.expire(epoch));
-            }
-        });
-        if sleeper.word.why().notified {
-            return true;
-        }
-        // SAFETY: the node is in this queue or in none.
-        if unsafe { self.permits.withdraw(&node) } {
-            self.wake(self.permits.serve());
-            return false;
-        }
-        sleeper.await_landing();
-        true
+    fn free(&self) -> usize {
+        self.permits.available_permits()
+    }
+
+    fn write(&self) {
+        // SAFETY: the caller has the only permit, or none is given yet.
+        self.data.with_mut(|data| unsafe { *data += 1 });
+    }
+
+    fn read(&self) -> u32 {
+        // SAFETY: as above.
+        self.data.with(|data| unsafe { *data })
+    }
+
+    fn spawn<R: 'static>(self: &Arc<Self>, f: impl FnOnce(&Model) -> R + 'static) -> thread::JoinHandle<R> {
+        let model = Arc::clone(self);
+        thread::spawn(move || f(&model))
     }
 }
 
-/// Hunts: a permit that is put into the word while the sleeper goes to the list, so that nobody wakes it; what was done before
-/// the permit was given and is not seen by who has it.
+fn spawn_set(event: &Arc<AutoResetEvent>) -> thread::JoinHandle<()> {
+    let event = Arc::clone(event);
+    thread::spawn(move || event.set())
+}
+
+fn poll_once(future: Pin<&mut impl Future<Output = ()>>) -> bool {
+    future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+/// Waits as the only arm of a select, to a deadline that is over. True if it was served.
+fn is_served_in_time(arm: &dyn Arm) -> bool {
+    match wait_any([(arm, 0)].into_iter(), Until::unwind(Some(over()))) {
+        Chosen::Served(number) => number == 0,
+        Chosen::TimedOut | Chosen::Ready => false,
+        Chosen::Cancelled => unreachable!("a thread is not cancelled"),
+    }
+}
+
+/// Hunts: a permit that is given while a waiter goes to the queue, so that no wake comes; what was done before the permit was
+/// given and is not seen by its holder.
 #[test]
 fn a_permit_is_seen_by_whoever_goes_to_sleep() {
-    check(|| {
+    check_bounded(3, || {
         let model = Model::new(0);
-        let giver = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || {
-                // SAFETY: nobody else has a permit.
-                model.data.with_mut(|data| unsafe { *data = 7 });
-                model.put(1);
-            })
-        };
-        model.acquire(1);
-        // SAFETY: the giver writes no more.
-        assert_eq!(model.data.with(|data| unsafe { *data }), 7);
+        let giver = model.spawn(|model| {
+            model.write();
+            model.put(1);
+        });
+        model.take(1);
+        assert_eq!(model.read(), 1);
         giver.join().unwrap();
-        assert_eq!(model.permits.free(), 0);
+        assert_eq!(model.free(), 0);
     });
 }
 
-/// Hunts: a permit that one holder gives to the next without what was done under it, by way of the word or of the list.
+/// Hunts: two holders of one permit; a holder that does not see what the one before did; a waiter that sleeps on.
 #[test]
-fn a_permit_passes_on_what_was_done_under_it() {
+fn one_permit_has_one_holder() {
     check_bounded(3, || {
         let model = Model::new(1);
-        let holders = [(); 2].map(|()| {
-            let model = Arc::clone(&model);
-            thread::spawn(move || {
-                model.acquire(1);
-                // SAFETY: of one permit there is one holder.
-                model.data.with_mut(|data| unsafe { *data += 1 });
-                model.put(1);
-            })
-        });
-        holders.into_iter().for_each(|holder| holder.join().unwrap());
-        model.acquire(1);
-        // SAFETY: as above.
-        assert_eq!(model.data.with(|data| unsafe { *data }), 2);
-        assert_eq!(model.permits.free(), 0);
+        let hold = |model: &Model| {
+            let permit = model.permits.acquire();
+            model.write();
+            drop(permit);
+        };
+        let other = model.spawn(hold);
+        hold(&model);
+        other.join().unwrap();
+        model.take(1);
+        assert_eq!((model.read(), model.free()), (2, 0));
     });
 }
 
@@ -134,16 +124,13 @@ fn a_permit_passes_on_what_was_done_under_it() {
 fn a_big_request_is_served_by_several_gifts() {
     check_bounded(3, || {
         let model = Model::new(0);
-        let giver = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || {
-                model.put(1);
-                model.put(1);
-            })
-        };
-        model.acquire(2);
+        let giver = model.spawn(|model| {
+            model.put(1);
+            model.put(1);
+        });
+        model.take(2);
         giver.join().unwrap();
-        assert_eq!(model.permits.free(), 0);
+        assert_eq!(model.free(), 0);
     });
 }
 
@@ -152,16 +139,13 @@ fn a_big_request_is_served_by_several_gifts() {
 fn a_request_that_leaves_loses_nothing() {
     check_bounded(3, || {
         let model = Model::new(1);
-        let giver = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.put(1))
-        };
-        if model.sleep(2, true) {
+        let giver = model.spawn(|model| model.put(1));
+        if model.take_in_time(2) {
             model.put(2);
         }
         giver.join().unwrap();
-        assert!(model.permits.take(2), "nobody is in the queue");
-        assert_eq!(model.permits.free(), 0);
+        assert!(model.permits.try_acquire_many(2).is_ok(), "no request is in the queue");
+        assert_eq!(model.free(), 2);
     });
 }
 
@@ -170,141 +154,147 @@ fn a_request_that_leaves_loses_nothing() {
 fn a_request_that_leaves_blocks_nobody() {
     check_bounded(3, || {
         let model = Model::new(1);
-        let small = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.acquire(1))
-        };
-        assert!(!model.sleep(2, true), "there are never two");
+        let small = model.spawn(|model| model.take(1));
+        assert!(!model.take_in_time(2), "there are never two");
         small.join().unwrap();
-        assert_eq!(model.permits.free(), 0);
+        assert_eq!(model.free(), 0);
         model.put(1);
-        assert!(model.permits.take(1), "nobody is in the queue");
+        assert!(model.permits.try_acquire().is_ok(), "no request is in the queue");
     });
 }
 
-/// Hunts: a set that is swallowed though somebody waits, and one that lets two through.
+/// Hunts: a set that is swallowed though a waiter is there, and a set that lets two through.
 #[test]
 fn each_set_of_an_event_lets_one_through() {
     check_bounded(3, || {
-        let model = Model::new(0);
+        let event = event();
         let waiter = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.acquire(1))
+            let event = Arc::clone(&event);
+            thread::spawn(move || event.wait())
         };
-        model.set();
-        model.set();
+        event.set();
+        event.set();
         waiter.join().unwrap();
-        let left = model.permits.free();
-        assert!(left <= 1, "two sets without a wait are one");
-        assert_eq!(model.permits.remove(1), left);
-        assert!(!model.permits.take(1));
+        // Two sets without a wait between them are one.
+        let _ = event.try_wait();
+        assert!(!event.try_wait());
     });
 }
 
-/// Hunts: a set that finds the event set and leaves it at that, so that who takes the earlier set misses what was done before
-/// the later one, and waits for ever: the wake-up that Preshing's first auto-reset event lost.
+/// Hunts: a set that finds the event set and leaves it at that, so that a wait takes the earlier set, misses what was done
+/// before the later one, and waits for ever: the wake-up that Preshing's first auto-reset event lost.
 #[test]
 fn a_set_that_finds_the_event_set_is_a_set() {
     check(|| {
-        let model = Model::new(0);
+        let event = event();
         let jobs = Arc::new([0, 1].map(|_| AtomicBool::new(false)));
         assert!(jobs.iter().all(|job| !job.load(Ordering::Relaxed)));
         jobs[0].store(true, Ordering::Relaxed);
-        model.set();
+        event.set();
         let giver = {
-            let (model, jobs) = (Arc::clone(&model), Arc::clone(&jobs));
+            let (event, jobs) = (Arc::clone(&event), Arc::clone(&jobs));
             thread::spawn(move || {
                 jobs[1].store(true, Ordering::Relaxed);
-                model.set();
+                event.set();
             })
         };
         while !jobs.iter().all(|job| job.load(Ordering::Relaxed)) {
-            model.acquire(1);
+            event.wait();
         }
         giver.join().unwrap();
     });
 }
 
-/// Hunts: a set that comes while a reset finds somebody waiting.
+/// Hunts: permits that are forgotten and given to a waiter as well.
 #[test]
 fn a_reset_takes_nothing_from_who_waits() {
     check_bounded(3, || {
         let model = Model::new(1);
-        let waiter = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.acquire(1))
-        };
-        let taken = model.permits.remove(1);
-        if taken == 1 {
-            model.set();
-        }
+        let waiter = model.spawn(|model| model.take(1));
+        let forgotten = model.permits.forget_permits(1);
+        model.put(forgotten);
         waiter.join().unwrap();
-        assert_eq!(model.permits.free(), 0);
+        assert_eq!(model.free(), 0);
     });
 }
 
-/// Hunts: a permit that is lost with the arm of a select that goes, or given to one that has gone.
+/// Hunts: a permit that is lost with the arm of a select that leaves, or given to one that has left.
 #[test]
 fn a_permit_passes_by_an_arm_that_leaves() {
-    check(|| {
+    check_bounded(3, || {
         let model = Model::new(0);
-        let (node, sleeper, claim) = (Node::with(1), Sleeper::new(), Claim::new());
-        assert_eq!(claim.taken(), None);
-        let _ = sleeper.word.begin(false);
-        // SAFETY: node and claim live until this ends, before which the node is withdrawn or its wake has landed.
-        assert!(unsafe { model.permits.enlist_for(&node, sleeper.raw(), &claim, 0) });
-        let giver = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.put(1))
-        };
-        let claimed = claim.close().is_some();
-        // SAFETY: the node is in this queue or in none.
-        if unsafe { model.permits.withdraw(&node) } {
-            assert!(!claimed);
-            model.wake(model.permits.serve());
-        }
-        if claimed {
-            sleeper.await_landing();
-            model.put(1);
-        }
+        let giver = model.spawn(|model| model.put(1));
+        let arm = model.permits.queue_arm();
+        let is_served = is_served_in_time(&arm);
         giver.join().unwrap();
-        assert_eq!(model.permits.free(), 1);
+        assert_eq!(model.free(), usize::from(!is_served));
     });
 }
 
-/// Hunts: a permit that is lost between an arm that goes and the waiter behind it, who then sleeps for ever, or is woken twice.
+/// Hunts: a waiter behind an arm that leaves, which then sleeps for ever.
 #[test]
 fn a_permit_passes_by_an_arm_that_leaves_to_who_waits_behind_it() {
-    check(|| {
+    check_bounded(3, || {
         let model = Model::new(0);
-        let [arm, waiter] = [(); 2].map(|()| (Node::with(1), Sleeper::new()));
-        let claim = Claim::new();
-        assert_eq!(claim.taken(), None);
-        let _ = arm.1.word.begin(false);
-        let _ = waiter.1.word.begin(false);
-        // SAFETY: nodes and claim live until this ends, before which each node is withdrawn or its wake has landed.
-        unsafe {
-            assert!(model.permits.enlist_for(&arm.0, arm.1.raw(), &claim, 0));
-            assert!(model.permits.enlist(&waiter.0, waiter.1.raw()));
-        }
-        assert_eq!(waiter.1.word.fall_asleep(), Fallen::Asleep);
-        let giver = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || model.put(1))
-        };
-        let claimed = claim.close().is_some();
-        // SAFETY: the node is in this queue or in none.
-        if unsafe { model.permits.withdraw(&arm.0) } {
-            assert!(!claimed);
-            model.wake(model.permits.serve());
-        }
-        if claimed {
-            arm.1.await_landing();
-            model.put(1);
-        }
+        let giver = model.spawn(|model| {
+            let arm = model.permits.queue_arm();
+            let is_served = is_served_in_time(&arm);
+            model.put(if is_served { 2 } else { 1 });
+        });
+        model.put(1);
+        model.take(2);
         giver.join().unwrap();
-        assert_eq!((waiter.1.queued(), model.permits.free()), (1, 0));
-        // SAFETY: as above.
-        assert!(!unsafe { model.permits.withdraw(&waiter.0) });
+        assert_eq!(model.free(), 0);
+    });
+}
+
+/// Hunts: a set that was given to a dropped future, and is lost with it; a future that is given one after its drop.
+#[test]
+fn a_set_for_a_future_that_goes_away_is_the_next_ones() {
+    check_bounded(3, || {
+        let event = event();
+        let sets = spawn_set(&event);
+        let passed = {
+            let mut wait = pin!(event.wait_async());
+            poll_once(wait.as_mut())
+        };
+        sets.join().unwrap();
+        assert!(passed != event.try_wait());
+    });
+}
+
+/// Hunts: a waiter behind a dropped future that is passed over, and sleeps on.
+#[test]
+fn who_stands_behind_a_future_that_goes_away_is_woken() {
+    check_bounded(3, || {
+        let event = event();
+        let mut wait = Box::pin(event.wait_async());
+        assert!(!poll_once(wait.as_mut()));
+        let waiter = {
+            let event = Arc::clone(&event);
+            thread::spawn(move || event.wait())
+        };
+        event.set();
+        drop(wait);
+        waiter.join().unwrap();
+        assert!(!event.is_set());
+    });
+}
+
+/// Hunts: a set that was given to a dropped future, and comes back after a reset has taken it.
+#[test]
+fn a_reset_takes_the_set_of_a_future_that_goes_away() {
+    check_bounded(3, || {
+        let event = event();
+        let mut wait = Box::pin(event.wait_async());
+        assert!(!poll_once(wait.as_mut()));
+        event.set();
+        let resets = {
+            let event = Arc::clone(&event);
+            thread::spawn(move || event.reset())
+        };
+        drop(wait);
+        resets.join().unwrap();
+        assert!(!event.is_set());
     });
 }
