@@ -54,13 +54,13 @@ mod wake_signal;
 /// The stacks of a runtime, over memory that is only counted.
 #[path = "../src/stack"]
 mod stack {
+    pub(crate) mod cache;
     pub(crate) mod exchange;
     pub(crate) mod fresh;
     pub(crate) mod guard;
     pub(crate) mod handle;
     pub(crate) mod pool;
     pub(crate) mod region;
-    pub(crate) mod shelf;
     pub(crate) mod size;
     pub(crate) mod stacks;
     #[path = "../../tests/loom/memory.rs"]
@@ -112,8 +112,6 @@ mod api {
 mod any_models;
 #[path = "loom/biased_models.rs"]
 mod biased_models;
-#[path = "loom/census_models.rs"]
-mod census_models;
 #[path = "loom/claim_models.rs"]
 mod claim_models;
 #[path = "loom/home_models.rs"]
@@ -142,6 +140,8 @@ mod sleep_models;
 mod stack_models;
 #[path = "loom/stop_models.rs"]
 mod stop_models;
+#[path = "loom/task_counts_models.rs"]
+mod task_counts_models;
 #[path = "loom/thread_models.rs"]
 mod thread_models;
 #[path = "loom/token_models.rs"]

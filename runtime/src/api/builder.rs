@@ -436,7 +436,7 @@ impl Builder {
         K: Kin,
     {
         raw::new(
-            worker.map(|worker| &worker.context().shelf),
+            worker.map(|worker| &worker.context().slabs),
             f,
             kin,
             Origin { kind: &wake::TASK, id, nature, traits: self.traits.take() },

@@ -6,7 +6,7 @@
 //!                       what is at home on it      who waits is woken
 //! ```
 //!
-//! A runtime is quiescent when nobody is alive by the census (`census.rs`) after the end has begun. Nobody alive means that
+//! A runtime is quiescent when nobody is alive by the task counts (`task_counts.rs`) after the end has begun. Nobody alive means that
 //! nobody spawns but from outside; those count themselves and then look whether the end has begun, and who ends the runtime
 //! first marks the beginning and then sums.
 //!

@@ -133,7 +133,7 @@ impl Worker {
             taken.is_sheltered().then(|| Box::new(Traits { sheltered: true, ..Traits::default() }));
         let origin =
             Origin { kind: &wake::TASK, id: self.next_id(), nature: Nature::Offered, traits: sheltered };
-        let task = raw::new(Some(&self.context().shelf), move || taken.run(), (), origin);
+        let task = raw::new(Some(&self.context().slabs), move || taken.run(), (), origin);
         // SAFETY: made just now; the handle's count goes to this one.
         let handle = unsafe { Task::from_count(task) };
         self.spawned(task);

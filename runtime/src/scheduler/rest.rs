@@ -187,7 +187,7 @@ impl Worker {
         if next > now {
             return self.trim_owed.get().then(|| next - now);
         }
-        self.context().shelf.borrow_mut().trim();
+        self.context().slabs.borrow_mut().trim();
         let (wait, owed) = match self.stacks.borrow_mut().trim() {
             Trim::Clean => (TRIM, false),
             Trim::Later => (TRIM, true),

@@ -1,7 +1,7 @@
 //! The exchange of one class of stacks: what no worker holds, behind a mutex that is crossed in batches.
 //!
 //! ```text
-//!   a worker's shelf ──put──▶ warm ──lot──▶ on their way to the kernel ──▶ cold
+//!   a worker's cache ──put──▶ warm ──lot──▶ on their way to the kernel ──▶ cold
 //!          ▲                   │                (nobody's)                   │
 //!          └────── fetch ──────┴─────────────────────────────────────────────┘
 //!          └── fetch_fresh ── ranges of regions that are not cut

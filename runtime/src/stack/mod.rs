@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub(crate) mod alternate;
+pub(crate) mod cache;
 pub(crate) mod exchange;
 pub(crate) mod fresh;
 pub(crate) mod guard;
@@ -8,7 +9,6 @@ pub(crate) mod handle;
 pub(crate) mod overflow_line;
 pub(crate) mod pool;
 pub(crate) mod region;
-pub(crate) mod shelf;
 pub(crate) mod size;
 pub(crate) mod stacks;
 pub(crate) mod sys;

@@ -8,21 +8,21 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::base::clock;
+use crate::stack::cache::Cache;
 use crate::stack::exchange::Class;
 use crate::stack::handle::Stack;
-use crate::stack::shelf::Shelf;
 use crate::stack::size;
 use crate::stack::stacks::Stacks;
 use crate::stack::sys;
 use crate::stack::trim::Trim;
 
-/// One worker's stacks: a shelf for each size it has met, the usual size first.
+/// One worker's stacks: a cache for each size it has met, the usual size first.
 ///
 /// When dropped, all it has goes to the exchange.
 pub(crate) struct Pool {
-    usual: Shelf,
+    usual: Cache,
     /// A few at most, since sizes are powers of two: searched in line.
-    others: Vec<Shelf>,
+    others: Vec<Cache>,
     stacks: Arc<Stacks>,
     number: usize,
     /// The last take has failed.
@@ -33,7 +33,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(super) fn new(stacks: Arc<Stacks>, usual: Arc<Class>) -> Self {
-        let (number, usual) = (stacks.number(), Shelf::new(usual));
+        let (number, usual) = (stacks.number(), Cache::new(usual));
         Self { usual, others: Vec::new(), stacks, number, waits: false, stands_back: false }
     }
 
@@ -67,7 +67,7 @@ impl Pool {
     #[inline]
     pub(crate) fn take_sized(&mut self, bytes: usize) -> io::Result<Stack> {
         let size = size::class_of(bytes, sys::page_size())?;
-        match self.shelf(size).0.pop() {
+        match self.cache(size).0.pop() {
             Some(stack) => Ok(stack),
             None => self.take_slow(size),
         }
@@ -89,8 +89,8 @@ impl Pool {
     }
 
     fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {
-        let (shelf, stacks) = self.shelf(size);
-        let taken = shelf.take_slow(stacks);
+        let (cache, stacks) = self.cache(size);
+        let taken = cache.take_slow(stacks);
         taken.or_else(|error| self.take_again(size, error))
     }
 
@@ -100,15 +100,15 @@ impl Pool {
             return Err(error);
         }
         self.empty();
-        let (shelf, stacks) = self.shelf(size);
-        shelf.take_slow(stacks)
+        let (cache, stacks) = self.cache(size);
+        cache.take_slow(stacks)
     }
 
     /// Gives a stack back that any pool of the runtime handed out, and on which nothing runs any more.
     #[inline]
     pub(crate) fn give(&mut self, stack: Stack) {
-        let (shelf, stacks) = self.shelf(stack.size());
-        shelf.give(stack, stacks);
+        let (cache, stacks) = self.cache(stack.size());
+        cache.give(stack, stacks);
     }
 
     /// Gives memory back that no task has used for a while: in this pool, and a lot of it in the exchange.
@@ -119,8 +119,8 @@ impl Pool {
         self.answer();
         let (now, age) = (clock::machine(), self.stacks.config().trim_after);
         let mut verdict = self.usual.trim(&self.stacks, now, age);
-        for shelf in &mut self.others {
-            verdict = verdict.max(shelf.trim(&self.stacks, now, age));
+        for cache in &mut self.others {
+            verdict = verdict.max(cache.trim(&self.stacks, now, age));
         }
         verdict
     }
@@ -150,23 +150,23 @@ impl Pool {
         by_other.is_some()
     }
 
-    /// The shelf of a size, and whom it serves.
+    /// The cache of a size, and whom it serves.
     #[inline]
-    fn shelf(&mut self, size: usize) -> (&mut Shelf, &Stacks) {
-        let shelf = match size == self.usual.size() {
+    fn cache(&mut self, size: usize) -> (&mut Cache, &Stacks) {
+        let cache = match size == self.usual.size() {
             true => &mut self.usual,
-            false => shelf_of(&mut self.others, &self.stacks, size),
+            false => cache_of(&mut self.others, &self.stacks, size),
         };
-        (shelf, &self.stacks)
+        (cache, &self.stacks)
     }
 
     fn has_any(&self) -> bool {
-        self.usual.has_any() || self.others.iter().any(Shelf::has_any)
+        self.usual.has_any() || self.others.iter().any(Cache::has_any)
     }
 
     fn empty(&mut self) {
         self.usual.empty(&self.stacks);
-        self.others.iter_mut().for_each(|shelf| shelf.empty(&self.stacks));
+        self.others.iter_mut().for_each(|cache| cache.empty(&self.stacks));
     }
 }
 
@@ -182,12 +182,12 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// The shelf of a size that is not the usual one, made when it is first met.
+/// The cache of a size that is not the usual one, made when it is first met.
 #[inline(never)]
-fn shelf_of<'a>(others: &'a mut Vec<Shelf>, stacks: &Stacks, size: usize) -> &'a mut Shelf {
-    let known = others.iter().position(|shelf| shelf.size() == size);
+fn cache_of<'a>(others: &'a mut Vec<Cache>, stacks: &Stacks, size: usize) -> &'a mut Cache {
+    let known = others.iter().position(|cache| cache.size() == size);
     let index = known.unwrap_or_else(|| {
-        others.push(Shelf::new(stacks.class(size)));
+        others.push(Cache::new(stacks.class(size)));
         others.len() - 1
     });
     &mut others[index]

@@ -15,7 +15,7 @@ use crate::coroutine::stop::Stop;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::locals::{InheritedLocals, Locals};
-use crate::tasks::slab_cache::Shelf;
+use crate::tasks::slab_cache::SlabCache;
 
 /// The part of a worker that floors below the scheduler see.
 pub(crate) struct Context {
@@ -23,7 +23,7 @@ pub(crate) struct Context {
     /// Inside a panic hook waits block the thread.
     in_hook: Cell<bool>,
     /// Memory for tasks.
-    pub(crate) shelf: RefCell<Shelf>,
+    pub(crate) slabs: RefCell<SlabCache>,
     /// The count of live tasks of the worker's runtime.
     pub(crate) live: Arc<LiveTasks>,
 }
@@ -45,7 +45,7 @@ impl Context {
         Context {
             running: Cell::new(None),
             in_hook: Cell::new(false),
-            shelf: RefCell::new(Shelf::new()),
+            slabs: RefCell::new(SlabCache::new()),
             live,
         }
     }

@@ -28,7 +28,7 @@ use crate::tasks::join_state::JoinState;
 use crate::tasks::locals::Locals;
 use crate::tasks::shield::shield;
 use crate::tasks::slab_cache;
-use crate::tasks::slab_cache::Shelf;
+use crate::tasks::slab_cache::SlabCache;
 use crate::tasks::switch_hook::Switch;
 
 #[repr(C)]
@@ -74,7 +74,7 @@ enum Stage<F, T> {
 
 /// Makes a task that has not run. The caller gets two counts: the runtime's and the handle's.
 #[inline]
-pub(crate) fn new<F, T, K>(shelf: Option<&RefCell<Shelf>>, f: F, kin: K, origin: Origin) -> TaskRef
+pub(crate) fn new<F, T, K>(slabs: Option<&RefCell<SlabCache>>, f: F, kin: K, origin: Origin) -> TaskRef
 where
     F: FnOnce() -> T,
     K: Kin,
@@ -89,7 +89,7 @@ where
             is_awaited: K::AWAITS,
         }
     };
-    let cell = slab_cache::take(shelf, Layout::new::<Cell<F, T, K>>()).cast::<Cell<F, T, K>>();
+    let cell = slab_cache::take(slabs, Layout::new::<Cell<F, T, K>>()).cast::<Cell<F, T, K>>();
     // SAFETY: memory of this layout, ours alone. Written field by field, where it stays.
     unsafe {
         (&raw mut (*cell.as_ptr()).header).write(Header::new(vtable, origin));
@@ -267,7 +267,7 @@ unsafe fn free<F, T, K>(task: TaskRef) {
     unsafe {
         cell.drop_in_place();
         let (block, layout) = (NonNull::new_unchecked(cell.cast()), Layout::new::<Cell<F, T, K>>());
-        if context::with(|context| slab_cache::give(Some(&context.shelf), block, layout)).is_none() {
+        if context::with(|context| slab_cache::give(Some(&context.slabs), block, layout)).is_none() {
             slab_cache::give(None, block, layout);
         }
     }

@@ -20,13 +20,13 @@ const ALIGN: usize = 16;
 const MOST: usize = 10_240;
 
 /// What one worker keeps.
-pub(crate) struct Shelf {
+pub(crate) struct SlabCache {
     blocks: [Vec<NonNull<u8>>; SIZES],
 }
 
-impl Shelf {
+impl SlabCache {
     pub(crate) fn new() -> Self {
-        Shelf { blocks: [const { Vec::new() }; SIZES] }
+        SlabCache { blocks: [const { Vec::new() }; SIZES] }
     }
 
     /// Gives half of the blocks back to the allocator. For now and then, when idle: kept apart from the worker's loop, whose
@@ -43,7 +43,7 @@ impl Shelf {
     }
 }
 
-impl Drop for Shelf {
+impl Drop for SlabCache {
     fn drop(&mut self) {
         while self.blocks.iter().any(|blocks| !blocks.is_empty()) {
             self.trim();
@@ -61,11 +61,11 @@ fn layout_of(size: usize) -> Layout {
     Layout::from_size_align(size_of::<Header>() + size * STEP, ALIGN).expect("a small layout")
 }
 
-/// Takes memory for `layout`, off the shelf of the worker where there is one.
+/// Takes memory for `layout`, off the slabs of the worker where there is one.
 #[inline]
-pub(crate) fn take(shelf: Option<&RefCell<Shelf>>, layout: Layout) -> NonNull<u8> {
+pub(crate) fn take(slabs: Option<&RefCell<SlabCache>>, layout: Layout) -> NonNull<u8> {
     let Some(size) = size_of_layout(layout) else { return allocate(layout) };
-    let kept = shelf.map(|shelf| shelf.borrow_mut().blocks[size].pop());
+    let kept = slabs.map(|slabs| slabs.borrow_mut().blocks[size].pop());
     kept.flatten().unwrap_or_else(|| allocate(layout_of(size)))
 }
 
@@ -74,13 +74,13 @@ pub(crate) fn take(shelf: Option<&RefCell<Shelf>>, layout: Layout) -> NonNull<u8
 /// # Safety
 /// It did, and nobody uses it any more.
 #[inline]
-pub(crate) unsafe fn give(shelf: Option<&RefCell<Shelf>>, block: NonNull<u8>, layout: Layout) {
+pub(crate) unsafe fn give(slabs: Option<&RefCell<SlabCache>>, block: NonNull<u8>, layout: Layout) {
     let Some(size) = size_of_layout(layout) else {
         // SAFETY: by the contract; `take` allocated it with this layout.
         return unsafe { alloc::dealloc(block.as_ptr(), layout) };
     };
-    let kept = shelf.is_some_and(|shelf| {
-        let blocks = &mut shelf.borrow_mut().blocks[size];
+    let kept = slabs.is_some_and(|slabs| {
+        let blocks = &mut slabs.borrow_mut().blocks[size];
         let room = blocks.len() < MOST;
         if room {
             blocks.push(block);

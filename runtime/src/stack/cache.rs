@@ -14,14 +14,14 @@ use crate::stack::handle::Stack;
 use crate::stack::stacks::Stacks;
 use crate::stack::trim::Trim;
 
-/// A shelf that is this full sends a batch to the exchange.
+/// A cache that is this full sends a batch to the exchange.
 const FULL: usize = 96;
 
 /// How many stacks cross the exchange's mutex at a time.
 const BATCH: usize = 32;
 
 /// Warm stacks of one size, and a range of fresh ones.
-pub(super) struct Shelf {
+pub(super) struct Cache {
     size: usize,
     /// The warmest is the last.
     warm: Vec<Stack>,
@@ -35,7 +35,7 @@ pub(super) struct Shelf {
     class: Arc<Class>,
 }
 
-impl Shelf {
+impl Cache {
     pub(super) fn new(class: Arc<Class>) -> Self {
         Self {
             size: class.size(),
@@ -102,7 +102,7 @@ impl Shelf {
     fn pop_or_cut(&mut self, stacks: &Stacks) -> io::Result<Stack> {
         match self.pop() {
             Some(stack) => Ok(stack),
-            None => self.cut(stacks).expect("a restocked shelf has a stack"),
+            None => self.cut(stacks).expect("a restocked cache has a stack"),
         }
     }
 

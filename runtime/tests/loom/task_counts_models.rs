@@ -17,20 +17,20 @@ enum Sum {
     SpawnedFirst,
 }
 
-struct Census {
+struct Runtime {
     workers: [Counts; 2],
     outside: Counts,
     ending: Ending,
 }
 
-impl Census {
+impl Runtime {
     fn new() -> Arc<Self> {
-        let census =
-            Census { workers: Default::default(), outside: Counts::default(), ending: Ending::new() };
-        assert!(census.is_quiescent(Sum::FinishedFirst));
-        assert!(!census.ending.has_begun());
-        assert!(census.ending.next_waiter().is_none());
-        Arc::new(census)
+        let runtime =
+            Runtime { workers: Default::default(), outside: Counts::default(), ending: Ending::new() };
+        assert!(runtime.is_quiescent(Sum::FinishedFirst));
+        assert!(!runtime.ending.has_begun());
+        assert!(runtime.ending.next_waiter().is_none());
+        Arc::new(runtime)
     }
 
     fn is_quiescent(&self, sum: Sum) -> bool {
@@ -55,9 +55,9 @@ impl Census {
         }
     }
 
-    fn spawn<R: 'static>(self: &Arc<Self>, f: impl FnOnce(&Census) -> R + 'static) -> thread::JoinHandle<R> {
-        let census = Arc::clone(self);
-        thread::spawn(move || f(&census))
+    fn spawn<R: 'static>(self: &Arc<Self>, f: impl FnOnce(&Runtime) -> R + 'static) -> thread::JoinHandle<R> {
+        let runtime = Arc::clone(self);
+        thread::spawn(move || f(&runtime))
     }
 }
 
@@ -65,15 +65,15 @@ impl Census {
 #[test]
 fn of_two_last_tasks_one_sees_the_end() {
     check(|| {
-        let census = Census::new();
-        census.workers[0].spawn();
-        census.workers[0].spawn();
-        let other = census.spawn(|census| {
-            census.workers[1].finish();
-            census.is_quiescent(Sum::FinishedFirst)
+        let runtime = Runtime::new();
+        runtime.workers[0].spawn();
+        runtime.workers[0].spawn();
+        let other = runtime.spawn(|runtime| {
+            runtime.workers[1].finish();
+            runtime.is_quiescent(Sum::FinishedFirst)
         });
-        census.workers[0].finish();
-        let here = census.is_quiescent(Sum::FinishedFirst);
+        runtime.workers[0].finish();
+        let here = runtime.is_quiescent(Sum::FinishedFirst);
         assert!(other.join().unwrap() || here, "nobody saw the end");
     });
 }
@@ -92,12 +92,12 @@ fn the_sums_the_other_way_about_miss_a_child() {
 }
 
 fn a_child_with(sum: Sum) {
-    let census = Census::new();
-    census.workers[0].spawn();
-    let ends = census.spawn(move |census| census.is_quiescent(sum));
+    let runtime = Runtime::new();
+    runtime.workers[0].spawn();
+    let ends = runtime.spawn(move |runtime| runtime.is_quiescent(sum));
     // The child is spawned, and outlives the model.
-    census.workers[1].spawn();
-    census.workers[1].finish();
+    runtime.workers[1].spawn();
+    runtime.workers[1].finish();
     assert!(!ends.join().unwrap(), "the child was missed");
 }
 
@@ -105,19 +105,19 @@ fn a_child_with(sum: Sum) {
 #[test]
 fn who_is_admitted_is_counted() {
     check(|| {
-        let census = Census::new();
-        let spawner = census.spawn(|census| {
-            let admitted = census.ending.admit(&census.outside);
+        let runtime = Runtime::new();
+        let spawner = runtime.spawn(|runtime| {
+            let admitted = runtime.ending.admit(&runtime.outside);
             if !admitted {
-                census.outside.finish_outside();
+                runtime.outside.finish_outside();
             }
             admitted
         });
-        assert!(census.ending.begin());
-        let quiescent = census.is_quiescent(Sum::FinishedFirst);
+        assert!(runtime.ending.begin());
+        let quiescent = runtime.is_quiescent(Sum::FinishedFirst);
         let admitted = spawner.join().unwrap();
         assert!(!(admitted && quiescent), "admitted, and not counted");
-        assert_eq!(census.is_quiescent(Sum::FinishedFirst), !admitted);
+        assert_eq!(runtime.is_quiescent(Sum::FinishedFirst), !admitted);
     });
 }
 
@@ -127,19 +127,19 @@ fn who_is_admitted_is_counted() {
 fn who_waits_for_the_end_is_told_of_it() {
     for hurried in [false, true] {
         let model = move || {
-            let census = Census::new();
-            assert!(census.ending.begin());
-            census.workers[0].spawn();
-            let worker = census.spawn(|census| {
-                census.workers[0].finish();
-                census.end_if_quiescent();
+            let runtime = Runtime::new();
+            assert!(runtime.ending.begin());
+            runtime.workers[0].spawn();
+            let worker = runtime.spawn(|runtime| {
+                runtime.workers[0].finish();
+                runtime.end_if_quiescent();
             });
-            let why = wait::sleep(&census.ending.until_ended(), hurried.then(over));
-            assert!(hurried || census.ending.has_ended());
+            let why = wait::sleep(&runtime.ending.until_ended(), hurried.then(over));
+            assert!(hurried || runtime.ending.has_ended());
             assert!(why == Waking::Notified || hurried);
             assert_no_wake_is_left();
             worker.join().unwrap();
-            assert!(census.ending.has_ended());
+            assert!(runtime.ending.has_ended());
         };
         check_bounded(3, model);
     }
