@@ -1,5 +1,7 @@
 //! Wires the runtime and the reactor together. No other module knows both.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::io;
 use std::ops::Deref;

@@ -40,6 +40,8 @@
 //! the first listener, reads the pipe and sets the listeners' events. The system runs the handler on the stack in use, so it
 //! may take a few KiB of a task's stack.
 
+#![forbid(unsafe_code)]
+
 #[doc(no_inline)]
 pub use signal_hook::consts::{
     SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU,

@@ -1,5 +1,7 @@
 //! Structured concurrency: work that is done beside its caller and is over when the call is.
 
+#![forbid(unsafe_code)]
+
 pub use crate::api::contest::Either;
 #[doc(hidden)]
 pub use crate::api::contest::{Entry, Field, FinishLine, Lost};

@@ -12,6 +12,8 @@
 //!
 //! In a `select!` the clock is a channel: `channel::after`, `channel::tick`, and its case `default(timeout)`.
 
+#![forbid(unsafe_code)]
+
 pub use std::time::{Duration, Instant};
 
 pub use crate::api::interval::{Interval, MissedTickBehavior, interval, interval_at};

@@ -8,6 +8,8 @@
 //! Rejected: a pipe for each listener, registered with its reactor. It needs no thread, but two descriptors for each
 //! listener, and no `select!` could wait for it.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -17,6 +17,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::mem;
 use std::ops::Deref;

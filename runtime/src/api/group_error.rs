@@ -1,5 +1,7 @@
 //! What the joins of a group fail with.
 
+#![forbid(unsafe_code)]
+
 use std::error::Error;
 use std::fmt;
 

@@ -1,5 +1,7 @@
 //! Several closures of which the first to end wins.
 
+#![forbid(unsafe_code)]
+
 use std::mem;
 use std::panic::resume_unwind;
 

@@ -9,6 +9,8 @@
 //! If that point comes before the frequent side's store, its later look sees what the asker stored before the call; if it
 //! comes after, the asker's look after the call sees that store.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
 use crate::base::sys;

@@ -4,6 +4,8 @@
 //! [`ParkState`](crate::scheduler::park_state::ParkState) that follows it are a store-load pair with the worker's `begin_park` and its look in
 //! here, as with the inbox.
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicBool, Mutex, Ordering};
 use crate::tasks::header::TaskRef;
 

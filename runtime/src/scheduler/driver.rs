@@ -6,6 +6,8 @@
 //! [`current`](crate::driver::current), a typed slot that the runtime keeps without knowing the
 //! type.
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

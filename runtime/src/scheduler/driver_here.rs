@@ -1,5 +1,7 @@
 //! The driver of the worker that the caller runs on.
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 use std::sync::Arc;
 

@@ -14,6 +14,8 @@
 //! The push and the look at the [`ParkState`](crate::scheduler::park_state::ParkState) that follows it are a store-load pair with
 //! the worker's `begin_park` and its look in here; the proof is there.
 
+#![forbid(unsafe_code)]
+
 use std::ptr;
 
 use crate::base::primitive::{AtomicPtr, Ordering};

@@ -10,6 +10,8 @@
 //! [`ParkState::begin_park`] and its look at the queues after it. All four are sequentially consistent, so one of the two
 //! sees the other. A notice that comes while the worker runs makes its next `begin_park` fail.
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicU8, Ordering};
 
 const RUNNING: u8 = 0;

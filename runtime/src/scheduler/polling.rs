@@ -23,6 +23,8 @@
 //! enough that one of the two tries to poll: it finds that the other one answers at once. Short polls that find nothing
 //! become rare, until one finds something.
 
+#![forbid(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use crate::base::clock;

@@ -9,6 +9,8 @@
 //!
 //! The first two are threaded through `Header::next`: a task is in one queue at a time, so they never allocate.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};

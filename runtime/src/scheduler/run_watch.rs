@@ -16,6 +16,8 @@
 //!   later run. If it sees what the first one saw, the worker has been in that one run all the time, and it is that run's task.
 //! * A run in which a task goes to sleep ends with the next one, or when its worker rests.
 
+#![forbid(unsafe_code)]
+
 use std::ptr;
 
 use crate::base::primitive::{AtomicPtr, AtomicU64, Ordering};

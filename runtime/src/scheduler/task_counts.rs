@@ -5,6 +5,8 @@
 //! the two nobody was alive: a counter only grows, so at that moment at least so many had ended as were summed, and at most so
 //! many had been spawned.
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicU64, Ordering, fence};
 
 /// How many tasks were spawned in one place, and how many have ended there.

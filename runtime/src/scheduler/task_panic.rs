@@ -1,5 +1,7 @@
 //! What a hook hears of the panic of a task.
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 use std::fmt;
 use std::panic::{Location, PanicHookInfo};

@@ -1,5 +1,7 @@
 //! How often a worker looks, and when it sends tasks elsewhere. The simulation of `tests/scaling_model.rs` has these, too.
 
+#![forbid(unsafe_code)]
+
 use std::time::Duration;
 
 /// After so many picks the worker looks at everything that is not a local queue: other threads' spawns, the driver,

@@ -12,6 +12,8 @@
 //! over a suspension is mostly still held after the last look: the tasks soon sleep at once, and the lock goes from one to the
 //! next on one worker.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::hint::spin_loop;
 use std::sync::OnceLock;

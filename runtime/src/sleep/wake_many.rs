@@ -1,5 +1,7 @@
 //! Waking many.
 
+#![forbid(unsafe_code)]
+
 use std::hint::cold_path;
 use std::iter::once;
 use std::task::Waker;

@@ -1,5 +1,7 @@
 //! The place of a task that runs on a larger stack for a while.
 
+#![forbid(unsafe_code)]
+
 use crate::coroutine::switch::Coroutine;
 
 /// A big stack that a task has gone to; lies in the frame that waits there.

@@ -6,6 +6,8 @@
 //! A build with `panic = "abort"` has no unwinding, and no way to leave the code that runs. There the points do nothing, and
 //! a cancel ends the waits alone that can say so: see [`crate::wait::sleep`].
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 
 use crate::base::payload::drop_payload;

@@ -1,5 +1,7 @@
 //! Code that must not suspend.
 
+#![forbid(unsafe_code)]
+
 use std::marker::PhantomData;
 
 use crate::tasks::context;

@@ -1,5 +1,7 @@
 //! How many tasks of a runtime are alive, where their number is limited.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

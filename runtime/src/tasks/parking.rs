@@ -10,6 +10,8 @@
 //! Only the task itself moves to EMPTY and PARKED, anybody moves to TOKEN. Who moves PARKED to TOKEN has unlinked the
 //! sleeper and may wake it without an epoch; the sleeper finds TOKEN then and waits for that wake to land.
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicU8, Ordering};
 
 const EMPTY: u8 = 0;

@@ -6,6 +6,8 @@
 //!   handle and runtime                                                 alone: no move, nobody can come between
 //! ```
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicUsize, Ordering, fence};
 
 /// The counted owners of one task.

@@ -1,5 +1,7 @@
 //! Code that no cancellation from around it ends.
 
+#![forbid(unsafe_code)]
+
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
 

@@ -1,5 +1,7 @@
 //! What is unusual about a task that is about to switch: one byte to look at, where the details lie elsewhere.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 
 /// One thing, or several.

@@ -1,5 +1,7 @@
 //! The wheel's clock: instants as ticks, rounded so that nothing is ever early.
 
+#![forbid(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 /// The binary logarithm of a tick in nanoseconds.

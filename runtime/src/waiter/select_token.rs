@@ -12,6 +12,8 @@
 //! pops such a node takes the claim before anything is given to the sleeper; who comes too late goes on to the next node,
 //! so that nothing is given to a sleeper that has something already. The one who took it owns the one wake of this sleep.
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicU64, Ordering};
 
 const OPEN: u64 = 0;

@@ -1,5 +1,7 @@
 //! The seam between a sleep and what is waited for.
 
+#![forbid(unsafe_code)]
+
 use crate::waiter::kind::WakeHandle;
 
 /// How one sleep is published, and how it is withdrawn.

@@ -41,6 +41,8 @@
 //! Rejected: a swap to set a bit (loses what a second waker left), and moving the epoch by a read-modify-write (a locked
 //! instruction for nothing: stale wakers fail either way).
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 
 use crate::base::primitive::{AtomicU64, Ordering};

@@ -17,6 +17,8 @@
 //! The lock also orders the upgrade of a weak sender and the drop of the last sender. The count of senders comes to zero once
 //! and stays there: only the owner of a sender, or an upgrade that finds one counted, counts another.
 
+#![forbid(unsafe_code)]
+
 use std::time::Instant;
 
 use crate::wait::{Admit, Outcome, Until, WaitQueue};

@@ -7,6 +7,8 @@
 //!
 //! The end itself is a change under the channel's lock: who sleeps or comes finds it there.
 
+#![forbid(unsafe_code)]
+
 use super::shared::Shared;
 use crate::primitive::{AtomicUsize, Ordering};
 

@@ -1,5 +1,7 @@
 //! The errors of channels, each of one operation.
 
+#![forbid(unsafe_code)]
+
 use std::error::Error;
 use std::fmt;
 

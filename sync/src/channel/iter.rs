@@ -1,5 +1,7 @@
 //! Receivers as iterators.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::iter::FusedIterator;
 

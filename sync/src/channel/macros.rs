@@ -7,6 +7,8 @@
 //! The first two take one case after the other, each inside what the one before has made. The rest takes all at once, so that
 //! more than half of the compiler's limit of recursion is left to the bodies.
 
+#![forbid(unsafe_code)]
+
 /// Waits for several operations of channels, events and more at once, does the first that is ready, and runs its body.
 ///
 /// | case | is |

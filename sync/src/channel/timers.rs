@@ -3,6 +3,8 @@
 //! A receiver makes its message itself. So no sender wakes it: it sleeps until the message is due, and takes the message if no
 //! other receiver did.
 
+#![forbid(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;

@@ -1,5 +1,7 @@
 //! What can go wrong with a oneshot channel.
 
+#![forbid(unsafe_code)]
+
 use std::error::Error;
 use std::fmt;
 

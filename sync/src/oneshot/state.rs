@@ -3,6 +3,8 @@
 //! Each side ends once: the sender with or without a value, the receiver when it wants no more. The other side waits for that in
 //! the queue, or leaves a waker if it is polled. All of it is under one lock; values and wakers leave it to be dropped or called.
 
+#![forbid(unsafe_code)]
+
 use std::mem;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;

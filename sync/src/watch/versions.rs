@@ -14,6 +14,8 @@
 //! * A future that finds the value locked by a sender looks again under the lock of the queue. The sender wakes it once the
 //!   value is unlocked, changed or not.
 
+#![forbid(unsafe_code)]
+
 use std::time::Instant;
 
 use super::error::{RecvError, RecvTimeoutError};

@@ -1,5 +1,7 @@
 //! What a wait finds at its deadline.
 
+#![forbid(unsafe_code)]
+
 use std::time::Duration;
 
 use super::*;

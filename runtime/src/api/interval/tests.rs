@@ -1,5 +1,7 @@
 //! When ticks are due, by a clock that the tests set.
 
+#![forbid(unsafe_code)]
+
 use crate::api::interval::MissedTickBehavior::Burst;
 use crate::api::interval::MissedTickBehavior::Delay;
 use crate::api::interval::MissedTickBehavior::Skip;

@@ -9,6 +9,8 @@
 //!
 //! All writes are read-modify-writes, and all are sequentially consistent: the README tells which pairs need it.
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicU64, Ordering};
 
 const ONE_PARKED: u64 = 1;

@@ -1,4 +1,6 @@
 //! What `SCALING.md` says of sizes: it is not to drift. The sanitizer's coroutines are larger.
+
+#![forbid(unsafe_code)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(feature = "sanitizer")))]
 
 use crate::scheduler::block::Block;

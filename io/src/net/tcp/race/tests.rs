@@ -1,5 +1,7 @@
 //! The order of the addresses. The race itself is run in `tests/connect.rs`.
 
+#![forbid(unsafe_code)]
+
 use std::net::SocketAddr;
 
 use super::in_turns;
