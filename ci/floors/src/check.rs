@@ -23,6 +23,9 @@ pub(crate) fn check(files: &Files, list: bool) -> Result<Vec<String>, String> {
         return Ok(imports.iter().map(|import| found.describe(import, floors.as_ref())).collect());
     }
     let mut lines = Vec::new();
+    if floors.is_none() {
+        lines.push("README.md:1: has no block of floors".to_owned());
+    }
     if let Some(floors) = &floors {
         lines.extend(floors.misfits(&found));
         lines.extend(

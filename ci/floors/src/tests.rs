@@ -164,6 +164,7 @@ fn each_crate_keeps_to_its_floors() {
         // Crate, a file of the lowest floor, a path to the highest one, an item that the root re-exports.
         ("runtime", "src/base/spin_lock.rs", "crate::runtime::builder::planted", "crate::spawn"),
         ("sync", "src/primitive.rs", "crate::channel::select::planted", "crate::Mutex"),
+        ("io", "src/primitive.rs", "crate::os::planted", "crate::Pollable"),
     ];
     for (name, low, high, root) in planted {
         let files = read(name).unwrap();
@@ -191,6 +192,13 @@ fn each_crate_keeps_to_its_floors() {
     *files.get_mut("src/rwlock/raw.rs").unwrap() += "fn f() { super::lock::planted() }";
     let found = check(&files, false).unwrap();
     assert!(found.iter().any(|line| line.contains("files that import each other")), "{found:?}");
+}
+
+#[test]
+fn a_crate_without_floors_is_found() {
+    let mut files = tree("src/lib.rs", "");
+    files.insert("README.md".into(), "# A crate".into());
+    assert_eq!(check(&files, false).unwrap(), ["README.md:1: has no block of floors"]);
 }
 
 #[test]

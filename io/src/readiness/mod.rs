@@ -33,8 +33,6 @@
 //! Rejected: one tick for each direction. It would save a failed clear when an edge for writers meets a reader, which
 //! costs one system call and is rare, since an edge for readers nearly always says "writable" as well.
 
-#![forbid(unsafe_code)]
-
 use std::fmt;
 
 use crate::primitive::{AtomicU64, Ordering};
