@@ -33,8 +33,6 @@ mod inbox;
 mod intrusive_list;
 #[path = "../src/tasks/join_state.rs"]
 mod join_state;
-#[path = "../src/scheduler/offer_state.rs"]
-mod offer_state;
 #[path = "../src/scheduler/park_state.rs"]
 mod park_state;
 #[path = "../src/tasks/parking.rs"]
@@ -126,8 +124,6 @@ mod join_models;
 mod lock_models;
 #[path = "loom/marks_models.rs"]
 mod marks_models;
-#[path = "loom/offer_models.rs"]
-mod offer_models;
 #[path = "loom/park_models.rs"]
 mod park_models;
 #[path = "loom/polled_models.rs"]

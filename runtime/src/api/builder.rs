@@ -35,7 +35,7 @@ use crate::tasks::switch_hook::{Switch, SwitchHook};
 #[derive(Default)]
 pub struct Builder {
     traits: Option<Box<Traits>>,
-    migratable: bool,
+    nature: Nature,
 }
 
 impl Builder {
@@ -128,7 +128,7 @@ impl Builder {
     ///   address in a register over any call that it can see through, so thread-locals are reached
     ///   in functions only that do not suspend and are not inlined into ones that do.
     pub unsafe fn migratable(mut self) -> Self {
-        self.migratable = true;
+        self.nature = Nature::Migratable;
         self
     }
 
@@ -392,7 +392,7 @@ impl Builder {
     }
 
     pub(crate) fn nature(&self) -> Nature {
-        if self.migratable { Nature::Migratable } else { Nature::Homing }
+        self.nature
     }
 
     pub(crate) fn admit_as<F, T, K>(
@@ -471,6 +471,12 @@ impl Builder {
     }
 
     /// The task that a thread makes for a closure which it waits for.
+    /// Makes a task that its owner may take back while no worker has begun it.
+    pub(crate) fn forked(mut self) -> Self {
+        self.nature = Nature::Forked;
+        self
+    }
+
     pub(crate) fn named_main(self) -> Self {
         self.name("main")
     }
@@ -486,7 +492,7 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder")
             .field("name", &traits.and_then(|traits| traits.name.as_deref()))
             .field("stack_size", &traits.and_then(|traits| traits.stack_size))
-            .field("migratable", &self.migratable)
+            .field("migratable", &(self.nature == Nature::Migratable))
             .finish()
     }
 }

@@ -1,121 +1,162 @@
-//! A closure beside another one: on offer to idle workers while its owner runs the other, and run by its owner if nobody
-//! took it.
+//! A closure beside another one: an ordinary child, which its owner takes back if no worker has begun it.
 
-use std::cell::UnsafeCell;
+#![forbid(unsafe_code)]
+
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::api::join_handle::UntilDone;
-use crate::base::abort::Bomb;
-use crate::base::intrusive_list::Link;
-use crate::base::payload;
-use crate::scheduler::offer_state::Offered;
-use crate::scheduler::offers;
+use crate::api::builder::Builder;
+use crate::api::scope::{ScopedJoinHandle, scope};
+use crate::base::payload::drop_quietly;
+use crate::base::spin_lock::Lock;
 use crate::sleep::cancel_points;
-use crate::sleep::task_sleep;
-use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::join_error::JoinError;
-use crate::tasks::locals::InheritedLocals;
-use crate::tasks::raw;
-use crate::tasks::shield;
-use crate::waiter::strategy::Waking;
+use crate::tasks::task::Task;
 
-/// What became of the closure that was on offer.
-pub(crate) enum Beside<F, T> {
-    /// Nobody took it.
-    Kept(F),
-    Ran(T),
+/// The second closure while the first one runs.
+pub(crate) struct Forked<'scope, F, T> {
+    slot: &'scope Slot<F>,
+    /// None where no task can be made.
+    child: Option<ScopedJoinHandle<'scope, T>>,
 }
 
-/// A closure that the one beside it may wait for.
-pub(crate) const PAIR: bool = true;
-/// One that nobody waits for before it has its turn.
-pub(crate) const LOOP: bool = false;
+/// The second closure in the frame of its owner.
+struct Slot<F>(Lock<Option<F>>);
 
-/// Looks whether the closure on offer was taken.
-pub(crate) struct Probe<'a>(&'a Offered);
-
-impl Probe<'_> {
-    #[inline]
-    pub(crate) fn is_taken(&self) -> bool {
-        self.0.is_taken()
+impl<F> Slot<F> {
+    fn take(&self) -> Option<F> {
+        self.0.lock().take()
     }
 }
 
-/// Runs `a` here while `b` is on offer. When this returns, or unwinds, nobody runs `b` any more.
-///
-/// A wait for a `b` that was taken is a cancellation point: it calls `stop`, cancels `b`, waits for it, and unwinds.
-#[inline]
-pub(crate) fn fork<A, RA, B, RB>(a: A, b: B, awaited: bool, stop: impl FnOnce()) -> (RA, Beside<B, RB>)
-where
-    A: FnOnce(Probe<'_>) -> RA,
-    B: FnOnce() -> RB + Send,
-    RB: Send,
-{
-    let fork = Fork::new(b, bequest(), awaited);
-    // SAFETY: the fork is not moved until it was withdrawn or waited for, below; nothing unwinds in between. `b` and its
-    // value are `Send`, and what they borrow outlives this call.
-    let on_offer = unsafe { fork.publish() };
-    let first = catch_unwind(AssertUnwindSafe(|| a(Probe(fork.link.data()))));
-    let cut_short = on_offer && !fork.withdraw() && fork.settle(first.is_err(), stop);
-    if let Some(unused) = fork.heritage.into_inner() {
-        forgo(unused);
+/// The closure of the child. Dropped un-run for want of a stack, it cancels the owner, which may wait for it.
+struct Second<'scope, F> {
+    slot: &'scope Slot<F>,
+    owner: Task,
+}
+
+impl<F> Second<'_, F> {
+    fn take(&self) -> F {
+        self.slot.take().expect("a closure runs once")
     }
-    let lacking = if on_offer && first.is_err() { fork.link.data().take_lacking() } else { None };
-    let (b, result) = (fork.f.into_inner(), fork.result.into_inner());
-    match first {
-        // What cannot be unwound goes on with both.
-        Ok(value) if !cut_short || !cancel::CAN_UNWIND => (value, beside(b, result)),
-        Ok(_) => cancel_points::unwind_cancelled(),
-        Err(payload) => {
-            let _rest = Rest(Some((b, result)));
-            match lacking {
-                // So it was cut short, lest it wait for `b` for ever.
-                Some(lacking) if cancel::is_of_here(&*payload) => {
-                    panic!("the other closure of a `join` has not run: {lacking}")
-                }
-                _ => resume_unwind(payload),
-            }
+}
+
+impl<F> Drop for Second<'_, F> {
+    fn drop(&mut self) {
+        if let Some(unused) = self.slot.take() {
+            self.owner.cancel();
+            drop_quietly(unused);
         }
     }
 }
 
-/// What a taker's task is to inherit. Cloned ahead, since only this task may touch its values.
-#[inline]
-fn bequest() -> Option<InheritedLocals> {
-    let task = context::task().filter(|task| !task.header().is_forbidden())?;
-    task.header().present_locals()?.clone_inherited()
+impl<F, T> Forked<'_, F, T> {
+    /// Returns true once a worker has begun it.
+    #[inline]
+    pub(crate) fn is_begun(&self) -> bool {
+        self.child.as_ref().is_some_and(|child| child.task().as_ref().header().marks.is_begun())
+    }
+
+    /// Takes the closure back, if no worker has begun it.
+    fn take_back(&self) -> Option<F> {
+        let mut taken = None;
+        if let Some(child) = &self.child {
+            child.take_back(|| {
+                taken = self.slot.take();
+                JoinError::taken_back()
+            });
+        }
+        taken
+    }
+
+    /// Takes the closure back, or waits for its result where a worker has begun it.
+    fn end(mut self) -> Result<Result<T, JoinError>, F> {
+        let taken = self.take_back();
+        let child = self.child.take().expect("ended once");
+        // After the former this does not wait, and has no value.
+        let result = child.join();
+        taken.map_or(Ok(result), Err)
+    }
+
+    /// Goes on with the panic of the first closure. The scope waits for a second one that was begun.
+    #[cold]
+    fn unwind(mut self, payload: Box<dyn Any + Send>) -> ! {
+        let child = match self.take_back() {
+            Some(unused) => {
+                let _unused = Quietly(Some(unused));
+                _ = self.child.take().map(ScopedJoinHandle::join);
+                resume_unwind(payload)
+            }
+            None => self.child.take(),
+        };
+        if let Some(child) = child.filter(ScopedJoinHandle::is_finished)
+            && cancel::is_of_here(&*payload)
+            && let Err(error) = child.join()
+            && error.is_not_started()
+        {
+            not_started(&error);
+        }
+        resume_unwind(payload)
+    }
 }
 
-/// Drops what no taker has inherited. As at the end of a task nothing cuts the destructors short.
-#[cold]
-fn forgo(heritage: InheritedLocals) {
-    shield::shield(|| drop(heritage));
-}
+/// Drops its value while a panic goes on: destructors see that, and their own panics are ignored.
+struct Quietly<T>(Option<T>);
 
-/// What is left of `b`, dropped while `a`'s panic goes on: its destructors see that, and no cancellation cuts them short.
-struct Rest<T>(Option<T>);
-
-impl<T> Drop for Rest<T> {
+impl<T> Drop for Quietly<T> {
     fn drop(&mut self) {
-        payload::drop_quietly(self.0.take());
+        drop_quietly(self.0.take());
     }
 }
 
-fn beside<F, T>(f: Option<F>, result: Option<Result<T, JoinError>>) -> Beside<F, T> {
-    match (f, result) {
-        (Some(f), _) => Beside::Kept(f),
-        (None, Some(Ok(value))) => Beside::Ran(value),
-        (None, Some(Err(error))) => fail(error),
-        (None, None) => unreachable!("a closure that was taken has run"),
+/// Runs `a` here, with `b` as a child that any worker may begin meanwhile. Gives back a `b` that was not begun.
+///
+/// When this returns or unwinds, no worker runs `b` any more. Waits for a `b` that was begun, which is a cancellation point.
+/// Off a task, and where suspension is forbidden, `b` is given back at once.
+#[inline]
+pub(crate) fn fork<A, RA, B, RB>(a: A, b: B) -> (RA, Result<RB, B>)
+where
+    A: FnOnce(&Forked<'_, B, RB>) -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    let slot = Slot(Lock::new(Some(b)));
+    let Some(owner) = context::task().filter(|task| !task.header().is_forbidden()) else {
+        let first = a(&Forked { slot: &slot, child: None });
+        return (first, Err(slot.take().expect("it was not begun")));
+    };
+    let second = Second { slot: &slot, owner: Task::counted(*owner) };
+    let (first, result) = scope(|scope| {
+        let run = move || {
+            let b = second.take();
+            b()
+        };
+        let forked = Forked { slot: &slot, child: Some(scope.spawn_as(Builder::new().forked(), run)) };
+        match catch_unwind(AssertUnwindSafe(|| a(&forked))) {
+            Ok(first) => (first, forked.end()),
+            Err(payload) => forked.unwind(payload),
+        }
+    });
+    match result {
+        Err(b) => (first, Err(b)),
+        Ok(Ok(value)) => (first, Ok(value)),
+        Ok(Err(error)) => fail(error),
     }
 }
 
-/// Goes on with the panic of the closure. One that had its own task cancelled has its owner cancelled, as it would have
-/// been had it run there.
+#[cold]
+fn not_started(error: &JoinError) -> ! {
+    panic!("the other closure of a `join` has not run: {error}")
+}
+
+/// Goes on with the panic of the child. Its cancellation cancels the owner, as it would have done in place.
 #[cold]
 fn fail(error: JoinError) -> ! {
+    if error.is_not_started() {
+        not_started(&error);
+    }
     match error.try_into_panic() {
         Ok(payload) => resume_unwind(payload),
         Err(_) => {
@@ -124,84 +165,5 @@ fn fail(error: JoinError) -> ! {
             }
             cancel_points::unwind_cancelled()
         }
-    }
-}
-
-struct Fork<F, T> {
-    link: Link<Offered>,
-    /// The owner's, or its taker's; gone once it has begun to run there.
-    f: UnsafeCell<Option<F>>,
-    /// The same for what its taker inherits.
-    heritage: UnsafeCell<Option<InheritedLocals>>,
-    result: UnsafeCell<Option<Result<T, JoinError>>>,
-}
-
-impl<F: FnOnce() -> T, T> Fork<F, T> {
-    #[inline]
-    fn new(f: F, heritage: Option<InheritedLocals>, awaited: bool) -> Self {
-        Fork {
-            link: Link::new(Offered::new(Self::run, awaited)),
-            f: UnsafeCell::new(Some(f)),
-            heritage: UnsafeCell::new(heritage),
-            result: UnsafeCell::new(None),
-        }
-    }
-
-    /// # Safety
-    /// The fork stays where it is, and what the closure borrows is alive and may be used on any thread, until `withdraw`
-    /// has answered true or `settle` has returned.
-    #[inline]
-    unsafe fn publish(&self) -> bool {
-        // SAFETY: by this function's contract.
-        unsafe { offers::publish(&self.link, (&raw const *self).cast()) }
-    }
-
-    #[inline]
-    fn withdraw(&self) -> bool {
-        offers::withdraw(&self.link)
-    }
-
-    /// In the task that took it.
-    ///
-    /// # Safety
-    /// `whole` is a fork of this type that was taken, and this is called once.
-    unsafe fn run(whole: *const ()) {
-        // SAFETY: its owner waits for the taker, and leaves all in it alone until then.
-        let fork = unsafe { &*whole.cast::<Self>() };
-        let task = context::task().expect("what was taken runs in a task");
-        // SAFETY: as above; the values are of keys that tasks inherit, so they are `Send`.
-        if let Some(heritage) = unsafe { (*fork.heritage.get()).take() } {
-            task.header().inherit(heritage);
-        }
-        // SAFETY: as above.
-        let f = unsafe { (*fork.f.get()).take() }.expect("a closure runs once");
-        let result = catch_unwind(AssertUnwindSafe(f)).map_err(|payload| cancel::judge(*task, payload));
-        // As at the end of any task: before the result is there.
-        raw::end_locals(*task);
-        // SAFETY: as above.
-        unsafe { *fork.result.get() = Some(result) };
-    }
-
-    /// Waits until the taker is through with it. True if the owner is to unwind by its cancellation.
-    #[cold]
-    fn settle(&self, unwinding: bool, stop: impl FnOnce()) -> bool {
-        let offered = self.link.data();
-        let until = UntilDone::new(&offered.done);
-        // The frame must not be left, whatever happens in here.
-        let bomb = Bomb::of_user("the wait for a closure beside another one has unwound");
-        let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
-        let cut_short = (unwinding && cancelled())
-            || (!offered.done.is_done() && task_sleep::sleep_or_cancel(&until, None) == Waking::Cancelled);
-        if cut_short {
-            if cancel::CAN_UNWIND {
-                stop();
-            }
-            offered.cancel();
-        }
-        while !offered.done.is_done() {
-            _ = task_sleep::sleep_shielded(&until, None);
-        }
-        bomb.defuse();
-        cut_short
     }
 }

@@ -1,28 +1,30 @@
-//! Two closures beside each other.
+//! Two closures, possibly in parallel.
 
-use crate::api::fork::{Beside, PAIR, fork};
+#![forbid(unsafe_code)]
+
+use crate::api::fork::fork;
 use crate::sleep::cancel_points;
 
-/// Runs both closures and returns both values: `a` here, and `b` beside it if a worker has nothing else to do.
+/// Runs two closures, possibly in parallel, and returns both values.
 ///
-/// Both may borrow. `b` is on offer while `a` runs; if nobody has begun it when `a` is done, it runs right here, and has cost
-/// neither an allocation nor a stack. So a recursion may split its work down to small pieces: what is not stolen costs
-/// next to nothing, and what is stolen is the largest piece. The idea is that of Cilk and of rayon.
+/// `a` runs here. `b` becomes a task that any worker may start. If none has started it when `a` is done, `b` runs right
+/// here, without a stack of its own. So a recursion may split its work down to small pieces: idle workers steal the largest
+/// pieces, and the rest costs an allocation each.
 ///
-/// While `a` waits for something, its worker takes up `b` as well. `a` may therefore wait for `b`, but not the other way
-/// round: `b` may run where `a` ran, after it. Off a task the two run one after the other, and so they do where
-/// [`forbid_suspend`](crate::task::forbid_suspend) leaves no way to wait.
-/// A `b` that was taken runs in a task of its own, on a stack of the runtime's size, whatever size this task was built with. Where
-/// `a` waits and no stack comes free, `b` has one beyond [`max_stacks`](crate::runtime::builder::Builder::max_stacks) after a second.
+/// While `a` waits, its worker may start `b`. `a` may therefore wait for `b`. `b` must not wait for `a`: it may run after
+/// it. Off a task the two run one after the other, and so they do inside of
+/// [`forbid_suspend`](crate::task::forbid_suspend).
+/// A `b` that a worker has started runs on a stack of the runtime's size. If there is none, it gets one beyond
+/// [`max_stacks`](crate::runtime::builder::Builder::max_stacks) after a second.
 ///
 /// # Cancellation
-/// A cancellation point at its begin, and while it waits for `b`. When its task is cancelled `b` is cancelled too, unless it
-/// has not begun; it is waited for in any case. A `b` that has its own task cancelled has this one cancelled. In a destructor that
-/// runs while its task unwinds, and inside of [`shield`](crate::task::shield), it is none, and the end of the runtime lets `b` run.
+/// A cancellation point. A cancel of the task cancels a `b` that has started, and waits for it. A `b` that cancels its own
+/// task cancels the caller. In a destructor of an unwinding task, and inside of [`shield`](crate::task::shield), this is no
+/// cancellation point, and the end of the runtime lets `b` run.
 ///
 /// # Panics
-/// With the panic of `a`, or else with that of `b`, after both have ended. When `a` panics and `b` has not begun, `b` is
-/// dropped un-run. And where the system itself has no stack for `b` while `a` waits: `a` is cancelled then.
+/// With the panic of `a`, or else with that of `b`, after both have ended. When `a` panics and `b` has not started, `b` is
+/// dropped. Also panics if the system has no stack for `b` while `a` waits.
 ///
 /// # Examples
 /// ```
@@ -60,8 +62,8 @@ where
     RB: Send,
 {
     cancel_points::checkpoint();
-    match fork(|_| a(), b, PAIR, || ()) {
-        (first, Beside::Kept(b)) => (first, b()),
-        (first, Beside::Ran(second)) => (first, second),
+    match fork(|_| a(), b) {
+        (first, Ok(second)) => (first, second),
+        (first, Err(b)) => (first, b()),
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod for_each;
 pub(crate) mod fork;
 pub(crate) mod group;
 pub(crate) mod group_error;
+pub(crate) mod helpers;
 pub(crate) mod interval;
 pub(crate) mod join;
 pub(crate) mod join_handle;

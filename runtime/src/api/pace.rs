@@ -42,20 +42,33 @@ impl Pace {
         self.at = clock::machine();
     }
 
-    /// A piece of `count` items was done. A cancellation point, and at times one where others run.
-    pub(crate) fn tick(&mut self, count: usize) {
+    /// Notes that a piece of `count` items was done. A cancellation point.
+    pub(crate) fn note(&mut self, count: usize) {
+        self.note_time(count);
+        cancel_points::cancellation_point();
+    }
+
+    fn note_time(&mut self, count: usize) {
         let now = clock::machine();
         let took = (now - self.at).as_nanos().max(1);
         let fits = (count as u128 * PIECE.as_nanos() / took) as usize;
         self.grain = fits.clamp(1, 2 * count.max(1)).min(MOST);
         self.at = now;
-        if now - self.slice_began < SLICE || !forbid::may_suspend() {
-            return cancel_points::cancellation_point();
+    }
+
+    /// Returns true when other tasks are to run.
+    pub(crate) fn is_over(&self) -> bool {
+        self.at - self.slice_began >= SLICE && forbid::may_suspend()
+    }
+
+    /// Lets other tasks run, if it is time.
+    pub(crate) fn give_way(&mut self) {
+        if self.is_over() {
+            // A tick of the worker goes by switches; in this slice many would have had their place.
+            current::with_worker(|worker| worker.hasten_turn());
+            yield_now();
+            self.at = clock::machine();
+            self.slice_began = self.at;
         }
-        // A turn of the worker goes by switches; in this one many would have had their place.
-        current::with_worker(|worker| worker.hasten_turn());
-        yield_now();
-        self.at = clock::machine();
-        self.slice_began = self.at;
     }
 }

@@ -1,35 +1,30 @@
 //! Parallel loops over ranges.
 
-use std::mem;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+#![forbid(unsafe_code)]
 
-use crate::api::fork::{Beside, LOOP, Probe, fork};
-use crate::api::pace::Pace;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::api::helpers;
+use crate::api::helpers::Source;
 use crate::sleep::cancel_points;
 
-/// Calls `f` with each number of `range`, in no order, on all workers that have nothing else to do.
+/// Calls `f` with each number of `range`, in no order, on all workers that are idle.
 ///
-/// The upper half of what is left is always on offer: an idle worker takes it, and offers the upper
-/// half of that in its turn. Nothing is split that nobody takes, and a range whose numbers differ
-/// in what they cost spreads as well as any other. Of a part that costs little many numbers are
-/// done in one go; after some 200 µs others get their turn.
+/// Tasks take pieces of the range from a shared counter. Calls that cost little are made many in one piece; after some
+/// 200 µs other tasks run.
 ///
-/// While `f` waits, its worker too takes up what is on offer, so waits of different numbers
-/// overlap, each in a task of its own. To bound how many there are, use a
-/// [`TaskGroup`](crate::api::group::TaskGroup). No call of `f` may wait for another one: that may
-/// have its turn after it. Off a task it is a plain loop. Calls that others take run on stacks of
-/// the runtime's size.
+/// While a call waits, another task goes on with the range, so waits of different calls overlap. To bound how many there
+/// are, use a [`TaskGroup`](crate::api::group::TaskGroup). No call may wait for another one, which may come after it. Off
+/// a task this is a plain loop. Calls on other tasks run on stacks of the runtime's size.
 ///
 /// # Cancellation
-/// A cancellation point, at its begin and after each few microseconds of calls. When its task is
-/// cancelled, so are the tasks that help it; they are waited for, and what was not begun is left
-/// out.
+/// A cancellation point, at its begin and after each few microseconds of calls. A cancel of the task cancels its
+/// helpers, and waits for them; numbers that were not begun are left out.
 ///
 /// # Panics
-/// With the panic of a call of `f`, after all calls have ended that had begun; those that had not
-/// are left out. At once, if there are more numbers in the range than a `usize` can count, as there
-/// may be of `u64` on a processor of 32 bits.
+/// With the panic of a call, after all calls have ended that had begun; the others are left out. Panics at once if the
+/// range has more numbers than a `usize` can count.
 ///
 /// # Examples
 /// ```
@@ -51,84 +46,53 @@ use crate::sleep::cancel_points;
 /// ```
 pub fn parallel_for<N: Number>(range: Range<N>, f: impl Fn(N) + Sync) {
     cancel_points::checkpoint();
-    let work = Work { begin: range.start, f, stopped: AtomicBool::new(false) };
-    work.spread(0..range.start.distance(range.end), &mut Pace::new());
+    let end = range.start.distance(range.end);
+    helpers::serve(&Work {
+        begin: range.start,
+        next: AtomicUsize::new(0),
+        end,
+        f,
+        stopped: AtomicBool::new(false),
+    });
 }
 
-/// A loop whose range begins with `begin`; its parts are counted from there.
+/// A loop whose range begins with `begin`; its places are counted from there.
 struct Work<N, F> {
     begin: N,
+    /// The first place that no task has taken.
+    next: AtomicUsize,
+    end: usize,
     f: F,
-    /// A call has panicked, or one of the tasks was cancelled, so that whoever waits for it
-    /// unwinds: what was not begun is left out. Were each of them cancelled by its owner alone, one
-    /// after the other, those that run could make more meanwhile.
     stopped: AtomicBool,
 }
 
-impl<N: Number, F: Fn(N) + Sync> Work<N, F> {
-    /// Does `range`, the upper half of what is left always on offer.
-    fn spread(&self, mut range: Range<usize>, pace: &mut Pace) {
-        let stop = Stop(self);
-        while range.len() > pace.grain() {
-            let middle = range.start + range.len() / 2;
-            let (lower, upper) = (range.start..middle, middle..range.end);
-            range = upper.clone();
-            let helper = move || self.spread(upper, &mut Pace::new());
-            match fork(|probe| self.advance(lower, probe, pace), helper, LOOP, || self.stop()) {
-                ((), Beside::Kept(_)) => {}
-                ((), Beside::Ran(())) => range.start = range.end,
-            }
-        }
-        self.advance_to_end(range, pace);
-        mem::forget(stop);
-    }
+impl<N: Number, F: Fn(N) + Sync> Source for Work<N, F> {
+    type Piece = Range<usize>;
 
-    /// Does `range`; once the other half is taken, it offers some of what is left of this one.
-    fn advance(&self, mut range: Range<usize>, other: Probe<'_>, pace: &mut Pace) {
-        while !range.is_empty() {
-            if other.is_taken() {
-                return self.spread(range, pace);
-            }
-            self.step(&mut range, pace);
-        }
-    }
-
-    fn advance_to_end(&self, mut range: Range<usize>, pace: &mut Pace) {
-        while !range.is_empty() {
-            self.step(&mut range, pace);
-        }
-    }
-
-    fn stop(&self) {
+    fn pull(&self, most: usize) -> Option<Range<usize>> {
         // Relaxed: a wish, nothing is published by it.
-        self.stopped.store(true, Ordering::Relaxed);
+        if self.stopped.load(Ordering::Relaxed) {
+            return None;
+        }
+        let piece_end = |start: usize| self.end.min(start.saturating_add(most));
+        // Relaxed: only that each place is taken once counts.
+        let taken = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |start| {
+            (start < self.end).then(|| piece_end(start))
+        });
+        taken.ok().map(|start| start..piece_end(start))
     }
 
-    /// Does a piece of `range`.
-    fn step(&self, range: &mut Range<usize>, pace: &mut Pace) {
-        // Relaxed: as in `stop`.
-        if self.stopped.load(Ordering::Relaxed) {
-            return range.start = range.end;
-        }
-        let piece = range.start..range.end.min(range.start.saturating_add(pace.grain()));
-        range.start = piece.end;
+    fn run(&self, piece: Range<usize>) -> usize {
         let count = piece.len();
-        let stop = Stop(self);
         // Out of what `f` may write to, as far as the compiler knows.
         let (first, f) = (self.begin.nth(piece.start), &self.f);
         (0..count).for_each(|place| f(first.nth(place)));
-        pace.tick(count);
-        mem::forget(stop);
+        count
     }
-}
 
-/// Stops the loop when it is dropped: by a panic of a call or of a clone that a helper would
-/// inherit, or a cancellation.
-struct Stop<'a, N: Number, F: Fn(N) + Sync>(&'a Work<N, F>);
-
-impl<N: Number, F: Fn(N) + Sync> Drop for Stop<'_, N, F> {
-    fn drop(&mut self) {
-        self.0.stop();
+    fn stop(&self) {
+        // Relaxed: as in `pull`.
+        self.stopped.store(true, Ordering::Relaxed);
     }
 }
 

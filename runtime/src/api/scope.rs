@@ -20,6 +20,7 @@ use crate::api::scope_children::{Family, Lost, Member, UntilAlone};
 use crate::base::abort::Bomb;
 use crate::base::intrusive_list::Link;
 use crate::scheduler::current;
+use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::bounds::Look;
@@ -28,6 +29,7 @@ use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
+use crate::tasks::raw;
 use crate::tasks::raw::Kin;
 use crate::tasks::task::Task;
 use crate::waiter::strategy::Waking;
@@ -305,6 +307,15 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// ```
     pub fn is_finished(&self) -> bool {
         self.task.is_finished()
+    }
+
+    /// Ends a forked child that no worker has begun, with what `error` says. Returns false if a worker has begun it.
+    pub(crate) fn take_back(&self, error: impl FnOnce() -> JoinError) -> bool {
+        let taken_back = raw::take_back(self.task().as_ref(), error);
+        if taken_back {
+            current::with_worker(Worker::note_taken_back);
+        }
+        taken_back
     }
 
     /// Returns the task itself.

@@ -16,7 +16,7 @@ use crate::tasks::locals::{CloneValue, Found, Key, Locals};
 /// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
 ///
 /// The initializer runs in each task at its first use, and may suspend. A key marked `#[inherit]`
-/// is passed on: when a task that has a value spawns another, or offers work to others as
+/// is passed on: when a task that has a value spawns another, or forks work as
 /// [`join`](crate::join) does, the value is cloned, and the clone is the other's value from its
 /// start; its type is [`Clone`] and [`Send`] for that.
 ///

@@ -103,11 +103,6 @@ impl<T> Ring<T> {
         unsafe { self.first.get().as_ref() }
     }
 
-    /// The first one that is wanted, which stays in the ring.
-    pub(crate) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<&Link<T>> {
-        self.links().find(|link| wanted(&link.data))
-    }
-
     /// Shows the data of all, in their order.
     pub(crate) fn for_each(&self, mut each: impl FnMut(&T)) {
         self.links().for_each(|link| each(&link.data));

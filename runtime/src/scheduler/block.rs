@@ -11,7 +11,6 @@ use std::sync::{Arc, OnceLock};
 use crate::scheduler::cancelled::Marked;
 use crate::scheduler::driver::Unpark;
 use crate::scheduler::inbox::Inbox;
-use crate::scheduler::offer_state::Offers;
 use crate::scheduler::park_state::{Found, ParkState};
 use crate::scheduler::queue;
 use crate::scheduler::queue::{Shared, Thief};
@@ -31,7 +30,6 @@ pub(crate) struct Block {
     /// The stealable queue's other end.
     pub(crate) thief: Thief,
     /// Closures that its tasks will run themselves, unless somebody idles.
-    pub(crate) offers: Offers,
     /// How many tasks this worker has taken out of its stealable queue; written by it alone. Tells a thief whether what
     /// it saw there has waited.
     pub(crate) taken: AtomicU32,
@@ -53,7 +51,6 @@ impl Block {
             marked: Marked::new(),
             placed: queue::Shared::new(),
             thief,
-            offers: Offers::new(),
             taken: AtomicU32::new(0),
             counts: Counts::default(),
             registry: Registry::new(),
@@ -77,9 +74,9 @@ impl Block {
         self.thief.len() + self.placed.len()
     }
 
-    /// True if something waits here that thieves may take: a task, or an offer.
+    /// Returns true if a task waits here that thieves may take.
     pub(crate) fn tempts(&self) -> bool {
-        self.waiting() > 0 || !self.offers.is_empty()
+        self.waiting() > 0
     }
 
     /// Hands a task that the caller was told to queue to its home.

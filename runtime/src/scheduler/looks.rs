@@ -22,7 +22,6 @@ pub(crate) struct Looks {
 struct Seen {
     taken: u32,
     waiting: u32,
-    offer: u64,
 }
 
 impl Looks {
@@ -43,13 +42,7 @@ impl Looks {
         taken_since < seen.waiting && block.waiting() > 0
     }
 
-    /// True if the first offer there is the one that the last look saw.
-    pub(crate) fn has_offer_waited(&self, block: &Block) -> bool {
-        let seen = self.seen[block.index];
-        seen.offer != 0 && seen.offer == block.offers.first()
-    }
-
-    /// Looks again, for tasks and offers.
+    /// Looks again.
     pub(crate) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> Sight {
         let mut waiting = false;
         let mut spawned = 0_u64;
@@ -58,11 +51,9 @@ impl Looks {
                 // Relaxed: hints, as above.
                 taken: block.taken.load(Ordering::Relaxed),
                 waiting: u32::try_from(block.waiting()).unwrap_or(u32::MAX),
-                offer: block.offers.first(),
             };
-            waiting |= seen.waiting > 0 || seen.offer != 0;
+            waiting |= seen.waiting > 0;
             spawned = spawned.wrapping_add(block.counts.spawned());
-            spawned = spawned.wrapping_add(block.offers.published());
             self.seen[block.index] = seen;
         }
         let news = std::mem::replace(&mut self.spawned, spawned) != spawned;

@@ -11,8 +11,6 @@ pub(crate) mod ending;
 pub(crate) mod idle;
 pub(crate) mod inbox;
 pub(crate) mod looks;
-pub(crate) mod offer_state;
-pub(crate) mod offers;
 pub(crate) mod panics;
 pub(crate) mod park_state;
 pub(crate) mod polling;

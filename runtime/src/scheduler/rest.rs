@@ -38,7 +38,7 @@ impl Worker {
 
     /// True if there is something in this worker's own queues.
     pub(crate) fn has_work(&self) -> bool {
-        let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty() || self.has_offers();
+        let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty();
         !self.local.is_empty()
             || !self.woken.is_empty()
             || !self.block.inbox.is_empty()
@@ -50,7 +50,6 @@ impl Worker {
     fn search(&self) -> bool {
         if self.is_starving() {
             self.feed_first();
-            self.relieve_offer();
             return !self.local.is_empty();
         }
         self.shortage.set(None);
@@ -74,7 +73,6 @@ impl Worker {
         }
         let others = || (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
         others().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
-            || others().filter(|block| looks.has_offer_waited(block)).any(|block| self.accept(block))
     }
 
     /// The search has an end: this worker runs something. The last searcher wakes one more where work is left, since the
@@ -178,7 +176,7 @@ impl Worker {
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
         let starved = self.is_starving().then_some(FEED);
-        [timer, starved, self.until_accept(), self.trim(now)].into_iter().flatten().min()
+        [timer, starved, self.trim(now)].into_iter().flatten().min()
     }
 
     /// Gives cold stacks back now and then. How long until the next look, if one is owed.

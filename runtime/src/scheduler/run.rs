@@ -159,10 +159,7 @@ impl Worker {
             return Some(task);
         }
         self.take_shared();
-        self.pop_stealable().or_else(|| {
-            self.accept_own();
-            self.local.pop()
-        })
+        self.pop_stealable()
     }
 
     #[cold]
@@ -199,9 +196,6 @@ impl Worker {
         self.heed_events();
         if self.is_starving() {
             self.feed_starved();
-            self.relieve_offer();
-        } else {
-            self.heed_offers();
         }
         self.stacks.borrow_mut().answer();
         self.heed_shutdown();

@@ -11,21 +11,30 @@ use crate::scheduler::current;
 use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
-use crate::tasks::header::TaskRef;
+use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
+use crate::tasks::raw;
 use crate::tasks::task::Task;
 
 /// While a task waits for a stack to come back its worker, or the task itself, tries again so often.
 pub(crate) const FEED: Duration = Duration::from_millis(2);
 
+/// Taken back tasks in a queue from which on they are dropped.
+const MANY_TAKEN_BACK: usize = 64;
+
 impl Worker {
     /// Gives an un-started task its stack and its home. False if it does not run here now.
     #[inline(never)]
     pub(crate) fn start(&self, task: TaskRef) -> bool {
-        if self.place_elsewhere(task) {
+        if self.drops_taken_back(task) || self.place_elsewhere(task) {
             return false;
         }
         match self.take_stack(task) {
+            Ok(stack) if !claims(task) => {
+                self.give_stack(stack);
+                self.ended(task);
+                false
+            }
             Ok(stack) => {
                 if !self.is_starving() {
                     self.shortage.set(None);
@@ -42,6 +51,36 @@ impl Worker {
                 self.end_unrun(task, error);
                 false
             }
+        }
+    }
+
+    /// Lets go of a task that its owner has taken back; false if that is not so.
+    fn drops_taken_back(&self, task: TaskRef) -> bool {
+        let is_taken_back = is_taken_back(task);
+        if is_taken_back {
+            self.ended(task);
+        }
+        is_taken_back
+    }
+
+    /// Counts a task of the stealable queue that was taken back, and drops all such tasks when they are many. A worker
+    /// that never comes to its queue would keep their memory otherwise.
+    pub(crate) fn note_taken_back(&self) {
+        let count = self.taken_back.get() + 1;
+        self.taken_back.set(count);
+        if count < MANY_TAKEN_BACK || count < self.stealable.len() / 2 {
+            return;
+        }
+        self.taken_back.set(0);
+        for _ in 0..self.stealable.len() {
+            let Some(task) = self.stealable.pop() else { break };
+            if !self.drops_taken_back(task) {
+                self.stealable.push(task);
+            }
+        }
+        // Thieves may have come while those were out that are back.
+        if !self.stealable.is_empty() {
+            self.tell_thieves();
         }
     }
 
@@ -111,7 +150,11 @@ impl Worker {
     fn place_elsewhere(&self, task: TaskRef) -> bool {
         let header = task.header();
         let workers = self.shared.blocks.len();
-        if workers == 1 || header.nature.is_local() || header.join.is_awaited() {
+        if workers == 1
+            || header.nature.is_local()
+            || header.nature == Nature::Forked
+            || header.join.is_awaited()
+        {
             return false;
         }
         // It is placed once: whoever takes it then runs it.
@@ -201,7 +244,16 @@ impl Worker {
     /// Tries for the first one; ends it un-run when no stack came free for too long.
     pub(crate) fn feed_first(&self) {
         let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
+        if is_taken_back(task) {
+            self.unstarve();
+            return self.ended(task);
+        }
         match self.take_stack(task) {
+            Ok(stack) if !claims(task) => {
+                self.give_stack(stack);
+                self.unstarve();
+                self.ended(task);
+            }
             Ok(stack) => {
                 self.bind_in_turn(task, stack);
                 self.unstarve();
@@ -232,20 +284,34 @@ impl Worker {
         })
     }
 
-    /// Ends a task for which there is no stack. Its closure's destructors run on one beyond the limits; one of these is
-    /// kept since the worker started, so that there is an end also where the system itself has no more memory.
+    /// Ends a task for which there is no stack. Lets a forked one run, since its owner may wait for it.
+    ///
+    /// Either happens on a stack beyond the limits. One of these is kept since the worker started, so that there is an end
+    /// also where the system itself has no more memory.
     fn end_unrun(&self, task: TaskRef, error: io::Error) {
+        let is_forked = task.header().nature == Nature::Forked;
         let stack = self.reserve.borrow_mut().take();
         match stack {
+            Ok(stack) if !claims(task) => {
+                self.reserve.borrow_mut().give(stack);
+                self.ended(task);
+            }
             Ok(stack) => {
                 task.header().on_reserve.set(true);
-                if self.is_overtaken(task) {
+                if is_forked {
+                    self.bind_in_turn(task, stack);
+                } else if self.is_overtaken(task) {
                     self.bind(task, stack, never_entered);
                 } else {
                     self.bind(task, stack, never_started);
                     self.lacking.borrow_mut().push_back(error);
                 }
                 self.local.push(task);
+            }
+            // Its owner may wait for it, and so never give back the stack that the owner has.
+            Err(error) if is_forked => {
+                _ = raw::take_back(task, || JoinError::not_started(&Task::counted(task), error));
+                self.ended(task);
             }
             // Others are on it, and will give it back.
             Err(_) => {
@@ -255,6 +321,20 @@ impl Worker {
             }
         }
     }
+}
+
+/// True if the owner of an un-started task has taken it back.
+#[inline]
+fn is_taken_back(task: TaskRef) -> bool {
+    let header = task.header();
+    header.nature == Nature::Forked && header.marks.is_begun()
+}
+
+/// Claims an un-started task for its start. False if its owner has taken it back.
+#[inline]
+fn claims(task: TaskRef) -> bool {
+    let header = task.header();
+    header.nature != Nature::Forked || header.marks.begin()
 }
 
 /// The first frame of a task.

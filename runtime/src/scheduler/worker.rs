@@ -5,8 +5,6 @@
 //! | `run.rs` | the loop: the next task, its run, and what its stop means |
 //! | `start.rs` | the first run of a task: where, on which stack |
 //! | `rest.rs` | a worker without work: search, poll, park |
-//! | `offers.rs` | closures that a task will run itself, unless a worker idles |
-//! | `offer_state.rs` | who has the right to one; modelled |
 //! | `polling.rs` | whether to poll before parking |
 //! | `looks.rs` | what a thief saw of the others' queues |
 //! | `block.rs` | what others may reach of a worker |
@@ -118,14 +116,8 @@ pub(crate) struct Worker {
     pub(super) events: Cell<u32>,
     /// The pick at which to look at everything.
     pub(super) next_turn: Cell<u32>,
-    /// How many own offers were taken up since there were none; when to take up the next, and the next that its owner may wait for.
-    pub(super) heeded: Cell<u32>,
-    pub(super) next_heed: Cell<Instant>,
-    pub(super) next_awaited: Cell<Instant>,
-    /// When to try again for a stack, if the last try for an own offer found none.
-    pub(super) next_accept: Cell<Option<Instant>>,
-    /// Which own offer was first when it lacked a stack, and since when.
-    pub(super) lack: Cell<Option<(u64, Instant)>>,
+    /// Forked tasks that were taken back since the stealable queue was last searched for them.
+    pub(super) taken_back: Cell<usize>,
     pub(super) round: Cell<Round>,
     pub(super) ids: Cell<(u64, u64)>,
     /// Tasks whose first run found no stack.
@@ -182,11 +174,7 @@ impl Worker {
             rests: Cell::new(0),
             events: Cell::new(0),
             next_turn: Cell::new(tuning::TURN),
-            heeded: Cell::new(0),
-            next_heed: Cell::new(clock::now()),
-            next_awaited: Cell::new(clock::now()),
-            next_accept: Cell::new(None),
-            lack: Cell::new(None),
+            taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
@@ -284,7 +272,7 @@ impl Worker {
     pub(crate) fn spawned(&self, task: TaskRef) {
         self.block.counts.spawn();
         match task.header().nature {
-            Nature::Local | Nature::Offered => {
+            Nature::Local => {
                 task.header().set_home(self.block.as_home());
                 self.local.push(task);
             }

@@ -51,14 +51,6 @@ impl Pool {
         }
     }
 
-    /// Takes a stack of the usual size, for what can do without one: if there is one that nobody else waits for.
-    pub(crate) fn take_spare(&mut self) -> Option<Stack> {
-        if self.stacks.is_asked() {
-            return None;
-        }
-        self.usual.pop().or_else(|| self.usual.take_slow(&self.stacks).ok())
-    }
-
     /// Takes a stack of at least `bytes` of address space, guard included.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! The marks of a task: what has ended, or may end, the code that it runs.
 //!
 //! ```text
-//!  7    6    5       4         3          2       1         0
-//! ┌───────┬───────┬───────┬───────────┬───────┬───────┬───────────┐
-//! │       │ ENDED │ NOTED │ SHELTERED │ ASKED │ FIRED │ CANCELLED │
-//! └───────┴───────┴───────┴───────────┴───────┴───────┴───────────┘
+//!  7   6       5       4       3           2       1       0
+//! ┌───┬───────┬───────┬───────┬───────────┬───────┬───────┬───────────┐
+//! │   │ BEGUN │ ENDED │ NOTED │ SHELTERED │ ASKED │ FIRED │ CANCELLED │
+//! └───┴───────┴───────┴───────┴───────────┴───────┴───────┴───────────┘
 //!  CANCELLED  the task was cancelled; it stays         set by anybody
 //!  ASKED      not by the end of the runtime alone      set with CANCELLED; it stays
 //!  FIRED      a token was fired that it runs under     set by who fires, after the flag of the scope in question
@@ -13,6 +13,7 @@
 //!  NOTED      its worker is to look, or soon told to   set by one who marks a task that is at home elsewhere
 //!                                                      cleared by its worker, before the look
 //!  ENDED      its worker looks no more                 set by its worker, of a task that stays there; it stays
+//!  BEGUN      of a forked task: it has been claimed    set by the worker that starts it or the owner that takes it back
 //! ```
 //!
 //! * A mark and the sleep of the task, until it is known to stay on its worker: who marks it looks at the wait word then, and whoever
@@ -33,6 +34,7 @@ const ASKED: u8 = 1 << 2;
 const SHELTERED: u8 = 1 << 3;
 const NOTED: u8 = 1 << 4;
 const ENDED: u8 = 1 << 5;
+const BEGUN: u8 = 1 << 6;
 
 /// The marks of one task.
 pub(crate) struct Marks(AtomicU8);
@@ -97,6 +99,19 @@ impl Marks {
     pub(crate) fn clear_fired(&self) {
         // Acquire, as a part of it: pairs with `set_fired`.
         self.0.fetch_and(!FIRED, Ordering::SeqCst);
+    }
+
+    /// Claims a forked task that has not begun. Returns false if it was claimed before.
+    pub(crate) fn begin(&self) -> bool {
+        // AcqRel: the caller that claims it first is alone with its closure from here on.
+        self.0.fetch_or(BEGUN, Ordering::AcqRel) & BEGUN == 0
+    }
+
+    /// Returns true once a forked task has been claimed.
+    #[inline]
+    pub(crate) fn is_begun(&self) -> bool {
+        // Relaxed: a hint, `begin` decides.
+        self.0.load(Ordering::Relaxed) & BEGUN != 0
     }
 
     /// Notes that the worker of the task is to look. True if the caller has to tell it: nobody else is about to, and the task has not

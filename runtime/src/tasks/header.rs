@@ -47,9 +47,10 @@ pub(crate) struct Origin {
 pub(crate) enum Home {}
 
 /// Where a task may run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Nature {
     /// Anywhere until its first run, then at home.
+    #[default]
     Homing,
     /// On the worker that spawned it.
     Local,
@@ -57,8 +58,8 @@ pub(crate) enum Nature {
     Migratable,
     /// As the first, for the library itself: no limit of tasks counts it.
     Servant,
-    /// On the worker that took up what a task had on offer: no limit counts it beside that one, which may wait for it.
-    Offered,
+    /// As the first, until its owner takes it back. No limit counts it, since its owner may wait for it.
+    Forked,
     /// On a thread of the blocking pool.
     Blocking,
     /// On a thread of the second pool, for a call of the system that owns what it uses. The end of the runtime does not wait for it.
@@ -69,13 +70,13 @@ impl Nature {
     /// True if it runs on one worker alone from the beginning.
     #[inline]
     pub(crate) fn is_local(self) -> bool {
-        matches!(self, Nature::Local | Nature::Offered)
+        self == Nature::Local
     }
 
     /// True if the limit of tasks counts it.
     #[inline]
     pub(crate) fn is_counted(self) -> bool {
-        !matches!(self, Nature::Servant | Nature::Offered)
+        !matches!(self, Nature::Servant | Nature::Forked)
     }
 }
 
@@ -237,12 +238,6 @@ impl Header {
     #[inline]
     pub(crate) fn present_locals(&self) -> Option<&Locals> {
         self.locals.get().map(Box::as_ref)
-    }
-
-    /// Gives a task that has none the values that it inherits. By the task itself, before any other code of it.
-    pub(crate) fn inherit(&self, inherited: InheritedLocals) {
-        let locals = Box::new(Locals::from(inherited));
-        assert!(self.locals.set(locals).is_ok(), "a task inherits before it makes values of its own");
     }
 
     pub(crate) fn is_started(&self) -> bool {

@@ -75,6 +75,11 @@ impl JoinError {
         Self::of(Cause::Cancelled, task)
     }
 
+    /// Makes the error of a task that its owner runs itself, which nobody reads.
+    pub(crate) fn taken_back() -> Self {
+        JoinError(Box::new(Reason { cause: Cause::Cancelled, task: String::new() }))
+    }
+
     pub(crate) fn not_started(task: &dyn fmt::Display, error: io::Error) -> Self {
         Self::of(Cause::NotStarted(error), task)
     }

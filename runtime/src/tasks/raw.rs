@@ -22,7 +22,7 @@ use crate::tasks::bounds::Bound;
 use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::header::VTable;
-use crate::tasks::header::{Header, Origin, TaskRef};
+use crate::tasks::header::{Header, Nature, Origin, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::JoinState;
 use crate::tasks::locals::Locals;
@@ -277,6 +277,19 @@ unsafe fn free<F, T, K>(task: TaskRef) {
 /// the task unwinds. `f` does not unwind.
 fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
     Bound::shield_at_end().run(task.header(), f).expect("nothing is raised for a shield")
+}
+
+/// Claims a forked task that no worker has begun, and ends it with what `error` says; its closure is dropped here.
+/// Returns false if it was claimed before. It stays queued until its worker drops it.
+pub(crate) fn take_back(task: TaskRef, error: impl FnOnce() -> JoinError) -> bool {
+    let header = task.header();
+    if header.nature != Nature::Forked || !header.marks.begin() {
+        return false;
+    }
+    let error = error();
+    // SAFETY: whoever claims the task first, which is this caller, owns the stage.
+    shield(|| unsafe { (header.vtable.discard)(task, error) });
+    true
 }
 
 /// Ends a task that is in no queue; the closure is dropped in the caller, shielded: what befalls that one is no end of the task's

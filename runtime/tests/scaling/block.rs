@@ -10,25 +10,11 @@ pub(crate) struct Block {
     pub(crate) index: usize,
     pub(crate) placed: queue::Shared,
     pub(crate) thief: queue::Thief,
-    pub(crate) offers: Offers,
     pub(crate) taken: AtomicU32,
     pub(crate) counts: Counts,
     /// The started tasks that are at home here.
     pub(crate) load: AtomicUsize,
     pub(crate) state: ParkState,
-}
-
-/// Nobody offers closures here.
-pub(crate) struct Offers;
-
-impl Offers {
-    pub(crate) fn first(&self) -> u64 {
-        0
-    }
-
-    pub(crate) fn published(&self) -> u64 {
-        0
-    }
 }
 
 impl Block {
@@ -37,7 +23,6 @@ impl Block {
             index,
             placed: queue::Shared::new(),
             thief,
-            offers: Offers,
             taken: AtomicU32::new(0),
             counts: Counts::default(),
             load: AtomicUsize::new(0),
