@@ -1,84 +1,59 @@
 //! The field of a race: any number of closures, each with its type, as nested pairs; and the line
 //! that they run for.
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use crate::api::builder::Builder;
 use crate::api::scope::{Scope, ScopedJoinHandle};
-use crate::base::spin_lock::Lock;
 use crate::sleep::cancel_points;
-use crate::sleep::task_sleep;
+use crate::sleep::queue::WaitQueue;
+use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::tasks::cancel;
 use crate::tasks::join_error::JoinError;
-use crate::waiter::kind::{RawWake, WakeHandle};
-use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
-/// Where the first to end is noted, and its race waits.
+/// The index of the first closure to end, and the race that waits for it.
 #[doc(hidden)]
 pub struct FinishLine {
-    state: Lock<State>,
-}
-
-struct State {
-    first: Option<usize>,
-    race: Option<RawWake>,
+    queue: WaitQueue<Option<usize>, ()>,
 }
 
 impl FinishLine {
     pub(crate) fn new() -> Self {
-        FinishLine { state: Lock::new(State { first: None, race: None }) }
+        FinishLine { queue: WaitQueue::new(None) }
     }
 
     fn cross(&self, index: usize) {
-        let waiter = {
-            let mut state = self.state.lock();
-            match state.first {
-                None => {
-                    state.first = Some(index);
-                    state.race.take()
-                }
-                Some(_) => None,
-            }
-        };
-        if let Some(waiter) = waiter {
-            waiter.wake();
-        }
+        self.queue.with(|first, waiters| {
+            first.get_or_insert(index);
+            waiters.serve_all(0);
+        });
     }
 
     fn first(&self) -> Option<usize> {
-        self.state.lock().first
+        self.queue.with(|first, _| *first)
     }
 
-    /// Where nothing can be unwound this is also over when the race is cancelled; all who run in it
-    /// are told then.
+    /// Waits for the first to end. Where nothing can be unwound this is also over when the race is cancelled; all that run
+    /// in it are told then.
     pub(crate) fn await_first(&self) {
-        if self.first().is_none()
-            && task_sleep::sleep_or_cancel(&UntilCrossed(self), None) == Waking::Cancelled
-            && cancel::CAN_UNWIND
-        {
+        if self.first().is_some() {
+            return;
+        }
+        let (outcome, ()) = self.queue.wait(
+            0,
+            (),
+            Until::report(None),
+            |first, (), _| if first.is_some() { Admit::Done(()) } else { Admit::Back },
+            || (),
+            |_, (), _, _| (),
+        );
+        if outcome == Outcome::Cancelled && cancel::CAN_UNWIND {
             cancel_points::unwind_cancelled();
         }
-    }
-}
-
-struct UntilCrossed<'a>(&'a FinishLine);
-
-impl WaitStrategy for UntilCrossed<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let mut state = self.0.state.lock();
-        if state.first.is_some() {
-            return Asleep::Rouse;
-        }
-        // SAFETY: the wake is taken under this lock, and `before_awake` answers `Served` once it is.
-        state.race = Some(unsafe { me.raw() });
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        let withdrawn = self.0.state.lock().race.take().is_some();
-        if withdrawn || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
     }
 }
 

@@ -16,17 +16,14 @@ use crate::api::group_error::{GroupError, StillRunning};
 use crate::api::join_handle::JoinHandle;
 use crate::api::sleep;
 use crate::base::intrusive_list::{Link, Ring};
-use crate::base::spin_lock::Lock;
 use crate::sleep::cancel_points;
-use crate::sleep::task_sleep;
-use crate::sleep::wake_many;
+use crate::sleep::queue::WaitQueue;
+use crate::sleep::queue::wait::{Admit, Outcome, Until};
+use crate::sleep::queue::waiters::Waiters;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::Kin;
 use crate::tasks::task::Task;
-use crate::waiter::kind::{RawWake, WakeHandle};
-use crate::waiter::list::{List, Node};
-use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
 /// Owns a growing set of tasks, whose results come in the order in which they end.
 ///
@@ -74,9 +71,14 @@ unsafe impl<T: Send> Send for TaskGroup<T> {}
 unsafe impl<T: Send> Sync for TaskGroup<T> {}
 
 struct Shared {
-    state: Lock<State>,
+    queue: WaitQueue<State, (), 2>,
     limit: usize,
 }
+
+/// The lane of tasks that wait for a result.
+const JOINERS: usize = 0;
+/// The lane of tasks that wait for a place.
+const SPAWNERS: usize = 1;
 
 struct State {
     /// Members that have not ended; their tasks are alive.
@@ -88,8 +90,6 @@ struct State {
     /// Those in both rings, and those that are about to be made.
     members: usize,
     spawned: u64,
-    joiners: List,
-    spawners: List,
 }
 
 /// A member's place in the rings.
@@ -113,29 +113,28 @@ impl Kin for Member {
         // The spawn's own: the group's may be used up, with the result, before the spawn returns.
         task.retain();
         self.link.data().task.set(Some(task));
-        let mut state = self.shared.state.lock();
-        state.spawned += 1;
-        self.link.data().number.set(state.spawned);
-        // SAFETY: new to every ring; it lies in the task, which stays until it was taken out: the runtime's count keeps it
-        // while it runs, and the group's from then on.
-        unsafe { state.running.push_back(&self.link) };
+        self.shared.queue.with(|state, _| {
+            state.spawned += 1;
+            self.link.data().number.set(state.spawned);
+            // SAFETY: new to every ring; it lies in the task, which stays until it was taken out: the runtime's count
+            // keeps it while it runs, and the group's from then on.
+            unsafe { state.running.push_back(&self.link) };
+        });
     }
 
     fn unclaimed(&self, _error: &JoinError) {}
 
     fn ended(&self) {
-        let (joiner, spawner) = {
-            let mut state = self.shared.state.lock();
+        // A joiner may take this member's result at once; the runtime's count keeps the task until this returns.
+        self.shared.queue.with(|state, waiters| {
             // SAFETY: in this ring, unless the group has gone, which took it out of all.
-            if !unsafe { state.running.remove(&self.link) } {
-                return;
+            if unsafe { state.running.remove(&self.link) } {
+                // SAFETY: in no ring now.
+                unsafe { state.ended.push_back(&self.link) };
+                waiters.serve_front(JOINERS, |()| ());
+                state.vacate(waiters);
             }
-            // SAFETY: in no ring now.
-            unsafe { state.ended.push_back(&self.link) };
-            (state.joiners.pop_front(), state.vacate())
-        };
-        // A joiner may have taken this member's result by now; the runtime's count keeps the task until this returns.
-        joiner.into_iter().chain(spawner).for_each(RawWake::wake);
+        });
     }
 }
 
@@ -145,15 +144,10 @@ struct Occupied<'a>(&'a Shared);
 
 impl Drop for Occupied<'_> {
     fn drop(&mut self) {
-        let (spawner, is_last) = {
-            let mut state = self.0.state.lock();
-            state.members -= 1;
-            (state.vacate(), state.members == 0)
-        };
-        spawner.into_iter().for_each(RawWake::wake);
-        if is_last {
-            wake_many::wake_present(&self.0.state, |state| &mut state.joiners);
-        }
+        self.0.queue.with(|state, waiters| {
+            state.vacate(waiters);
+            state.leave(waiters);
+        });
     }
 }
 
@@ -167,13 +161,26 @@ impl State {
     }
 
     /// One place less is occupied, or it belongs to the first waiting spawner, which is to be woken.
-    fn vacate(&mut self) -> Option<RawWake> {
-        let next = self.spawners.pop_front();
-        match next {
-            Some(_) => self.members += 1,
+    fn vacate(&mut self, waiters: &mut Waiters<'_, (), 2>) {
+        match waiters.serve_front(SPAWNERS, |()| ()) {
+            Some(()) => self.members += 1,
             None => self.occupied -= 1,
         }
-        next
+    }
+
+    /// Counts a member out. Nothing comes for joiners once there are none.
+    fn leave(&mut self, waiters: &mut Waiters<'_, (), 2>) {
+        self.members -= 1;
+        if self.members == 0 {
+            waiters.serve_all(JOINERS);
+        }
+    }
+}
+
+impl Shared {
+    /// Waits in a lane as `admit` says.
+    fn wait(&self, lane: usize, until: Until, admit: impl Fn(&mut State) -> Admit<()>) -> Outcome<()> {
+        self.queue.wait(lane, (), until, |state, (), _| admit(state), || (), |_, (), _, _| ()).0
     }
 }
 
@@ -205,16 +212,8 @@ impl<T> TaskGroup<T> {
     #[track_caller]
     pub fn with_limit(limit: usize) -> Self {
         assert!(limit > 0, "a group with a limit of 0 would never run anything");
-        let state = State {
-            running: Ring::new(),
-            ended: Ring::new(),
-            occupied: 0,
-            members: 0,
-            spawned: 0,
-            joiners: List::new(),
-            spawners: List::new(),
-        };
-        TaskGroup { shared: Arc::new(Shared { state: Lock::new(state), limit }), result: PhantomData }
+        let state = State { running: Ring::new(), ended: Ring::new(), occupied: 0, members: 0, spawned: 0 };
+        TaskGroup { shared: Arc::new(Shared { queue: WaitQueue::new(state), limit }), result: PhantomData }
     }
 
     /// Counts the tasks: those that run, and those whose result is still to be taken.
@@ -233,7 +232,7 @@ impl<T> TaskGroup<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn len(&self) -> usize {
-        self.shared.state.lock().members
+        self.shared.queue.with(|state, _| state.members)
     }
 
     /// Returns true when no task runs or has a result to be taken.
@@ -266,11 +265,16 @@ impl<T> TaskGroup<T> {
         let mut tasks = Vec::new();
         loop {
             // Room is made without the lock.
-            let members = self.shared.state.lock().members;
+            let members = self.shared.queue.with(|state, _| state.members);
             tasks.reserve(members);
-            let state = self.shared.state.lock();
-            if state.members <= tasks.capacity() {
-                state.running.for_each(|place| tasks.extend(place.task.get().map(Task::counted)));
+            let is_done = self.shared.queue.with(|state, _| {
+                let has_room = state.members <= tasks.capacity();
+                if has_room {
+                    state.running.for_each(|place| tasks.extend(place.task.get().map(Task::counted)));
+                }
+                has_room
+            });
+            if is_done {
                 return tasks;
             }
         }
@@ -278,20 +282,18 @@ impl<T> TaskGroup<T> {
 
     /// Takes the first of the ended out.
     fn take(&self) -> Taken<T> {
-        let (task, number, empty) = {
-            let mut state = self.shared.state.lock();
-            let Some(link) = state.ended.pop_front() else {
-                return if state.members == 0 { Taken::Empty } else { Taken::Nothing };
-            };
+        let taken = self.shared.queue.with(|state, waiters| {
+            let Some(link) = state.ended.pop_front() else { return Err(state.members == 0) };
+            state.leave(waiters);
             // SAFETY: it was in this ring, so it is alive, and stays so by the group's count.
-            let link = unsafe { link.as_ref() };
-            state.members -= 1;
-            (link.data().task.get(), link.data().number.get(), state.members == 0)
+            let place = unsafe { link.as_ref() }.data();
+            Ok((place.task.get(), place.number.get()))
+        });
+        let (task, number) = match taken {
+            Ok((task, number)) => (task.expect("a member is a task"), number),
+            Err(true) => return Taken::Empty,
+            Err(false) => return Taken::Nothing,
         };
-        if empty {
-            wake_many::wake_present(&self.shared.state, |state| &mut state.joiners);
-        }
-        let task = task.expect("a member is a task");
         // SAFETY: made by this group's `spawn` with `T`, and the handle's count was left to the group.
         Taken::Ended(number, unsafe { JoinHandle::new(task) })
     }
@@ -305,11 +307,12 @@ impl<T> TaskGroup<T> {
                 Taken::Empty => return Ok(None),
                 Taken::Nothing => {}
             }
-            let until = Until { shared: &self.shared, node: Node::new(), queue: Queue::Joiners };
-            match task_sleep::sleep(&until, deadline) {
-                Waking::Notified => {}
-                Waking::TimedOut => return Err(StillRunning),
-                Waking::Cancelled => cancel_points::unwind_cancelled(),
+            let admit = |state: &mut State| match state.ended.is_empty() && state.members > 0 {
+                true => Admit::Back,
+                false => Admit::Done(()),
+            };
+            if self.shared.wait(JOINERS, Until::unwind(deadline), admit) == Outcome::TimedOut {
+                return Err(StillRunning);
             }
         }
     }
@@ -483,16 +486,15 @@ impl<T: Send + 'static> TaskGroup<T> {
         if self.shared.limit < usize::MAX {
             cancel_points::checkpoint();
         }
-        if self.shared.state.lock().occupy(self.shared.limit) {
+        let limit = self.shared.limit;
+        if self.shared.queue.with(|state, _| state.occupy(limit)) {
             return;
         }
-        let until = Until { shared: &self.shared, node: Node::new(), queue: Queue::Spawners };
-        match task_sleep::sleep(&until, None) {
-            // Occupied by the hook, or handed over by a task that ended.
-            Waking::Notified => {}
-            Waking::TimedOut => unreachable!("a wait without a deadline does not run out"),
-            Waking::Cancelled => cancel_points::unwind_cancelled(),
-        }
+        // Occupied when it is admitted, or handed over by a task that ended.
+        self.shared.wait(SPAWNERS, Until::unwind(None), |state| match state.occupy(limit) {
+            true => Admit::Done(()),
+            false => Admit::Back,
+        });
     }
 }
 
@@ -567,13 +569,12 @@ impl<T> Drop for TaskGroup<T> {
         let tasks = self.running();
         tasks.iter().for_each(Task::cancel);
         loop {
-            let task = {
-                let mut state = self.shared.state.lock();
-                let state = &mut *state;
-                let Some(link) = state.ended.pop_front().or_else(|| state.running.pop_front()) else { break };
+            let task = self.shared.queue.with(|state, _| {
+                let link = state.ended.pop_front().or_else(|| state.running.pop_front())?;
                 // SAFETY: it was in a ring, so it is alive, and stays so by the group's count.
-                unsafe { link.as_ref() }.data().task.get()
-            };
+                Some(unsafe { link.as_ref() }.data().task.get())
+            });
+            let Some(task) = task else { break };
             // SAFETY: made by this group's `spawn` with `T`, and the handle's count was left to the group. The drop detaches
             // the task, or drops its result.
             drop(unsafe { JoinHandle::<T>::new(task.expect("a member is a task")) });
@@ -590,48 +591,5 @@ impl<T> Default for TaskGroup<T> {
 impl<T> fmt::Debug for TaskGroup<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskGroup").field("len", &self.len()).finish_non_exhaustive()
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Queue {
-    Joiners,
-    Spawners,
-}
-
-struct Until<'a> {
-    shared: &'a Shared,
-    node: Node,
-    queue: Queue,
-}
-
-impl Until<'_> {
-    fn list<'s>(&self, state: &'s mut State) -> &'s mut List {
-        match self.queue {
-            Queue::Joiners => &mut state.joiners,
-            Queue::Spawners => &mut state.spawners,
-        }
-    }
-}
-
-impl WaitStrategy for Until<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let mut state = self.shared.state.lock();
-        match self.queue {
-            Queue::Joiners if !state.ended.is_empty() || state.members == 0 => return Asleep::Rouse,
-            Queue::Spawners if state.occupy(self.shared.limit) => return Asleep::Rouse,
-            Queue::Joiners | Queue::Spawners => {}
-        }
-        // SAFETY: the node is in no list, lives until the sleep is over, and is touched under this lock alone. The wake is
-        // taken by the caller that unlinks the node, and `before_awake` answers `Served` from then on.
-        unsafe { self.list(&mut state).push_back(&self.node, me.raw()) };
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        let mut state = self.shared.state.lock();
-        // SAFETY: the node is in this list or in none.
-        let linked = unsafe { self.list(&mut state).remove(&self.node) };
-        if linked || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
     }
 }
