@@ -1,5 +1,7 @@
 //! How many items to do at a time, so that looking up costs little and nothing else waits for long.
 
+#![forbid(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use crate::api::yield_now::yield_now;

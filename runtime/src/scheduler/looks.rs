@@ -1,6 +1,8 @@
 //! What a thief saw of the others' queues, so that it takes only what has waited: one that idles, which looks at all of
 //! them, and one that is busy, which keeps an eye on one at a time.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! A worker without work: it searches, polls a little, parks.
 
+#![forbid(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use crate::base::clock;

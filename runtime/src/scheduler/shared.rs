@@ -1,5 +1,7 @@
 //! What the workers of one runtime share.
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

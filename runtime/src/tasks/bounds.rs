@@ -12,6 +12,8 @@
 //!
 //! Where several have been hit the outermost is raised: what it encloses ends with it.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::AtomicU64;

@@ -26,6 +26,8 @@
 //! * FIRED says only that some flag is up. The task clears it and then looks at the flags of the scopes that are left: a flag
 //!   that goes up meanwhile is seen there, or its mark comes after the clearing and stays.
 
+#![forbid(unsafe_code)]
+
 use crate::base::primitive::{AtomicU8, Ordering};
 
 const CANCELLED: u8 = 1;

@@ -1,5 +1,7 @@
 //! Why a task has no result.
 
+#![forbid(unsafe_code)]
+
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
