@@ -96,11 +96,11 @@ mod sleep {
     };
 }
 mod scheduler {
-    pub(crate) use crate::{biased, idle, task_counts};
+    pub(crate) use crate::{idle, task_counts};
 }
 mod tasks {
     pub(crate) use crate::task::{self as header, self as task, bounds, cancel};
-    pub(crate) use crate::{context, join_state, parking, stop};
+    pub(crate) use crate::{context, parking, stop};
 }
 mod api {
     pub(crate) use crate::time as sleep;
