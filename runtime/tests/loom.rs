@@ -71,8 +71,6 @@ mod stack {
     pub(crate) use stacks::{Config, Stacks};
     pub(crate) use trim::Trim;
 }
-#[path = "../src/tasks/stop.rs"]
-mod stop;
 #[path = "loom/task.rs"]
 mod task;
 #[path = "loom/time.rs"]
@@ -91,16 +89,14 @@ mod waiter {
 }
 mod sleep {
     pub(crate) use crate::wait::queues::queue;
-    pub(crate) use crate::wait::{
-        self as task_sleep, self as cancel_points, any, crowd as wake_many, polled,
-    };
+    pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, any, polled};
 }
 mod scheduler {
     pub(crate) use crate::{idle, task_counts};
 }
 mod tasks {
     pub(crate) use crate::task::{self as header, self as task, bounds, cancel};
-    pub(crate) use crate::{context, parking, stop};
+    pub(crate) use crate::{context, parking};
 }
 mod api {
     pub(crate) use crate::time as sleep;
@@ -134,8 +130,6 @@ mod signal_models;
 mod sleep_models;
 #[path = "loom/stack_models.rs"]
 mod stack_models;
-#[path = "loom/stop_models.rs"]
-mod stop_models;
 #[path = "loom/task_counts_models.rs"]
 mod task_counts_models;
 #[path = "loom/thread_models.rs"]

@@ -11,18 +11,15 @@ use std::time::{Duration, Instant};
 use slab::Slab;
 
 use crate::api::sleep;
-use crate::base::primitive::{Mutex, MutexGuard};
+use crate::base::primitive::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::sleep::cancel_points;
-use crate::sleep::task_sleep;
-use crate::sleep::wake_many;
+use crate::sleep::queue::WaitQueue;
+use crate::sleep::queue::arm::{ArmRules, QueueArm};
+use crate::sleep::queue::wait::{Admit, Outcome, Until};
+use crate::sleep::queue::waiters::Waiters;
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
-use crate::tasks::stop::Stop;
 use crate::tasks::task::Task;
-use crate::waiter::kind::{RawWake, WakeHandle};
-use crate::waiter::list::{List, Node};
-use crate::waiter::select_token::Claim;
-use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
 /// Signals many tasks and threads to stop.
 ///
@@ -53,9 +50,11 @@ use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub struct CancelToken(Arc<Inner>);
 
 struct Inner {
-    /// Cancelled under the lock of `state`.
-    stop: Stop,
+    /// Set once, under the lock of `state`. The bounds of the scopes share it.
+    cancelled: Arc<AtomicBool>,
     state: Mutex<State>,
+    /// Whether the cancel has served the waiters, and those that wait for it.
+    queue: WaitQueue<bool, ()>,
     /// With the place in its list.
     parent: Option<(Arc<Inner>, usize)>,
 }
@@ -99,8 +98,9 @@ impl CancelToken {
 
     fn with(cancelled: bool, parent: Option<(Arc<Inner>, usize)>) -> Self {
         CancelToken(Arc::new(Inner {
-            stop: Stop::new(cancelled),
+            cancelled: Arc::new(AtomicBool::new(cancelled)),
             state: Mutex::new(State { children: Slab::new(), scopes: Slab::new() }),
+            queue: WaitQueue::new(cancelled),
             parent,
         }))
     }
@@ -137,7 +137,8 @@ impl CancelToken {
     /// `cancel` is under way on another thread it may have reached some of the tokens below and not
     /// yet others.
     pub fn is_cancelled(&self) -> bool {
-        self.0.stop.is_cancelled()
+        // Acquire: pairs with the swap in `fire`; the caller sees what was done before the cancel.
+        self.0.cancelled.load(Ordering::Acquire)
     }
 
     /// Cancels the token and those below it: ends their scopes and wakes all waiters.
@@ -212,32 +213,19 @@ impl CancelToken {
         if self.is_cancelled() {
             return true;
         }
-        match task_sleep::sleep(&UntilCancelled { token: &self.0, node: Node::new() }, deadline) {
-            Waking::Notified => true,
-            Waking::TimedOut => false,
-            Waking::Cancelled => cancel_points::unwind_cancelled(),
-        }
+        let admit = |&mut is_served: &mut bool, (): &mut (), _: &mut Waiters<'_, (), 1>| match is_served {
+            true => Admit::Done(()),
+            false => Admit::Back,
+        };
+        let (outcome, ()) = self.0.queue.wait(0, (), Until::unwind(deadline), admit, || (), |_, (), _, _| ());
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
     }
 
-    /// Puts the node into the list of waiters, as an arm if it is one of several; or answers
-    /// false if the token is cancelled.
-    ///
-    /// # Safety
-    /// As for [`List::push_back`], or for [`List::push_back_for`].
+    /// Makes an arm of a select.
     #[doc(hidden)]
-    pub unsafe fn enlist_waiter(&self, node: &Node, wake: RawWake, arm: Option<(&Claim, usize)>) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.stop.join(node, wake, arm) }
-    }
-
-    /// Takes the node out of the list of waiters. False if a cancel has done so.
-    ///
-    /// # Safety
-    /// The node is in this list or in none.
-    #[doc(hidden)]
-    pub unsafe fn withdraw_waiter(&self, node: &Node) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.stop.leave(node) }
+    pub fn queue_arm(&self) -> QueueArm<'_, bool, ()> {
+        static RULES: ArmRules<bool, ()> = ArmRules::new(|&is_served, (), _| is_served);
+        QueueArm::new(&self.0.queue, 0, (), &RULES)
     }
 
     /// Runs `f` until it returns or the token is cancelled.
@@ -271,7 +259,7 @@ impl CancelToken {
             "a token unwinds a task, and threads of the blocking pool run none: call `scope` from inside \
              `fibra::run` or a spawned task, or ask `is_cancelled`",
         );
-        let bound = Bound::token(self.0.stop.flag());
+        let bound = Bound::token(Arc::clone(&self.0.cancelled));
         let _registration = self.register(Task::counted(*task));
         bound.run(task.header(), f).ok_or(Cancelled(()))
     }
@@ -315,13 +303,17 @@ impl Inner {
         let (tasks, children) = {
             let state = self.lock();
             let children = state.children.iter().filter_map(|(_, child)| child.upgrade()).collect();
-            if !self.stop.cancel() {
+            // SeqCst: comes before the mark in the header of a task in a scope, which is the store of the pair with `ASLEEP`.
+            if self.cancelled.swap(true, Ordering::SeqCst) {
                 return children;
             }
             (state.scopes.iter().map(|(_, task)| task.clone()).collect::<Vec<Task>>(), children)
         };
         tasks.iter().for_each(|task| task.as_ref().fire());
-        wake_many::wake_all(self.stop.waiters(), List::pop_front);
+        self.queue.with(|is_served, waiters| {
+            *is_served = true;
+            waiters.serve_all(0);
+        });
         children
     }
 
@@ -357,33 +349,6 @@ impl Drop for Registration<'_> {
         drop(entry);
         if self.task.header().marks.any() {
             self.task.header().forget_token();
-        }
-    }
-}
-
-struct UntilCancelled<'a> {
-    token: &'a Inner,
-    node: Node,
-}
-
-impl WaitStrategy for UntilCancelled<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under the list's lock; its wake
-        // is taken out of it under the lock, and `before_awake` answers `Served` from then on.
-        match unsafe { self.token.stop.join(&self.node, me.raw(), None) } {
-            true => Asleep::Stay,
-            false => Asleep::Rouse,
-        }
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        if why == Waking::Notified {
-            return Withdrawal::Withdrawn;
-        }
-        // SAFETY: the node is in this list or in none.
-        match unsafe { self.token.stop.leave(&self.node) } {
-            true => Withdrawal::Withdrawn,
-            false => Withdrawal::Served,
         }
     }
 }

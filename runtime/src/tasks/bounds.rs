@@ -16,11 +16,12 @@
 
 use std::cell::Cell;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use crate::base::clock;
-use crate::base::primitive::{Arc, AtomicBool, Ordering};
+use crate::base::primitive::{AtomicBool, Ordering};
 
 /// One scope that may end early.
 pub(crate) struct Bound {

@@ -18,7 +18,6 @@ pub(crate) mod refs;
 pub(crate) mod shield;
 pub(crate) mod slab_cache;
 pub(crate) mod slow_path_flags;
-pub(crate) mod stop;
 pub(crate) mod switch_hook;
 pub(crate) mod switching;
 pub(crate) mod task;

@@ -12,8 +12,6 @@ mod family_models;
 pub(crate) mod marks;
 #[path = "../../src/tasks/refs.rs"]
 pub(crate) mod refs;
-#[path = "../../src/tasks/stop.rs"]
-mod stop;
 #[path = "../../src/api/cancel_token.rs"]
 pub(crate) mod token;
 

@@ -1,5 +1,8 @@
 //! Tokens, the scopes under them, and the sleeps in those.
 
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::context;
@@ -7,6 +10,7 @@ use crate::primitive::{check, check_bounded};
 use crate::task::bounds::Look;
 use crate::task::token::CancelToken;
 use crate::task::{Header, Task};
+use crate::wait::{Chosen, Until, over, wait_any};
 
 /// A task, and the tokens that it runs code under.
 struct Stage<const TOKENS: usize> {
@@ -114,4 +118,81 @@ fn all_below_are_cancelled_when_any_cancel_returns() {
             canceller.join().unwrap();
         });
     }
+}
+
+/// A token, and data that is written before its cancel.
+struct Told {
+    token: CancelToken,
+    data: UnsafeCell<u32>,
+}
+
+// SAFETY: the data is handed over by the cancel, which is what the models check.
+unsafe impl Sync for Told {}
+// SAFETY: as above.
+unsafe impl Send for Told {}
+
+impl Told {
+    fn new() -> Arc<Self> {
+        let told = Told { token: CancelToken::new(), data: UnsafeCell::new(0) };
+        assert!(!told.token.is_cancelled());
+        Arc::new(told)
+    }
+
+    fn spawn_cancel(self: &Arc<Self>) -> thread::JoinHandle<()> {
+        let told = Arc::clone(self);
+        thread::spawn(move || {
+            // SAFETY: no thread reads it before the cancel.
+            told.data.with_mut(|data| unsafe { *data = 7 });
+            told.token.cancel();
+        })
+    }
+
+    fn assert_cancelled(&self) {
+        assert!(self.token.is_cancelled());
+        // SAFETY: no thread writes it after the cancel.
+        assert_eq!(self.data.with(|data| unsafe { *data }), 7);
+    }
+}
+
+/// Hunts: a waiter that arrives as the cancel comes and is not woken; writes before the cancel that are not seen after it.
+#[test]
+fn a_cancel_wakes_a_waiter_and_shows_what_was_done() {
+    check_bounded(3, || {
+        let told = Told::new();
+        let canceller = told.spawn_cancel();
+        told.token.cancelled();
+        told.assert_cancelled();
+        canceller.join().unwrap();
+    });
+}
+
+/// Hunts: a flag that is seen, where the writes before it are not, by a caller that takes no lock.
+#[test]
+fn a_look_at_the_flag_alone_shows_what_was_done() {
+    check_bounded(3, || {
+        let told = Told::new();
+        let canceller = told.spawn_cancel();
+        if told.token.is_cancelled() {
+            told.assert_cancelled();
+        }
+        canceller.join().unwrap();
+    });
+}
+
+/// Hunts: an arm of a select that a cancel serves after the select has left.
+#[test]
+fn a_cancel_serves_an_arm_or_leaves_it() {
+    check_bounded(3, || {
+        let told = Told::new();
+        let canceller = told.spawn_cancel();
+        let arm = told.token.queue_arm();
+        match wait_any([(&arm as &_, 1)].into_iter(), Until::shielded(Some(over()))) {
+            Chosen::Served(number) => assert_eq!(number, 1),
+            Chosen::Ready => told.assert_cancelled(),
+            Chosen::TimedOut => {}
+            Chosen::Cancelled => unreachable!("it is shielded"),
+        }
+        drop(arm);
+        canceller.join().unwrap();
+    });
 }

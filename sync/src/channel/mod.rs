@@ -38,7 +38,7 @@ mod shared;
 mod sources;
 mod state;
 mod timers;
-mod token_line;
+mod token_source;
 mod wait_arm;
 
 use std::time::{Duration, Instant};
@@ -68,11 +68,9 @@ pub mod __private {
     pub use super::choice::{Limit, Order, ready, select};
     pub use super::join_arm::JoinArm;
     pub use super::receive_arm::RecvArm;
-    pub use super::selectable::Line;
     pub use super::send_arm::{Permit, SendArm};
     pub use super::wait_arm::{SelectArm, WaitArm};
     pub use crate::countdown::Countdown;
-    pub use crate::turn::Queue;
     pub use fibra_runtime::JoinHandle;
 }
 

@@ -1,4 +1,4 @@
-//! The events, counts and permits as what a select can wait for.
+//! The events, counts and permits as sources of a select.
 
 use super::selectable::{Selectable, sealed};
 use crate::auto_reset_event::{Age, AutoResetEvent};
