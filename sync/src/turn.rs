@@ -20,7 +20,7 @@ use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Polled, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
 /// What can be waited for with one node.
-pub trait Queue {
+pub(crate) trait Queue {
     /// What a waiter tells its wakers.
     type Asks;
 

@@ -1,6 +1,4 @@
 #![forbid(unsafe_code)]
-#![doc = include_str!("README.md")]
-#![forbid(unsafe_code)]
 
 pub(crate) mod counters;
 
