@@ -213,7 +213,7 @@ impl<T> Pollable<T> {
         &self.inner
     }
 
-    /// The same, to be changed. Waits go on to be for the descriptor that it had when it was made awaitable.
+    /// Returns the value for changes. Waits stay with the descriptor that it had when it was made awaitable.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

@@ -45,7 +45,7 @@ struct Wait {
 }
 
 impl Wait {
-    /// True if somebody waits to whom the keeper does not come in time.
+    /// Returns true if somebody waits to whom the keeper does not come in time.
     fn is_late(&self) -> bool {
         let is_in_time = |deadline| self.entry.is_some_and(|(at, _)| at <= deadline);
         self.waker.is_some() && self.deadline.is_some_and(|deadline| !is_in_time(deadline))

@@ -110,13 +110,13 @@ impl DirEntry {
         DirEntry { file_type: inner.file_type().ok(), inner: Arc::new(inner) }
     }
 
-    /// Gives the path: that of the directory as it was read, and the name.
+    /// Returns the path: that of the directory as it was read, and the name.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.inner.path()
     }
 
-    /// Gives the name.
+    /// Returns the name.
     #[must_use]
     pub fn file_name(&self) -> OsString {
         self.inner.file_name()

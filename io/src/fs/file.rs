@@ -224,7 +224,7 @@ impl File {
         self.std().try_lock_shared()
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     ///
     /// # Errors
     ///

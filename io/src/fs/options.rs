@@ -115,7 +115,7 @@ impl OpenOptions {
         detached(move || options.open(path)).map(File::from)
     }
 
-    /// True if the open of a FIFO is to wait for its other end.
+    /// Returns true if the open of a FIFO is to wait for its other end.
     fn waits_for_fifo(&self) -> bool {
         self.reads != (self.writes || self.appends) && self.flags & libc::O_NONBLOCK == 0
     }

@@ -17,7 +17,7 @@ pub(crate) fn with_path<T: Send>(
     unblock(|| call(path))
 }
 
-/// The same with two.
+/// Runs `call` with two paths on the blocking pool.
 fn with_paths<T: Send>(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -27,7 +27,7 @@ fn with_paths<T: Send>(
     unblock(|| call(from, to))
 }
 
-/// Gives the path in its absolute form, with all symbolic links resolved.
+/// Returns the path in its absolute form, with all symbolic links resolved.
 ///
 /// # Cancellation
 ///
@@ -80,7 +80,7 @@ pub fn create_dir_all<P: AsRef<Path>>(path: P) -> io::Result<()> {
     with_path(path, |path| std::fs::create_dir_all(path))
 }
 
-/// Tells whether the path points to something.
+/// Returns true if the path points to something.
 ///
 /// # Cancellation
 ///
@@ -210,7 +210,7 @@ pub fn remove_file<P: AsRef<Path>>(path: P) -> io::Result<()> {
     with_path(path, |path| std::fs::remove_file(path))
 }
 
-/// Gives a file or a directory another name, and replaces what had that one.
+/// Renames a file or a directory, and replaces what has the new name.
 ///
 /// # Cancellation
 ///

@@ -108,7 +108,7 @@ impl DuplexStream {
         set(self.timeouts.write(), dur)
     }
 
-    /// Gives the read timeout.
+    /// Returns the read timeout.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl DuplexStream {
         Ok(self.timeouts.read().get())
     }
 
-    /// Gives the write timeout.
+    /// Returns the write timeout.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ pub type Stderr = OutputStream<io::Stderr>;
 /// The standard error, held by one; see [`OutputStream::lock`].
 pub type StderrLock<'a> = OutputLock<'a, io::Stderr>;
 
-/// Gives the standard output of the process: [`std::io::stdout`], for tasks.
+/// Returns the standard output of the process: [`std::io::stdout`], for tasks.
 ///
 /// # Examples
 ///
@@ -43,7 +43,7 @@ pub fn stdout() -> Stdout {
     OutputStream(PhantomData)
 }
 
-/// Gives the standard error of the process: [`std::io::stderr`], for tasks.
+/// Returns the standard error of the process: [`std::io::stderr`], for tasks.
 ///
 /// # Examples
 ///
@@ -182,7 +182,7 @@ impl<S: OutputKind> OutputStream<S> {
         OutputLock { output, not_send: PhantomData }
     }
 
-    /// The same for an operation that may fail: it does in a task that must not wait.
+    /// Takes the lock for an operation that may fail: it does in a task that must not wait.
     fn lock_to_write(&self) -> io::Result<OutputLock<'static, S>> {
         let output = S::output();
         if output.try_acquire().is_none() {
@@ -191,7 +191,7 @@ impl<S: OutputKind> OutputStream<S> {
         Ok(OutputLock { output, not_send: PhantomData })
     }
 
-    /// Tells whether it is a terminal.
+    /// Returns true if it is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         S::output().file.inner().is_terminal()

@@ -333,9 +333,9 @@ impl<S: AsFd> Pipe<S> {
         self.attempt_by_mode(direction, transfer).map(Attempt::Done)
     }
 
-    /// The same without the flag. The mode of a terminal is everybody's who has come by it, so there is a descriptor more for the
-    /// call. That of a pipe, and of what cannot be opened again, is set before each; whichever leaves for std restores it. It is not
-    /// lent for the call alone: another handle that was made by itself would have it taken away in the midst of its own.
+    /// Makes a transfer without the flag. The mode of a terminal belongs to all of its users, so the call gets a descriptor of its
+    /// own. The mode of a pipe, and of a file that cannot be opened again, is set before each call; the handle that leaves for std
+    /// restores it. It is not lent for one call: a handle that was made separately would lose it in the midst of its own.
     #[cold]
     fn attempt_by_mode(
         &self,

@@ -51,7 +51,7 @@ impl Buffer {
         &self.bytes[self.start..]
     }
 
-    /// Gives the room of what is used up to what comes next.
+    /// Returns the room of what is used up to what comes next.
     fn forget_used(&mut self) {
         self.bytes.drain(..self.start);
         self.start = 0;
@@ -67,14 +67,14 @@ impl Buffer {
         }
     }
 
-    /// Gives the first `n` bytes away.
+    /// Takes out the first `n` bytes.
     fn move_to(&mut self, to: &mut Vec<u8>, n: usize) {
         to.extend_from_slice(&self.rest()[..n]);
         self.consume(n);
     }
 }
 
-/// Gives the standard input of the process: [`std::io::stdin`], for tasks.
+/// Returns the standard input of the process: [`std::io::stdin`], for tasks.
 ///
 /// # Examples
 ///
@@ -121,7 +121,7 @@ impl Stdin {
         StdinLock { input: &INPUT, buffer: buffer.expect("a wait without a deadline does not run out") }
     }
 
-    /// The same for an operation that may fail: it does in a task that must not wait.
+    /// Takes the lock for an operation that may fail: it does in a task that must not wait.
     fn lock_to_read(&self) -> io::Result<StdinLock<'static>> {
         let take = || INPUT.buffer().take();
         let buffer = match take() {
@@ -140,12 +140,12 @@ impl Stdin {
         self.lock_to_read()?.read_line(buf)
     }
 
-    /// Gives the lines one after the other, under the lock.
+    /// Returns an iterator over the lines, which holds the lock.
     pub fn lines(self) -> Lines<StdinLock<'static>> {
         self.lock().lines()
     }
 
-    /// Tells whether it is a terminal.
+    /// Returns true if it is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         INPUT.channel.inner().is_terminal()
@@ -244,7 +244,7 @@ impl StdinLock<'_> {
         }
     }
 
-    /// Gives the first `n` bytes away as text.
+    /// Takes out the first `n` bytes as text.
     fn move_text(&mut self, to: &mut String, n: usize) -> io::Result<usize> {
         let text = std::str::from_utf8(&self.buffer.rest()[..n]).map(|text| to.push_str(text));
         self.buffer.consume(n);

@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub trait IsTerminal: AsFd {
-    /// Tells whether it is a terminal.
+    /// Returns true if it is a terminal.
     fn is_terminal(&self) -> bool;
 }
 

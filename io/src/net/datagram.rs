@@ -58,7 +58,7 @@ impl<S: Family> Socket<S> {
         }
     }
 
-    /// True if something had ended when it was last heard of.
+    /// Returns true if something had ended when it was last heard of.
     pub(crate) fn has_heard_of_an_end(&self) -> bool {
         self.io().source().readiness().load().is_hung_up()
     }
@@ -103,7 +103,7 @@ impl<S: Family> Socket<S> {
         }
     }
 
-    /// The same to one whose queue nobody can wait for: while there is no room for the message, this socket's is waited for.
+    /// Sends to a receiver whose queue nobody can wait for: a full queue makes the call wait for this socket's room.
     pub(crate) fn try_send_alone(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<usize>> {
         sys::send_to(self.fd(), buf, receiver).map(Attempt::Done)
     }
@@ -127,7 +127,7 @@ impl<S: Family> Socket<S> {
     }
 }
 
-/// True if nothing is there.
+/// Returns true if nothing is there.
 fn is_empty<T>(outcome: &io::Result<T>) -> bool {
     outcome.as_ref().is_err_and(is_would_block)
 }

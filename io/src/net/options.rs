@@ -39,7 +39,7 @@ macro_rules! handle_methods {
                 self.0.set_write_timeout(timeout)
             }
 
-            /// Gives the read timeout, as it was set.
+            /// Returns the read timeout, as it was set.
             ///
             /// # Errors
             ///
@@ -48,7 +48,7 @@ macro_rules! handle_methods {
                 Ok(self.0.read_timeout())
             }
 
-            /// Gives the write timeout, as it was set.
+            /// Returns the write timeout, as it was set.
             ///
             /// # Errors
             ///
@@ -101,7 +101,7 @@ macro_rules! buffer_methods {
                 self.option().set_recv_buffer_size(bytes)
             }
 
-            /// Gives the size of the buffer for what has come, as the system has it.
+            /// Returns the size of the buffer for what has come, as the system has it.
             ///
             /// # Errors
             ///
@@ -120,7 +120,7 @@ macro_rules! buffer_methods {
                 self.option().set_send_buffer_size(bytes)
             }
 
-            /// Gives the size of the buffer for what is to be sent, as the system has it.
+            /// Returns the size of the buffer for what is to be sent, as the system has it.
             ///
             /// # Errors
             ///
@@ -146,7 +146,7 @@ macro_rules! tcp_methods {
                 self.option().set_linger(linger)
             }
 
-            /// Gives the linger time, if one is set.
+            /// Returns the linger time, if one is set.
             ///
             /// # Errors
             ///
@@ -183,7 +183,7 @@ macro_rules! tcp_methods {
                 self.option().set_tcp_nodelay(nodelay)
             }
 
-            /// Tells whether `TCP_NODELAY` is set.
+            /// Returns true if `TCP_NODELAY` is set.
             ///
             /// # Errors
             ///
@@ -208,7 +208,7 @@ macro_rules! ttl_methods {
                 self.0.std().set_ttl(ttl)
             }
 
-            /// Gives the time to live, in hops.
+            /// Returns the time to live, in hops.
             ///
             /// # Errors
             ///
@@ -251,7 +251,7 @@ macro_rules! listener_methods {
                 self.0.limit().set_deadline(deadline);
             }
 
-            /// Gives the moment until which accepts wait.
+            /// Returns the moment until which accepts wait.
             pub fn accept_deadline(&self) -> Option<std::time::Instant> {
                 self.0.limit().deadline()
             }

@@ -33,7 +33,7 @@ pub trait ToSocketAddrs {
     /// The addresses, in the order in which they are to be tried.
     type Iter: Iterator<Item = SocketAddr>;
 
-    /// Gives the addresses, after a lookup if need be.
+    /// Returns the addresses, after a lookup if need be.
     ///
     /// # Errors
     ///

@@ -118,13 +118,13 @@ impl<S: Kind> Socket<S> {
         self.timeouts.get_or_init(Arc::default)
     }
 
-    /// The same; none was ever set where there is no such place yet.
+    /// Returns the timeouts if one was ever set.
     #[inline]
     fn present_timeouts(&self) -> Option<&Timeouts> {
         Some(self.timeouts.get()?)
     }
 
-    /// The same to set one there. To take one away is nothing to do while none was set.
+    /// Returns the timeouts in order to set one. Nothing is to be done to remove one while none was set.
     fn timeouts_for(&self, timeout: Option<Duration>) -> Option<&Timeouts> {
         match timeout {
             Some(_) => Some(self.timeouts()),
@@ -140,13 +140,13 @@ impl<S: Kind> Socket<S> {
         self.present_timeouts()?.write().get()
     }
 
-    /// How long a read that begins to wait now may do so.
+    /// Returns how long a read that begins to wait now may do so.
     #[inline]
     pub(crate) fn read_left(&self) -> Option<Duration> {
         self.present_timeouts()?.read().left()
     }
 
-    /// The same of a write.
+    /// Returns how long a write that begins to wait now may do so.
     #[inline]
     pub(crate) fn write_left(&self) -> Option<Duration> {
         self.present_timeouts()?.write().left()

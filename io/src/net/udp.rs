@@ -104,7 +104,7 @@ impl UdpSocket {
         try_each(addr, |address| self.0.std().connect(address))
     }
 
-    /// Gives the address that the socket is connected to.
+    /// Returns the address that the socket is connected to.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl UdpSocket {
         self.0.std().peer_addr()
     }
 
-    /// Gives the address that the socket is bound to.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl UdpSocket {
         self.0.receive_from(buf, 0)
     }
 
-    /// The same without taking the message away, so that the next call gets it again.
+    /// Receives a message and its sender without taking it away, so that the next call gets it again.
     ///
     /// # Cancellation
     ///
@@ -178,7 +178,7 @@ impl UdpSocket {
         self.0.receive_message(buf, 0)
     }
 
-    /// The same without taking the message away, so that the next call gets it again.
+    /// Receives a message without taking it away, so that the next call gets it again.
     ///
     /// # Cancellation
     ///
@@ -213,7 +213,7 @@ impl UdpSocket {
         self.0.std().set_broadcast(broadcast)
     }
 
-    /// Tells whether messages to broadcast addresses are allowed.
+    /// Returns true if messages to broadcast addresses are allowed.
     ///
     /// # Errors
     ///
@@ -231,7 +231,7 @@ impl UdpSocket {
         self.0.std().set_multicast_loop_v4(multicast_loop_v4)
     }
 
-    /// Tells whether messages to IPv4 groups come back to this machine.
+    /// Returns true if messages to IPv4 groups come back to this machine.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl UdpSocket {
         self.0.std().set_multicast_ttl_v4(multicast_ttl_v4)
     }
 
-    /// Gives the time to live of messages to IPv4 groups, in hops.
+    /// Returns the time to live of messages to IPv4 groups, in hops.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl UdpSocket {
         self.0.std().set_multicast_loop_v6(multicast_loop_v6)
     }
 
-    /// Tells whether messages to IPv6 groups come back to this machine.
+    /// Returns true if messages to IPv6 groups come back to this machine.
     ///
     /// # Errors
     ///

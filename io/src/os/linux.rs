@@ -33,7 +33,7 @@ pub mod net {
         /// What `setsockopt(2)` says.
         fn set_quickack(&self, quickack: bool) -> io::Result<()>;
 
-        /// Tells whether `TCP_QUICKACK` is on.
+        /// Returns true if `TCP_QUICKACK` is on.
         ///
         /// # Errors
         ///

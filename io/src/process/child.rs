@@ -58,7 +58,7 @@ impl Child {
         }
     }
 
-    /// Gives the number of the process. Once it has been waited for, the system may give the number to another one.
+    /// Returns the number of the process. Once it has been waited for, the system may give the number to another one.
     pub fn id(&self) -> u32 {
         self.handle.id()
     }
@@ -72,7 +72,7 @@ impl Child {
         self.handle.kill()
     }
 
-    /// Gives the status of the child if it has ended, and does not wait.
+    /// Returns the status of the child if it has ended, and does not wait.
     ///
     /// # Errors
     ///

@@ -235,22 +235,22 @@ impl Command {
         self.spawn()?.wait()
     }
 
-    /// Gives the program.
+    /// Returns the program.
     pub fn get_program(&self) -> &OsStr {
         self.inner.get_program()
     }
 
-    /// Gives the arguments.
+    /// Returns the arguments.
     pub fn get_args(&self) -> CommandArgs<'_> {
         self.inner.get_args()
     }
 
-    /// Gives the variables that were set, and, without a value, those that were taken out.
+    /// Returns the variables that were set, and, without a value, those that were taken out.
     pub fn get_envs(&self) -> CommandEnvs<'_> {
         self.inner.get_envs()
     }
 
-    /// Gives the folder that it is to run in, if one was set.
+    /// Returns the folder that it is to run in, if one was set.
     pub fn get_current_dir(&self) -> Option<&Path> {
         self.inner.get_current_dir()
     }

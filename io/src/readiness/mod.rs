@@ -96,7 +96,7 @@ impl Edge {
         self.with(URGENT, yes)
     }
 
-    /// True if waiters of that direction must look again.
+    /// Returns true if waiters of that direction must look again.
     pub(crate) fn wakes(self, direction: Direction) -> bool {
         self.0 & direction.bit() != 0
     }
@@ -111,13 +111,13 @@ impl Edge {
 pub(crate) struct Snapshot(u64);
 
 impl Snapshot {
-    /// True if a system call in that direction is worth trying.
+    /// Returns true if a system call in that direction is worth trying.
     #[inline]
     pub(crate) fn is_ready(self, direction: Direction) -> bool {
         self.0 & direction.bit() != 0
     }
 
-    /// True if one half of the connection is known to have ended, or an error was signalled.
+    /// Returns true if one half of the connection is known to have ended, or an error was signalled.
     pub(crate) fn is_hung_up(self) -> bool {
         self.0 & HUNG_UP != 0
     }

@@ -123,7 +123,7 @@ impl Source {
         waiters.hand_out_to(by, edge, wakes);
     }
 
-    /// The same of an edge that concerns everyone.
+    /// Notes an edge of all reactors, and hands out every waiter that it wakes.
     fn edge_for_all(&self, edge: Edge, wakes: impl FnMut(RawWake)) {
         self.readiness.edge(edge);
         self.waiters.lock().hand_out(edge, wakes);
@@ -163,7 +163,7 @@ impl Source {
         wait::sleep_by_driver(|here| set_id == SetId::at(here), &waiter)
     }
 
-    /// The same wherever the task is, and at most until the deadline.
+    /// Puts the caller to sleep on any worker, at most until the deadline.
     pub(crate) fn sleep(
         &self,
         direction: Direction,

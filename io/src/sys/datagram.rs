@@ -34,7 +34,7 @@ pub(crate) fn send_to(fd: BorrowedFd<'_>, buf: &[u8], address: &SockAddr) -> io:
     SockRef::from(&fd).send_to_with_flags(buf, address, libc::MSG_DONTWAIT | NO_SIGNAL)
 }
 
-/// True if nothing more will be received: the direction was shut down.
+/// Returns true if nothing more will be received: the direction was shut down.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) fn is_shut_down(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let events = super::poll_one(fd.as_raw_fd(), libc::POLLRDHUP, Some(Duration::ZERO))?;
@@ -47,7 +47,7 @@ pub(crate) fn is_shut_down(_fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// True if a message that was refused lacked room in its own socket; else the receiver's queue was full.
+/// Returns true if a message that was refused lacked room in its own socket; else the receiver's queue was full.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn lacks_room_of_its_own(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let mut unread: c_int = 0;

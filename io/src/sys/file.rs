@@ -135,7 +135,7 @@ fn position(fd: BorrowedFd<'_>) -> libc::off_t {
     unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) }
 }
 
-/// True if the system, or the file system, does not have the call or the flag: asking again would be in vain.
+/// Returns true if the system, or the file system, does not have the call or the flag: asking again would be in vain.
 pub(crate) fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -164,7 +164,7 @@ pub(crate) enum Nature {
 }
 
 impl Nature {
-    /// True if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk.
+    /// Returns true if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk.
     pub(crate) fn is_endless(self) -> bool {
         self != Nature::Disk
     }

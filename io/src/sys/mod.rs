@@ -100,7 +100,7 @@ pub(crate) fn total(lens: impl Iterator<Item = usize>) -> usize {
     lens.take(MAX_BUFFERS).fold(0, usize::saturating_add)
 }
 
-/// True if such a call is to move none.
+/// Returns true if such a call is to move none.
 pub(crate) fn is_empty(lens: impl Iterator<Item = usize>) -> bool {
     total(lens) == 0
 }
@@ -115,7 +115,7 @@ pub(crate) fn tcp_socket_nonblocking(domain: Domain) -> io::Result<Socket> {
     stream_socket_nonblocking(domain, Some(Protocol::TCP))
 }
 
-/// The same for any family that has streams.
+/// Opens a non-blocking stream socket of any family.
 pub(crate) fn stream_socket_nonblocking(domain: Domain, protocol: Option<Protocol>) -> io::Result<Socket> {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "openbsd"))]
     return Socket::new(domain, Type::STREAM.nonblocking(), protocol);

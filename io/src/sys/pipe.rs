@@ -30,7 +30,7 @@ impl Nowait {
     pub(crate) const BEST: Nowait = Nowait::Mode;
 }
 
-/// True if the call was refused because the system, or this descriptor, does not know the flag.
+/// Returns true if the call was refused because the system, or this descriptor, does not know the flag.
 pub(crate) fn is_flag_unknown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
 }

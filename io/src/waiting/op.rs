@@ -85,7 +85,7 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// The same of a transfer of nothing, which needs neither data nor room: it is made whatever is known of the descriptor.
+    /// Runs a transfer of nothing, which needs neither data nor room: the call is made whatever is known of the descriptor.
     #[cold]
     pub(crate) fn run_empty<T>(
         &self,
@@ -117,7 +117,7 @@ impl<S: AsFd> Descriptor<S> {
         self.wait_anywhere(direction, deadline, misled)
     }
 
-    /// The same by anybody.
+    /// Waits as a task of any kind, or as a thread.
     #[inline(never)]
     fn wait_anywhere(
         &self,
@@ -141,7 +141,7 @@ impl<S: AsFd> Descriptor<S> {
         })
     }
 
-    /// True if who waits in that direction has to look again by itself.
+    /// Returns true if who waits in that direction has to look again by itself.
     pub(crate) fn rechecks(&self, direction: Direction) -> bool {
         direction == Direction::Write && self.rechecks_writes()
     }

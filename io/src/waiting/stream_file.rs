@@ -66,7 +66,7 @@ impl Shared {
         !self.refuses.load(Ordering::Relaxed)
     }
 
-    /// Tells whether `outcome` says that no such call may be made, and keeps that.
+    /// Returns true if `outcome` says that no such call may be made, and keeps that.
     fn note<T>(&self, outcome: &io::Result<T>) -> bool {
         let refused = outcome.as_ref().is_err_and(file::is_refusal);
         if refused {
@@ -113,8 +113,7 @@ impl<S: AsFd> StreamFile<S> {
         stream
     }
 
-    /// The same of one that is waited for in tasks whatever its mode, and whatever it has become: a number that belongs to
-    /// everybody, who may put another file there (`dup2`).
+    /// Takes an open file that tasks wait for whatever its mode, and whatever file its number becomes (`dup2`): a standard stream.
     pub(crate) fn patient(inner: S) -> StreamFile<S> {
         let identity = file::identity(inner.as_fd());
         StreamFile::known_as(Some(Mutex::new(identity)), inner)
@@ -175,7 +174,7 @@ impl<S: AsFd> StreamFile<S> {
         self.io.fd()
     }
 
-    /// True if a call may never end.
+    /// Returns true if a call may never end.
     pub(crate) fn is_endless(&self) -> bool {
         // Relaxed: see `look`.
         self.is_endless.load(Ordering::Relaxed)
@@ -272,7 +271,7 @@ impl<S: AsFd> StreamFile<S> {
         unblock(call)
     }
 
-    /// Tells whether a call at the position would have to wait for another one.
+    /// Returns true if a call at the position would have to wait for another one.
     pub(crate) fn is_busy(&self) -> bool {
         // Relaxed: see `Busy`.
         self.shared.busy.load(Ordering::Relaxed) > 0

@@ -136,7 +136,7 @@ macro_rules! deadline_methods {
                 $limit.set_deadline(deadline);
             }
 
-            /// Gives the moment until which reads wait.
+            /// Returns the moment until which reads wait.
             pub fn read_deadline(&self) -> Option<std::time::Instant> {
                 let $it = self;
                 $limit.deadline()
@@ -156,7 +156,7 @@ macro_rules! deadline_methods {
                 $limit.set_deadline(deadline);
             }
 
-            /// Gives the moment until which writes wait.
+            /// Returns the moment until which writes wait.
             pub fn write_deadline(&self) -> Option<std::time::Instant> {
                 let $it = self;
                 $limit.deadline()

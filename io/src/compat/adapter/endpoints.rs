@@ -30,14 +30,14 @@ use crate::waiting::registration::Registered;
 /// Is something of ours that an [`Async`](super::Async) polls: a [`Reader`], a [`Writer`], a [`Listener`] or a [`Datagram`] socket.
 pub trait Endpoint: Sealed {}
 
-/// Is a [`Endpoint`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
+/// Is an [`Endpoint`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
 /// [`DuplexStream`].
 pub trait Reader: Endpoint + Sealed<Inner: Reads> {}
 
-/// Is a [`Endpoint`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
+/// Is an [`Endpoint`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
 pub trait Writer: Endpoint + Sealed<Inner: Writes> {}
 
-/// Is a [`Endpoint`] through which connections come: [`TcpListener`] and [`UnixListener`].
+/// Is an [`Endpoint`] through which connections come: [`TcpListener`] and [`UnixListener`].
 pub trait Listener:
     Endpoint + Accepts<Accepted = (<Self as Listener>::Stream, <Self as Listener>::Address)>
 {
@@ -47,7 +47,7 @@ pub trait Listener:
     type Address;
 }
 
-/// Is a [`Endpoint`] for messages: [`UdpSocket`] and [`UnixDatagram`].
+/// Is an [`Endpoint`] for messages: [`UdpSocket`] and [`UnixDatagram`].
 pub trait Datagram: Endpoint + Sealed<Inner = net::Socket<<Self as Datagram>::Family>> {
     /// Whom a message is for, or from.
     type Address;
@@ -297,7 +297,7 @@ impl Datagram for UnixDatagram {
     type Family = std::os::unix::net::UnixDatagram;
 }
 
-/// The same memory for those who need not have it initialized.
+/// Views a buffer as memory that need not be initialized.
 ///
 /// # Safety
 ///

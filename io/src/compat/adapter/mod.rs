@@ -112,7 +112,7 @@ impl<S: Endpoint> Async<S> {
         Async::of_origin(socket, || None)
     }
 
-    /// The same, for `origin` to hear of it where no other reactor does.
+    /// Makes an adapter that registers with `origin` where no other reactor knows the socket.
     fn of_origin(socket: S, origin: impl FnOnce() -> Option<Arc<Handle>>) -> Async<S> {
         let origin = driver::current::<Handle>().or_else(origin);
         Async { waits: Waits::new(), origin, socket }
@@ -123,7 +123,7 @@ impl<S: Endpoint> Async<S> {
         &self.socket
     }
 
-    /// Gives the socket back.
+    /// Returns the socket.
     pub fn into_inner(self) -> S {
         self.socket
     }

@@ -78,7 +78,7 @@ pub(super) fn connect_to(address: SocketAddr, deadline: Option<Instant>) -> io::
     Connecting::start(address)?.by(deadline)
 }
 
-/// The same with a socket that others may have had.
+/// Connects a socket that others may have had to one address.
 pub(super) fn connect_with(
     socket: Socket,
     address: SocketAddr,

@@ -8,7 +8,7 @@ use std::iter::FusedIterator;
 use super::{TcpListener, TcpStream};
 
 impl TcpListener {
-    /// Gives the connections one after the other: [`accept`](TcpListener::accept) as an iterator that never ends.
+    /// Returns an iterator over the connections: [`accept`](TcpListener::accept) as an iterator that never ends.
     /// Errors are items too: who passes over them (`flatten`) does not hear that there are no descriptors left.
     ///
     /// # Cancellation
@@ -18,7 +18,7 @@ impl TcpListener {
         Incoming { listener: self }
     }
 
-    /// The same, owning the listener.
+    /// Returns an iterator over the connections that owns the listener.
     ///
     /// # Cancellation
     ///

@@ -72,7 +72,7 @@ impl TcpListener {
         self.0.std()
     }
 
-    /// Gives the address that the listener is bound to.
+    /// Returns the address that the listener is bound to.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl TcpListener {
         SockRef::from(self.std()).set_only_v6(only_v6)
     }
 
-    /// Tells whether `IPV6_V6ONLY` is set.
+    /// Returns true if `IPV6_V6ONLY` is set.
     ///
     /// # Errors
     ///

@@ -40,7 +40,7 @@ pub(super) fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream>
     scope(|attempts| Race { attempts, board: &board, runners: Vec::new(), undecided: 0 }.run(addresses))
 }
 
-/// The same in a plain thread.
+/// Connects to the first of the addresses that answers, in a plain thread.
 pub(super) fn connect_first_in_place(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut addresses = in_turns(addresses);
     let mut undecided = VecDeque::new();

@@ -101,7 +101,7 @@ impl TcpSocket {
         self.0.set_reuse_address(reuse)
     }
 
-    /// Tells whether `SO_REUSEADDR` is set.
+    /// Returns true if `SO_REUSEADDR` is set.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl TcpSocket {
         self.0.set_reuse_port(reuse)
     }
 
-    /// Tells whether `SO_REUSEPORT` is set.
+    /// Returns true if `SO_REUSEPORT` is set.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl TcpSocket {
         self.0.set_only_v6(only_v6)
     }
 
-    /// Tells whether `IPV6_V6ONLY` is set.
+    /// Returns true if `IPV6_V6ONLY` is set.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl TcpSocket {
         self.0.set_tos_v4(tos)
     }
 
-    /// Gives the type of service of IPv4 packets.
+    /// Returns the type of service of IPv4 packets.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl TcpSocket {
         self.0.set_tclass_v6(tclass)
     }
 
-    /// Gives the traffic class of IPv6 packets.
+    /// Returns the traffic class of IPv6 packets.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl TcpSocket {
         self.0.bind_device(interface)
     }
 
-    /// Gives the name of the network interface that it is bound to.
+    /// Returns the name of the network interface that it is bound to.
     ///
     /// # Errors
     ///
@@ -231,7 +231,7 @@ impl TcpSocket {
         self.0.bind(&address.into())
     }
 
-    /// Gives the address of this end.
+    /// Returns the address of this end.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl TcpSocket {
         TcpListener::seen(self.0.into())
     }
 
-    /// The same of one that was shown to nobody.
+    /// Listens with a socket that was shown to nobody.
     pub(super) fn listen_unseen(self, backlog: u32) -> io::Result<TcpListener> {
         self.begin_to_listen(backlog)?;
         TcpListener::fresh(self.0.into())

@@ -72,7 +72,7 @@ impl TcpStream {
         self.0.io()
     }
 
-    /// Gives the address of the other end.
+    /// Returns the address of the other end.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl TcpStream {
         self.std().peer_addr()
     }
 
-    /// Gives the address of this end.
+    /// Returns the address of this end.
     ///
     /// # Errors
     ///

@@ -70,7 +70,7 @@ impl UnixDatagram {
         net::UnixDatagram::bind(path).map(UnixDatagram::fresh)
     }
 
-    /// The same with an address, which may be an abstract name.
+    /// Binds to an address, which may be an abstract name.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl UnixDatagram {
         self.0.std().connect(path)
     }
 
-    /// The same with an address, which may be an abstract name.
+    /// Connects to an address, which may be an abstract name.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl UnixDatagram {
         self.0.std().connect_addr(socket_addr)
     }
 
-    /// Gives the address that the socket is bound to.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl UnixDatagram {
         self.0.std().local_addr()
     }
 
-    /// Gives the address that the socket is connected to.
+    /// Returns the address that the socket is connected to.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl UnixDatagram {
         self.0.receive_from(buf, 0)
     }
 
-    /// The same without taking the message away, so that the next call gets it again.
+    /// Receives a message without taking it away, so that the next call gets it again.
     ///
     /// # Cancellation
     ///
@@ -178,7 +178,7 @@ impl UnixDatagram {
         self.0.receive_message(buf, 0)
     }
 
-    /// The same without taking the message away, so that the next call gets it again.
+    /// Receives a message without taking it away, so that the next call gets it again.
     ///
     /// # Cancellation
     ///
@@ -205,7 +205,7 @@ impl UnixDatagram {
         self.send_to_addr(buf, &SocketAddr::from_pathname(path)?)
     }
 
-    /// The same with an address, which may be an abstract name.
+    /// Sends to an address, which may be an abstract name.
     ///
     /// # Cancellation
     ///
@@ -258,7 +258,7 @@ impl UnixDatagram {
         }
     }
 
-    /// The same until it succeeds. No event of this socket tells when the queue has room again, since it is not connected
+    /// Repeats a send until it succeeds. No event of this socket tells when the queue has room again, since it is not connected
     /// to its owner: a socket that is hears of it, so one is made for the wait.
     #[cold]
     fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {

@@ -56,7 +56,7 @@ impl UnixListener {
         Acceptor::fresh(net::UnixListener::bind(path)?).map(UnixListener)
     }
 
-    /// The same with an address, which may be an abstract name.
+    /// Binds to an address, which may be an abstract name.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl UnixListener {
         Ok((UnixStream::fresh(stream), peer))
     }
 
-    /// Gives the address that the listener is bound to.
+    /// Returns the address that the listener is bound to.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl UnixListener {
         self.0.std().local_addr()
     }
 
-    /// Gives the connections one after the other: [`accept`](UnixListener::accept) as an iterator that never ends.
+    /// Returns an iterator over the connections: [`accept`](UnixListener::accept) as an iterator that never ends.
     ///
     /// # Cancellation
     ///

@@ -65,7 +65,7 @@ impl UnixStream {
         UnixStream::connect_addr(&SocketAddr::from_pathname(path)?)
     }
 
-    /// The same with an address, which may be an abstract name.
+    /// Connects to an address, which may be an abstract name.
     ///
     /// # Cancellation
     ///
@@ -91,7 +91,7 @@ impl UnixStream {
         UnixStream::connect_addr_deadline(&SocketAddr::from_pathname(path)?, deadline)
     }
 
-    /// The same with an address, which may be an abstract name.
+    /// Connects to an address by a deadline; the address may be an abstract name.
     ///
     /// # Cancellation
     ///
@@ -119,7 +119,7 @@ impl UnixStream {
         UnixStream(Socket::fresh(inner))
     }
 
-    /// Gives the address of this end.
+    /// Returns the address of this end.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl UnixStream {
         self.0.std().local_addr()
     }
 
-    /// Gives the address of the other end.
+    /// Returns the address of the other end.
     ///
     /// # Errors
     ///
