@@ -143,6 +143,12 @@ impl<T> Lane<T> {
         Lane { head: ptr::null() }
     }
 
+    /// True without an entry: a look that takes one load.
+    #[inline(always)]
+    pub(super) fn is_bare(&self) -> bool {
+        self.head.is_null()
+    }
+
     /// The entries, longest waiter first.
     fn entries(&self) -> impl Iterator<Item = &Entry<T>> {
         // SAFETY: a linked entry is alive by the contract of `push`; none is unlinked while this lane is borrowed.

@@ -27,9 +27,9 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
     }
 
     /// True if no waiter is in this lane.
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self, lane: usize) -> bool {
-        self.front(lane).is_none()
+        self.lanes[lane].is_bare() || self.front(lane).is_none()
     }
 
     /// Counts the waiters in this lane, one by one.
