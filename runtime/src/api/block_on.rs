@@ -11,7 +11,7 @@ use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
 use crate::waiter::kind::WakeHandle;
-use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+use crate::waiter::strategy::{Asleep, Flag, UntilRaised, Waking};
 
 impl Wake for Signal {
     fn wake(self: Arc<Self>) {
@@ -25,31 +25,20 @@ impl Wake for Signal {
     }
 }
 
-/// Sleeps until the waker was called.
-struct UntilRaised<'a> {
-    signal: &'a Signal,
-}
+impl Flag for Signal {
+    const SPINS: bool = true;
 
-impl WaitStrategy for UntilRaised<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: only the waker that raises the flag of a parked sleeper takes the wake, and then `leave` tells, and `before_awake`
-        // answers `Served`. Otherwise the wake is dropped unused.
-        match self.signal.enter(unsafe { me.raw() }) {
+    fn enter(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: only the waker that raises the flag of a parked sleeper takes the wake, and then `leave` tells, and the
+        // strategy answers `Served`. Otherwise the wake is dropped unused.
+        match Signal::enter(self, unsafe { me.raw() }) {
             true => Asleep::Stay,
             false => Asleep::Rouse,
         }
     }
 
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // A wake that has not ended the sleep may still be on its way.
-        match self.signal.leave() && why != Waking::Notified {
-            true => Withdrawal::Served,
-            false => Withdrawal::Withdrawn,
-        }
-    }
-
-    fn may_spin(&self) -> bool {
-        true
+    fn leave(&self, _why: Waking) -> bool {
+        Signal::leave(self)
     }
 }
 
@@ -115,7 +104,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 
 #[track_caller]
 fn sleep_until_raised(signal: &Signal) {
-    let until = UntilRaised { signal };
+    let until = UntilRaised(signal);
     if task_sleep::sleep(&until, None) == Waking::Cancelled {
         cancel_points::unwind_cancelled();
     }

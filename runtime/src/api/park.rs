@@ -13,30 +13,20 @@ use crate::tasks::header::TaskRef;
 use crate::tasks::parking::{Entered, Left, Parking, Unparked};
 use crate::tasks::task::Task;
 use crate::waiter::kind::WakeHandle;
-use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+use crate::waiter::strategy::{Asleep, Flag, UntilRaised, Waking};
 
-struct UntilUnparked<'a> {
-    parking: &'a Parking,
-}
+impl Flag for Parking {
+    const SPINS: bool = true;
 
-impl WaitStrategy for UntilUnparked<'_> {
-    fn after_asleep(&self, _me: WakeHandle<'_>) -> Asleep {
-        match self.parking.enter() {
+    fn enter(&self, _me: WakeHandle<'_>) -> Asleep {
+        match Parking::enter(self) {
             Entered::Parked => Asleep::Stay,
             Entered::TokenFirst => Asleep::Rouse,
         }
     }
 
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        match self.parking.leave() {
-            // Its wake may still be on its way.
-            Left::Token if why != Waking::Notified => Withdrawal::Served,
-            _ => Withdrawal::Withdrawn,
-        }
-    }
-
-    fn may_spin(&self) -> bool {
-        true
+    fn leave(&self, _why: Waking) -> bool {
+        Parking::leave(self) == Left::Token
     }
 }
 
@@ -106,7 +96,7 @@ fn park_until(task: TaskRef, deadline: Option<Instant>) -> bool {
     if parking.take_token() {
         return true;
     }
-    match task_sleep::sleep(&UntilUnparked { parking }, deadline) {
+    match task_sleep::sleep(&UntilRaised(parking), deadline) {
         Waking::Notified => true,
         Waking::TimedOut => false,
         Waking::Cancelled => cancel_points::unwind_cancelled(),

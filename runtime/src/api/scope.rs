@@ -16,7 +16,7 @@ use std::task::Poll;
 
 use crate::api::builder::Builder;
 use crate::api::join_handle::JoinHandle;
-use crate::api::scope_children::{Family, Lost, Member, UntilAlone};
+use crate::api::scope_children::{Family, Lost, Member};
 use crate::base::abort::Bomb;
 use crate::base::intrusive_list::Link;
 use crate::scheduler::current;
@@ -32,7 +32,7 @@ use crate::tasks::join_error::JoinError;
 use crate::tasks::raw;
 use crate::tasks::raw::Kin;
 use crate::tasks::task::Task;
-use crate::waiter::strategy::Waking;
+use crate::waiter::strategy::{UntilRaised, Waking};
 
 /// Spawns tasks that borrow; made by [`scope`](scope()).
 pub struct Scope<'scope, 'env: 'scope> {
@@ -237,7 +237,7 @@ impl Family {
         {
             return lost;
         }
-        let until = UntilAlone(self);
+        let until = UntilRaised(self);
         // A frame that children borrow from must not be left, whatever happens in here: a guard that was forgotten may forbid
         // the wait.
         let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");

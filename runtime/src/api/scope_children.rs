@@ -8,7 +8,7 @@
 //!   leave: one less is alive ◀────────────────── ended, as the very last act
 //!      └── of the last one: the wake of the parent is handed out, the lock let go. The family may be gone.
 //!
-//!   UntilAlone: no child is alive, or the parent's wake stays here
+//!   enter: no child is alive, or the parent's wake stays here
 //!   cancel: marks the set, and hands out the living children; a later child finds the mark
 //! ```
 //!
@@ -25,7 +25,7 @@ use crate::base::spin_lock::Lock;
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
 use crate::waiter::kind::{RawWake, WakeHandle};
-use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+use crate::waiter::strategy::{Asleep, Flag, Waking};
 
 /// What a scope and its children share.
 pub(crate) struct Family {
@@ -165,25 +165,22 @@ impl Family {
     }
 }
 
-/// The wait of the parent until no child is alive.
-pub(crate) struct UntilAlone<'a>(pub(crate) &'a Family);
+/// Raised by the last child that leaves.
+impl Flag for Family {
+    const SPINS: bool = false;
 
-impl WaitStrategy for UntilAlone<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let mut state = self.0.state.lock();
-        if self.0.alive() == 0 {
+    fn enter(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut state = self.state.lock();
+        if self.alive() == 0 {
             return Asleep::Rouse;
         }
-        // SAFETY: the wake is taken under this lock, and `before_awake` answers `Served` once it is.
+        // SAFETY: the wake is taken under this lock, and the strategy answers `Served` once it is.
         state.parent = Some(unsafe { me.raw() });
         Asleep::Stay
     }
 
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // Notified, it has left no wake here: the last child has taken it, or none was left when it found no child alive.
-        match why == Waking::Notified || self.0.state.lock().parent.take().is_some() {
-            true => Withdrawal::Withdrawn,
-            false => Withdrawal::Served,
-        }
+    fn leave(&self, why: Waking) -> bool {
+        // Notified, it has left no wake here: the last child has taken it, or none was left when it found none alive.
+        why == Waking::Notified || self.state.lock().parent.take().is_none()
     }
 }

@@ -57,3 +57,36 @@ pub enum Withdrawal {
     /// A waker had unlinked the node already: its notification has landed or is about to.
     Served,
 }
+
+/// A flag that one waiter sleeps on: the token of a park, the waker of a `block_on`, the end of a scope.
+pub(crate) trait Flag {
+    /// Leaves the waiter's wake for the caller that raises the flag. Does not sleep where it is up.
+    fn enter(&self, me: WakeHandle<'_>) -> Asleep;
+
+    /// Ends the sleep. Returns true if the flag was raised: that wake has landed or is about to.
+    fn leave(&self, why: Waking) -> bool;
+
+    /// See [`WaitStrategy::may_spin`].
+    const SPINS: bool;
+}
+
+/// Sleeps until a flag is raised.
+pub(crate) struct UntilRaised<'a, F>(pub(crate) &'a F);
+
+impl<F: Flag> WaitStrategy for UntilRaised<'_, F> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        self.0.enter(me)
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // A wake that has not ended the sleep may still be on its way.
+        match self.0.leave(why) && why != Waking::Notified {
+            true => Withdrawal::Served,
+            false => Withdrawal::Withdrawn,
+        }
+    }
+
+    fn may_spin(&self) -> bool {
+        F::SPINS
+    }
+}

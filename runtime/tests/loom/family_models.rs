@@ -7,10 +7,11 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use super::Task;
-use super::family::{Family, Lost, Member, UntilAlone};
+use super::family::{Family, Lost, Member};
 use crate::gate::assert_no_wake_is_left;
 use crate::intrusive_list::Link;
 use crate::primitive::{Arc, check_bounded};
+use crate::wait::strategy::UntilRaised;
 use crate::wait::{self, Asleep, Sleeper, WaitStrategy, over};
 
 /// A child, and what it borrows of the scope's frame.
@@ -58,7 +59,7 @@ impl Frame {
 
     /// As `await_children`, where nothing cuts it short; `hurried` is a first sleep that ends early.
     fn await_children(&self, hurried: bool) -> Option<Lost> {
-        let until = UntilAlone(&self.family);
+        let until = UntilRaised(&self.family);
         if hurried {
             _ = wait::sleep(&until, Some(over()));
         }
@@ -123,7 +124,7 @@ fn the_last_of_two_children_wakes_the_parent() {
         let child = frame.child();
         enter(&frame.family, &child);
         let _ = sleeper.word.begin(true);
-        let asleep = UntilAlone(&frame.family).after_asleep(sleeper.handle());
+        let asleep = UntilRaised(&frame.family).after_asleep(sleeper.handle());
         assert_eq!(asleep, Asleep::Stay, "one has yet to end");
         end(&child);
         sleeper.leave_stack();
