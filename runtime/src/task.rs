@@ -77,6 +77,8 @@
 //! again and goes on is made to yield and is named after a hundred times, like a task that swallows its unwinding; and the end
 //! of a runtime waits for every task that does not end by itself, and after five seconds names them.
 
+#![forbid(unsafe_code)]
+
 pub use crate::api::big_stack::on_big_stack;
 pub use crate::api::block_on::block_on;
 pub use crate::api::builder::Builder;

@@ -1,5 +1,7 @@
 //! The wait core as primitives and sockets see it: sleeps, wakes and what a primitive knows of its caller.
 
+#![forbid(unsafe_code)]
+
 pub use crate::api::sleep::{sleep_to, sleep_within};
 pub use crate::base::abort::take_back;
 pub use crate::base::spin_lock::{Lock, LockGuard};

@@ -25,6 +25,8 @@
 //! Every wait is a cancellation point. Nothing is lost by it: a child can be waited for again. A child that belongs to the
 //! code that unwinds is dropped, with the consequences above.
 
+#![forbid(unsafe_code)]
+
 mod child;
 mod command;
 mod handle;

@@ -1,5 +1,7 @@
 //! The reactor without a runtime: parks, unparks, tokens, and what a source hears.
 
+#![forbid(unsafe_code)]
+
 use std::future::Future;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,7 @@
 //! The moves of the word, one by one; then two threads against each other. The loom model is in `tests/loom.rs`.
 
+#![forbid(unsafe_code)]
+
 use super::{Clearing, Edge, Readiness};
 use crate::sys::Direction;
 

@@ -1,5 +1,7 @@
 //! Tokens: cancellation of blocks of code, in any number of tasks, by any holder of the token.
 
+#![forbid(unsafe_code)]
+
 use std::error::Error;
 use std::fmt;
 use std::mem;

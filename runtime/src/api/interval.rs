@@ -1,5 +1,7 @@
 //! Ticks at a steady pace.
 
+#![forbid(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use crate::api::sleep::{deadline, sleep, sleep_until};

@@ -3,6 +3,8 @@
 //! The state and its transitions are in `parking.rs`. Nothing else uses the token: a join, a lock or a
 //! socket that the task waits for neither takes it nor is ended by it.
 
+#![forbid(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use crate::api::sleep;

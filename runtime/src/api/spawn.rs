@@ -1,5 +1,7 @@
 //! Spawning on the runtime of the caller.
 
+#![forbid(unsafe_code)]
+
 use crate::api::builder::Builder;
 use crate::api::builder::off_the_runtime;
 use crate::api::join_handle::JoinHandle;

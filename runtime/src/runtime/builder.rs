@@ -1,5 +1,7 @@
 //! How a runtime is described and started.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;

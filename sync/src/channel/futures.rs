@@ -1,5 +1,7 @@
 //! The doors for futures: the same waits, between two polls.
 
+#![forbid(unsafe_code)]
+
 use std::future::pending;
 use std::pin::pin;
 

@@ -1,5 +1,7 @@
 //! What a change under a channel's lock decides; who made it acts on it after the unlock.
 
+#![forbid(unsafe_code)]
+
 use super::places::Grant;
 use super::queue::Block;
 use crate::wait::RawWake;

@@ -1,5 +1,7 @@
 //! What a select can wait for beside channels: the interface of events, counts, permits and tokens.
 
+#![forbid(unsafe_code)]
+
 use crate::wait::Arm;
 
 /// An event, count, semaphore or token that a select can wait for.

@@ -1,5 +1,7 @@
 //! The sending side.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! The events, counts and permits as sources of a select.
 
+#![forbid(unsafe_code)]
+
 use super::selectable::{Selectable, sealed};
 use crate::auto_reset_event::{Age, AutoResetEvent};
 use crate::countdown::Countdown;

@@ -1,5 +1,7 @@
 //! What a primitive sees of its waiters while it holds the lock of their queue.
 
+#![forbid(unsafe_code)]
+
 use std::ptr;
 
 use crate::sleep::queue::lane::{Lane, Lent, Served};
