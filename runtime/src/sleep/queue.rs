@@ -25,7 +25,7 @@
 //! * **Selects** wait in several queues at once, each by a [`QueueArm`](arm::QueueArm). The first waker takes the token of
 //!   the select; the others pass over its arms.
 //! * **Closures** run under a spin lock: keep them to a few instructions. They must not wait, wake, or drop values of
-//!   users; they hand such values out. If one of them panics, no entry stays behind and the panic goes on in the caller.
+//!   users; they hand such values out. A panic in one of them ends the process where a waiter is half published.
 //!
 //! The queue may move while nobody waits. An entry of a future that was leaked stays in the queue for ever: it may be
 //! served in vain.

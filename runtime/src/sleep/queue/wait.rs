@@ -1,8 +1,8 @@
 //! One wait in a queue: admitted or queued, then served or gone.
 
-use std::any::Any;
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::cell::{Cell, UnsafeCell};
+use std::mem;
+use std::process;
 use std::time::Instant;
 
 use crate::sleep::cancel_points::unwind_cancelled;
@@ -152,14 +152,31 @@ pub(super) struct Waiting<'a, S, T, const LANES: usize, R, A, P, V> {
     lane: usize,
     spins: bool,
     entry: Entry<T>,
-    admit: Cell<Option<A>>,
+    /// Used by `after_asleep` alone.
+    admit: UnsafeCell<A>,
     published: Cell<Option<P>>,
     leave: Cell<Option<V>>,
     done: Cell<Option<R>>,
     /// Wakes that a hook owes: it must not wake.
     owed: Cell<Served<T>>,
-    /// A panic of a closure in a hook: a hook must not unwind.
-    panic: Cell<Option<Box<dyn Any + Send>>>,
+}
+
+/// Ends the process when it is dropped: a hook that unwinds leaves a sleep behind that is half published.
+struct Unwinding;
+
+impl Drop for Unwinding {
+    fn drop(&mut self) {
+        process::abort();
+    }
+}
+
+/// Runs a hook. A panic in it ends the process, after its message.
+#[inline(always)]
+fn without_unwinding<R>(hook: impl FnOnce() -> R) -> R {
+    let unwinding = Unwinding;
+    let result = hook();
+    mem::forget(unwinding);
+    result
 }
 
 // SAFETY: before the sleep begins it is in no list; from then on it stays in place. Other threads reach its entry only,
@@ -192,23 +209,18 @@ where
             lane,
             spins,
             entry: Entry::new(data),
-            admit: Cell::new(Some(admit)),
+            admit: UnsafeCell::new(admit),
             published: Cell::new(Some(published)),
             leave: Cell::new(Some(leave)),
             done: Cell::new(None),
             owed: Cell::new(Served::new()),
-            panic: Cell::new(None),
         }
     }
 
     /// After a sleep: lands the wakes that a hook owes, and says how the wait has ended. `None` if it has not.
     #[inline(always)]
     pub(super) fn settle(&self, why: Waking) -> Option<Outcome<R>> {
-        drop(self.owed.replace(Served::new()));
-        if let Some(panic) = self.panic.take() {
-            self.panic.set(Some(panic));
-            self.pass_on();
-        }
+        self.wake_owed();
         if self.entry.is_served() {
             return Some(Outcome::Served);
         }
@@ -231,7 +243,45 @@ where
         unsafe { self.entry.take_data() }
     }
 
+    /// Enters the queue, unless the primitive admits the caller without a wait.
+    #[inline(always)]
+    fn enter(&self, me: WakeHandle<'_>) -> Asleep {
+        let mut served = Served::new();
+        let mut inner = self.queue.inner.lock();
+        let Inner { state, lanes } = &mut *inner;
+        // SAFETY: the hooks of a sleep run one after the other, on its waiter's stack, and none of them is inside the closure.
+        let admit = unsafe { &mut *self.admit.get() };
+        // SAFETY: it is in no lane yet, so its waiter alone reaches the data.
+        let data = unsafe { self.entry.data_mut() };
+        let in_front = match admit(state, data, &mut Waiters::new(lanes, &mut served)) {
+            Admit::Done(result) => {
+                drop(inner);
+                self.done.set(Some(result));
+                self.owed.set(served);
+                return Asleep::Rouse;
+            }
+            Admit::Back => false,
+            Admit::Front => true,
+        };
+        if !served.is_empty() {
+            // It runs again once the wakes have landed.
+            drop(inner);
+            self.owed.set(served);
+            return Asleep::Rouse;
+        }
+        // SAFETY: the entry is in no lane and stays until the sleep is over, which is when it was removed by `before_awake`,
+        // or has been woken; the lock is held. One entry is pushed in a sleep, and so one wake used: `before_awake` answers
+        // `Served` once a waker has it.
+        unsafe { lanes[self.lane].push(&self.entry, me.raw(), in_front) };
+        drop(inner);
+        if let Some(published) = self.published.take() {
+            published();
+        }
+        Asleep::Stay
+    }
+
     /// Takes the entry out of its lane. False if it was served.
+    #[inline(never)]
     fn leave_unserved(&self) -> bool {
         let mut served = Served::new();
         let mut inner = self.queue.inner.lock();
@@ -241,29 +291,20 @@ where
             return false;
         }
         if let Some(leave) = self.leave.take() {
-            let mut waiters = Waiters::new(lanes, &mut served);
             // SAFETY: it is in no lane, so its waiter alone reaches the data.
             let data = unsafe { self.entry.data_mut() };
-            let left = AssertUnwindSafe(|| leave(state, data, &mut waiters, Left::Unserved));
-            self.note_panic(catch_unwind(left));
+            leave(state, data, &mut Waiters::new(lanes, &mut served), Left::Unserved);
         }
         drop(inner);
         self.owed.set(served);
         true
     }
+}
 
-    fn note_panic(&self, outcome: Result<(), Box<dyn Any + Send>>) {
-        if let Err(panic) = outcome {
-            self.panic.set(Some(panic));
-        }
-    }
-
-    #[cold]
-    fn take_back(&self, panic: Box<dyn Any + Send>) -> Asleep {
-        let is_left = self.leave_unserved();
-        self.panic.set(Some(panic));
-        // One that was served is woken soon.
-        if is_left { Asleep::Rouse } else { Asleep::Stay }
+impl<S, T, const LANES: usize, R, A, P, V> Waiting<'_, S, T, LANES, R, A, P, V> {
+    #[inline(always)]
+    fn wake_owed(&self) {
+        drop(self.owed.replace(Served::new()));
     }
 }
 
@@ -278,15 +319,12 @@ where
     V: FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
 {
     fn pass_on(&self) {
-        drop(self.owed.replace(Served::new()));
+        self.wake_owed();
         if let Some(leave) = self.leave.take().filter(|_| self.entry.is_served()) {
             self.queue.with(|state, waiters| {
                 // SAFETY: it was served and has been woken, so its waiter alone reaches the data.
                 leave(state, unsafe { self.entry.data_mut() }, waiters, Left::Served);
             });
-        }
-        if let Some(panic) = self.panic.take() {
-            resume_unwind(panic);
         }
     }
 }
@@ -297,42 +335,14 @@ where
     P: FnOnce(),
     V: FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
 {
+    #[inline]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let Some(mut admit) = self.admit.take() else { unreachable!("it is put back after each use") };
-        let mut served = Served::new();
-        let mut inner = self.queue.inner.lock();
-        let Inner { state, lanes } = &mut *inner;
-        let mut waiters = Waiters::new(lanes, &mut served);
-        // SAFETY: it is in no lane yet, so its waiter alone reaches the data.
-        let data = unsafe { self.entry.data_mut() };
-        let admitted = catch_unwind(AssertUnwindSafe(|| admit(state, data, &mut waiters)));
-        let is_queued = matches!(admitted, Ok(Admit::Back | Admit::Front)) && !waiters.has_served();
-        if is_queued {
-            // SAFETY: the entry is in no lane and stays until the sleep is over, which is when it was removed by
-            // `before_awake`, or has been woken; the lock is held. One entry is pushed in a sleep, and so one wake used:
-            // `before_awake` answers `Served` once a waker has it.
-            unsafe { lanes[self.lane].push(&self.entry, me.raw(), matches!(admitted, Ok(Admit::Front))) };
-        }
-        drop(inner);
-        self.admit.set(Some(admit));
-        if is_queued {
-            return match self.published.take().map(|published| catch_unwind(AssertUnwindSafe(published))) {
-                Some(Err(panic)) => self.take_back(panic),
-                Some(Ok(())) | None => Asleep::Stay,
-            };
-        }
-        match admitted {
-            Ok(Admit::Done(result)) => self.done.set(Some(result)),
-            // It runs again once the wakes have landed.
-            Ok(Admit::Back | Admit::Front) => {}
-            Err(panic) => self.panic.set(Some(panic)),
-        }
-        self.owed.set(served);
-        Asleep::Rouse
+        without_unwinding(|| self.enter(me))
     }
 
+    #[inline]
     fn before_awake(&self, why: Waking) -> Withdrawal {
-        match why == Waking::Notified || self.leave_unserved() {
+        match why == Waking::Notified || without_unwinding(|| self.leave_unserved()) {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }

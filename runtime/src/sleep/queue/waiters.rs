@@ -117,9 +117,4 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
     ) -> bool {
         self.lanes[lane].requeue_front(&mut to.lanes[to_lane])
     }
-
-    /// True if this look has served a waiter.
-    pub(super) fn has_served(&self) -> bool {
-        !self.served.is_empty()
-    }
 }
