@@ -45,9 +45,12 @@ impl<F> Second<'_, F> {
 
 impl<F> Drop for Second<'_, F> {
     fn drop(&mut self) {
-        if let Some(unused) = self.slot.take() {
+        if self.slot.0.lock().is_some() {
             self.owner.cancel();
-            drop_quietly(unused);
+        }
+        // Where nothing unwinds the owner cannot end without the result: it finds the closure, and runs it.
+        if cancel::CAN_UNWIND {
+            drop_quietly(self.slot.take());
         }
     }
 }
@@ -77,7 +80,11 @@ impl<F, T> Forked<'_, F, T> {
         let child = self.child.take().expect("ended once");
         // After the former this does not wait, and has no value.
         let result = child.join();
-        taken.map_or(Ok(result), Err)
+        let unused = taken.or_else(|| match &result {
+            Err(error) if !error.is_not_started() => self.slot.take(),
+            _ => None,
+        });
+        unused.map_or(Ok(result), Err)
     }
 
     /// Goes on with the panic of the first closure. The scope waits for a second one that was begun.

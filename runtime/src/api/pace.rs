@@ -34,7 +34,7 @@ impl Pace {
         Pace { grain: 1, at: now, slice_began: now }
     }
 
-    /// How many to do before the next [`tick`](Pace::tick).
+    /// Returns how many items to do before the next [`note`](Pace::note).
     pub(crate) fn grain(&self) -> usize {
         self.grain
     }

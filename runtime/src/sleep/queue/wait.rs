@@ -38,7 +38,7 @@ impl Until {
 
     /// As [`unwind`](Until::unwind), but the wait returns [`Outcome::Cancelled`], for a caller that cleans up first.
     ///
-    /// The caller then unwinds by [`unwind_cancelled`](crate::wait::unwind_cancelled).
+    /// The caller then unwinds by [`unwind_cancelled`].
     #[inline]
     pub const fn unwind_later(deadline: Option<Instant>) -> Self {
         Until { deadline, on_cancel: OnCancel::UnwindLater, spins: false }
