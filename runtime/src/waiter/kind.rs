@@ -1,7 +1,7 @@
-//! Who waits, and the rights to wake it.
+//! Waiters, and the rights to wake them.
 //!
-//! A [`Waiter`] is the head of a task's allocation, of a thread's parking place, or of a polled future's place. They differ in
-//! a [`Kind`]: how the waiter is made to run again, and how it is kept alive.
+//! A [`Waiter`] is the head of a task's allocation, of a thread's parking place, or of a polled
+//! future's place. Its [`Kind`] says how the waiter is made to run again, and how it is kept alive.
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,35 +11,41 @@ use std::task::Waker;
 use crate::base::payload::drop_payload;
 use crate::waiter::word::{Epoch, Woke, Word};
 
-/// What differs between the kinds of waiter.
+/// Holds the operations that differ between the kinds of waiter.
 pub(crate) struct Kind {
-    /// Notifies the present sleep and makes the waiter run if it is asleep. Of a future it hands out the waker to
-    /// [call](call_waker) for that, as `queue` does.
+    /// Notifies the present sleep, and makes the waiter run if it is asleep.
+    ///
+    /// For a future, hands out the waker to [call](call_waker), as `queue` does.
     ///
     /// # Safety
     /// The caller has a [`RawWake`] of the present sleep and uses it by this call; the waiter is not touched after.
     pub(crate) notify: unsafe fn(NonNull<Waiter>) -> Option<Waker>,
-    /// Makes a waiter run that its waker found asleep. Of a future it hands out whom to [call](call_waker) for that: code of
-    /// the user's, which may do anything, also end other sleeps and wait for their wakes. So the caller lands the wakes that
-    /// it owes before it calls.
+    /// Makes a waiter run that its waker found asleep.
+    ///
+    /// For a future, hands out the waker to [call](call_waker). That is user code, which may end
+    /// other sleeps and wait for their wakes. So the caller lands all wakes that it owes before it
+    /// calls.
     ///
     /// # Safety
-    /// The caller's wake answered [`Woke::Queue`]; it is called once for that wake, and the waiter is not touched after.
+    /// The caller's wake answered [`Woke::Queue`]. The caller calls once for it and touches the
+    /// waiter no more.
     pub(crate) queue: unsafe fn(NonNull<Waiter>) -> Option<Waker>,
-    /// Counts one more owner, of the waiter that is answered: this one, or where this one cannot be counted one that stands for
-    /// it in its present sleep.
+    /// Counts one more owner and returns the counted waiter.
+    ///
+    /// That is this waiter, or, where this one cannot be counted, a stand-in for its present sleep.
     ///
     /// # Safety
-    /// The waiter is alive meanwhile; one that cannot be counted is in `after_asleep` of that sleep, which calls.
+    /// The waiter is alive meanwhile. An uncountable waiter is in `after_asleep` of that sleep,
+    /// which calls.
     pub(crate) retain: unsafe fn(NonNull<Waiter>) -> NonNull<Waiter>,
-    /// Gives one counted ownership up.
+    /// Gives up one counted ownership.
     ///
     /// # Safety
-    /// The caller has it from `retain`, which answered this waiter.
+    /// The caller owns a count that `retain` took by returning this waiter.
     pub(crate) release: unsafe fn(NonNull<Waiter>),
 }
 
-/// The part that all waiters share; the first field of each of them.
+/// Heads every waiter: the first field of each of them.
 #[repr(C)]
 pub(crate) struct Waiter {
     pub(crate) word: Word,
@@ -52,7 +58,7 @@ impl Waiter {
     }
 }
 
-/// The present sleep of a waiter, as its strategy sees it.
+/// Gives a strategy access to the present sleep of a waiter.
 #[derive(Clone, Copy)]
 pub struct WakeHandle<'a> {
     waiter: NonNull<Waiter>,
@@ -66,29 +72,33 @@ impl<'a> WakeHandle<'a> {
         WakeHandle { waiter, epoch, borrowed: PhantomData }
     }
 
-    /// Takes the right to wake this sleep, without a count and without an epoch.
+    /// Takes the right to wake this sleep, without a count or an epoch.
     ///
     /// # Safety
-    /// The result is used at most once, for this sleep: either it lands, or is dropped unused, before `before_awake`
-    /// returns `Withdrawn`; or its holder has unlinked it under the lock of the list it was published in, and
-    /// `before_awake` answers `Served` from then on. Of one sleep at most one raw wake is ever used: a sleeper waits for one
-    /// landing, and a second would touch it after. None is used once [`retain`](WakeHandle::retain) was called for the sleep, also if
-    /// that was dropped: a future then sleeps where a raw wake does not find it, and of a task that is at home the worker takes a raw
-    /// wake for the only one.
+    /// The result is used at most once, for this sleep, and in one of two ways. Either it lands, or
+    /// is dropped unused, before `before_awake` returns `Withdrawn`. Or its holder has unlinked it
+    /// under the lock of the list it was published in, and `before_awake` answers `Served` from
+    /// then on.
+    ///
+    /// At most one raw wake of a sleep is ever used: a sleeper waits for one landing, and a second
+    /// wake would touch the sleeper after it. None is used once [`retain`](WakeHandle::retain) was
+    /// called for the sleep, even if its result was dropped. A future then sleeps where a raw wake
+    /// does not find it. For a task bound to its home worker, that worker takes a raw wake for the
+    /// only one.
     pub unsafe fn raw(self) -> RawWake {
         RawWake(self.waiter)
     }
 
-    /// Makes a counted handle that wakes this sleep and no other, and is safe to keep for ever.
+    /// Makes a counted handle that wakes only this sleep and may be kept for any time.
     pub fn retain(self) -> RetainedWake {
-        // SAFETY: the waiter is alive for the handle's lifetime, which is that of the call of `after_asleep`; the count is given
-        // back in `drop`.
+        // SAFETY: the waiter is alive for the handle's lifetime, which is that of the call of
+        // `after_asleep`. `drop` gives the count back.
         let waiter = unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
         RetainedWake { waiter, epoch: self.epoch }
     }
 }
 
-/// The right to wake one sleeper once. Dropped unused it does nothing.
+/// Grants the right to wake one sleeper once. Dropped unused, it does nothing.
 #[must_use]
 pub struct RawWake(NonNull<Waiter>);
 
@@ -96,7 +106,9 @@ pub struct RawWake(NonNull<Waiter>);
 unsafe impl Send for RawWake {}
 
 impl RawWake {
-    /// Notifies the sleeper. Not to be called with a lock held: on a worker it queues the task, elsewhere it may make a
+    /// Notifies the sleeper.
+    ///
+    /// Must not be called with a lock held: on a worker it queues the task, elsewhere it may make a
     /// system call.
     pub fn wake(self) {
         if let Some(waker) = self.land() {
@@ -104,19 +116,20 @@ impl RawWake {
         }
     }
 
-    /// Notifies the sleeper, and hands out the waker to [call](call_waker) for it, once all other wakes have landed.
+    /// Notifies the sleeper and hands out its waker, to [call](call_waker) once all other wakes
+    /// have landed.
     #[inline]
     pub(crate) fn land(self) -> Option<Waker> {
         // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive; the wake is used up.
         unsafe { (self.kind().notify)(self.0) }
     }
 
-    /// The waiter that sleeps.
+    /// Returns the waiter that sleeps.
     pub(crate) fn waiter(&self) -> NonNull<Waiter> {
         self.0
     }
 
-    /// What is particular to the waiter.
+    /// Returns the kind of the waiter.
     #[inline]
     pub(crate) fn kind(&self) -> &'static Kind {
         // SAFETY: by the contract of `raw` the waiter's sleep has not ended, so the waiter is alive.
@@ -124,7 +137,7 @@ impl RawWake {
     }
 }
 
-/// Notifies a waiter by its word and makes it run by the `queue` of its kind: the `notify` of most kinds.
+/// Notifies a waiter by its word and queues it: the `notify` of most kinds.
 ///
 /// # Safety
 /// As for [`Kind::notify`].
@@ -139,16 +152,16 @@ pub(crate) unsafe fn notify_by_word(waiter: NonNull<Waiter>) -> Option<Waker> {
     }
 }
 
-/// Calls the waker of a future. A panic of its ends here: this may be a worker, which goes on.
+/// Calls the waker of a future, and contains its panic: the caller may be a worker, which goes on.
 #[cold]
 pub fn call_waker(waker: Waker) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        // Its message has been printed.
+        // The panic hook has printed the message already.
         drop_payload(payload);
     }
 }
 
-/// A counted right to wake one sleep: late uses do nothing.
+/// Grants a counted right to wake one sleep. Late uses do nothing.
 pub struct RetainedWake {
     waiter: NonNull<Waiter>,
     epoch: Epoch,
@@ -156,11 +169,11 @@ pub struct RetainedWake {
 
 // SAFETY: the count keeps the waiter alive, and everything done to it is atomic.
 unsafe impl Send for RetainedWake {}
-// SAFETY: as above; `wake` takes `&self` and may run on several threads at once.
+// SAFETY: as for `Send`; `wake` takes `&self` and may run on several threads at once.
 unsafe impl Sync for RetainedWake {}
 
 impl RetainedWake {
-    /// Notifies the sleep that this handle was made for; does nothing when that is over.
+    /// Notifies the sleep that this handle was made for. Does nothing once that sleep is over.
     pub fn wake(&self) {
         // SAFETY: this handle counts, so the waiter is alive.
         let waiter = unsafe { self.waiter.as_ref() };

@@ -1,8 +1,9 @@
 //! The intrusive FIFO list of sleepers, whose nodes live on the sleepers' own stacks.
 //!
 //! The list has no lock of its own: it is kept in a [`Lock`](crate::base::spin_lock::Lock) together with the state that the sleepers
-//! wait on. A node holds the right to wake its sleeper (a [`RawWake`]); whoever unlinks the node under the lock takes
-//! that right out of it and touches the node no more, so the node may die as soon as the wake lands.
+//! wait on. A node holds the right to wake its sleeper (a [`RawWake`]). The thread that unlinks the
+//! node under the lock takes that right out of it and touches the node no more. So the node may die
+//! as soon as the wake lands.
 //!
 //! ```text
 //!  List{head} ─▶ Node ⇄ Node ⇄ Node ⇄ (head)     a ring, so that one pointer finds both ends
@@ -10,7 +11,7 @@
 //!  linked: in the list, `wake` is Some
 //!  unlinked by a waker: `wake` was taken, the sleeper answers Served
 //!  unlinked by its sleeper: `wake` is dropped unused
-//!  passed over: its sleeper waits for several things and was claimed for another; `wake` is dropped unused
+//!  passed over: its sleeper waits for several things and was taken for another; `wake` is dropped unused
 //! ```
 
 use std::iter::successors;
@@ -21,15 +22,17 @@ use crate::base::primitive::Cell;
 use crate::waiter::kind::RawWake;
 use crate::waiter::select_token::Claim;
 
-/// A place in a [`List`], on the stack of the one who sleeps, with what the wakers want to know of it.
+/// Links one sleeper into a [`List`], and carries data for its wakers. Lives on the sleeper's
+/// stack.
 ///
-/// All fields are cells and nobody forms a `&mut` to a published node: a waker writes to it while its sleeper holds a
-/// shared reference. The fields of `data` are cells or atomics for the same reason.
+/// All fields are cells, and no code forms a `&mut` to a published node: a waker writes to it while
+/// its sleeper holds a shared reference. The fields of `data` are cells or atomics for the same
+/// reason.
 pub struct Node<T = ()> {
     previous: Cell<*const Node<T>>,
     next: Cell<*const Node<T>>,
     wake: Cell<Option<RawWake>>,
-    /// For a sleeper that waits for several things: which of them this is.
+    /// The select token and the arm of this node, for a sleeper that waits for several things.
     claim: Cell<(*const Claim, usize)>,
     data: T,
     not_send: PhantomData<*const ()>,
@@ -55,7 +58,8 @@ impl<T> Node<T> {
         }
     }
 
-    /// What the node carries. While the node is linked it is only touched under the list's lock.
+    /// Returns the data of the node. While the node is linked, touch it only under the lock of the
+    /// list.
     pub fn data(&self) -> &T {
         &self.data
     }
@@ -67,13 +71,14 @@ impl Default for Node {
     }
 }
 
-/// Sleepers in the order in which they came.
+/// Holds sleepers in the order of their arrival.
 pub struct List<T = ()> {
     head: *const Node<T>,
 }
 
-// SAFETY: the list is only reached under the lock it is kept in (the contract of `push_back`), which also lets the nodes'
-// data be touched by any thread; and what it hands out, `RawWake`, is `Send`.
+// SAFETY: the list is only reached under the lock it is kept in (the contract of `push_back`). That
+// contract also lets any thread touch the nodes' data. What the list hands out, `RawWake`, is
+// `Send`.
 unsafe impl<T> Send for List<T> {}
 
 impl<T> List<T> {
@@ -82,34 +87,34 @@ impl<T> List<T> {
         List { head: ptr::null() }
     }
 
-    /// True when nobody waits.
+    /// Returns true if no sleeper is linked.
     pub fn is_empty(&self) -> bool {
         self.head.is_null()
     }
 
-    /// How many wait, counted one by one.
+    /// Counts the sleepers, in linear time.
     pub fn len(&self) -> usize {
         self.nodes().count()
     }
 
-    /// The data of the longest waiter.
+    /// Returns the data of the longest waiter.
     pub fn front(&self) -> Option<&T> {
-        // SAFETY: a linked node is alive by the contract under which it was pushed, and nobody unlinks it while this
-        // list is borrowed.
+        // SAFETY: a linked node is alive by the contract under which it was pushed, and no node is
+        // unlinked while this list is borrowed.
         unsafe { self.head.as_ref() }.map(|node| &node.data)
     }
 
-    /// True if somebody waits here who is not the sleeper behind `claim`.
+    /// Returns true if a sleeper other than the owner of `claim` is linked.
     pub fn has_other_than(&self, claim: &Claim) -> bool {
         self.nodes().any(|node| !ptr::eq(node.claim.get().0, claim))
     }
 
-    /// True if somebody waits here who is `wanted`.
+    /// Returns true if a linked sleeper is `wanted`.
     pub fn has(&self, wanted: impl Fn(&T) -> bool) -> bool {
         self.nodes().any(|node| wanted(&node.data))
     }
 
-    /// The nodes, in their order.
+    /// Iterates over the nodes in their order.
     fn nodes(&self) -> impl Iterator<Item = &Node<T>> {
         // SAFETY: as in `front`.
         let first = unsafe { self.head.as_ref() };
@@ -131,7 +136,7 @@ impl<T> List<T> {
         unsafe { self.link(node, wake) }
     }
 
-    /// Appends a sleeper that waits for several things, of which this one is `arm`.
+    /// Appends a sleeper that waits for several things; this node is its arm `arm`.
     ///
     /// # Safety
     /// As for [`push_back`](List::push_back); and `claim` lives as long as the node is linked.
@@ -141,14 +146,14 @@ impl<T> List<T> {
         unsafe { self.link(node, wake) }
     }
 
-    /// Puts a sleeper before all others.
+    /// Prepends a sleeper.
     ///
     /// # Safety
     /// As for [`push_back`](List::push_back).
     pub unsafe fn push_front(&mut self, node: &Node<T>, wake: RawWake) {
         // SAFETY: the caller's contract.
         unsafe { self.push_back(node, wake) };
-        // The last one of a ring is the first one of the ring that begins with it.
+        // In a circular list the last node becomes the first one once `head` points to it.
         self.head = node;
     }
 
@@ -203,7 +208,7 @@ impl<T> List<T> {
         }
     }
 
-    /// Unlinks the longest waiter of those that are `wanted`, gives something to it, and takes the right to wake it.
+    /// Unlinks the longest `wanted` waiter, gives something to it, and takes the right to wake it.
     pub fn pop_first_with<R>(
         &mut self,
         wanted: impl Fn(&T) -> bool,
@@ -219,16 +224,16 @@ impl<T> List<T> {
         }
     }
 
-    /// Unlinks all who are `wanted`, in their order, and hands out the rights to wake them.
+    /// Unlinks all `wanted` waiters, in their order, and hands out the rights to wake them.
     pub fn pop_each(&mut self, wanted: impl Fn(&T) -> bool, mut wakes: impl FnMut(RawWake)) {
         let Some(last) = self.nodes().last().map(ptr::from_ref) else { return };
         let mut node = self.head;
         loop {
-            // SAFETY: it was linked as the walk came to its predecessor, of which this list has unlinked none but that one since;
-            // so it is linked now, hence alive.
+            // SAFETY: the node was linked when the walk came to its predecessor. Since then this
+            // list has unlinked at most that predecessor, so the node is still linked, hence alive.
             let (next, is_wanted) = unsafe { ((*node).next.get(), wanted(&(*node).data)) };
             if is_wanted {
-                // SAFETY: as above.
+                // SAFETY: linked, as above.
                 unsafe { self.take_out(&*node) }.into_iter().for_each(&mut wakes);
             }
             if ptr::eq(node, last) {
@@ -238,7 +243,9 @@ impl<T> List<T> {
         }
     }
 
-    /// Moves the longest waiter to the end of another list, with its right to be woken. False if there is none.
+    /// Moves the longest waiter, with its right to be woken, to the end of another list.
+    ///
+    /// Returns false if this list is empty.
     ///
     /// # Safety
     /// The caller holds the locks of both lists; the sleeper knows that its node may be in either.
@@ -253,14 +260,16 @@ impl<T> List<T> {
         true
     }
 
-    /// Takes the first node out of the list, which has one. Its wake, unless its sleeper was claimed elsewhere.
+    /// Unlinks the first node of a list that is not empty, and returns its wake.
+    ///
+    /// Returns `None` if its sleeper was taken for another arm.
     fn unlink_front(&mut self) -> Option<(RawWake, *const Node<T>)> {
         let node = self.head;
         // SAFETY: `head` is linked, hence alive until its wake lands or its sleeper has unlinked it under the lock.
         unsafe { self.take_out(&*node) }.map(|wake| (wake, node))
     }
 
-    /// Takes a node out of the list. Its wake, unless its sleeper was claimed elsewhere.
+    /// Unlinks a node and returns its wake, or `None` if its sleeper was taken for another arm.
     ///
     /// # Safety
     /// `node` is linked in this list.
@@ -276,8 +285,10 @@ impl<T> List<T> {
         }
     }
 
-    /// Unlinks `node` and drops its right to wake. False if a waker was first, whose wake is then on its way (or which has
-    /// passed the node over).
+    /// Unlinks `node` and drops its right to wake.
+    ///
+    /// Returns false if a waker was first. Its wake is then on its way, or it has passed the node
+    /// over.
     ///
     /// # Safety
     /// `node` is in this list or in none.

@@ -4,55 +4,61 @@
 
 use crate::waiter::kind::WakeHandle;
 
-/// How one sleep is published, and how it is withdrawn.
+/// Publishes one sleep, and withdraws it.
 ///
-/// Neither hook sleeps, panics or resumes anybody. (The sleeper itself may be woken or cancelled by what a hook calls; a task would
-/// count as asleep after a panic, and might be queued while it runs.) They take `&self`, and the fields of a published node are cells or
-/// atomics: with `&mut self` the compiler may keep a field in a register over a lock that a waker holds meanwhile, and
-/// the second look sees the first one's value.
+/// Neither hook sleeps, panics or resumes a task. (What a hook calls may wake or cancel the sleeper
+/// itself. After a panic a task would count as asleep, and might be queued while it runs.)
+///
+/// The hooks take `&self`, and the fields of a published node are cells or atomics. With `&mut
+/// self` the compiler might keep a field in a register across a lock that a waker holds meanwhile,
+/// and the second look would read a stale value.
 pub trait WaitStrategy {
     /// Publishes `me`, then looks again at what is waited for.
     ///
-    /// From here on a wake is not lost: one that comes before the sleeper is off its stack is kept for it. Which stack
-    /// this runs on is not promised.
+    /// From here on no wake is lost: a wake that comes before the sleeper is off its stack is kept
+    /// for it. The hook may run on any stack.
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep;
 
-    /// Withdraws what `after_asleep` published. Runs before the sleeper's own code goes on, whatever woke it, also
-    /// after [`Asleep::Rouse`], which counts as [`Waking::Notified`].
+    /// Withdraws what `after_asleep` published.
+    ///
+    /// Runs before the sleeper's own code goes on, whatever woke it. It also runs after
+    /// [`Asleep::Rouse`], which counts as [`Waking::Notified`].
     fn before_awake(&self, why: Waking) -> Withdrawal;
 
-    /// True where a short spin may spare the sleep: what is waited for may come from another worker or thread at any moment.
-    /// Nothing that comes from the worker's own driver or timers does.
+    /// Returns true where a short spin may save the sleep.
+    ///
+    /// That is so if another worker or thread may deliver at any moment. Nothing that comes from
+    /// the worker's own driver or timers qualifies.
     fn may_spin(&self) -> bool {
         false
     }
 }
 
-/// What `after_asleep` saw when it looked again.
+/// Tells what `after_asleep` saw when it looked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asleep {
-    /// It has not come: sleep.
+    /// Not there yet: sleep.
     Stay,
-    /// It is there already: do not sleep.
+    /// There already: do not sleep.
     Rouse,
 }
 
-/// Why a sleep ended. When several causes came at once the first of this order counts.
+/// Tells why a sleep ended. Of several causes the first in this order counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waking {
     /// Notified. The sleeper takes what it waited for, or passes the notification on.
     Notified,
     /// The deadline of the sleep itself passed.
     TimedOut,
-    /// The task was cancelled; [`unwind_cancelled`](crate::sleep::cancel_points::unwind_cancelled) is what an operation without an error channel does
-    /// about it.
+    /// The task was cancelled. An operation without an error channel then calls
+    /// [`unwind_cancelled`](crate::sleep::cancel_points::unwind_cancelled).
     Cancelled,
 }
 
-/// What `before_awake` found.
+/// Tells what `before_awake` found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withdrawal {
-    /// Nobody can notify this sleep any more.
+    /// No waker can notify this sleep any more.
     Withdrawn,
     /// A waker had unlinked the node already: its notification has landed or is about to.
     Served,

@@ -1,7 +1,7 @@
 //! Plain threads as waiters.
 //!
 //! ```text
-//!  the thread                                      who has woken it asleep, by the word
+//!  the thread                                      the waker that found it asleep
 //!
 //!  falls asleep by the word, and parks             takes a counted `Thread` out of the place
 //!  until RELEASED ◀─────────────────────────────── released := true, the last touch of the place
@@ -9,9 +9,10 @@
 //!  sleep's, or goes with the thread
 //! ```
 //!
-//! A waker may be the last to know of a thread that has gone on and ended. So the thread waits for a flag that the
-//! waker sets as its last touch, and the waker takes a counted `Thread` before it sets it. A thread whose time ran out claims its
-//! sleep by the word as any waker does: where another was first it waits for the flag all the same.
+//! A waker may outlive the thread that it wakes. So the thread waits for a flag that the waker sets
+//! as its last touch, and the waker takes a counted `Thread` before it sets the flag. A thread
+//! whose deadline passed claims its sleep by the word, as any waker does. If another waker was
+//! first, the thread waits for the flag all the same.
 
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -31,7 +32,7 @@ use crate::waiter::word::{Epoch, Fallen, Woke};
 struct Place {
     waiter: Waiter,
     thread: Thread,
-    /// Set by the one who was to queue the thread, as the last thing it does here.
+    /// Set by the waker that queues the thread, as its last touch of this place.
     released: AtomicBool,
 }
 
@@ -52,7 +53,7 @@ impl Place {
         unsafe { NonNull::new_unchecked(Arc::as_ptr(place).cast::<Waiter>().cast_mut()) }
     }
 
-    /// Waits until the waker that answered `Queue` has let go of this place.
+    /// Waits until the waker that was told to queue the thread has let go of this place.
     fn await_release(&self) {
         // Acquire: pairs with the Release in `queue`.
         while !self.released.load(Ordering::Acquire) {
@@ -62,7 +63,7 @@ impl Place {
         self.released.store(false, Ordering::Relaxed);
     }
 
-    /// Off the processor until woken or until the deadline; true if a waker did it.
+    /// Parks the thread until a waker releases it or the deadline passes.
     fn park_until(&self, deadline: Option<Instant>) {
         while !self.released.load(Ordering::Acquire) {
             let Some(deadline) = deadline else {
@@ -78,15 +79,17 @@ impl Place {
     }
 }
 
-/// Sleeps on the calling thread. There is no cancel here.
+/// Sleeps on the calling thread. Nothing cancels such a sleep.
 ///
-/// Where the strategy may spin, `spin` first looks for the notification for a while and answers whether it has come.
+/// Where the strategy may spin, `spin` first polls for the notification, and returns whether it has
+/// come.
 pub(crate) fn sleep(
     how: &impl WaitStrategy,
     deadline: Option<Instant>,
     spin: impl FnOnce(&dyn Fn() -> bool) -> bool,
 ) -> Waking {
-    // In the destructors of other thread-locals the thread's own place may be gone; one made for the occasion serves.
+    // Destructors of other thread-locals may run after that of `PLACE`; a temporary place serves
+    // there.
     let place = PLACE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Place::new()));
     let word = &place.waiter.word;
     let epoch = word.begin(true);
@@ -108,7 +111,8 @@ fn block(place: &Place, deadline: Option<Instant>, epoch: Epoch) -> Waking {
     let word = &place.waiter.word;
     if word.fall_asleep() == Fallen::Asleep {
         place.park_until(deadline);
-        // The deadline claims the sleep as any waker does; if another was first, that one lets go of the place.
+        // The deadline claims the sleep as any waker does. A waker that was first lets go of the
+        // place.
         if word.expire(epoch) == Woke::Left {
             place.await_release();
         }
@@ -133,6 +137,6 @@ unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
 }
 
 unsafe fn release(waiter: NonNull<Waiter>) {
-    // SAFETY: as above, and the caller owns one count.
+    // SAFETY: the pointer came from `Arc::as_ptr` of a live `Arc`, and the caller owns one count.
     unsafe { Arc::decrement_strong_count(waiter.cast::<Place>().as_ptr()) }
 }

@@ -8,10 +8,11 @@
 //!  NOTIFIED   what was waited for has come                  set by a waker
 //!  TIMED_OUT  the deadline of this sleep has passed         set by the timer
 //!  CANCELLED  the task was cancelled while it slept         set by the canceller
-//!  ASLEEP     the sleeper is off its stack                  set by who took it off; at home by the sleeper, before
+//!  ASLEEP     the sleeper is off its stack                  set by its worker or thread; with AT_HOME, at begin
 //!  SHIELDED   a cancel must not end this sleep              set by the sleeper
-//!  AT_END     one of the task does, at the task's end       set by the sleeper
-//!  AT_HOME    the sleeper is a task that stays on its       set by its worker, with the first ASLEEP; stays
+//!  AT_END     a cancel of the task itself ends this sleep,  set by the sleeper
+//!             although the task is at its end
+//!  AT_HOME    the sleeper is a task bound to its home       set by its worker, with the first ASLEEP; stays
 //!             worker
 //!
 //!             begin                 fall_asleep                 notify / expire / cancel
@@ -23,20 +24,24 @@
 //!
 //! * Only the running sleeper moves the epoch, with a plain store: a waker that carries an older epoch then fails its
 //!   compare-exchange, and a waker without one has unlinked the node under the list's lock, so it cannot be late.
-//! * Of all parties exactly one sees "asleep and no wake bit yet" and queues the sleeper: the first waker after
-//!   `fall_asleep` (at home after `begin_in_task`), or the caller of `fall_asleep` when a bit was there first.
-//! * A wake releases, and `why` acquires: what the waker wrote before its wake is seen by the sleeper after it.
-//! * Cancel is sticky and lives in a word of its own. The canceller stores it and then looks here; whoever calls
-//!   `fall_asleep` sets ASLEEP here and then looks there. Both pairs are sequentially consistent, so one of them sees
-//!   the other (the store-load proof: were both to miss, each load would precede the other's store in the one order).
-//! * AT_HOME spares two locked instructions of the four that a hand-over between neighbours takes otherwise. Whoever is told to queue
-//!   such a task hands it to its worker, which looks when the task is off its stack and not before. So its sleep begins with ASLEEP:
-//!   nobody has to find out whether it has left already. And a wake that is made on its worker's thread is a plain store: the
-//!   timer fires there as well; of wakes without an epoch there is one at the most, and none beside those with one; and a
-//!   canceller elsewhere leaves the word alone and tells the worker, which looks here itself. The first sleep begins without: its
-//!   `fall_asleep` is the half of the pair with those cancellers who do not know yet that they have to tell.
+//! * Exactly one party sees "asleep and no wake bit yet" and queues the sleeper. It is the first
+//!   waker after `fall_asleep` (with AT_HOME, after `begin_in_task`). If a wake bit came first, it
+//!   is the caller of `fall_asleep`.
+//! * A wake releases, and `why` acquires: the sleeper sees what the waker wrote before its wake.
+//! * Cancel is sticky and lives in a word of its own. The canceller stores it and then loads this
+//!   word. The caller of `fall_asleep` sets ASLEEP here and then loads the cancel word. Both pairs
+//!   are sequentially consistent, so at least one of the two sees the store of its counterpart. If
+//!   both missed, each load would precede the opposite store in the single total order, which is a
+//!   cycle.
+//! * AT_HOME saves two of the four locked instructions of a hand-over on one worker. Every waker
+//!   hands such a task to its home worker, which looks only once the task is off its stack.
+//!   Therefore the sleep begins with ASLEEP. A wake on the worker's own thread is a plain store,
+//!   because no other thread writes the word: the timer fires on that thread; a sleep has at most
+//!   one wake without an epoch, and then none with one; a canceller elsewhere leaves the word alone
+//!   and tells the worker. The first sleep begins without AT_HOME: its `fall_asleep` pairs with
+//!   cancellers that do not know yet that they have to tell the worker.
 //! * 56 bits of epoch last for 2,000 years at a million sleeps a second. 32 would wrap within the hour, and an I/O wake
-//!   that was held that long would rouse a stranger's sleep.
+//!   that was held that long would wake an unrelated sleep.
 //!
 //! Rejected: a swap to set a bit (loses what a second waker left), and moving the epoch by a read-modify-write (a locked
 //! instruction for nothing: stale wakers fail either way).
@@ -62,7 +67,7 @@ const ONE_EPOCH: u64 = 0x100;
 /// The wait word of one waiter.
 pub(crate) struct Word(AtomicU64);
 
-/// The number of a sleep, as a waker carries it that may outlive the sleep.
+/// Identifies one sleep, for a waker that may outlive it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Epoch(u64);
 
@@ -70,11 +75,11 @@ pub(crate) struct Epoch(u64);
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woke {
-    /// The waker found the sleeper asleep and was the first: it queues it.
+    /// The waker was the first to find the sleeper asleep, and queues it.
     Queue,
-    /// Somebody else queues the sleeper, or there is nobody to wake.
+    /// Another party queues the sleeper, or no sleep is left to wake.
     Left,
-    /// The worker of the task is to look, by [`Word::cancel_at_home`].
+    /// The home worker of the task decides, by [`Word::cancel_at_home`].
     AtHome,
 }
 
@@ -83,11 +88,11 @@ pub(crate) enum Woke {
 pub(crate) enum Heeded {
     Nothing,
     Open,
-    /// Also one of the task, which the shield around its end would keep away.
+    /// Every cancel, also a cancel of the task that the shield around its end would keep away.
     AtEnd,
 }
 
-/// What whoever took the sleeper off its stack owes.
+/// What the caller that took the sleeper off its stack owes.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fallen {
@@ -101,13 +106,17 @@ impl Word {
         Word(AtomicU64::new(0))
     }
 
-    /// Starts the next sleep. By the running sleeper only, before anybody can know of the sleep.
+    /// Starts the next sleep.
+    ///
+    /// Called by the running sleeper, before the sleep is published.
     pub(crate) fn begin(&self, shielded: bool) -> Epoch {
         self.begin_in_task(if shielded { Heeded::Nothing } else { Heeded::Open }, false)
     }
 
-    /// The same of a task. If all that it does from here on is to publish the sleep and to leave its stack, it sleeps `at_once`: at
-    /// home it counts as asleep already.
+    /// Starts the next sleep of a task.
+    ///
+    /// `at_once` promises that the task only publishes the sleep and then leaves its stack. With
+    /// AT_HOME such a sleep counts as asleep from here on.
     #[inline(always)]
     pub(crate) fn begin_in_task(&self, heeded: Heeded, at_once: bool) -> Epoch {
         // Relaxed: only this thread moves the epoch, and at home this flag.
@@ -115,13 +124,15 @@ impl Word {
         let epoch = (seen & !FLAGS_MASK).wrapping_add(ONE_EPOCH);
         let at_home = seen & AT_HOME;
         let asleep = if at_once { at_home / (AT_HOME / ASLEEP) } else { 0 };
-        // Release: who cancels and sees AT_HOME sees whose home that is. The sleep is published by the list's lock (or the timer's
-        // wheel).
+        // Release: a canceller that sees AT_HOME sees the home worker too. The lock of the list, or
+        // the timer wheel, publishes the sleep.
         self.0.store(epoch | heeded.flag() | at_home | asleep, Ordering::Release);
         Epoch(epoch)
     }
 
-    /// Begins, shielded, as the sleep `epoch` of another word, for which this one stands. Before anybody can know of this one.
+    /// Begins a shielded sleep that stands for the sleep `epoch` of another word.
+    ///
+    /// Called before the sleep is published.
     pub(crate) fn begin_as(&self, epoch: Epoch) {
         // Relaxed: as in `begin`.
         self.0.store(epoch.0 | SHIELDED, Ordering::Relaxed);
@@ -134,7 +145,9 @@ impl Word {
         self.fall(ASLEEP)
     }
 
-    /// The same by the worker on which the task stays, which its later sleeps count on.
+    /// Marks the sleeper as off its stack, and as bound to its home worker for all later sleeps.
+    ///
+    /// Called by that worker.
     pub(crate) fn fall_asleep_at_home(&self) -> Fallen {
         match self.is_at_home() {
             true => self.fall(ASLEEP),
@@ -143,21 +156,26 @@ impl Word {
     }
 
     fn fall(&self, bits: u64) -> Fallen {
-        // An addition, since the bits are never set here and its one instruction beats the loop that `fetch_or` needs.
+        // An addition: the bits are never set here, and it is one instruction where `fetch_or`
+        // needs a loop.
         let before = self.0.fetch_add(bits, Ordering::SeqCst);
         debug_assert!(before & bits == 0, "a sleeper falls asleep once");
         if before & WAKE_MASK == 0 { Fallen::Asleep } else { Fallen::Roused }
     }
 
-    /// True if the sleep has [begun](Word::begin_in_task) with that. By who takes the sleeper off its stack.
+    /// Returns true if the sleep counts as asleep already, since it [began](Word::begin_in_task)
+    /// so.
+    ///
+    /// Called by the worker that takes the sleeper off its stack.
     #[inline(always)]
     pub(crate) fn is_down(&self) -> bool {
-        // Relaxed: this thread has set it, or nobody.
+        // Relaxed: only this thread sets it.
         self.0.load(Ordering::Relaxed) & ASLEEP != 0
     }
 
-    /// Takes that back, of a sleeper that does not leave its stack after all. False if a wake came first, for which it is queued: it
-    /// has to leave.
+    /// Takes ASLEEP back from a sleeper that stays on its stack.
+    ///
+    /// Returns false if a wake came first: the sleeper is queued for it and has to leave its stack.
     pub(crate) fn rise(&self) -> bool {
         // Relaxed: the exchange decides.
         let mut seen = self.0.load(Ordering::Relaxed);
@@ -165,7 +183,7 @@ impl Word {
             if seen & WAKE_MASK != 0 {
                 return false;
             }
-            // Relaxed: nothing is published, and a wake that comes later is looked for then.
+            // Relaxed: nothing is published, and a later wake is looked for by its own load.
             match self.0.compare_exchange_weak(seen, seen & !ASLEEP, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -174,23 +192,28 @@ impl Word {
         true
     }
 
-    /// True of a task that stays on its worker and has slept there.
+    /// Returns true for a task that is bound to its home worker and has slept there.
     #[inline(always)]
     pub(crate) fn is_at_home(&self) -> bool {
-        // Relaxed: its worker has set it, to whom alone it matters.
+        // Relaxed: only its worker sets it and relies on it.
         self.0.load(Ordering::Relaxed) & AT_HOME != 0
     }
 
-    /// Wakes the present sleep, whatever its epoch. For wakers that unlinked the sleeper under its list's lock.
+    /// Wakes the present sleep, whatever its epoch.
+    ///
+    /// For wakers that have unlinked the sleeper under the lock of its list.
     pub(crate) fn notify(&self) -> Woke {
         // Release: pairs with the Acquire in `why`. Acquire: pairs with `fall_asleep`.
-        // An addition, as in `fall_asleep`: of one sleep one such wake is made at the most, and none beside a counted one.
+        // An addition, as in `fall_asleep`: a sleep gets at most one such wake, and then no counted
+        // one.
         let before = self.0.fetch_add(NOTIFIED, Ordering::AcqRel);
         debug_assert!(before & NOTIFIED == 0, "a sleep is notified once");
         Self::owed(before)
     }
 
-    /// The same by the worker of a sleeper that is at home. Nobody else changes the word then: see the head of this file.
+    /// Wakes the present sleep with a plain store, on the home worker of a sleeper with AT_HOME.
+    ///
+    /// No other thread writes the word then; see the module docs.
     #[inline(always)]
     pub(crate) fn notify_at_home(&self) -> Woke {
         // Relaxed: the sleeper is on this thread.
@@ -206,7 +229,7 @@ impl Word {
         self.wake_in(epoch, NOTIFIED)
     }
 
-    /// The present sleep, for who knows that it does not end meanwhile.
+    /// Returns the present sleep. The caller knows that it does not end meanwhile.
     pub(crate) fn epoch(&self) -> Epoch {
         // Relaxed: what keeps the sleep from ending orders this after its begin.
         Epoch(self.0.load(Ordering::Relaxed) & !FLAGS_MASK)
@@ -231,12 +254,15 @@ impl Word {
         }
     }
 
-    /// Ends the present sleep by a cancel, if it is asleep, may be cancelled and nothing else woke it. By anybody.
+    /// Cancels the present sleep if it is asleep, not shielded and not woken. Callable from any
+    /// thread.
+    ///
+    /// Leaves a sleep with AT_HOME to its home worker.
     pub(crate) fn cancel(&self) -> Woke {
         self.cancel_unless(AT_HOME)
     }
 
-    /// The same by the worker of the task.
+    /// Cancels the present sleep as [`cancel`](Word::cancel) does, on the home worker of the task.
     pub(crate) fn cancel_at_home(&self) -> Woke {
         self.cancel_unless(0)
     }
@@ -258,7 +284,9 @@ impl Word {
         }
     }
 
-    /// Goes back to sleep, shielded, until the notification lands that is on its way. True if it has landed.
+    /// Goes back to sleep, shielded, until the pending notification lands.
+    ///
+    /// Returns true if it has landed already.
     pub(crate) fn await_landing(&self) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
@@ -274,14 +302,15 @@ impl Word {
         }
     }
 
-    /// Takes back a cancel that did not concern this sleep; by the sleeper, which then goes on sleeping. What came beside
-    /// the cancel stays.
+    /// Takes back a cancel that did not concern this sleep, which goes on.
+    ///
+    /// Called by the sleeper. Other wake bits stay.
     pub(crate) fn go_on(&self) {
-        // Acquire: pairs with the Release of a wake that came meanwhile; `fall_asleep` will tell of it.
+        // Acquire: pairs with the Release of a wake that came meanwhile. `fall_asleep` reports it.
         self.0.fetch_and(!(CANCELLED | ASLEEP), Ordering::Acquire);
     }
 
-    /// What woke the sleeper; of use to the sleeper itself.
+    /// Returns what woke the sleeper. Meaningful only to the sleeper itself.
     pub(crate) fn why(&self) -> Snapshot {
         // Acquire: pairs with the Release of the wake.
         Snapshot::of(self.0.load(Ordering::Acquire))
@@ -303,7 +332,7 @@ impl Heeded {
     }
 }
 
-/// The word, decoded.
+/// Decodes the word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) epoch: u64,
@@ -316,12 +345,12 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// True for a sleeper that is off its stack and that nothing has woken.
+    /// Returns true for a sleeper that is off its stack and has no wake bit.
     pub(crate) fn is_asleep(self) -> bool {
         self.asleep && !self.is_woken()
     }
 
-    /// True if somebody has woken the sleeper.
+    /// Returns true if any wake bit is set.
     pub(crate) fn is_woken(self) -> bool {
         self.notified || self.timed_out || self.cancelled
     }
@@ -341,7 +370,7 @@ impl Snapshot {
 
 impl fmt::Debug for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: a picture for people, nothing is read through it.
+        // Relaxed: for debug output only.
         Snapshot::of(self.0.load(Ordering::Relaxed)).fmt(f)
     }
 }
