@@ -1,4 +1,5 @@
-//! What may end the code that a task runs: its own cancellation, and the deadlines and tokens of the scopes it is in.
+//! The scopes that may end the code of a task: deadlines, tokens and shields, besides its own
+//! cancellation.
 //!
 //! ```text
 //!  Header{bounds} ─▶ Bound ─▶ Bound ─▶ … ─▶ null        innermost first, each on the stack of the task itself
@@ -6,11 +7,12 @@
 //!                    Token
 //! ```
 //!
-//! The chain is only touched by the task, and by its worker while the task is off its stack. Another thread that cancels a
-//! token sets the token's flag, which its bounds share, then a bit in the header, then looks at the wait word; the sleeper sets ASLEEP there and then looks at the header. That is the pair of
-//! `cancel`, and its proof.
+//! Only the task touches the chain, and its worker while the task is off its stack. A thread that
+//! cancels a token sets the token's flag, which its bounds share, then a bit in the header, then
+//! loads the wait word. The sleeper sets ASLEEP there and then loads the header. That is the pair
+//! of `cancel`, with the same proof.
 //!
-//! Where several have been hit the outermost is raised: what it encloses ends with it.
+//! Of several bounds that were hit the outermost is raised: the scopes inside it end with it.
 
 #![forbid(unsafe_code)]
 
@@ -23,21 +25,21 @@ use std::time::Instant;
 use crate::base::clock;
 use crate::base::primitive::{AtomicBool, Ordering};
 
-/// One scope that may end early.
+/// Describes one scope that may end early.
 pub(crate) struct Bound {
     pub(super) outer: Cell<*const Bound>,
     pub(super) kind: Kind,
-    /// The earliest deadline of this and what lies behind it.
+    /// The earliest deadline of this scope and the scopes around it.
     pub(super) earliest: Cell<Option<Instant>>,
-    /// A wake by a cancel may concern code in here.
+    /// A cancel from outside may concern code in this scope.
     pub(super) open: Cell<bool>,
-    /// How often the code was unwound for this; stays at the most that can be counted.
+    /// How often the code was unwound for this scope; saturates.
     pub(crate) raised: Cell<u16>,
-    /// Given when it is first raised, to no other one ever; 0 before. An address would be another one's later.
+    /// A unique number, given when the scope is first raised; 0 before. An address could be reused.
     number: Cell<u64>,
 }
 
-/// The number of the bound that was last raised for the first time. Of std also in a model: it orders nothing.
+/// The last number given. An atomic of std also in a model: it orders nothing.
 static RAISED: AtomicU64 = AtomicU64::new(0);
 
 pub(super) enum Kind {
@@ -50,16 +52,16 @@ pub(super) enum Kind {
     },
 }
 
-/// Who ends the code that runs.
+/// Tells what ends the running code.
 pub(crate) enum Target<'a> {
     Task,
     Bound(&'a Bound),
 }
 
-/// How far to look for what has been hit.
+/// Tells how far to look for a bound that was hit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// At marks only.
+    /// At flags only.
     Marks,
     /// Also at the clock.
     Clock,
@@ -77,7 +79,7 @@ impl Bound {
         }
     }
 
-    /// A scope that ends at `deadline`.
+    /// Makes a scope that ends at `deadline`.
     pub(crate) fn deadline(deadline: Instant) -> Self {
         Bound::new(Kind::Deadline(deadline))
     }
@@ -87,12 +89,12 @@ impl Bound {
         Bound::new(Kind::Token(cancelled))
     }
 
-    /// A scope that nothing from outside of it ends.
+    /// Makes a scope that nothing outside of it ends.
     pub(crate) fn shield() -> Self {
         Bound::new(Kind::Shield { at_end: false })
     }
 
-    /// The same around what the end of a task drops.
+    /// Makes a shield around the destructors at the end of a task.
     pub(crate) fn shield_at_end() -> Self {
         Bound::new(Kind::Shield { at_end: true })
     }
@@ -100,13 +102,13 @@ impl Bound {
     pub(super) fn is_hit(&self, look: Look) -> bool {
         match &self.kind {
             Kind::Deadline(deadline) => look == Look::Clock && *deadline <= clock::now(),
-            // SeqCst: pairs with the swap of `Stop::cancel`.
+            // SeqCst: pairs with the swap in `cancel_token.rs`.
             Kind::Token(cancelled) => cancelled.load(Ordering::SeqCst),
             Kind::Shield { .. } => false,
         }
     }
 
-    /// Its number, from now on. By its task.
+    /// Returns its number, which is given now if it has none. Called by its task.
     pub(crate) fn number(&self) -> u64 {
         if self.number.get() == 0 {
             // Relaxed: it publishes nothing.

@@ -1,7 +1,9 @@
-//! The thread-local context: which task runs on this thread, and what the floors below the scheduler need of its worker.
+//! The thread-local context: which task runs on this thread, and what modules below the scheduler
+//! need of its worker.
 //!
-//! A migratable task may come back from a suspension on another thread, while the compiler may have kept the address
-//! of a thread-local in a register over it. So the address never leaves a function that is not inlined.
+//! A migratable task may resume on another thread, while the compiler may have kept the address of
+//! a thread-local in a register across the suspension. So the address never leaves a function that
+//! is not inlined.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -17,12 +19,12 @@ use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::locals::{InheritedLocals, Locals};
 use crate::tasks::slab_cache::SlabCache;
 
-/// The part of a worker that floors below the scheduler see.
+/// Holds the part of a worker that modules below the scheduler see.
 pub(crate) struct Context {
     running: Cell<Option<TaskRef>>,
-    /// Inside a panic hook waits block the thread.
+    /// A panic hook runs: waits block the thread.
     in_hook: Cell<bool>,
-    /// Memory for tasks.
+    /// The memory for tasks.
     pub(crate) slabs: RefCell<SlabCache>,
     /// The count of live tasks of the worker's runtime.
     pub(crate) live: Arc<LiveTasks>,
@@ -36,7 +38,8 @@ thread_local! {
     static SLEEPER: Cell<Option<TaskRef>> = const { Cell::new(None) };
     /// The values of task-locals on a thread that runs no task.
     static LOCALS: RefCell<Option<ManuallyDrop<Rc<Locals>>>> = const { RefCell::new(None) };
-    /// Drops them. Destructors of other thread-locals may still ask for `LOCALS`, so that has no destructor.
+    /// Drops `LOCALS`. Destructors of other thread-locals may still use `LOCALS`, so that has no
+    /// destructor.
     static END_OF_LOCALS: EndOfLocals = const { EndOfLocals };
 }
 
@@ -50,7 +53,7 @@ impl Context {
         }
     }
 
-    /// The task that the worker runs right now.
+    /// Returns the task that the worker runs.
     #[inline]
     pub(crate) fn running(&self) -> Option<TaskRef> {
         self.running.get()
@@ -60,7 +63,8 @@ impl Context {
         self.running.set(task);
     }
 
-    /// The task that sleeps when the running code waits. Inside a panic hook the thread waits, so there is none.
+    /// Returns the task that sleeps when the running code waits. Inside a panic hook the thread
+    /// waits, so there is none.
     #[inline]
     pub(crate) fn waiting_task(&self) -> Option<TaskRef> {
         match self.in_hook.get() {
@@ -76,7 +80,8 @@ impl Context {
     }
 }
 
-/// The context of this thread. The pointer is valid until the task that asked suspends: then the thread may change.
+/// Returns the context of this thread. The pointer is valid until the calling task suspends: then
+/// the thread may change.
 #[inline(never)]
 fn context() -> Option<NonNull<Context>> {
     CONTEXT.get()
@@ -89,14 +94,14 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> Option<R> {
     context().map(|context| f(unsafe { context.as_ref() }))
 }
 
-/// Makes `context` the one of this thread until [`leave`].
+/// Makes `context` the context of this thread until [`leave`].
 ///
 /// The caller keeps the context in place until then.
 pub(crate) fn enter(context: &Context) {
     CONTEXT.set(Some(NonNull::from(context)));
 }
 
-/// Ends what [`enter`] began.
+/// Removes the context that [`enter`] set.
 pub(crate) fn leave() {
     CONTEXT.set(None);
 }
@@ -107,7 +112,8 @@ pub(crate) fn task() -> Option<RunningTask> {
     with(Context::waiting)?
 }
 
-/// The task that the caller runs in. Only code of that task has one, in a frame on the task's own stacks.
+/// Proves that the caller runs in the task. Only code of that task has one, in a frame on the
+/// task's own stacks.
 #[derive(Clone, Copy)]
 pub(crate) struct RunningTask {
     task: TaskRef,
@@ -138,13 +144,14 @@ impl Deref for RunningTask {
     }
 }
 
-/// The task that runs on this thread, whatever it does; for reports, also from a signal handler.
+/// Returns the task on this thread, whatever it does; for reports, also from a signal handler.
 pub(crate) fn task_for_report() -> Option<TaskRef> {
     with(Context::running)?
 }
 
-/// Runs `f` with the values of task-locals of the code that runs here. `None` on a plain thread that is past the end of
-/// its own.
+/// Runs `f` with the task-locals of the running code.
+///
+/// Returns `None` on a plain thread that has dropped its own.
 #[inline]
 pub(crate) fn with_locals<R>(f: impl FnOnce(&Locals) -> R) -> Option<R> {
     match task_for_report() {
@@ -161,7 +168,7 @@ fn with_locals_off_workers<R>(f: impl FnOnce(&Locals) -> R) -> Option<R> {
     }
 }
 
-/// Returns the record of this thread, which is made if there is none.
+/// Returns the record of this thread, and makes it if there is none.
 fn thread_locals() -> Option<Rc<Locals>> {
     present_thread_locals().or_else(|| {
         END_OF_LOCALS.try_with(|_| ()).ok()?;
@@ -175,7 +182,7 @@ fn present_thread_locals() -> Option<Rc<Locals>> {
     LOCALS.with_borrow(|locals| locals.as_deref().cloned())
 }
 
-/// Clones the values that a task inherits which the code here spawns. May suspend.
+/// Clones the values that a task spawned here inherits. May suspend.
 pub(crate) fn inherited_locals() -> Option<InheritedLocals> {
     match task_for_report().or_else(pool_task) {
         Some(task) => task.header().present_locals()?.clone_inherited(),
@@ -194,28 +201,30 @@ impl Drop for EndOfLocals {
     }
 }
 
-/// The task whose closure this thread of a pool runs; for reports.
+/// Returns the task whose closure this thread of a pool runs; for reports.
 pub(crate) fn pool_task() -> Option<TaskRef> {
     POOL_TASK.get()
 }
 
-/// Says whose closure this thread of a pool runs. The task outlives that.
+/// Sets the task whose closure this thread of a pool runs. The task outlives that.
 pub(crate) fn set_pool_task(task: Option<TaskRef>) {
     POOL_TASK.set(task);
 }
 
-/// The task that sleeps for the closure which this thread of a pool runs.
+/// Returns the task that sleeps for the closure that this thread of a pool runs.
 #[inline(never)]
 pub(crate) fn sleeper() -> Option<TaskRef> {
     SLEEPER.get()
 }
 
-/// Says who sleeps for the closure that this thread of a pool runs. The task sleeps for longer than that is said.
+/// Sets the task that sleeps for the closure that this thread of a pool runs.
+///
+/// The task sleeps until after the setting is taken back.
 pub(crate) fn set_sleeper(task: Option<TaskRef>) {
     SLEEPER.set(task);
 }
 
-/// Until dropped, waits on this thread block it.
+/// Makes waits block this thread until dropped.
 pub(crate) struct HookGuard(bool);
 
 /// Enters a panic hook: what it calls may wait, and must not switch stacks under the panic machinery.

@@ -18,17 +18,18 @@ pub struct ForbidSuspend {
 
 /// Forbids the running task to suspend until the guard is dropped.
 ///
-/// A wait that would have to sleep, and a `yield_now`, panic instead, at the place that is to
-/// blame. It is for code that holds a std lock or a reference to a thread-local that other tasks of
-/// the worker use as well.
+/// A wait that would have to sleep, and a `yield_now`, panic instead, at their call site. The guard
+/// is for code that holds a std lock or a reference to a thread-local that other tasks of the
+/// worker use as well.
 ///
 /// Operations that complete without a wait are not affected, and the operation budget is not
 /// enforced meanwhile. Guards nest. Off a task the guard does nothing.
 ///
 /// # Panics
-/// Not itself. What it forbids panics; inside a destructor that runs during a panic, that ends the
-/// process. So it does where somebody else's memory depends on the wait: at the end of a scope that
-/// has tasks, or of a `join` whose second half was taken, if the guard was made meanwhile.
+/// This function never panics, but a forbidden suspension does. In a destructor that runs during a
+/// panic, that ends the process. A forbidden wait also ends the process where memory of another
+/// task depends on it: at the end of a scope that has tasks, or of a `join` whose second half was
+/// taken, if the guard was made meanwhile.
 ///
 /// # Examples
 /// ```
@@ -58,8 +59,10 @@ impl Drop for ForbidSuspend {
     }
 }
 
-/// Panics if the caller is a task that must not suspend: for operations that give something up
-/// before they may have to wait to get it back, and must not unwind between the two.
+/// Panics if the caller is a task that must not suspend.
+///
+/// For operations that give something up before they may have to wait to get it back, and must not
+/// unwind between the two.
 ///
 /// # Panics
 /// Where [`forbid_suspend`] forbids a suspension.
@@ -70,7 +73,7 @@ pub fn check_may_suspend() {
     }
 }
 
-/// True unless [`forbid_suspend`] is in force here.
+/// Returns true unless [`forbid_suspend`] is in force here.
 pub fn may_suspend() -> bool {
     context::task().is_none_or(|task| !task.header().is_forbidden())
 }

@@ -1,13 +1,13 @@
 //! The untyped part of a task.
 //!
-//! | field | who may touch it |
+//! | field | may be touched by |
 //! | --- | --- |
-//! | `waiter.word`, `join`, `park`, `marks`, `refs` | anybody, by their own rules |
-//! | `next` | who queues the task, then the queue, then who takes it out: exactly one at a time |
-//! | `home` | written at the first run (a migratable task: at each run), read by who was told to queue the task; of one that is known to stay, by who wakes or marks it |
+//! | `waiter.word`, `join`, `park`, `marks`, `refs` | any thread, by their own rules |
+//! | `next` | the party that queues the task, then the queue, then the taker: exactly one at a time |
+//! | `home` | written at the first run (migratable task: at each run); read by the party told to queue the task, and, for a task known to stay, by its wakers and cancellers |
 //! | `coroutine` | the worker that the task is on, and the task when it suspends |
 //! | `timer`, `timed` | the worker that the task is on |
-//! | `registered`, `slot` | written at the first run, read at the end, by the worker that runs it then |
+//! | `registered`, `slot` | written at the first run, read at the end, by the worker that runs the task then |
 //! | the rest of the cells | the running task itself, or its worker while it does not run |
 
 use std::cell::{Cell, OnceCell};
@@ -33,54 +33,57 @@ use crate::timer::ring;
 use crate::timer::ring::Node;
 use crate::waiter::kind::{Kind, Waiter};
 
-/// How a task came to be.
+/// Describes a task to be made.
 pub(crate) struct Origin {
-    /// How a waiter that is a task is woken.
+    /// The kind of waiter that every task is.
     pub(crate) kind: &'static Kind,
     pub(crate) id: u64,
     pub(crate) nature: Nature,
-    /// Name and stack size, for the few tasks that have their own.
+    /// Settings of the builder, for the few tasks that have any.
     pub(crate) traits: Option<Box<Traits>>,
 }
 
-/// The worker that queues a task: the scheduler's [`Block`](crate::scheduler::block::Block), which this floor only points to.
+/// Stands for the home worker of a task: the scheduler's [`Block`](crate::scheduler::block::Block),
+/// opaque to this module.
 pub(crate) enum Home {}
 
-/// Where a task may run.
+/// Tells where a task may run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Nature {
-    /// Anywhere until its first run, then at home.
+    /// On any worker at its first run, then on that one.
     #[default]
     Homing,
     /// On the worker that spawned it.
     Local,
     /// On another worker after each sleep.
     Migratable,
-    /// As the first, for the library itself: no limit of tasks counts it.
+    /// As `Homing`, for the library itself: no limit of tasks counts it.
     Servant,
-    /// As the first, until its owner takes it back. No limit counts it, since its owner may wait for it.
+    /// As `Homing`, until its owner takes it back. No limit counts it, since its owner may wait for
+    /// it.
     Forked,
     /// On a thread of the blocking pool.
     Blocking,
-    /// On a thread of the second pool, for a call of the system that owns what it uses. The end of the runtime does not wait for it.
+    /// On a thread of the second pool, for a system call that owns its resources. The end of the
+    /// runtime does not wait for it.
     Call,
 }
 
 impl Nature {
-    /// True if it runs on one worker alone from the beginning.
+    /// Returns true if it runs on only one worker from the beginning.
     #[inline]
     pub(crate) fn is_local(self) -> bool {
         self == Nature::Local
     }
 
-    /// True if the limit of tasks counts it.
+    /// Returns true if the limit of tasks counts it.
     #[inline]
     pub(crate) fn is_counted(self) -> bool {
         !matches!(self, Nature::Servant | Nature::Forked)
     }
 }
 
-/// What a task was given by its builder.
+/// Holds what the builder of a task sets.
 #[derive(Default)]
 pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
@@ -90,34 +93,36 @@ pub(crate) struct Traits {
     pub(crate) on_switch: SwitchHook,
 }
 
-/// What the untyped rest of the runtime can do with a task.
+/// Holds the typed operations on a task, for the untyped rest of the runtime.
 pub(crate) struct VTable {
     /// Runs the closure to its end and completes the task. On the task's own stack, or on a thread of the pool.
     pub(crate) run: unsafe fn(TaskRef),
     /// Drops the closure un-run and completes the task with an error.
     pub(crate) discard: unsafe fn(TaskRef, JoinError),
-    /// Moves the result of a done task to where the pointer shows: a `*mut Option<Result<T, JoinError>>`. Leaves `None` there
-    /// if it was taken before.
+    /// Moves the result of a done task to a `*mut Option<Result<T, JoinError>>`. Leaves `None`
+    /// there if it was taken before.
     pub(crate) read: unsafe fn(TaskRef, NonNull<()>),
     /// Drops the result of a done task.
     pub(crate) drop_output: unsafe fn(TaskRef),
     /// Frees the allocation.
     pub(crate) free: unsafe fn(TaskRef),
-    /// Somebody waits for its end, also where nobody has its handle.
+    /// A scope or an owner waits for its end, even if no handle exists.
     pub(crate) is_awaited: bool,
 }
 
-/// In the order of use: what every switch touches are the first 64 bytes. A sleeping task keeps all of it in memory, so what
-/// only its running code needs lies on its stack, and what few tasks have in a box.
+/// Holds the untyped part of a task, in the order of use.
 ///
-/// Rejected: to begin at a cache line. Tasks then are an even number of lines apart or much larger; when that was 384 bytes, they fell
-/// on every other line of the caches, and a thousand that yield took 15 ns each instead of 13.
+/// The first 64 bytes are what every switch touches. A sleeping task keeps all of the header in
+/// memory. So what only running code needs lies on the stack, and what few tasks need in a box.
+///
+/// Rejected: alignment to a cache line. Tasks then fall on every second line of the caches, and
+/// switches get slower.
 #[repr(C)]
 pub(crate) struct Header {
     pub(crate) waiter: Waiter,
     next: AtomicPtr<Header>,
     home: AtomicPtr<Home>,
-    /// Innermost first, the scopes around the running code that may end early.
+    /// The scopes around the running code that may end early, innermost first.
     pub(crate) bounds: Cell<*const Bound>,
     pub(crate) nature: Nature,
     started: Cell<bool>,
@@ -127,10 +132,10 @@ pub(crate) struct Header {
     pub(crate) timed: Cell<bool>,
     pub(super) quirks: Quirks,
     pub(crate) unconstrained: Cell<bool>,
-    /// Its stack is of the reserve.
+    /// Its stack comes from the reserve.
     pub(crate) on_reserve: Cell<bool>,
     pub(crate) park: Parking,
-    /// On the task's own stack. Its first part is the end of those 64 bytes.
+    /// The coroutine on the task's own stack. Its first part ends the first 64 bytes.
     pub(crate) coroutine: Coroutine,
     refs: Refs,
     pub(crate) join: Join,
@@ -141,15 +146,16 @@ pub(crate) struct Header {
     locals: OnceCell<Box<Locals>>,
     /// The big stack that the task runs on; null on its own.
     pub(super) away: Cell<*const Coroutine>,
-    /// How many panics of this task were under way when it was suspended, and are not in its thread's count now. Such a
-    /// task may not change its thread.
+    /// How many panics of this task were under way when it was suspended, and are not in its
+    /// thread's count now. A task that owes any may not change its thread.
     owed: Cell<u32>,
     /// How many guards forbid the running code to suspend.
     forbidden: Cell<u32>,
-    /// Where the task is in the registry of a worker, and the index of that worker: the one that it started on.
+    /// The slot in the registry of the worker that the task started on, and the index of that
+    /// worker.
     slot: Cell<u32>,
     registered: Cell<u16>,
-    /// How often this task was unwound by its cancellation; stays at the most that can be counted.
+    /// How often its cancellation has unwound this task; saturates.
     pub(crate) unwound: Cell<u16>,
     pub(crate) timer: Node,
 }
@@ -213,28 +219,30 @@ impl Header {
         self.traits.as_ref()?.stack_size
     }
 
-    /// True if the end of the runtime leaves it alone: somebody who cannot be unwound counts on what it does.
+    /// Returns true if the end of the runtime leaves it alone: code that cannot be unwound depends
+    /// on it.
     #[inline]
     pub(crate) fn is_sheltered(&self) -> bool {
         self.marks.is_sheltered()
     }
 
-    /// Has the end of the runtime leave it alone, before anybody has seen it.
+    /// Makes the end of the runtime leave it alone. Called before the task is published.
     pub(crate) fn shelter(&self) {
         self.marks.set_sheltered();
     }
 
-    /// True if it runs in any case; see [`Builder::sheltered`](crate::api::builder::Builder::sheltered).
+    /// Returns true if it runs in any case; see
+    /// [`Builder::sheltered`](crate::api::builder::Builder::sheltered).
     pub(crate) fn runs_in_any_case(&self) -> bool {
         self.traits.as_ref().is_some_and(|traits| traits.sheltered)
     }
 
-    /// The values of its task-locals. For the task itself, and for who ends it un-run.
+    /// Returns its task-locals. For the task itself, and for the caller that ends it before it ran.
     pub(crate) fn locals(&self) -> &Locals {
         self.locals.get_or_init(Box::default)
     }
 
-    /// The same, if there ever were any.
+    /// Returns its task-locals, if any were ever set.
     #[inline]
     pub(crate) fn present_locals(&self) -> Option<&Locals> {
         self.locals.get().map(Box::as_ref)
@@ -248,10 +256,11 @@ impl Header {
         self.started.set(true);
     }
 
-    /// The block of the worker that queues this task.
+    /// Returns the block of its home worker, which queues this task.
     pub(crate) fn home(&self) -> *const Home {
-        // Relaxed: read by who was told to queue the task, or has read in the wait word that it stays, or by its worker; all are
-        // ordered after the store by that word, or by what has published the sleep.
+        // Relaxed: its readers are the home worker, the party told to queue the task, and a party
+        // that has read in the wait word that the task stays. The wait word, or what published the
+        // sleep, orders them all after the store.
         self.home.load(Ordering::Relaxed)
     }
 
@@ -266,41 +275,41 @@ impl Header {
         self.slot.set(slot);
     }
 
-    /// The worker in whose registry the task is, and where there.
+    /// Returns the worker whose registry holds the task, and the slot there.
     pub(crate) fn registered(&self) -> (usize, u32) {
         (usize::from(self.registered.get()), self.slot.get())
     }
 
-    /// True if it was suspended while panics of it were under way.
+    /// Returns true if it was suspended while panics of it were under way.
     #[inline(always)]
     pub(crate) fn is_owed(&self) -> bool {
         self.quirks.any(Quirk::OWED)
     }
 
-    /// Counts panics that are under way, now that the task is off its thread.
+    /// Sets how many panics are under way, now that the task is off its thread.
     pub(crate) fn set_owed(&self, panics: u32) {
         self.owed.set(panics);
         self.quirks.set(Quirk::OWED, panics > 0);
     }
 
-    /// Those that its thread has to count again before the task goes on.
+    /// Takes the number of panics that its thread has to count again before the task goes on.
     pub(crate) fn take_owed(&self) -> u32 {
         self.quirks.set(Quirk::OWED, false);
         self.owed.replace(0)
     }
 
-    /// True if the code that runs must not suspend.
+    /// Returns true if the running code must not suspend.
     #[inline(always)]
     pub(crate) fn is_forbidden(&self) -> bool {
         self.quirks.any(Quirk::FORBIDDEN)
     }
 
-    /// How many guards forbid it to.
+    /// Returns how many guards forbid the running code to suspend.
     pub(crate) fn times_forbidden(&self) -> u32 {
         self.forbidden.get()
     }
 
-    /// Forbids the code that runs to suspend, until [`permit`](Header::permit) was called as often.
+    /// Forbids the running code to suspend, until [`permit`](Header::permit) was called as often.
     pub(crate) fn forbid(&self) {
         self.forbidden.set(self.forbidden.get() + 1);
         self.quirks.set(Quirk::FORBIDDEN, true);
@@ -317,12 +326,12 @@ impl Header {
         self.away.replace(to)
     }
 
-    /// The stack that the task runs on.
+    /// Returns the stack that the task runs on.
     ///
     /// # Safety
     /// The task is the running one, and does not leave that stack while the reference is used.
     pub(crate) unsafe fn stack(&self) -> Option<&Stack> {
-        // SAFETY: by this function's contract; a stack is not taken from who runs on it.
+        // SAFETY: by this function's contract; no stack is taken from the task that runs on it.
         unsafe { self.coroutine_on(self.away.get()).stack() }
     }
 
@@ -363,11 +372,11 @@ impl Header {
     }
 }
 
-/// A pointer to a task whose life somebody vouches for: a queue, the registry, or a counted handle.
+/// Points to a task that a queue, the registry or a counted handle keeps alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TaskRef(NonNull<Header>);
 
-// SAFETY: what a pointer may do on another thread is said field by field at the head of this file.
+// SAFETY: the module docs say field by field what a pointer may do on another thread.
 unsafe impl Send for TaskRef {}
 // SAFETY: as above.
 unsafe impl Sync for TaskRef {}
@@ -377,7 +386,7 @@ impl TaskRef {
         TaskRef(header)
     }
 
-    /// The task at that address, which [`as_ptr`](TaskRef::as_ptr) gave; `None` for null.
+    /// Returns the task at that address, which [`as_ptr`](TaskRef::as_ptr) gave; `None` for null.
     #[inline]
     pub(crate) fn from_ptr(header: *mut Header) -> Option<Self> {
         NonNull::new(header).map(TaskRef)
@@ -397,14 +406,15 @@ impl TaskRef {
         self.0.as_ptr()
     }
 
-    /// The one behind it in the queue that the task is in.
+    /// Returns the next task in the queue that this task is in.
     #[inline]
     pub(crate) fn next(self) -> Option<TaskRef> {
         // Relaxed: the queue's own synchronization orders it; a task is in one queue at a time.
         Self::from_ptr(self.header().next.load(Ordering::Relaxed))
     }
 
-    /// Links another one behind it. By who queues the task, and by the queue.
+    /// Links the next task behind this one. Called by the party that queues the task, and by the
+    /// queue.
     #[inline]
     pub(crate) fn set_next(self, next: Option<TaskRef>) {
         // Relaxed: as above.
@@ -420,7 +430,7 @@ impl TaskRef {
         unsafe { &raw const (*self.as_ptr()).timer }
     }
 
-    /// The task whose timer that is.
+    /// Returns the task that owns the timer.
     ///
     /// # Safety
     /// The pointer came from [`timer`](TaskRef::timer), and the task is alive.
@@ -429,11 +439,11 @@ impl TaskRef {
         TaskRef(unsafe { NonNull::new_unchecked(node.byte_sub(offset_of!(Header, timer)).cast_mut().cast()) })
     }
 
-    /// The header, for as long as the voucher lasts. Callers keep it no longer than the task is theirs.
+    /// Returns the header. Callers keep it no longer than they keep the task.
     #[inline]
     pub(crate) fn header<'a>(self) -> &'a Header {
-        // SAFETY: a `TaskRef` is only used by those who hold a count, or whom the runtime's count serves: it is given
-        // up after the task has left every queue and its worker.
+        // SAFETY: every user of a `TaskRef` holds a count or relies on the runtime's count, which
+        // is given up after the task has left every queue and its worker.
         unsafe { self.0.as_ref() }
     }
 
@@ -441,14 +451,14 @@ impl TaskRef {
         self.header().refs.retain();
     }
 
-    /// Gives a count up, and frees the task with the last one.
+    /// Gives up a count, and frees the task with the last one.
     ///
     /// # Safety
     /// The caller owns a count and does not use the task after this.
     pub(crate) unsafe fn release(self) {
         let header = self.header();
         if header.refs.release() {
-            // SAFETY: nobody else has a count.
+            // SAFETY: this was the last count.
             unsafe { (header.vtable.free)(self) }
         }
     }

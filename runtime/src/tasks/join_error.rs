@@ -77,7 +77,7 @@ impl JoinError {
         Self::of(Cause::Cancelled, task)
     }
 
-    /// Makes the error of a task that its owner runs itself, which nobody reads.
+    /// Makes the error of a task that its owner runs itself. No caller reads it.
     pub(crate) fn taken_back() -> Self {
         JoinError(Box::new(Reason { cause: Cause::Cancelled, task: String::new() }))
     }

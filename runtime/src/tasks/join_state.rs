@@ -1,6 +1,6 @@
-//! The end of a task, and the one who waits for it.
+//! The end of a task, and the waiter for it.
 //!
-//! One atomic pointer is both the state of the handle and the place of its one waiter:
+//! One atomic pointer holds both the state of the handle and its one waiter:
 //!
 //! ```text
 //!             handle dropped
@@ -16,14 +16,15 @@
 //! The runner makes the moves to DONE, the handle makes all others. Every move but the last is one read-modify-write with
 //! Acquire and Release: DONE publishes the result to the handle, DETACHED gives up the stage to the runner.
 //!
-//! A handle that is polled as a future leaves the waker in a box, whose address carries the mark `WAKER`. The box belongs to
-//! the word: who takes it out, the handle by withdrawing it or the runner by DONE, owns it from then on, so neither waits for
-//! the other.
+//! A handle that is polled as a future leaves its waker in a box, whose address carries the bit
+//! `WAKER`. The box belongs to the word. The side that takes it out owns it from then on: the
+//! handle by withdrawing it, the runner by DONE. So neither waits for its counterpart.
 //!
-//! From its move to DONE on the runner reads the node it found. A joiner that waits for nothing else stays until the wake lands
-//! that is in it. One that waits for several things may have been woken for another: the runner takes its claim before the
-//! wake, and lets go of the node at last, which such a joiner waits for when it comes too late to withdraw. It is a matter of
-//! a few instructions.
+//! After its move to DONE the runner reads the node it found. A joiner that waits for nothing else
+//! stays until the wake in that node lands. A joiner that waits for several things may have been
+//! woken for another. So the runner takes its select token before the wake, and releases the node
+//! last. A joiner that is too late to withdraw waits for that release, which takes a few
+//! instructions.
 
 use std::ptr;
 use std::task::Waker;
@@ -37,7 +38,7 @@ const DETACHED: *mut Joiner = ptr::without_provenance_mut(1);
 const DONE: *mut Joiner = ptr::without_provenance_mut(ENDED);
 const TAKEN: *mut Joiner = ptr::without_provenance_mut(ENDED | 1);
 
-/// The bit of DONE and TAKEN that no address of a node has, nor that of a waker.
+/// The bit of DONE and TAKEN, which is zero in every address of a node or a waker.
 const ENDED: usize = 2;
 /// Marks the address of a waker in a box.
 const WAKER: usize = 1;
@@ -45,22 +46,22 @@ const MARKS: usize = ENDED | WAKER;
 
 const _: () = assert!(align_of::<Joiner>() > MARKS && align_of::<Waker>() > MARKS);
 
-/// The state of a task's end.
+/// Holds the state of a task's end.
 pub(crate) struct Join(AtomicPtr<Joiner>);
 
-/// The one who waits; lives on its stack.
+/// Links the waiter for a task's end. Lives on the waiter's stack.
 pub struct Joiner {
     wake: Cell<Option<RawWake>>,
-    /// For one that waits for several things: which of them this is.
+    /// The select token and the arm of this node, for a joiner that waits for several things.
     claim: Cell<(*const Claim, usize)>,
-    /// With a claim: the runner touches this no more.
+    /// With a select token: the runner touches this node no more.
     released: AtomicBool,
 }
 
-/// Whom the runner finds at the end of a task.
+/// Tells which waiter the runner finds at the end of a task.
 #[must_use]
 pub(crate) enum JoinState {
-    /// Also one that was woken for something else.
+    /// No waiter, or a joiner that was woken for something else.
     Nobody,
     Waiting(RawWake),
     /// A future, whose waker is now the runner's to call.
@@ -68,7 +69,7 @@ pub(crate) enum JoinState {
     Detached,
 }
 
-/// What a handle that goes away finds.
+/// Tells what a handle finds as it is dropped.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Detaching {
@@ -86,7 +87,7 @@ impl Join {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        // Acquire: pairs with the Release in `finish`; who sees DONE may read the result.
+        // Acquire: pairs with the Release in `finish`, which publishes the result.
         self.0.load(Ordering::Acquire).addr() & ENDED != 0
     }
 
@@ -95,13 +96,13 @@ impl Join {
         self.0.load(Ordering::Acquire) == DETACHED
     }
 
-    /// True while somebody waits for the end; a hint.
+    /// Returns true while a joiner or a future waits for the end. A hint.
     pub(crate) fn is_awaited(&self) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
         seen != NOBODY && seen != DETACHED && seen.addr() & ENDED == 0
     }
 
-    /// Publishes the end. By the runner, once.
+    /// Publishes the end. Called by the runner, once.
     pub(crate) fn finish(&self) -> JoinState {
         // Release: publishes the result. Acquire: pairs with `publish` and `detach`.
         match self.0.swap(DONE, Ordering::AcqRel) {
@@ -110,15 +111,18 @@ impl Join {
             // SAFETY: a marked address is that of a box which was the word's until now.
             waker if is_waker(waker) => JoinState::Polled(unsafe { boxed(waker) }),
             joiner => {
-                // SAFETY: a joiner that published its node stays until it has withdrawn it, which fails from now on, or
-                // until the wake lands that is taken here, or until it is released.
+                // SAFETY: a joiner that published its node keeps it until it has withdrawn it,
+                // which fails from now on, or until the wake taken here lands, or until the node is
+                // released.
                 let wake = unsafe { (*joiner).claim_wake() };
                 wake.map_or(JoinState::Nobody, JoinState::Waiting)
             }
         }
     }
 
-    /// Leaves the result to the runner, unless the task is done already. By a handle that has withdrawn what it published.
+    /// Leaves the result to the runner, unless the task is done.
+    ///
+    /// Called by a handle that has withdrawn what it published.
     pub(crate) fn detach(&self) -> Detaching {
         // Release: gives up the stage. Acquire on failure: the result is ours.
         match self.0.compare_exchange(NOBODY, DETACHED, Ordering::Release, Ordering::Acquire) {
@@ -131,40 +135,43 @@ impl Join {
         }
     }
 
-    /// Notes that the result was taken by a handle that stays. By the handle of a task that is done.
+    /// Notes that the handle has taken the result and stays. The task is done.
     pub(crate) fn set_taken(&self) {
-        // Release: whoever sees this sees what the runner published as well, which this handle has acquired.
+        // Release: a reader of TAKEN sees what the runner published, which this handle has
+        // acquired.
         self.0.store(TAKEN, Ordering::Release);
     }
 
-    /// Leaves a waker to be called at the end; gives it back if the task is done. By a handle that waits in no other way.
+    /// Leaves a waker to be called at the end, or gives it back if the task is done.
+    ///
+    /// Called by a handle that waits in no other way.
     pub(crate) fn publish_waker(&self, waker: Box<Waker>) -> Result<(), Box<Waker>> {
         let marked = Box::into_raw(waker).cast::<Joiner>().map_addr(|address| address | WAKER);
         // Release: pairs with the Acquire in `finish`, which takes the box. Acquire on failure: DONE.
         match self.0.compare_exchange(NOBODY, marked, Ordering::Release, Ordering::Acquire) {
             Ok(_) => Ok(()),
-            // SAFETY: the box of above, which nobody else has seen.
+            // SAFETY: the box made above, which was not published.
             Err(_) => Err(unsafe { boxed(marked) }),
         }
     }
 
-    /// Takes the waker back that was left, if there is one and the task is not done. By the handle.
+    /// Takes back the waker that the handle left, if there is one and the task is not done.
     #[inline]
     pub(crate) fn withdraw_waker(&self) -> Option<Box<Waker>> {
-        // Relaxed: only the handle leaves one, so it knows.
+        // Relaxed: only the handle stores a waker, so it sees its own store.
         let seen = self.0.load(Ordering::Relaxed);
         if is_waker(seen) { self.withdraw_seen(seen) } else { None }
     }
 
     #[cold]
     fn withdraw_seen(&self, marked: *mut Joiner) -> Option<Box<Waker>> {
-        // Relaxed: nobody has looked into the box. Acquire on failure: DONE.
+        // Relaxed: the runner has not read the box. Acquire on failure: DONE.
         let taken = self.0.compare_exchange(marked, NOBODY, Ordering::Relaxed, Ordering::Acquire);
         // SAFETY: a marked address is that of a box which was the word's until now.
         taken.ok().map(|_| unsafe { boxed(marked) })
     }
 
-    /// False if the task is done: nothing was published.
+    /// Publishes a joiner. Returns false if the task is done: nothing was published.
     pub(crate) fn publish(&self, joiner: &Joiner, wake: RawWake) -> bool {
         joiner.wake.set(Some(wake));
         let node = ptr::from_ref(joiner).cast_mut();
@@ -177,14 +184,15 @@ impl Join {
         published
     }
 
-    /// False if the task is done: the wake that was in the node is on its way, or has come.
+    /// Withdraws a joiner. Returns false if the task is done: the wake in the node has come or is
+    /// on its way.
     pub(crate) fn withdraw(&self, joiner: &Joiner) -> bool {
         let node = ptr::from_ref(joiner).cast_mut();
         // Acquire on failure: DONE. Relaxed otherwise: the node was never read.
         self.0.compare_exchange(node, NOBODY, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 
-    /// As [`publish`](Join::publish), for one that waits for several things, of which this one is `arm`.
+    /// Publishes a joiner that waits for several things; this one is its arm `arm`.
     pub(crate) fn publish_for(&self, joiner: &Joiner, wake: RawWake, claim: &Claim, arm: usize) -> bool {
         joiner.claim.set((claim, arm));
         // Relaxed: published with the node.
@@ -192,7 +200,8 @@ impl Join {
         self.publish(joiner, wake)
     }
 
-    /// Takes the node back that [`publish_for`](Join::publish_for) published, or waits until the runner has let go of it.
+    /// Withdraws what [`publish_for`](Join::publish_for) published, or waits until the runner has
+    /// released the node.
     pub(crate) fn withdraw_for(&self, joiner: &Joiner) {
         if !self.withdraw(joiner) {
             joiner.await_release();
@@ -212,25 +221,26 @@ unsafe fn boxed(marked: *mut Joiner) -> Box<Waker> {
 }
 
 impl Joiner {
-    /// Makes a node that is published nowhere.
+    /// Makes an unpublished node.
     pub const fn new() -> Self {
         Joiner { wake: Cell::new(None), claim: Cell::new((ptr::null(), 0)), released: AtomicBool::new(false) }
     }
 
-    /// The wake, by the runner, unless the joiner was claimed for something else.
+    /// Takes the wake, unless the joiner was taken for another arm. Called by the runner.
     fn claim_wake(&self) -> Option<RawWake> {
         let wake = self.wake.take();
         assert!(wake.is_some(), "a node is published with a wake");
         let (claim, arm) = self.claim.get();
-        // SAFETY: the claim lives until its joiner has withdrawn, which waits for the release.
+        // SAFETY: the token lives until its joiner has withdrawn, which waits for the release.
         let Some(claim) = (unsafe { claim.as_ref() }) else { return wake };
         let taken = claim.take(arm);
-        // Release: pairs with the Acquire in `await_release`. The last touch of the node and of the claim.
+        // Release: pairs with the Acquire in `await_release`. The last touch of the node and of the
+        // token.
         self.released.store(true, Ordering::Release);
         wake.filter(|_| taken)
     }
 
-    /// True if the runner has taken the wake, or none was published.
+    /// Returns true if the runner has taken the wake, or none was published.
     pub(crate) fn is_served(&self) -> bool {
         self.wake.take().is_none()
     }

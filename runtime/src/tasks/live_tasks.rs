@@ -9,7 +9,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::tasks::header::Nature;
 
-/// The live tasks of a runtime; counted only where there is a limit.
+/// Counts the live tasks of a runtime, where there is a limit.
 pub(crate) struct LiveTasks {
     limit: Option<usize>,
     count: CachePadded<AtomicUsize>,

@@ -19,11 +19,11 @@ use std::rc::Rc;
 
 use crate::base::payload::quietly;
 
-/// The values of one task or thread.
+/// Holds the values of one task or thread.
 #[derive(Default)]
 pub(crate) struct Locals {
     entries: RefCell<Vec<Entry>>,
-    /// There was a value that tasks inherit.
+    /// A value that tasks inherit was set.
     has_heirs: Cell<bool>,
 }
 
@@ -48,7 +48,7 @@ enum State {
     Gone,
 }
 
-/// What a look for a key finds.
+/// Tells the state of a key.
 pub(crate) enum Found {
     /// No value yet.
     Nothing,
@@ -59,13 +59,13 @@ pub(crate) enum Found {
     Gone,
 }
 
-/// The right to enter the value of a key; dropped, the key is as before.
+/// Grants the right to set the value of a key. Dropped, it leaves the key as before.
 pub(crate) struct Begun<'a> {
     locals: &'a Locals,
     key: Key,
 }
 
-/// Clones of the spawner's values that a task inherits, on their way into the task.
+/// Holds clones of the spawner's values that a task inherits, on their way into the task.
 #[derive(Default)]
 pub(crate) struct InheritedLocals(Vec<(Key, CloneValue, Box<dyn Any + Send>)>);
 
@@ -87,13 +87,13 @@ impl Locals {
         Begun { locals: self, key }
     }
 
-    /// True if there may be values that tasks inherit.
+    /// Returns true if there may be values that tasks inherit.
     #[inline]
     pub(crate) fn has_heirs(&self) -> bool {
         self.has_heirs.get()
     }
 
-    /// Clones what tasks inherit, if there may be any of it. A panic of a clone leaves nothing behind.
+    /// Clones the values that tasks inherit, if any. A panicking clone leaves nothing behind.
     #[inline]
     pub(crate) fn clone_inherited(&self) -> Option<InheritedLocals> {
         self.has_heirs().then(|| self.clone_heirs())
@@ -112,8 +112,10 @@ impl Locals {
         inherited
     }
 
-    /// Drops all values, the last one first; those as well that destructors enter meanwhile. A key whose value has been
-    /// dropped has none until all are. A destructor's panic goes no further than its message.
+    /// Drops all values in reverse order, also values that destructors set meanwhile.
+    ///
+    /// A key whose value was dropped has none until all values are gone. A destructor's panic only
+    /// prints its message.
     pub(crate) fn end(&self) {
         while let Some(value) = self.take_last() {
             quietly(|| drop(value));
@@ -147,7 +149,7 @@ impl From<InheritedLocals> for Locals {
 }
 
 impl Drop for InheritedLocals {
-    /// For a task that was never made: drops the values, the last one first.
+    /// Drops the values in reverse order, for a task that was never made.
     fn drop(&mut self) {
         while let Some(value) = self.0.pop() {
             quietly(|| drop(value));
@@ -156,7 +158,7 @@ impl Drop for InheritedLocals {
 }
 
 impl Begun<'_> {
-    /// Enters the value.
+    /// Sets the value.
     pub(crate) fn fill(self, value: Rc<dyn Any>) {
         let mut entries = self.locals.entries.borrow_mut();
         let entry = entries.iter_mut().rev().find(|entry| entry.key == self.key);

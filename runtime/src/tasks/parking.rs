@@ -7,8 +7,9 @@
 //!     └──── park takes it┘    EMPTY ───┘ park falls asleep; timed out or cancelled: back to EMPTY
 //! ```
 //!
-//! Only the task itself moves to EMPTY and PARKED, anybody moves to TOKEN. Who moves PARKED to TOKEN has unlinked the
-//! sleeper and may wake it without an epoch; the sleeper finds TOKEN then and waits for that wake to land.
+//! Only the task itself moves to EMPTY and PARKED; any thread moves to TOKEN. The caller that moves
+//! PARKED to TOKEN has unlinked the sleeper and may wake it without an epoch. The sleeper then
+//! finds TOKEN and waits for that wake to land.
 
 #![forbid(unsafe_code)]
 
@@ -18,20 +19,20 @@ const EMPTY: u8 = 0;
 const PARKED: u8 = 1;
 const TOKEN: u8 = 2;
 
-/// The parking state of one task.
+/// Holds the parking state of one task.
 pub(crate) struct Parking(AtomicU8);
 
-/// What `unpark` found.
+/// Tells what `unpark` found.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unparked {
-    /// The task is parked and its wake is the caller's to give.
+    /// The task is parked, and the caller wakes it.
     Wake,
-    /// The token waits for the next park.
+    /// The token is kept for the next park.
     Kept,
 }
 
-/// What a task found that wants to park.
+/// Tells what a task found as it went to park.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entered {
@@ -41,13 +42,13 @@ pub(crate) enum Entered {
     TokenFirst,
 }
 
-/// What a parked task found when it went on.
+/// Tells what a parked task found when it went on.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    /// Nobody has unparked it.
+    /// No unpark has come.
     Unserved,
-    /// Somebody has, and gives a wake unless the token was there when the park began.
+    /// An unpark has come. It gives a wake, unless the token was there when the park began.
     Token,
 }
 
@@ -56,22 +57,22 @@ impl Parking {
         Parking(AtomicU8::new(EMPTY))
     }
 
-    /// Gives the token. By anybody.
+    /// Gives the token. Callable from any thread.
     pub(crate) fn unpark(&self) -> Unparked {
-        // Release: what the unparker did is seen by the parked one. Acquire: pairs with `enter`.
+        // Release: the parked task sees what the unparker did. Acquire: pairs with `enter`.
         match self.0.swap(TOKEN, Ordering::AcqRel) {
             PARKED => Unparked::Wake,
             _ => Unparked::Kept,
         }
     }
 
-    /// Takes the token, if it is there, without parking. By the task.
+    /// Takes the token, if it is there, without parking. Called by the task.
     pub(crate) fn take_token(&self) -> bool {
-        // Acquire: pairs with the Release in `unpark`. Relaxed: a look; the swap decides.
+        // Acquire: pairs with the Release in `unpark`. Relaxed: a hint; the swap decides.
         self.0.load(Ordering::Relaxed) == TOKEN && self.0.swap(EMPTY, Ordering::Acquire) == TOKEN
     }
 
-    /// Parks, unless the token is there; leaves it where it is. By the task.
+    /// Parks, unless the token is there, which it leaves in place. Called by the task.
     pub(crate) fn enter(&self) -> Entered {
         // Release: pairs with `unpark`, which wakes what was readied before. Acquire: pairs with it as well.
         match self.0.compare_exchange(EMPTY, PARKED, Ordering::AcqRel, Ordering::Acquire) {
@@ -80,7 +81,7 @@ impl Parking {
         }
     }
 
-    /// Ends the park, and takes the token if it is there. By the task.
+    /// Ends the park, and takes the token if it is there. Called by the task.
     pub(crate) fn leave(&self) -> Left {
         // Acquire: pairs with the Release in `unpark`.
         match self.0.swap(EMPTY, Ordering::AcqRel) {

@@ -3,12 +3,14 @@
 //! ```text
 //!  Cell<F, T, K> ┬ Header  … everything that does not depend on F, T and K (see `header.rs`)
 //!                ├ Stage   Closure(F) ─run─▶ Empty ─▶ Output(Result<T, JoinError>) ─read─▶ Empty
-//!                └ K       the kin: what is told of its making and of its end; `()` for most
+//!                └ K       the task hooks, called at its making and at its end; `()` for most
 //! ```
 //!
-//! The stage belongs to the one who runs the task until the task is done; from then on to the join handle, or, when
-//! that is gone, to the one who ran the task. The last counted reference frees the allocation and never finds anything
-//! of a user's in it: a user's destructors run in tasks and in whoever drops a handle.
+//! The stage belongs to the runner of the task until the task is done. From then on it belongs to
+//! the join handle, or to the runner if the handle was dropped.
+//!
+//! The last counted reference frees the allocation and never finds a user's value in it: user
+//! destructors run in tasks and in the thread that drops a handle.
 
 use std::alloc::Layout;
 use std::cell::{RefCell, UnsafeCell};
@@ -38,19 +40,21 @@ struct Cell<F, T, K> {
     kin: K,
 }
 
-/// To whom a task belongs, beyond its handle. The value lies in the task and does not move.
+/// Receives the events of a task, for the party it belongs to beyond its handle. The value lies in
+/// the task and does not move.
 pub(crate) trait Kin {
-    /// True if somebody waits for the end of the task also where nobody has its handle.
+    /// True if the owner waits for the end of the task even if no handle exists.
     const AWAITS: bool;
 
-    /// The task was made; nobody else has seen it.
+    /// Called when the task was made, before it is published.
     fn made(&self, task: TaskRef);
 
-    /// The task ended with an error of which nobody will ask. Comes before `ended`, or from the handle that is dropped.
+    /// Called when the task ended with an error that no caller will ask for. Comes before `ended`,
+    /// or from the handle that is dropped.
     fn unclaimed(&self, error: &JoinError);
 
-    /// The task has ended, and its closure and, where nobody asks for it, its result are gone. The last that the runner
-    /// does for it.
+    /// Called when the task has ended, and its closure and any unclaimed result are dropped. The
+    /// runner's last action for the task.
     fn ended(&self);
 }
 
@@ -90,7 +94,7 @@ where
         }
     };
     let cell = slab_cache::take(slabs, Layout::new::<Cell<F, T, K>>()).cast::<Cell<F, T, K>>();
-    // SAFETY: memory of this layout, ours alone. Written field by field, where it stays.
+    // SAFETY: fresh memory of this layout, not shared yet. Written field by field, where it stays.
     unsafe {
         (&raw mut (*cell.as_ptr()).header).write(Header::new(vtable, origin));
         (&raw mut (*cell.as_ptr()).stage).write(UnsafeCell::new(Stage::Closure(f)));
@@ -117,7 +121,7 @@ unsafe fn kin_of<'a, F, T, K: 'a>(task: TaskRef) -> &'a K {
 }
 
 unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
-    // SAFETY: the vtable's contract is this function's; who runs a task owns its stage.
+    // SAFETY: the vtable's contract is this function's; the runner of a task owns its stage.
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     let Stage::Closure(f) = taken else { unreachable!("a task runs once") };
     task.header().switches(Switch::In);
@@ -131,7 +135,7 @@ unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) 
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     match task.header().is_started() {
         true => task.header().switches(Switch::In),
-        // The code that runs is not the task's.
+        // The running code is not the task's, so its hook is not called.
         false => drop_hook(task),
     }
     let error = match shielded(task, || catch_unwind(AssertUnwindSafe(|| drop(taken)))) {
@@ -142,7 +146,7 @@ unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) 
     unsafe { complete::<F, T, K>(task, Err(error)) };
 }
 
-/// Stores the result, or drops it where nobody will ask for it, and tells who waits.
+/// Stores the result, or drops it if it is unclaimed, and wakes the joiner.
 unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     let header = task.header();
     let join = &header.join;
@@ -166,7 +170,8 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
         JoinState::Nobody => {}
         JoinState::Waiting(wake) => wake.wake(),
         JoinState::Polled(waker) => call_as(task, *waker),
-        // The handle was dropped between the look and the finish, and left the result to us.
+        // The handle was dropped between `is_detached` and `finish`, and left the result to the
+        // runner.
         JoinState::Detached => {
             header.switches(Switch::In);
             // SAFETY: so the stage is ours.
@@ -179,8 +184,10 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
     kin.ended();
 }
 
-/// Counts a task out of those alive: before anybody hears of its end, since who does may spawn the next one. Those that run on
-/// the blocking pool were not counted, and one that a runtime has refused is counted out by who was refused.
+/// Counts a task out of the live ones.
+///
+/// Comes before its end is published: a joiner may spawn the next task then. Tasks of the blocking
+/// pool were never counted. The caller that a runtime has refused counts out its refused task.
 #[inline(always)]
 fn count_out(header: &Header) {
     if header.is_started() {
@@ -188,7 +195,8 @@ fn count_out(header: &Header) {
     }
 }
 
-/// Calls the waker of a future that waits for the end of `task`: code of a user's, which runs as a part of the task.
+/// Calls the waker of a future that waits for the end of `task`: user code, which runs as a part of
+/// the task.
 #[cold]
 fn call_as(task: TaskRef, waker: Waker) {
     task.header().switches(Switch::In);
@@ -197,8 +205,10 @@ fn call_as(task: TaskRef, waker: Waker) {
     leave(task);
 }
 
-/// Switches out for good, as far as is known. What the hook has entered there goes at once: nothing is left to whoever
-/// drops the last handle.
+/// Reports the last switch out of the task, as far as is known.
+///
+/// Drops the task-locals that the hook has set there at once, so that none is left to the drop of
+/// the last handle.
 #[inline(always)]
 fn leave(task: TaskRef) {
     task.header().switches(Switch::Out);
@@ -207,7 +217,7 @@ fn leave(task: TaskRef) {
     }
 }
 
-/// Drops the hook around the switches, which has been called for the last time.
+/// Drops the switch hook after its last call.
 #[inline(always)]
 fn drop_hook(task: TaskRef) {
     if task.header().is_hooked() {
@@ -219,12 +229,14 @@ fn drop_hook(task: TaskRef) {
 fn drop_present_hook(task: TaskRef) {
     let hook = task.header().unhook();
     shielded(task, || drop_quietly(hook));
-    // Its destructor may have entered some.
+    // Its destructor may have set task-locals.
     end_locals(task);
 }
 
-/// Drops the values of task-locals. Those too that the destructor of an unclaimed result has entered: it finds none of
-/// before.
+/// Drops the values of task-locals.
+///
+/// That includes values that the destructor of an unclaimed result has set. Such a destructor finds
+/// none of the earlier values.
 #[inline]
 pub(crate) fn end_locals(task: TaskRef) {
     if let Some(locals) = task.header().present_locals() {
@@ -253,7 +265,7 @@ unsafe fn drop_output<F, T, K: Kin>(task: TaskRef) {
     drop_unclaimed(unsafe { kin_of::<F, T, K>(task) }, output);
 }
 
-/// Drops a result of which nobody will ask.
+/// Drops an unclaimed result.
 fn drop_unclaimed<T>(kin: &impl Kin, output: Result<T, JoinError>) {
     if let Err(error) = &output {
         kin.unclaimed(error);
@@ -273,27 +285,31 @@ unsafe fn free<F, T, K>(task: TaskRef) {
     }
 }
 
-/// Runs destructors at the end of the current task, `task`. Its cancellation must not cut them short, as it does not where
-/// the task unwinds. `f` does not unwind.
+/// Runs destructors at the end of the current task, `task`, shielded from its cancellation.
+///
+/// So the cancellation does not cut them short, as it does not during an unwinding. `f` does not
+/// unwind.
 fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
     Bound::shield_at_end().run(task.header(), f).expect("nothing is raised for a shield")
 }
 
-/// Claims a forked task that no worker has begun, and ends it with what `error` says; its closure is dropped here.
-/// Returns false if it was claimed before. It stays queued until its worker drops it.
+/// Claims a forked task that no worker has begun, drops its closure here, and ends it with `error`.
+///
+/// Returns false if it was claimed before. The task stays queued until its worker drops it.
 pub(crate) fn take_back(task: TaskRef, error: impl FnOnce() -> JoinError) -> bool {
     let header = task.header();
     if header.nature != Nature::Forked || !header.marks.begin() {
         return false;
     }
     let error = error();
-    // SAFETY: whoever claims the task first, which is this caller, owns the stage.
+    // SAFETY: this caller is the first to claim the task, so it owns the stage.
     shield(|| unsafe { (header.vtable.discard)(task, error) });
     true
 }
 
-/// Ends a task that is in no queue; the closure is dropped in the caller, shielded: what befalls that one is no end of the task's
-/// destructors.
+/// Ends a task that is in no queue, and drops its closure in the caller, shielded.
+///
+/// So a cancel of the caller does not cut the task's destructors short.
 ///
 /// # Safety
 /// The stage and the runtime's count are the caller's.

@@ -1,25 +1,25 @@
-//! How many vouch for a task: its handle, its runtime, the clones of `Task`, the wakes that are kept.
+//! The owners of a task: its handle, its runtime, the clones of `Task`, the retained wakes.
 //!
 //! ```text
 //!             retain: by the owner of one             release
 //!   2 ◀──────────────────────────────────▶ n ─────────────────────▶ 1 ─────────────────▶ 0: the last one frees it
-//!   handle and runtime                                                 alone: no move, nobody can come between
+//!   handle and runtime                                                 the only owner: needs no exchange
 //! ```
 
 #![forbid(unsafe_code)]
 
 use crate::base::primitive::{AtomicUsize, Ordering, fence};
 
-/// The counted owners of one task.
+/// Counts the owners of one task.
 pub(crate) struct Refs(AtomicUsize);
 
 impl Refs {
-    /// That of the handle, and that of the runtime.
+    /// Starts with two owners: the handle and the runtime.
     pub(crate) const fn two() -> Self {
         Refs(AtomicUsize::new(2))
     }
 
-    /// Counts one more. By the owner of one.
+    /// Counts one more owner. Called by an owner.
     #[inline]
     pub(crate) fn retain(&self) {
         // Relaxed: a new count comes from one that exists; nothing is published. An overflow would need more handles
@@ -29,11 +29,12 @@ impl Refs {
         }
     }
 
-    /// Counts one less. True for the last, who is alone with the task from then on. By the owner of that one.
+    /// Counts one owner less. Returns true for the last, which is alone with the task from then on.
     #[inline]
     #[must_use]
     pub(crate) fn release(&self) -> bool {
-        // Acquire, alone: the only count there is cannot be contended. Pairs with the Release of the others' ends.
+        // Acquire suffices: an only owner has no contenders. Pairs with the Release of each earlier
+        // `release`.
         if self.0.load(Ordering::Acquire) == 1 {
             return true;
         }

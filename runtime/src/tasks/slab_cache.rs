@@ -1,8 +1,9 @@
 //! The memory of ended tasks, kept on each worker for new ones.
 //!
-//! An allocator's own cache holds a handful of blocks of a size; a server that spawns and ends tasks by the thousand runs
-//! past it, into the arena's locks and, where the arena is trimmed, into page faults. Blocks come from the global
-//! allocator and go back to it, so that it does not matter on which thread a task is made and on which it ends.
+//! An allocator's own cache holds a few blocks per size. A server that spawns and ends tasks by the
+//! thousand overflows it, into the arena's locks and, where the arena is trimmed, into page faults.
+//! Blocks come from the global allocator and go back to it. So a task may be made on one thread and
+//! end on another.
 
 use std::alloc::{self, Layout};
 use std::cell::RefCell;
@@ -10,16 +11,16 @@ use std::ptr::NonNull;
 
 use crate::tasks::header::Header;
 
-/// A block has room for a header and for what comes behind it, which is rounded up to this. Allocators round to as much
-/// anyhow: of a larger step each sleeping task would have memory for nothing.
+/// The step of block sizes: a block has room for a header and the rest of the task, rounded up to
+/// this. Allocators round as much anyhow; a larger step would waste memory in each sleeping task.
 const STEP: usize = 16;
 const SIZES: usize = 22;
 const ALIGN: usize = 16;
 
-/// Blocks of one size that a worker keeps at the most.
+/// The most blocks of one size that a worker keeps.
 const MOST: usize = 10_240;
 
-/// What one worker keeps.
+/// Holds the unused blocks of one worker.
 pub(crate) struct SlabCache {
     blocks: [Vec<NonNull<u8>>; SIZES],
 }
@@ -29,13 +30,14 @@ impl SlabCache {
         SlabCache { blocks: [const { Vec::new() }; SIZES] }
     }
 
-    /// Gives half of the blocks back to the allocator. For now and then, when idle: kept apart from the worker's loop, whose
-    /// registers it would take.
+    /// Gives half of the blocks back to the allocator. Called by an idle worker now and then.
+    ///
+    /// Not inlined: it would take registers from the worker's loop.
     #[inline(never)]
     pub(crate) fn trim(&mut self) {
         for (size, blocks) in self.blocks.iter_mut().enumerate() {
             for block in blocks.drain(blocks.len() / 2..) {
-                // SAFETY: it came from `take` with this layout, and nobody uses it.
+                // SAFETY: it came from `take` with this layout, and is unused.
                 unsafe { alloc::dealloc(block.as_ptr(), layout_of(size)) };
             }
             blocks.shrink_to(2 * blocks.len());
@@ -51,7 +53,7 @@ impl Drop for SlabCache {
     }
 }
 
-/// Which size serves a layout, if one does.
+/// Returns the size that serves a layout, if one does.
 const fn size_of_layout(layout: Layout) -> Option<usize> {
     let size = (layout.size() - size_of::<Header>()).div_ceil(STEP);
     if layout.align() <= ALIGN && size < SIZES { Some(size) } else { None }
@@ -61,7 +63,7 @@ fn layout_of(size: usize) -> Layout {
     Layout::from_size_align(size_of::<Header>() + size * STEP, ALIGN).expect("a small layout")
 }
 
-/// Takes memory for `layout`, off the slabs of the worker where there is one.
+/// Takes memory for `layout`, from the worker's cache where there is one.
 #[inline]
 pub(crate) fn take(slabs: Option<&RefCell<SlabCache>>, layout: Layout) -> NonNull<u8> {
     let Some(size) = size_of_layout(layout) else { return allocate(layout) };
@@ -69,10 +71,10 @@ pub(crate) fn take(slabs: Option<&RefCell<SlabCache>>, layout: Layout) -> NonNul
     kept.flatten().unwrap_or_else(|| allocate(layout_of(size)))
 }
 
-/// Gives memory back that `take` gave for `layout`.
+/// Gives back memory that `take` returned for `layout`.
 ///
 /// # Safety
-/// It did, and nobody uses it any more.
+/// `take` returned the block for this layout, and the block is unused.
 #[inline]
 pub(crate) unsafe fn give(slabs: Option<&RefCell<SlabCache>>, block: NonNull<u8>, layout: Layout) {
     let Some(size) = size_of_layout(layout) else {

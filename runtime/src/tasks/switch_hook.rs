@@ -17,7 +17,7 @@ pub enum Switch {
 
 pub(crate) type Hook = Box<dyn FnMut(Switch) + Send>;
 
-/// The place of a hook. Reached by who builds the task, then by the task alone.
+/// Holds a hook. Used by the builder of the task, then only by the task.
 #[derive(Default)]
 pub(crate) struct SwitchHook(Mutex<Option<Hook>>);
 
