@@ -1,4 +1,4 @@
-//! The loop: which task is next, its run, and what its stop means.
+//! The worker loop: picks the next task, runs it, and handles its stop.
 
 use std::hint::cold_path;
 use std::thread;
@@ -20,9 +20,11 @@ impl Worker {
     /// Runs tasks until the runtime has ended.
     pub(crate) fn run(&self) {
         let entered = current::enter(self);
-        // A panic of the runtime itself would leave tasks behind that borrow from each other.
+        // A panic of the runtime itself would leave tasks behind that borrow from each other, so it
+        // aborts.
         let bomb = Bomb::of_runtime("a worker has panicked");
-        // A caller that unwinds already, and makes its thread a worker in a destructor, has no part in what tasks count.
+        // The caller may make its thread a worker in a destructor while it unwinds. Tasks must not
+        // count its panic.
         let callers = panics::take_out();
         loop {
             match self.next() {
@@ -61,13 +63,18 @@ impl Worker {
         }
     }
 
-    /// Started and un-started tasks take turns. A turn of the un-started has all that wait when it begins; the turn of the
-    /// started ones that follows has those that were ready by then, so that who starts in the former and yields stays behind
-    /// what it has spawned. So a task that yields lets all of them run that were ready or spawned before, and neither kind
-    /// starves the other. The turn of a crowd takes long, so whom the driver or a timer wakes in a turn of the un-started runs in
-    /// between; but for migratable tasks, which are queued with these.
+    /// Takes the next task, alternating between started and unstarted tasks.
+    ///
+    /// A round of unstarted tasks has all that wait when it begins. The round of started tasks that
+    /// follows has those that were ready by then. So a task that starts in the former and yields
+    /// stays behind the tasks that it has spawned. A yielding task thus lets all tasks run that
+    /// were ready or spawned before, and neither kind starves the other.
+    ///
+    /// A long round of unstarted tasks takes time. So tasks that the driver or a timer wakes in
+    /// such a round run in between, except migratable tasks, which are queued with the unstarted
+    /// ones.
     fn next_in_round(&self) -> Option<TaskRef> {
-        // While nothing waits to start there is nobody to take turns with.
+        // While no task waits to start there is nothing to alternate with.
         if self.round.get().is_over() && self.stealable.is_empty() {
             return self.local.pop();
         }
@@ -99,8 +106,10 @@ impl Worker {
         None
     }
 
-    /// One of those that were woken in this turn of the un-started, who have one pick in so many for themselves, and the last one.
-    /// Then the woken are the first of those behind the turn.
+    /// Takes a task that was woken in this round of unstarted tasks.
+    ///
+    /// One pick in [`STARTS`], and the last pick of the round, go to unstarted tasks. At the last
+    /// pick the woken tasks become the first of those behind the round.
     #[cold]
     fn next_woken(&self) -> Option<TaskRef> {
         let round = self.round.get();
@@ -118,7 +127,8 @@ impl Worker {
         task
     }
 
-    /// The woken are the first of those behind the un-started, whose turn ends, be it since thieves have taken the rest.
+    /// Moves the woken tasks to the front of those behind a round that ends, also if thieves took
+    /// its rest.
     #[inline]
     fn with_woken(&self, round: Round) -> Round {
         if self.woken.is_empty() {
@@ -140,7 +150,8 @@ impl Worker {
         }
     }
 
-    /// What waits to start here. Nothing while a task is starved that came earlier.
+    /// Takes a task that waits to start here. Returns `None` while a task that came earlier waits
+    /// for a stack.
     fn next_unstarted(&self) -> Option<TaskRef> {
         if self.is_starving() {
             return None;
@@ -148,7 +159,7 @@ impl Worker {
         self.pop_stealable()
     }
 
-    /// What others put here or where anybody may take it.
+    /// Takes a task that other threads put here, or where any worker may take it.
     #[inline(never)]
     fn next_from_others(&self) -> Option<TaskRef> {
         debug_assert!(self.woken.is_empty(), "no turn is left to them");
@@ -167,27 +178,29 @@ impl Worker {
         self.block.inbox.take(|task| self.make_ready(task));
     }
 
-    /// Moves what others placed here to where it takes part in the rounds.
+    /// Moves tasks that other workers placed here into the stealable queue, where they take part in
+    /// the rounds.
     fn take_placed(&self) {
         if !self.block.placed.is_empty() {
             self.block.placed.steal_batch(&self.stealable);
         }
     }
 
-    /// Takes its share of what anybody may take, by a worker that has nothing else to start.
+    /// Takes this worker's share of the shared queue. For a worker that has nothing else to start.
     pub(crate) fn take_shared(&self) -> bool {
         let injector = &self.shared.injector;
         !injector.is_empty() && injector.steal_share(self.shared.blocks.len(), &self.stealable)
     }
 
-    /// The same by one that has, and takes more than a share: were others free for the rest, it would not be here any more.
+    /// Takes a full batch of the shared queue. For a busy worker: idle workers would have emptied
+    /// that queue already.
     fn take_from_shared(&self) {
         if !self.shared.injector.is_empty() {
             self.shared.injector.steal_batch(&self.stealable);
         }
     }
 
-    /// Looks at everything that the picks do not look at.
+    /// Runs the tick: checks everything that the picks do not check.
     #[cold]
     fn turn(&self) {
         self.take_from_shared();
@@ -201,7 +214,7 @@ impl Worker {
         self.heed_shutdown();
     }
 
-    /// Makes ready whom the driver and the timers wake.
+    /// Makes ready the tasks that the driver and the timers wake.
     fn heed_events(&self) {
         let mark = self.local.mark();
         self.poll_driver(Some(Duration::ZERO));
@@ -211,8 +224,8 @@ impl Worker {
         }
     }
 
-    /// Takes from a worker that does not come to what waits there, if nothing waits to be started here: it may be stuck in a task,
-    /// and nobody idles.
+    /// Takes tasks from a stuck worker, if nothing waits to start here. No worker may be idle to do
+    /// so.
     fn help(&self) {
         if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
             let blocks = &self.shared.blocks;
@@ -223,14 +236,15 @@ impl Worker {
         }
     }
 
-    /// Moves about half of what waits there to this worker. True if any came.
+    /// Moves about half of the waiting tasks of another worker to this one. Returns true if any
+    /// came.
     pub(crate) fn take_from(&self, block: &Block) -> bool {
         let stolen = block.thief.steal_half(&self.stealable);
         self.may_migrate.set(self.may_migrate.get() || stolen);
         stolen || block.placed.steal_batch(&self.stealable)
     }
 
-    /// Waits in the driver, and makes ready what it found.
+    /// Waits in the driver, and makes ready the tasks it found.
     pub(crate) fn poll_driver(&self, timeout: Option<Duration>) {
         let mut ready = self.ready.borrow_mut();
         if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
@@ -271,8 +285,9 @@ impl Worker {
             cold_path();
             self.block.run.begin(task);
         }
-        // SAFETY: the task is this worker's now and not running, so nobody else touches its coroutine; a started one was
-        // bound, is in no queue after its end, and its coroutine stays in its header.
+        // SAFETY: the task is this worker's now and not running, so no other thread touches its
+        // coroutine. A started task was bound, is in no queue after its end, and its coroutine
+        // stays in its header.
         let resumed = unsafe { header.coroutine.resume() };
         self.context().set_running(None);
         if thread::panicking() {
@@ -289,11 +304,12 @@ impl Worker {
         }
     }
 
-    /// The task is off its stack and wants to sleep; what came before it was off is dealt with here.
+    /// Completes the sleep of a task that is off its stack, and handles wakes that came before.
     fn settle(&self, task: TaskRef) {
         let header = task.header();
         let word = &header.waiter.word;
-        // Whoever wakes it meanwhile sends it to this worker, so it does not run before this worker's next pick.
+        // A waker sends the task to this worker meanwhile, so it does not run before this worker's
+        // next pick.
         if !word.is_down() {
             cold_path();
             let fallen = match header.nature {
@@ -310,7 +326,8 @@ impl Worker {
         }
     }
 
-    /// Ends the sleep of a task that is off its stack here, if it is asleep and a mark of it ends that.
+    /// Ends the sleep of a task that is off its stack here, if it is asleep and a cancel flag ends
+    /// that sleep.
     #[cold]
     pub(crate) fn look_at_marks(&self, task: TaskRef) {
         let header = task.header();
@@ -320,17 +337,18 @@ impl Worker {
         }
     }
 
-    /// Looks at the tasks of this worker that others have marked.
+    /// Checks the tasks of this worker whose cancel flags other threads have set.
     #[cold]
     fn heed_marked(&self) {
         for task in self.block.marked.take() {
-            // Before the look: who marks it from now on sends it anew.
+            // Before the check: a canceller that sets a flag from now on sends the task anew.
             task.header().marks.take_note();
             self.look_at_marks(task);
         }
     }
 
-    /// Until the one who has noted a task that has ended has sent it, which takes a few instructions; then nobody needs it any more.
+    /// Waits until the canceller that noted an ended task has sent it. That takes a few
+    /// instructions; then no other thread uses the task.
     #[cold]
     fn await_note(&self, task: TaskRef) {
         loop {
@@ -350,13 +368,13 @@ impl Worker {
         }
         // SAFETY: the task is this worker's and has ended.
         self.take_back(task, unsafe { header.coroutine.take_stack() });
-        // Before it leaves the registry: from then on another task may have its address.
+        // Before the task leaves the registry: from then on another task may have its address.
         self.block.run.end();
         let (at, slot) = header.registered();
         match at == self.block.index {
-            // SAFETY: the task was entered in this worker's registry, at that slot.
+            // SAFETY: the task was entered in this worker's registry, in that slot.
             true => unsafe { self.block.registry.leave(slot) },
-            // A migratable task may end away from the worker that it started on.
+            // A migratable task may end on another worker than it started on.
             false => self.shared.blocks[at].registry.leave_from_afar(slot),
         }
         self.ended(task);
@@ -364,7 +382,8 @@ impl Worker {
 
     /// Counts a task as ended and gives up the runtime's count of it.
     pub(crate) fn ended(&self, task: TaskRef) {
-        // SAFETY: the runtime's count is this worker's to give up once the task is in no queue and no registry.
+        // SAFETY: the runtime's count is this worker's to give up, as the task is in no queue and
+        // no registry.
         unsafe { task.release() };
         self.block.counts.finish();
         if self.is_starving() {

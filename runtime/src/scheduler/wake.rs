@@ -1,5 +1,4 @@
-//! Wakes of tasks: what makes a sleeping task ready, on its own worker and from elsewhere, and what
-//! cancels one.
+//! Wakes and cancels of tasks, on their own worker and from elsewhere.
 
 use std::hint::cold_path;
 use std::ptr::{self, NonNull};
@@ -13,7 +12,7 @@ use crate::tasks::task::Task;
 use crate::waiter::kind::{Kind, RawWake, Waiter, call_waker};
 use crate::waiter::word::Woke;
 
-/// What is particular to tasks as waiters.
+/// The kind of waiter that tasks are.
 pub(crate) static TASK: Kind = Kind { notify: notify_waiter, queue, retain, release };
 
 impl TaskRef {
@@ -34,7 +33,7 @@ impl TaskRef {
         self.rouse();
     }
 
-    /// The same for the end of its runtime.
+    /// Marks the task as cancelled by the end of its runtime, and ends its sleep if a cancel may.
     pub(crate) fn overtake(self) {
         self.header().marks.set_overtaken();
         self.rouse();
@@ -50,13 +49,13 @@ impl TaskRef {
 }
 
 impl Task {
-    /// Asks the task to end: its next cancellation point unwinds it.
+    /// Cancels the task: its next cancellation point unwinds it.
     ///
     /// A task that has not run never enters its body.
     ///
-    /// Destructors run as in a panic, but no message is printed. What the cancellation points are,
-    /// and what happens to code that catches the unwinding, is told in the [module's
-    /// docs](crate::task#cancellation).
+    /// Destructors run as in a panic, but no message is printed. The [module's
+    /// docs](crate::task#cancellation) list the cancellation points, and say what happens to code
+    /// that catches the unwinding.
     ///
     /// # Examples
     /// ```
@@ -94,7 +93,7 @@ pub(crate) fn notify(task: TaskRef) {
     }
 }
 
-/// Has the worker on which a task stays look at its marks.
+/// Makes the home worker of a task check its cancel flags.
 #[cold]
 pub(crate) fn heed_marks(task: TaskRef) {
     let home = task.header().home();
@@ -111,7 +110,8 @@ pub(crate) fn heed_marks(task: TaskRef) {
 }
 
 impl Worker {
-    /// Wakes a batch on this worker's thread. The wakers of futures are called once every wake has landed.
+    /// Wakes a batch on this worker's thread. Calls the wakers of futures once every wake has
+    /// landed.
     #[inline]
     pub(crate) fn wake_batch(&self, wakes: impl IntoIterator<Item = RawWake>) {
         let mut wakers = Vec::new();
@@ -128,7 +128,7 @@ impl Worker {
     }
 }
 
-/// The task that a wake is for, if it is for one.
+/// Returns the task that a wake is for, if it is for one.
 #[inline]
 fn task_of(wake: &RawWake) -> Option<TaskRef> {
     ptr::eq(wake.kind(), &TASK).then(|| TaskRef::new(wake.waiter().cast()))
@@ -141,8 +141,8 @@ unsafe fn notify_waiter(waiter: NonNull<Waiter>) -> Option<Waker> {
 }
 
 unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
-    // SAFETY: a waiter of this kind is the first field of a header; it was asleep and this wake claimed it, so it stays
-    // where it is until it is queued.
+    // SAFETY: a waiter of this kind is the first field of a header. It was asleep and this wake
+    // claimed it, so it stays in place until it is queued.
     wake(TaskRef::new(waiter.cast()));
     None
 }

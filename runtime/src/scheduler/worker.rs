@@ -1,4 +1,4 @@
-//! One worker: a thread, the tasks that are at home on it, and the loop that runs them.
+//! One worker: a thread, the tasks that are bound to it, and the loop that runs them.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -6,15 +6,15 @@
 //! | `start.rs` | the first run of a task: where, on which stack |
 //! | `rest.rs` | a worker without work: search, poll, park |
 //! | `polling.rs` | whether to poll before parking |
-//! | `looks.rs` | what a thief saw of the others' queues |
-//! | `block.rs` | what others may reach of a worker |
-//! | `inbox.rs` | what others have woken or spawned for it; pure, modelled |
-//! | `marked.rs` | those at whose marks it is to look; modelled |
+//! | `looks.rs` | what a thief saw of the other workers' queues |
+//! | `block.rs` | what other threads may reach of a worker |
+//! | `inbox.rs` | tasks that other threads woke or spawned for it; pure, modelled |
+//! | `cancelled.rs` | tasks whose cancel flags it is to check; modelled |
 //! | `park_state.rs` | whether it has to be woken; pure, modelled |
-//! | `registry.rs` | who is at home |
-//! | `biased.rs` | the lock around it, which costs the worker itself next to nothing; modelled |
+//! | `registry.rs` | the tasks bound to it |
+//! | `biased.rs` | the lock around the registry, almost free for the worker itself; modelled |
 //! | `budget.rs` | the operation budget |
-//! | `tuning.rs` | how often it looks, and when it sends tasks elsewhere |
+//! | `tuning.rs` | how often it checks its sources, and when it sends tasks elsewhere |
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -50,49 +50,50 @@ use crate::waiter::word::Woke;
 #[cfg(test)]
 mod tests;
 
-/// Ids are handed to workers in pieces, so that a spawn touches no shared counter.
+/// How many ids a worker reserves at once, so that a spawn touches no shared counter.
 pub(super) const IDS: u64 = 1024;
 
-/// The two kinds of ready task that take turns.
+/// The two kinds of ready task that alternate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Started,
     Unstarted,
 }
 
-/// Whose turn it is.
+/// Tells which kind of task the current round runs.
 #[derive(Clone, Copy)]
 pub(super) struct Round {
     pub(super) side: Side,
-    /// How many are left in the turn.
+    /// How many picks are left in the round.
     pub(super) left: usize,
-    /// In a turn of the un-started: how many started ones were ready when it began.
+    /// In a round of unstarted tasks: how many started ones were ready when it began.
     pub(super) behind: usize,
 }
 
 impl Round {
-    /// True if nobody is left in it, nor behind it.
+    /// Returns true if no task is left in it, nor behind it.
     pub(super) fn is_over(self) -> bool {
         self.left | self.behind == 0
     }
 
-    /// True in a turn of the un-started.
+    /// Returns true in a round of unstarted tasks.
     pub(super) fn is_of_unstarted(self) -> bool {
         self.side == Side::Unstarted && self.left > 0
     }
 }
 
-/// What only the worker's own thread touches.
+/// Holds what only the worker's own thread touches.
 pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) block: Arc<Block>,
     pub(super) local: Local,
-    /// Those that the driver and the timers have woken in this turn of the un-started. Empty in all other turns.
+    /// Tasks that the driver and the timers woke in this round of unstarted tasks. Empty in all
+    /// other rounds.
     pub(super) woken: queue::Local,
     pub(super) stealable: Stealable,
     pub(super) wheel: Wheel,
     pub(super) stacks: RefCell<Pool>,
-    /// For the destructors of tasks that found no stack. One is warm from the start.
+    /// Stacks for the destructors of tasks that found no stack. One is warm from the start.
     pub(super) reserve: RefCell<pool::Pool>,
     /// A stack was given back since the last attempt to feed a starved task.
     pub(super) came_back: Cell<bool>,
@@ -107,14 +108,14 @@ pub(crate) struct Worker {
     pub(super) has_peers: bool,
     /// A thread watches how long tasks run.
     pub(super) watched: bool,
-    /// What is left of the running task's turn. It falls below zero where that is not heeded, for centuries if need be.
+    /// The operations left to the running task. Falls below zero where the budget is not enforced.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
-    /// Those of them that found nothing.
+    /// Picks that found nothing.
     pub(super) rests: Cell<u32>,
-    /// What the driver found; wraps.
+    /// Events that the driver found; wraps.
     pub(super) events: Cell<u32>,
-    /// The pick at which to look at everything.
+    /// The pick at which the next tick is due.
     pub(super) next_turn: Cell<u32>,
     /// Forked tasks that were taken back since the stealable queue was last searched for them.
     pub(super) taken_back: Cell<usize>,
@@ -123,13 +124,13 @@ pub(crate) struct Worker {
     /// Tasks whose first run found no stack.
     pub(super) starved: RefCell<VecDeque<TaskRef>>,
     pub(super) starving: Cell<bool>,
-    /// Since when no stack was to be had here.
+    /// When this worker ran out of stacks.
     pub(super) shortage: Cell<Option<Instant>>,
     /// Started tasks may be in `stealable`.
     pub(super) may_migrate: Cell<bool>,
-    /// What those in `local` lacked that end un-run, in their order.
+    /// The errors of tasks in `local` that end before they ran, in their order.
     pub(super) lacking: RefCell<VecDeque<io::Error>>,
-    /// When the next attempt is due.
+    /// When the next attempt to feed a starved task is due.
     pub(super) next_feed: Cell<Instant>,
     pub(super) polling: RefCell<Polling>,
     /// Another thread ended the last idle time.
@@ -140,7 +141,7 @@ pub(crate) struct Worker {
     /// When to look at cold stacks next, and whether there may be any.
     pub(super) next_trim: Cell<Instant>,
     pub(super) trim_owed: Cell<bool>,
-    /// The tasks at home here were told of the shutdown.
+    /// The tasks bound to this worker were told of the shutdown.
     pub(super) told: Cell<bool>,
 }
 
@@ -216,46 +217,46 @@ impl Worker {
         &self.context
     }
 
-    /// Takes one from the running task's budget. True when it is used up.
+    /// Takes one operation from the running task's budget. Returns true when it is used up.
     #[inline]
     pub(crate) fn charge(&self) -> bool {
         self.budget.set(self.budget.get() - 1);
         self.is_overdrawn()
     }
 
-    /// True when the running task's budget is used up.
+    /// Returns true when the running task's budget is used up.
     #[inline]
     pub(crate) fn is_overdrawn(&self) -> bool {
         self.budget.get() <= 0
     }
 
-    /// Lets the next pick look at everything: the task that runs has held the worker for long.
+    /// Makes the next pick run the tick: the running task has held the worker for long.
     pub(crate) fn hasten_turn(&self) {
         self.next_turn.set(self.picks.get().wrapping_add(1));
     }
 
-    /// A number that tells this worker from all others that exist.
+    /// Returns a number that tells this worker from all others alive.
     pub(crate) fn place(&self) -> usize {
         Arc::as_ptr(&self.block).addr()
     }
 
-    /// True when there is another worker.
+    /// Returns true if there is another worker.
     #[inline]
     pub(crate) fn has_peers(&self) -> bool {
         self.has_peers
     }
 
-    /// True when a started task is ready here.
+    /// Returns true if a started task is ready here.
     pub(crate) fn has_ready(&self) -> bool {
         !self.local.is_empty()
     }
 
-    /// True when nothing is ready here and there is another worker.
+    /// Returns true if nothing is ready here and there is another worker.
     pub(crate) fn may_spin(&self) -> bool {
         self.has_peers && !self.has_work()
     }
 
-    /// The id of the next task that is spawned here.
+    /// Returns the id of the next task spawned here.
     #[inline]
     pub(crate) fn next_id(&self) -> u64 {
         let (next, end) = self.ids.get();
@@ -280,7 +281,7 @@ impl Worker {
         }
     }
 
-    /// Sees to it that somebody looks here, should this worker not come to it.
+    /// Makes sure that another worker checks here, in case this worker is held up.
     #[inline]
     pub(crate) fn tell_thieves(&self) {
         if self.has_peers
@@ -293,8 +294,8 @@ impl Worker {
     /// Sets the running task's timer for the sleep that it has begun.
     pub(crate) fn arm_timer(&self, task: TaskRef, deadline: Instant) {
         task.header().timed.set(true);
-        // SAFETY: the node lies in the task, which is at home here and does not end while its timer is armed: whatever
-        // makes it ready disarms it first, on this worker.
+        // SAFETY: the node lies in the task, which is bound to this worker and does not end while
+        // its timer is armed: its timer is disarmed on this worker before it becomes ready.
         unsafe { self.wheel.insert(task.timer(), deadline) };
     }
 
@@ -311,7 +312,8 @@ impl Worker {
     pub(super) fn disarm_timer(&self, task: TaskRef) {
         let header = task.header();
         header.timed.set(false);
-        // SAFETY: armed in this worker's wheel by `arm_timer`, or fired since, which has disarmed it.
+        // SAFETY: `arm_timer` armed it in this worker's wheel, or it has fired since, which
+        // disarmed it.
         unsafe { self.wheel.remove(&header.timer) };
     }
 
@@ -319,7 +321,7 @@ impl Worker {
     #[inline]
     pub(super) fn queue(&self, task: TaskRef) {
         let header = task.header();
-        // What is stealable waits while somebody waits for a stack.
+        // Stealable tasks wait while a task waits for a stack.
         if header.nature == Nature::Migratable && !header.is_owed() && !self.is_starving() {
             cold_path();
             self.may_migrate.set(true);
@@ -334,7 +336,8 @@ impl Worker {
         self.tell_thieves();
     }
 
-    /// Fires the timers that are due. The clock is read only if there are any; what it said then is returned.
+    /// Fires the timers that are due. Reads the clock only if there are any, and returns that
+    /// reading.
     #[inline]
     pub(super) fn expire_due(&self) -> Option<Instant> {
         (!self.wheel.is_empty()).then(|| self.expire_timers())
@@ -344,11 +347,13 @@ impl Worker {
     pub(super) fn expire_timers(&self) -> Instant {
         let now = clock::now();
         self.wheel.expire(now, |node| {
-            // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on its way to this worker, which
-            // disarms before anything else; so it has not ended.
+            // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on
+            // its way to this worker, which disarms before anything else. So the task has not
+            // ended.
             let task = unsafe { TaskRef::of_timer(node) };
             let word = &task.header().waiter.word;
-            // Armed until now, so the sleep has not ended: whatever ends it passes this worker first, which disarms.
+            // Armed until now, so the sleep has not ended: this worker disarms before any sleep
+            // ends.
             if word.expire(word.epoch()) == Woke::Queue {
                 self.make_ready(task);
             }
@@ -367,7 +372,7 @@ impl Worker {
         Block::deliver(home, task);
     }
 
-    /// Notifies the present sleep of a task, by one on this worker's thread who has unlinked it.
+    /// Notifies the present sleep of a task that the caller, on this worker's thread, has unlinked.
     #[inline(always)]
     pub(crate) fn notify(&self, task: TaskRef) {
         let header = task.header();
@@ -389,14 +394,14 @@ impl Worker {
         ptr::eq(self.block.as_home(), home)
     }
 
-    /// Takes from the stealable queue, and says so to thieves.
+    /// Takes from the stealable queue, and counts it for thieves.
     pub(super) fn pop_stealable(&self) -> Option<TaskRef> {
         let task = self.stealable.pop()?;
         self.count_taken();
         Some(task)
     }
 
-    /// The same for what others placed here.
+    /// Takes a task that another worker placed here, and counts it for thieves.
     pub(super) fn pop_placed(&self) -> Option<TaskRef> {
         if self.block.placed.is_empty() {
             return None;
