@@ -10,15 +10,15 @@
 //!  inside := false                        wanted := false
 //! ```
 //!
-//! The two fences order each side's store before its look, so at least one of the two sees the other: both inside is
-//! impossible. Both may step back at once only for the owner, who gives way.
+//! The two fences order each side's store before its load, so at least one side sees the other's
+//! store. Both cannot be inside at once. If both back off at once, the owner gives way.
 
 use crate::base::primitive::{
     AtomicBool, Ordering, UnsafeCell, heavy_fence, light_fence, spin_loop, yield_now,
 };
 use crate::base::spin_lock::Lock;
 
-/// A value that its owner reaches all the time, and others hardly ever.
+/// Locks a value that its owner uses all the time, and other threads hardly ever.
 pub(crate) struct Biased<T> {
     inside: AtomicBool,
     wanted: AtomicBool,
@@ -41,7 +41,7 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Runs `f` with the value, by the owner.
+    /// Runs `f` with the value. Called by the owner.
     ///
     /// # Safety
     /// All calls of this function for one value come from one thread. `f` neither panics nor reaches this value again.
@@ -50,8 +50,8 @@ impl<T> Biased<T> {
         while !self.enter() {
             self.give_way();
         }
-        // SAFETY: `inside` was set, and then nobody wanted the value; who wants it from now on sees `inside`, by the
-        // fences.
+        // SAFETY: `inside` was set, and then `wanted` was clear. By the fences a thread that wants
+        // the value from now on sees `inside`.
         let result = f(unsafe { &mut *self.value.get() });
         // Release: pairs with the Acquire in `borrow`.
         self.inside.store(false, Ordering::Release);
@@ -77,7 +77,7 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Runs `f` with the value, by anybody.
+    /// Runs `f` with the value. Callable from any thread.
     pub(crate) fn borrow<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let _alone = self.others.lock();
         // Relaxed: the fence orders it before the loads.
@@ -89,8 +89,8 @@ impl<T> Biased<T> {
             rounds += 1;
             if rounds.is_multiple_of(64) { yield_now() } else { spin_loop() }
         }
-        // SAFETY: `wanted` was set, and then the owner was not inside; it sees `wanted` before it goes in again, by the
-        // fences. `others` keeps everybody else out.
+        // SAFETY: `wanted` was set, and then the owner was not inside. By the fences it sees
+        // `wanted` before it enters again. `others` keeps all other threads out.
         let result = f(unsafe { &mut *self.value.get() });
         // Release: pairs with the Acquire in `enter`.
         self.wanted.store(false, Ordering::Release);

@@ -1,7 +1,8 @@
-//! What others may reach of a worker.
+//! The part of a worker that other threads may reach.
 //!
-//! The block outlives the worker for as long as somebody holds a count. One who wakes a task of another worker takes a
-//! count before it pushes: after the push the task may run, end, and let its whole runtime end.
+//! The block outlives the worker while any count of it is held. A thread that wakes a task of
+//! another worker takes a count before it pushes: after the push the task may run, end, and let its
+//! whole runtime end.
 //!
 //! Whether its worker has to be woken is in `park_state.rs`.
 
@@ -21,21 +22,21 @@ use crate::tasks::header::{Home, TaskRef};
 
 pub(crate) struct Block {
     pub(crate) index: usize,
-    /// Started tasks of this worker that others woke, and tasks that were spawned for it.
+    /// Started tasks of this worker that other threads woke, and tasks that were spawned for it.
     pub(crate) inbox: Inbox,
-    /// Those at whose marks it is to look.
+    /// Tasks whose cancel flags it is to check.
     pub(crate) marked: Marked,
-    /// Un-started tasks that others placed here; thieves may take them as well.
+    /// Unstarted tasks that other workers placed here; thieves may take them as well.
     pub(crate) placed: Shared,
-    /// The stealable queue's other end.
+    /// The thieves' end of the stealable queue.
     pub(crate) thief: Thief,
-    /// Closures that its tasks will run themselves, unless somebody idles.
-    /// How many tasks this worker has taken out of its stealable queue; written by it alone. Tells a thief whether what
-    /// it saw there has waited.
+    /// How many tasks this worker has taken out of its stealable queue. Only this worker writes it.
+    /// A thief tells by it whether the tasks that it saw there have waited.
     pub(crate) taken: AtomicU32,
-    /// How many tasks were spawned on this worker and how many ended on it; written by it alone.
+    /// How many tasks were spawned on this worker and how many ended on it. Only this worker writes
+    /// it.
     pub(crate) counts: Counts,
-    /// The started tasks that are at home here.
+    /// The started tasks that are bound to this worker.
     pub(crate) registry: Registry,
     /// What a watch may know of the present run.
     pub(crate) run: Run,
@@ -64,12 +65,12 @@ impl Block {
         _ = self.unparker.set(unparker);
     }
 
-    /// The block as its tasks point to it.
+    /// Returns the block as its tasks point to it.
     pub(crate) fn as_home(self: &Arc<Self>) -> *const Home {
         Arc::as_ptr(self).cast()
     }
 
-    /// How many tasks wait here that thieves may take.
+    /// Returns how many tasks wait here that thieves may take.
     pub(crate) fn waiting(&self) -> usize {
         self.thief.len() + self.placed.len()
     }
@@ -79,53 +80,56 @@ impl Block {
         self.waiting() > 0
     }
 
-    /// Hands a task that the caller was told to queue to its home.
+    /// Hands a task that the caller was told to queue to its home worker.
     #[inline(never)]
     pub(crate) fn deliver(home: *const Home, task: TaskRef) {
-        // SAFETY: the task is asleep and at home there, or is about to leave its stack, and no worker leaves while a task of its
-        // own is; so the block is alive until the push, and by this count after it.
+        // SAFETY: the task is asleep and bound to that worker, or is about to leave its stack
+        // there. No worker ends before its tasks. So the block is alive until the push, and by this
+        // count after it.
         let block = unsafe { counted(home) };
         block.inbox.push(task);
         block.unpark_if_parked();
     }
 
-    /// Has a worker look at the marks of a task that stays there, unless it has ended or another has sent it just now.
+    /// Makes the home worker check a task's cancel flags, unless the task has ended or was sent
+    /// just now.
     pub(crate) fn send_marked(home: *const Home, task: TaskRef) {
         if !task.header().marks.note() {
             return;
         }
-        // SAFETY: the task had not ended when it was noted, and its worker waits at its end for what is noted; so the block is
-        // alive until the push, and by this count after it.
+        // SAFETY: the task had not ended when it was noted, and at its end its worker waits for
+        // noted tasks to arrive. So the block is alive until the push, and by this count after it.
         let block = unsafe { counted(home) };
         block.marked.push(task);
         block.unpark_if_parked();
     }
 
-    /// True while the worker is in its park, and no task is on its stack.
+    /// Returns true while the worker is in its park, and no task is on its stack.
     pub(crate) fn is_parked(&self) -> bool {
         self.state.is_parked()
     }
 
-    /// Breaks the worker's park, if it is in one. To be called after something was put where the worker looks.
+    /// Breaks the worker's park, if it is in one. Called after work was put where the worker looks.
     pub(crate) fn unpark_if_parked(&self) {
         if self.is_parked() {
             self.unpark();
         }
     }
 
-    /// Makes the present or else the next park return.
+    /// Makes the present park return, or else the next one.
     pub(crate) fn unpark(&self) {
         if self.state.unpark() == Found::Parked {
             self.unparker.get().expect("a worker parks after it has set its unparker").unpark();
         }
     }
 
-    /// By the worker: from now on others have to break its park. False if one has asked for that already.
+    /// Announces a park, which other threads then have to break. Returns false if a notice has come
+    /// already.
     pub(crate) fn begin_park(&self) -> bool {
         self.state.begin_park()
     }
 
-    /// By the worker: running again.
+    /// Ends the park. Called by the worker.
     pub(crate) fn end_park(&self) {
         self.state.end_park();
     }

@@ -1,4 +1,4 @@
-//! The operation budget: no loop over things that are always ready starves the tasks beside it.
+//! The operation budget: a loop over operations that are always ready does not starve other tasks.
 
 #![forbid(unsafe_code)]
 
@@ -6,11 +6,13 @@ use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
 use crate::tasks::context;
 
-/// Operations in one turn of a task before it has to let the others run.
+/// Operations in one run of a task before it has to yield.
 pub(crate) const OPERATIONS: i64 = 128;
 
-/// Counts one operation of the current task that completed without a wait; after 128 of them in one turn the
-/// task yields. Does nothing off a task, and inside [`unconstrained`](crate::task::unconstrained).
+/// Counts one operation of the current task that completed without a wait.
+///
+/// After 128 of them in one run the task yields. Does nothing off a task, and inside
+/// [`unconstrained`](crate::task::unconstrained).
 #[inline]
 pub fn charge() {
     if current::with_worker(|worker| worker.charge()) == Some(true) {
@@ -18,16 +20,18 @@ pub fn charge() {
     }
 }
 
-/// Counts one operation, as [`charge`] does, from inside the poll of a future, where the task must not suspend: what polls
-/// may hold anything. True once the turn is used up; the future then wakes itself and returns `Pending`, and whoever polls
-/// it lets the others run.
+/// Counts one operation as [`charge`] does, from inside the poll of a future.
+///
+/// The task must not suspend there, since the polling code may hold anything. Returns true once the
+/// budget is used up. The future then wakes itself and returns `Pending`, and the polling code
+/// yields.
 #[inline]
 pub fn charge_poll() -> bool {
     current::with_worker(|worker| worker.charge()) == Some(true)
         && context::task().is_some_and(|task| !task.header().unconstrained.get())
 }
 
-/// The current task has used its turn up.
+/// Yields: the current task has used up its budget.
 #[cold]
 pub(crate) fn overdrawn() {
     if let Some(task) = context::task()

@@ -1,8 +1,9 @@
-//! The tasks at whose marks a worker is to look, sent by those who have marked them on other threads.
+//! Tasks whose cancel flags a worker is to check, sent by cancellers on other threads.
 //!
-//! Who sends a task, and how long it and the worker stay for that, is said at the head of `task/marks.rs`. The push and the look at the
-//! [`ParkState`](crate::scheduler::park_state::ParkState) that follows it are a store-load pair with the worker's `begin_park` and its look in
-//! here, as with the inbox.
+//! `tasks/cancel_flags.rs` says which canceller sends a task, and how long the task and the worker
+//! stay alive for that. The push and the look at the
+//! [`ParkState`](crate::scheduler::park_state::ParkState) that follows it are a store-load pair
+//! with the worker's `begin_park` and its look in here, as for the inbox.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +11,7 @@ use crate::base::primitive::{AtomicBool, Mutex, Ordering};
 use crate::tasks::header::TaskRef;
 
 pub(crate) struct Marked {
-    /// Some are in there. Changed under the lock.
+    /// Some tasks are in there. Changed under the lock.
     any: AtomicBool,
     tasks: Mutex<Vec<TaskRef>>,
 }
@@ -34,7 +35,7 @@ impl Marked {
         !self.any.load(Ordering::SeqCst)
     }
 
-    /// Takes all, in the order of the pushes. By the worker.
+    /// Takes all tasks, in the order of the pushes. Called by the worker.
     pub(crate) fn take(&self) -> Vec<TaskRef> {
         let mut tasks = self.tasks.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         // Relaxed: the lock orders it with the pushes.

@@ -1,7 +1,8 @@
 //! The worker and the runtime of the thread.
 //!
-//! A migratable task may come back from a suspension on another thread, while the compiler may have kept the address
-//! of a thread-local in a register over it. So the address never leaves a function that is not inlined.
+//! A migratable task may resume on another thread, while the compiler may have kept the address of
+//! a thread-local in a register across the suspension. So the address never leaves a function that
+//! is not inlined.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -18,7 +19,8 @@ thread_local! {
     static POOL: Cell<Option<NonNull<Weak<Shared>>>> = const { Cell::new(None) };
 }
 
-/// The worker of this thread. The pointer is valid until the task that asked suspends: then the thread may change.
+/// Returns the worker of this thread. The pointer is valid until the calling task suspends: then
+/// the thread may change.
 #[inline(never)]
 pub(crate) fn worker() -> Option<NonNull<Worker>> {
     WORKER.get()
@@ -33,15 +35,17 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
     worker().map(|worker| f(unsafe { worker.as_ref() }))
 }
 
-/// The same as a part of its caller, which is not inlined, and neither suspends nor calls what may before it looks for the last
-/// time.
+/// Runs `f` as [`with_worker`] does, inlined into its caller.
+///
+/// The caller is not inlined, and neither suspends nor calls code that may, before its last use of
+/// this.
 #[inline(always)]
 pub(crate) fn with_worker_in_place<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
     // SAFETY: as in `with_worker`.
     WORKER.get().map(|worker| f(unsafe { worker.as_ref() }))
 }
 
-/// The task that runs on this thread, and something about its worker.
+/// Returns the task that runs on this thread, and something about its worker.
 #[inline]
 pub(crate) fn task_with<R>(about: impl FnOnce(&Worker) -> R) -> Option<(RunningTask, R)> {
     with_worker(|worker| Some((worker.context().waiting()?, about(worker))))?
@@ -53,7 +57,7 @@ pub fn random_below(bound: usize) -> usize {
     with_worker(|worker| worker.random.below(bound)).unwrap_or_else(|| random::of_thread(bound))
 }
 
-/// The runtime that this thread belongs to.
+/// Returns the runtime that this thread belongs to.
 #[inline(never)]
 pub(crate) fn runtime() -> Option<Arc<Shared>> {
     with_worker(|worker| Arc::clone(worker.shared())).or_else(|| {
@@ -62,7 +66,8 @@ pub(crate) fn runtime() -> Option<Arc<Shared>> {
     })
 }
 
-/// True if this thread belongs to that runtime; also where another one runs on it, which a thread of a pool has started.
+/// Returns true if this thread belongs to that runtime, even if it runs another runtime, started on
+/// a pool thread.
 pub(crate) fn is_inside(shared: &Arc<Shared>) -> bool {
     let as_worker = with_worker(|worker| Arc::ptr_eq(worker.shared(), shared));
     as_worker == Some(true) || is_in_pool_of(shared)
@@ -74,7 +79,7 @@ fn is_in_pool_of(shared: &Arc<Shared>) -> bool {
     POOL.get().is_some_and(|pool| ptr::eq(unsafe { pool.as_ref() }.as_ptr(), Arc::as_ptr(shared)))
 }
 
-/// Makes this thread `worker`'s until the guard is dropped.
+/// Makes `worker` the worker of this thread until the guard is dropped.
 pub(crate) fn enter(worker: &Worker) -> Entered<'_> {
     WORKER.set(Some(NonNull::from(worker)));
     context::enter(worker.context());
@@ -87,7 +92,7 @@ pub(crate) fn enter_pool(shared: &Weak<Shared>) -> InPool<'_> {
     InPool(shared)
 }
 
-/// Until dropped this thread is a worker.
+/// Makes this thread a worker until dropped.
 pub(crate) struct Entered<'a>(#[expect(dead_code, reason = "keeps the worker borrowed")] &'a Worker);
 
 impl Drop for Entered<'_> {
@@ -97,7 +102,7 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// Until dropped this thread belongs to a pool.
+/// Makes this thread belong to a pool until dropped.
 pub(crate) struct InPool<'a>(#[expect(dead_code, reason = "keeps the runtime borrowed")] &'a Weak<Shared>);
 
 impl Drop for InPool<'_> {

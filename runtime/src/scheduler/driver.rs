@@ -2,7 +2,7 @@
 //!
 //! Every worker owns one driver, made on its own thread by the [`Factory`] that the builder was
 //! given. The runtime knows no sockets and the driver knows no queues: it hands over what became
-//! ready, the worker queues it. Whoever waits for something of a driver finds it by
+//! ready, the worker queues it. A caller that waits for something of a driver finds the driver by
 //! [`current`](crate::driver::current), a typed slot that the runtime keeps without knowing the
 //! type.
 
@@ -29,7 +29,7 @@ pub trait Driver: Send + 'static {
     /// When the operating system refuses to wait at all; the worker cannot go on then and the process aborts.
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()>;
 
-    /// Returns what breaks `park` from any thread.
+    /// Returns the handle that breaks `park` from any thread.
     ///
     /// An unpark that comes first makes the next park return at once.
     fn unparker(&self) -> Arc<dyn Unpark>;
@@ -37,7 +37,7 @@ pub trait Driver: Send + 'static {
 
 /// Breaks a driver's `park`.
 pub trait Unpark: Send + Sync + 'static {
-    /// Makes the present or else the next `park` return.
+    /// Makes the present `park` return, or else the next one.
     fn unpark(&self);
 }
 

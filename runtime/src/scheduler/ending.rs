@@ -1,16 +1,18 @@
-//! Whether a runtime is at its end, and who waits for that.
+//! The end of a runtime, and the waiters for it.
 //!
 //! ```text
 //!  RUNNING ──begin──▶ ENDING ──quiescent: end──▶ ENDED      each move is made once
 //!                       each worker cancels        workers leave,
-//!                       what is at home on it      who waits is woken
+//!                       the tasks bound to it      waiters are woken
 //! ```
 //!
-//! A runtime is quiescent when nobody is alive by the task counts (`task_counts.rs`) after the end has begun. Nobody alive means that
-//! nobody spawns but from outside; those count themselves and then look whether the end has begun, and who ends the runtime
-//! first marks the beginning and then sums.
+//! A runtime is quiescent when no task is alive by the task counts (`task_counts.rs`) after the end
+//! has begun. Without live tasks only outside threads spawn. Those count their task and then check
+//! whether the end has begun. The thread that ends the runtime marks the beginning first and then
+//! sums.
 //!
-//! Who waits looks at the phase under the lock of the list; who makes the last move then takes that lock to find whom to wake.
+//! A waiter checks the phase under the lock of the list. The thread that makes the last move then
+//! takes that lock to find the waiters.
 
 use crate::base::primitive::{AtomicU8, Ordering};
 use crate::base::spin_lock::Lock;
@@ -23,7 +25,7 @@ const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
 const ENDED: u8 = 2;
 
-/// The phase of a runtime, and who waits for the last one.
+/// Holds the phase of a runtime, and the waiters for the last one.
 pub(crate) struct Ending {
     phase: AtomicU8,
     waiters: Lock<List>,
@@ -34,54 +36,56 @@ impl Ending {
         Ending { phase: AtomicU8::new(RUNNING), waiters: Lock::new(List::new()) }
     }
 
-    /// True from the beginning of the end.
+    /// Returns true once the end has begun.
     #[inline]
     pub(crate) fn has_begun(&self) -> bool {
         // SeqCst: the load of the pair in `admit`.
         self.phase.load(Ordering::SeqCst) != RUNNING
     }
 
-    /// True when nothing runs any more.
+    /// Returns true when nothing runs any more.
     pub(crate) fn has_ended(&self) -> bool {
-        // Acquire: pairs with the move to ENDED; what the tasks did is seen by who waited for them.
+        // Acquire: pairs with the move to ENDED; a waiter sees what the tasks did.
         self.phase.load(Ordering::Acquire) == ENDED
     }
 
-    /// Counts a task that is spawned from outside among those of `outside`. False if the end has begun: then the caller counts it out
-    /// again.
+    /// Counts a task that is spawned from outside in `outside`.
+    ///
+    /// Returns false if the end has begun: then the caller counts it out again.
     #[must_use]
     pub(crate) fn admit(&self, outside: &Counts) -> bool {
-        // SeqCst, both: counted first, then looked; who ends the runtime marks the end first, then sums. One sees the other.
+        // SeqCst, both: count first, then load the phase. The ending thread stores the phase first,
+        // then sums. One sees the store of its counterpart.
         outside.spawn_outside();
         !self.has_begun()
     }
 
-    /// Starts the end. True for the first.
+    /// Starts the end. Returns true for the first caller.
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
         // SeqCst: the store of the pair: it comes before the sums.
         self.phase.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Ends, once nobody is alive. True for the first, who tells everybody.
+    /// Ends, once no task is alive. Returns true for the first caller, which wakes all waiters.
     #[must_use]
     pub(crate) fn end(&self) -> bool {
         // SeqCst: as for `has_ended`.
         self.phase.compare_exchange(ENDING, ENDED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Whom the end wakes next.
+    /// Takes the next waiter that the end wakes.
     pub(crate) fn next_waiter(&self) -> Option<RawWake> {
         self.waiters.lock().pop_front()
     }
 
-    /// For a sleep until the end.
+    /// Returns the strategy of a sleep until the end.
     pub(crate) fn until_ended(&self) -> UntilEnded<'_> {
         UntilEnded { ending: self, node: Node::new() }
     }
 }
 
-/// The wait for the end.
+/// Waits for the end.
 pub(crate) struct UntilEnded<'a> {
     ending: &'a Ending,
     node: Node,

@@ -1,15 +1,15 @@
-//! Tasks at home on a worker that others woke or spawned.
+//! The inbox of a worker: tasks bound to it that other threads woke or spawned.
 //!
 //! ```text
-//!              push: by anybody
+//!              push: by any thread
 //!   head ─────▶ the last that was pushed ──▶ … ──▶ the first ──▶ null
 //!              take: by the worker, all at once, and then the other way about
 //! ```
 //!
-//! A stack of Treiber's, threaded through the tasks, so that a push is one compare-exchange and allocates nothing. Since
-//! the only one who takes takes all, there is no ABA: a push links its task before whatever the head shows at that
-//! moment, be it there for the second time. A task is pushed by the one who was told to queue it, and by nobody else
-//! before the worker has taken it.
+//! A Treiber stack, threaded through the tasks, so that a push is one compare-exchange and
+//! allocates nothing. The only taker takes all, so there is no ABA problem: a push links its task
+//! before whatever the head shows at that moment, even a head that returned. Only the thread that
+//! was told to queue a task pushes it, and no other thread does before the worker has taken it.
 //!
 //! The push and the look at the [`ParkState`](crate::scheduler::park_state::ParkState) that follows it are a store-load pair with
 //! the worker's `begin_park` and its look in here; the proof is there.

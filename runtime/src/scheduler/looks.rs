@@ -1,5 +1,6 @@
-//! What a thief saw of the others' queues, so that it takes only what has waited: one that idles, which looks at all of
-//! them, and one that is busy, which keeps an eye on one at a time.
+//! What a thief saw of the other workers' queues, so that it takes only tasks that have waited.
+//!
+//! An idle thief checks all queues. A busy one watches one queue at a time.
 
 #![forbid(unsafe_code)]
 
@@ -10,10 +11,10 @@ use std::time::{Duration, Instant};
 use crate::scheduler::block::Block;
 use crate::scheduler::idle::Sight;
 
-/// Between two looks that count as two.
+/// The least time between two looks that count as two.
 pub(crate) const TICK: Duration = Duration::from_micros(20);
 
-/// The last look at each worker's queue.
+/// Remembers the last look at each worker's queue.
 pub(crate) struct Looks {
     at: Option<Instant>,
     seen: Vec<Seen>,
@@ -31,12 +32,12 @@ impl Looks {
         Looks { at: None, seen: vec![Seen::default(); workers], spawned: 0 }
     }
 
-    /// True when the last look is a tick old, so that what it saw counts.
+    /// Returns true when the last look is a tick old, so that what it saw counts.
     pub(crate) fn is_ripe(&self, now: Instant) -> bool {
         self.at.is_some_and(|at| now.saturating_duration_since(at) >= TICK)
     }
 
-    /// True if of what the last look saw in this queue something is still there.
+    /// Returns true if some task that the last look saw in this queue is still there.
     pub(crate) fn has_waited(&self, block: &Block) -> bool {
         let seen = self.seen[block.index];
         // Relaxed: a hint; the queue itself decides what a theft finds.
@@ -68,13 +69,14 @@ impl Looks {
     }
 }
 
-/// How long a worker that takes none of what waits there is left alone by those who are busy.
+/// How long busy workers leave a worker alone that takes none of its waiting tasks.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// What a busy worker saw of one other at a time. A look costs what it costs to read that one's lines.
+/// Remembers what a busy worker saw of one other worker at a time. A look costs a read of that
+/// worker's cache lines.
 pub(crate) struct Eye {
     on: usize,
-    /// How many tasks that one had taken, and since when it has taken no more though some wait.
+    /// How many tasks that worker had taken, and since when it has taken no more though some wait.
     seen: Option<(u32, Instant)>,
 }
 
@@ -84,8 +86,9 @@ impl Eye {
         Eye { on, seen: None }
     }
 
-    /// Looks once more: at this worker while it takes none of what waits there, else at the next. The worker, if that has
-    /// gone on for so long that the caller may help.
+    /// Looks once more: at this worker while it takes none of its waiting tasks, else at the next.
+    ///
+    /// Returns the worker once that has lasted so long that the caller may help.
     pub(crate) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> Option<usize> {
         let block = &blocks[self.on];
         // Relaxed: a hint, as above.

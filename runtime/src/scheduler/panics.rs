@@ -1,13 +1,15 @@
 //! Panics of tasks: the message that names the task, and the count that std keeps per thread.
 //!
-//! std counts the panics under way on each thread. A task that suspends while it unwinds (a destructor that locks or
-//! joins) would leave its panic in its thread's count: the tasks beside it would read `panicking()` as true, and poison
-//! mutexes that they rightly hold. So when a task is off its stack with panics under way, the worker moves them out
-//! of the count, and moves them back in before it resumes the task.
+//! std counts the panics under way on each thread. A task may suspend while it unwinds (a
+//! destructor that locks or joins). Its panic would stay in its thread's count. Other tasks on that
+//! thread would read `panicking()` as true, and poison mutexes that they rightly hold. So when a
+//! task is off its stack with panics under way, the worker moves them out of the count, and moves
+//! them back in before it resumes the task.
 //!
 //! The count is std's own and has no setter. What can change it is a panic. A [`PanicCounter`] is a small coroutine that holds
 //! panics in the middle. A panic raised on one thread adds one to that thread's count. Caught on another thread it subtracts
-//! one from the count of that thread. Both halves are what std does for any panic; their being on two threads moves the count.
+//! one from the count of that thread. std does both for any panic; only the two different threads
+//! move the count.
 //!
 //! ```text
 //!  task suspends, panicking           settle a held panic here   −1; the task owes 1
@@ -135,9 +137,9 @@ fn had<T>(result: Result<T, impl fmt::Display>) -> T {
 /// switch to another task, so waits block the thread there. A hook that a user sets later replaces this one, and runs as
 /// any code of the task.
 ///
-/// Not by a thread that panics, which may not change the hook; the next one that makes a runtime does it then. (Rejected: another thread on its
-/// behalf. That one would have to wait until no hook is running, and keep waiting whoever else panics meanwhile: those for
-/// whom the running hook waits as well.)
+/// A panicking thread may not change the hook, so it leaves that to the next thread that makes a
+/// runtime. (Rejected: another thread on its behalf. That thread would have to wait until no hook
+/// runs, while other threads may panic meanwhile, some of which the running hook may wait for.)
 pub(crate) fn install_hook() {
     static INSTALLED: Once = Once::new();
     if thread::panicking() {
@@ -162,7 +164,8 @@ fn report(previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHoo
     unsafe { task.header().on_worker_stack(move || call.call()) }
 }
 
-/// Says which task panics, and has the hook of before say the rest; or has the hook of its runtime do both.
+/// Names the panicking task and calls the previous hook for the rest, or calls the hook of its
+/// runtime for both.
 fn report_of(task: Task, previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHookInfo<'_>) {
     let runtime = current::runtime();
     match runtime.as_ref().and_then(|runtime| runtime.config.on_task_panic.as_deref()) {
@@ -179,7 +182,7 @@ fn report_of(task: Task, previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), 
     }
 }
 
-/// A closure that goes to another stack of the same thread.
+/// Wraps a closure that runs on another stack of the same thread.
 struct OnThisThread<F>(F);
 
 // SAFETY: it is called before `on_worker_stack` returns, on the same thread.

@@ -1,4 +1,4 @@
-//! Whether a worker has to be woken: the state between its park and those who put something where it looks.
+//! The park state of a worker: whether a thread that gave it work has to wake it.
 //!
 //! ```text
 //!   RUNNING ──begin_park──▶ PARKED ──unpark (any thread)──▶ NOTIFIED ──end_park──▶ RUNNING
@@ -7,8 +7,9 @@
 //! ```
 //!
 //! A push and the look at this state that follows it ([`ParkState::is_parked`]) are a store-load pair with the worker's
-//! [`ParkState::begin_park`] and its look at the queues after it. All four are sequentially consistent, so one of the two
-//! sees the other. A notice that comes while the worker runs makes its next `begin_park` fail.
+//! [`ParkState::begin_park`] and its look at the queues after it. All four are sequentially
+//! consistent, so one side sees the other's store. A notice that comes while the worker runs makes
+//! its next `begin_park` fail.
 
 #![forbid(unsafe_code)]
 
@@ -18,16 +19,16 @@ const RUNNING: u8 = 0;
 const PARKED: u8 = 1;
 const NOTIFIED: u8 = 2;
 
-/// The park state of one worker.
+/// Holds the park state of one worker.
 pub(crate) struct ParkState(AtomicU8);
 
-/// What an unpark found.
+/// Tells what an unpark found.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     /// The worker is in its park, and the caller breaks it.
     Parked,
-    /// It runs, or somebody else breaks its park; it looks again before the next.
+    /// The worker runs, or another caller breaks its park. It looks again before its next park.
     Awake,
 }
 
@@ -36,13 +37,13 @@ impl ParkState {
         ParkState(AtomicU8::new(RUNNING))
     }
 
-    /// True if an unpark is owed after something was put where the worker looks.
+    /// Returns true if an unpark is owed after work was put where the worker looks.
     pub(crate) fn is_parked(&self) -> bool {
         // SeqCst: the load of the pair.
         self.0.load(Ordering::SeqCst) == PARKED
     }
 
-    /// Asks the worker to look again. By anybody.
+    /// Asks the worker to look again. Callable from any thread.
     pub(crate) fn unpark(&self) -> Found {
         // SeqCst: the load of the pair. As a Release it pairs with the Acquire in `begin_park` and `end_park`.
         match self.0.swap(NOTIFIED, Ordering::SeqCst) {
@@ -51,14 +52,17 @@ impl ParkState {
         }
     }
 
-    /// By the worker: from now on others have to break its park. False if one has asked for a look already.
+    /// Announces a park: from now on other threads have to break it. Called by the worker.
+    ///
+    /// Returns false if a notice has come already.
     #[must_use]
     pub(crate) fn begin_park(&self) -> bool {
         // SeqCst: the store of the pair.
         self.0.compare_exchange(RUNNING, PARKED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// By the worker: running again. Takes a notice away, so that it does not end the next park as well.
+    /// Ends the park, and takes a notice away so that it does not end the next park too. Called by
+    /// the worker.
     pub(crate) fn end_park(&self) {
         // Acquire: pairs with the Release in `unpark`; what the notice was for is seen by the look that follows.
         self.0.swap(RUNNING, Ordering::Acquire);

@@ -3,7 +3,7 @@
 //! | queue | pushed by | taken by |
 //! | --- | --- | --- |
 //! | [`Local`] | its worker | its worker |
-//! | `Inbox`, see `worker/inbox.rs` | anybody | its worker, all at once |
+//! | `Inbox`, see `inbox.rs` | any thread | its worker, all at once |
 //! | [`Stealable`] | its worker | its worker, thieves |
 //! | [`Shared`] | anybody | anybody |
 //!
@@ -17,7 +17,7 @@ use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
 use crate::tasks::header::TaskRef;
 
-/// Tasks at home on this worker that are ready, first in, first out; without atomics.
+/// Queues the ready tasks bound to this worker, first in, first out; without atomics.
 pub(crate) struct Local {
     head: Cell<Option<TaskRef>>,
     /// The last one, while there is a first.
@@ -35,7 +35,7 @@ impl Local {
         self.len.get()
     }
 
-    /// The task that the next `pop` takes.
+    /// Returns the task that the next `pop` takes.
     #[inline]
     pub(crate) fn peek(&self) -> Option<TaskRef> {
         self.head.get()
@@ -63,12 +63,12 @@ impl Local {
         self.head.get().is_none()
     }
 
-    /// Where the queue ends now.
+    /// Marks the present end of the queue.
     pub(crate) fn mark(&self) -> Mark {
         Mark { last: self.head.get().and(self.tail.get()), len: self.len.get() }
     }
 
-    /// Moves to the end of `other` what was pushed since that mark. Nothing was popped since.
+    /// Moves the tasks pushed since that mark to the end of `other`. Nothing was popped since.
     pub(crate) fn move_since(&self, mark: Mark, other: &Local) {
         let moved = match mark.last {
             Some(last) => last.next(),
@@ -105,14 +105,14 @@ impl Local {
     }
 }
 
-/// The end of a [`Local`] at some moment.
+/// Marks the end of a [`Local`] at some moment.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     last: Option<TaskRef>,
     len: usize,
 }
 
-/// Un-started and migratable tasks of one worker.
+/// Queues the unstarted and migratable tasks of one worker.
 pub(crate) enum Stealable {
     /// Of the only worker: there are no thieves, and no atomics are needed.
     Alone(Local),
@@ -120,7 +120,7 @@ pub(crate) enum Stealable {
 }
 
 impl Stealable {
-    /// Makes the queue of one worker of so many.
+    /// Makes the queue of one worker of that many.
     pub(crate) fn of(workers: usize) -> Self {
         if workers == 1 { Stealable::Alone(Local::new()) } else { Stealable::Open(Worker::new_fifo()) }
     }
@@ -163,7 +163,7 @@ impl Stealable {
     }
 }
 
-/// The other end of a [`Stealable`].
+/// Steals from a [`Stealable`]: its thieves' end.
 pub(crate) struct Thief(Stealer<TaskRef>);
 
 impl Thief {
@@ -180,10 +180,10 @@ impl Thief {
     }
 }
 
-/// The most that a worker takes from outside at once.
+/// The most tasks that a worker takes from outside at once.
 const LOT: usize = 32;
 
-/// Tasks for whoever comes first.
+/// Queues tasks that any worker may take.
 pub(crate) struct Shared(Injector<TaskRef>);
 
 impl Shared {
@@ -213,7 +213,7 @@ impl Shared {
         self.steal_up_to(LOT, into)
     }
 
-    /// Moves into `into` what falls to one of so many workers, all of whom may come for their share. True if any came.
+    /// Moves one worker's share, of so many workers, into `into`. Returns true if any task came.
     pub(crate) fn steal_share(&self, workers: usize, into: &Stealable) -> bool {
         self.steal_up_to((self.len() / workers).clamp(1, LOT), into)
     }
@@ -229,7 +229,7 @@ impl Shared {
     }
 }
 
-/// `Retry` means that another thief took something in the same moment, so this ends.
+/// `Retry` means that another thief took a task at the same moment, so the retries end.
 fn retry<T>(mut attempt: impl FnMut() -> Steal<T>) -> Option<T> {
     loop {
         match attempt() {

@@ -1,7 +1,8 @@
-//! The tasks that are at home on one worker: entered at the first run, left at the end.
+//! The registry of one worker: tasks enter at their first run and leave at their end.
 //!
 //! Shutdown and reports read it, also from other threads while the worker is stuck in a task. Hence a lock, of the kind
-//! that costs the worker itself next to nothing. Rejected: a plain spin lock, which adds a fifth to spawn and join.
+//! that is almost free for the worker itself. Rejected: a plain spin lock, which makes spawn and
+//! join slower.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use crate::tasks::task::Task;
 
 pub(crate) struct Registry {
     tasks: Biased<Slab<TaskRef>>,
-    /// How many there are, for placement; written by who has the tasks, read by anybody.
+    /// The number of tasks, for placement. Written by the holder of `tasks`, read by any thread.
     load: AtomicUsize,
 }
 
@@ -35,8 +36,8 @@ impl Registry {
             self.note(tasks);
             slot
         };
-        // SAFETY: by the contract all calls come from the worker's thread. An insert does not panic: were memory
-        // lacking, the process would end.
+        // SAFETY: by the contract all calls come from the worker's thread. An insert does not
+        // panic: without memory the process ends.
         let slot = unsafe { self.tasks.own(enter) };
         u32::try_from(slot).expect("fewer than 2^32 tasks: their stacks alone would be 16 TiB")
     }
@@ -68,13 +69,13 @@ impl Registry {
         self.load.store(tasks.len(), Ordering::Relaxed);
     }
 
-    /// How many tasks are at home here.
+    /// Returns how many tasks are in this registry.
     pub(crate) fn load(&self) -> usize {
         // Relaxed: a hint.
         self.load.load(Ordering::Relaxed)
     }
 
-    /// A counted handle to the task at that address, if it is at home here.
+    /// Returns a counted handle to the task at that address, if it is in this registry.
     pub(crate) fn find(&self, address: *const Header) -> Option<Task> {
         self.tasks.borrow(|tasks| {
             let found = tasks.iter().find(|(_, task)| ptr::eq(task.as_ptr(), address));
@@ -82,7 +83,7 @@ impl Registry {
         })
     }
 
-    /// Counted handles to all tasks.
+    /// Returns counted handles to all tasks.
     pub(crate) fn tasks(&self) -> Vec<Task> {
         self.tasks.borrow(|tasks| tasks.iter().map(|(_, task)| Task::counted(*task)).collect())
     }

@@ -1,4 +1,4 @@
-//! A worker without work: it searches, polls a little, parks.
+//! A worker without work: searches, polls a little, parks.
 
 #![forbid(unsafe_code)]
 
@@ -13,11 +13,11 @@ use crate::scheduler::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::scheduler::worker::Worker;
 use crate::stack::trim::Trim;
 
-/// Unused stacks are looked at so often while there are warm ones.
+/// The interval between two checks of unused stacks, while there are warm ones.
 const TRIM: Duration = Duration::from_millis(500);
 
 impl Worker {
-    /// Waits until there may be something to run. False when the runtime has ended.
+    /// Waits until there may be something to run. Returns false when the runtime has ended.
     pub(crate) fn rest(&self) -> bool {
         let mut watch = WATCH_FIRST;
         self.rests.set(self.rests.get().wrapping_add(1));
@@ -38,7 +38,7 @@ impl Worker {
         }
     }
 
-    /// True if there is something in this worker's own queues.
+    /// Returns true if this worker's own queues hold work.
     pub(crate) fn has_work(&self) -> bool {
         let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty();
         !self.local.is_empty()
@@ -48,7 +48,7 @@ impl Worker {
             || (!self.is_starving() && startable())
     }
 
-    /// Looks for work that any worker may run. True if some came.
+    /// Looks for work that any worker may run. Returns true if some came.
     fn search(&self) -> bool {
         if self.is_starving() {
             self.feed_first();
@@ -77,23 +77,26 @@ impl Worker {
         others().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
     }
 
-    /// The search has an end: this worker runs something. The last searcher wakes one more where work is left, since the
-    /// producers of the meantime trusted in it.
+    /// Ends the search: this worker runs a task.
+    ///
+    /// The last searcher wakes one more worker if work is left, since producers relied on it
+    /// meanwhile.
     #[cold]
     pub(crate) fn found_work(&self) {
         self.searching.set(false);
-        // Left first, looked after: the pair of a producer's push and its look at the counters.
+        // Leave first, look after: the pair of a producer's push and its load of the counters.
         if self.shared.idle.end_search() && self.leaves_work() {
             self.tell_thieves();
         }
     }
 
-    /// True if there is something that another worker could run.
+    /// Returns true if there is work that another worker could run.
     fn leaves_work(&self) -> bool {
         !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.tempts())
     }
 
-    /// Polls the driver for a little while, where that is cheaper than sleeping. True if work came.
+    /// Polls the driver for a short time, where that is cheaper than sleeping. Returns true if work
+    /// came.
     fn poll(&self) -> bool {
         let Some(longest) = self.polling.borrow_mut().begin(self.handed.get(), || self.read()) else {
             return false;
@@ -119,13 +122,13 @@ impl Worker {
         self.handed.set(!self.block.inbox.is_empty());
     }
 
-    /// What this thread has spent and done so far.
+    /// Reads what this thread has spent and done so far.
     fn read(&self) -> Reading {
         let done = self.picks.get().wrapping_sub(self.rests.get());
         Reading { at: clock::machine(), spent: sys::thread_time(), done, events: self.events.get() }
     }
 
-    /// Parks in the driver, unless something came after all. True if something did, or is here now.
+    /// Parks in the driver, unless work came meanwhile. Returns true if work came or is here now.
     fn park(&self, watch: Duration) -> bool {
         let now = clock::now();
         let sight = self.look(now);
@@ -141,21 +144,23 @@ impl Worker {
             true
         };
         self.block.end_park();
-        // Woken by a producer, it has been counted as a searcher. One that searched before and found something at its
-        // second look searches on: producers may have trusted in it for more than it takes now.
+        // A producer that wakes a worker counts it as a searcher. A worker that searched before and
+        // found work at its second look searches on: producers may have relied on it for more than
+        // it takes now.
         let woken = !self.shared.idle.unpark(self.block.index);
         self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
         self.note_who_came();
         self.expire_due();
         let leaves = came || self.has_work();
         if watching && leaves && !self.searching.get() && self.leaves_work() {
-            // Something else calls the watcher away: another one takes over.
+            // Other work ends the watch: another worker takes over.
             self.tell_thieves();
         }
         leaves
     }
 
-    /// The look after the worker is counted as parked; the other half of the store-load pairs of `idle` and `Block`.
+    /// Looks for work after the worker is counted as parked: the load of the store-load pairs of
+    /// `idle` and `Block`.
     fn sees_work(&self, sight: Sight) -> bool {
         let others = || self.shared.blocks.iter().any(|block| block.tempts());
         self.has_work()
@@ -164,7 +169,7 @@ impl Worker {
             || self.must_heed()
     }
 
-    /// Looks at the others' queues.
+    /// Looks at the other workers' queues.
     fn look(&self, now: Instant) -> Sight {
         let blocks = &self.shared.blocks;
         if blocks.len() == 1 {
@@ -174,14 +179,14 @@ impl Worker {
         looks.look(now, blocks, self.block.index)
     }
 
-    /// How long to park at the most, unless it is to watch.
+    /// Returns how long to park at most, unless the worker is to watch.
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
         let starved = self.is_starving().then_some(FEED);
         [timer, starved, self.trim(now)].into_iter().flatten().min()
     }
 
-    /// Gives cold stacks back now and then. How long until the next look, if one is owed.
+    /// Gives cold stacks back now and then. Returns how long until the next look, if one is owed.
     fn trim(&self, now: Instant) -> Option<Duration> {
         let next = self.next_trim.get();
         if next > now {
@@ -198,7 +203,7 @@ impl Worker {
         owed.then_some(wait)
     }
 
-    /// Once the runtime is to end: cancels what is at home here.
+    /// Cancels the tasks bound to this worker, once the runtime is to end.
     pub(crate) fn heed_shutdown(&self) {
         if self.must_heed() {
             self.told.set(true);

@@ -224,7 +224,7 @@ impl Worker {
         }
     }
 
-    /// Takes tasks from a stuck worker, if nothing waits to start here. No worker may be idle to do
+    /// Takes tasks from a worker that does not come to them, if nothing waits to start here.
     /// so.
     fn help(&self) {
         if self.has_peers && self.stealable.is_empty() && !self.is_starving() {

@@ -1,7 +1,7 @@
-//! What one worker says of its present run.
+//! The present run of a worker, as the watchdog sees it.
 //!
 //! ```text
-//!  the worker, who alone writes                      the watch
+//!  the worker, which alone writes                    the watchdog
 //!
 //!  begin   number := number + 1                      look   the address, then the number
 //!          task := address                                  …
@@ -10,10 +10,12 @@
 //!          and then the task leaves its registry
 //! ```
 //!
-//! * Who sees an address sees the number of its run, or a later one.
-//! * The watch trusts no address: it is looked up among the tasks that are alive. A task that has taken the place of the one that
-//!   was seen entered a registry after that one had left it, so after the end of its run: the second look then sees that end, or a
-//!   later run. If it sees what the first one saw, the worker has been in that one run all the time, and it is that run's task.
+//! * A reader that sees an address sees the number of its run, or a later one.
+//! * The watchdog does not trust an address: it looks the address up among the live tasks. Another
+//!   task may have reused it. That task entered a registry after the seen task had left it, hence
+//!   after the end of its run. The second look then sees that end, or a later run. If it sees what
+//!   the first look saw, the worker has been in that one run all the time, and the task is that
+//!   run's.
 //! * A run in which a task goes to sleep ends with the next one, or when its worker rests.
 
 #![forbid(unsafe_code)]
@@ -23,14 +25,14 @@ use std::ptr;
 use crate::base::primitive::{AtomicPtr, AtomicU64, Ordering};
 use crate::tasks::header::{Header, TaskRef};
 
-/// The present run of one worker.
+/// Publishes the present run of one worker.
 #[derive(Default)]
 pub(crate) struct Run {
     number: AtomicU64,
     task: AtomicPtr<Header>,
 }
 
-/// One look at it.
+/// Records one look at a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sight {
     /// Null: there is no run.
@@ -39,7 +41,7 @@ pub(crate) struct Sight {
 }
 
 impl Run {
-    /// By the worker.
+    /// Begins a run. Called by the worker.
     #[cold]
     pub(crate) fn begin(&self, task: TaskRef) {
         // Relaxed: published by the address.
@@ -48,10 +50,11 @@ impl Run {
         self.task.store(task.as_ptr(), Ordering::Release);
     }
 
-    /// By the worker, which rests, or has run a task to its end and not yet taken it out of its registry.
+    /// Ends the run. Called by a worker that rests, or that has run a task to its end, before the
+    /// task leaves its registry.
     pub(crate) fn end(&self) {
-        // Relaxed: published by the lock of the registry. A rest is seen sooner or later, and by then no run began: the number
-        // would tell.
+        // Relaxed: published by the lock of the registry. A late view of a rest is harmless: no run
+        // began, or the number differs.
         self.task.store(ptr::null_mut(), Ordering::Relaxed);
     }
 
@@ -62,15 +65,17 @@ impl Run {
         Sight { task, number: self.number.load(Ordering::Relaxed) }
     }
 
-    /// The task of the run that was seen, which `find` looks up by its address among those that are alive. None if that run is
-    /// over.
+    /// Returns the task of the seen run, or `None` if that run is over.
+    ///
+    /// `find` looks it up by its address among the live tasks.
     pub(crate) fn task_of<T>(
         &self,
         sight: Sight,
         find: impl FnOnce(*const Header) -> Option<T>,
     ) -> Option<T> {
         let task = find(sight.task)?;
-        // After the lock of the registry, which publishes the ends of the runs of all who have left it.
+        // After the lock of the registry, which publishes the ends of the runs of all tasks that
+        // left it.
         (self.look() == sight).then_some(task)
     }
 }

@@ -1,4 +1,4 @@
-//! What the workers of one runtime share.
+//! The state that the workers of one runtime share.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::task::Task;
 
-/// What a worker asks the description of its runtime for.
+/// Holds what workers need of the description of their runtime.
 pub(crate) struct Config {
     pub(crate) driver: Arc<dyn Factory>,
     /// What the random numbers of the workers come from.
@@ -33,14 +33,15 @@ pub(crate) struct Config {
     /// How long a task that found no stack waits for one to come back before it ends un-run.
     pub(crate) stack_patience: Duration,
     pub(crate) pin: bool,
-    /// Of the thread that makes the runtime, or of the runtime whose worker that is: that one may be pinned.
+    /// The affinity of the thread that makes the runtime, or of that thread's own runtime, since
+    /// its worker may be pinned.
     pub(crate) processors: Processors,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
     /// A thread watches how long tasks run.
     pub(crate) watched: bool,
 }
 
-/// What all workers of one runtime share.
+/// Holds what all workers of one runtime share.
 ///
 /// What changes while they run has cache lines of its own, apart from what all of them only read.
 pub(crate) struct Shared {
@@ -62,7 +63,7 @@ pub(crate) struct Shared {
     pub(crate) ending: Ending,
 }
 
-/// Reserves `count` ids of tasks and returns the first.
+/// Reserves `count` task ids and returns the first.
 pub(crate) fn reserve_ids(count: u64) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     // Relaxed: the numbers only have to differ.
@@ -70,7 +71,7 @@ pub(crate) fn reserve_ids(count: u64) -> u64 {
 }
 
 impl Shared {
-    /// Queues a task that was spawned off the workers, or hands it back where the runtime is ending.
+    /// Queues a task that was spawned off the workers, or hands it back if the runtime is ending.
     ///
     /// # Errors
     /// The task, un-run and uncounted.
@@ -83,7 +84,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The same for a task that is to run on one worker.
+    /// Queues a task that is to run on one worker, or hands it back if the runtime is ending.
     ///
     /// # Errors
     /// The task, un-run and uncounted.
@@ -96,8 +97,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Counts a new task that does not come from a worker's own queues. One that is sheltered is to run in any case: who spawns
-    /// it is a task of this runtime or a closure on its pool, waits for it, and is waited for by the end.
+    /// Counts a new task that does not come from a worker's own queues.
+    ///
+    /// A sheltered task is to run in any case. Its spawner is a task of this runtime or a closure
+    /// on its pool, which waits for it, and the end waits for the spawner.
     ///
     /// # Errors
     /// As for [`admit_outside`](Shared::admit_outside).
@@ -114,7 +117,7 @@ impl Shared {
     /// Counts one more task or closure from outside the workers.
     ///
     /// # Errors
-    /// When the runtime is ending, and perhaps nobody is left to run it.
+    /// When the runtime is ending: perhaps no worker is left to run it.
     pub(crate) fn admit_outside(&self) -> Result<(), Ended> {
         if self.ending.admit(&self.outside) {
             return Ok(());
@@ -123,7 +126,7 @@ impl Shared {
         Err(Ended)
     }
 
-    /// Counts the end of one from outside, or of one that ends off the workers.
+    /// Counts the end of a task from outside, or of a task that ends off the workers.
     pub(crate) fn outside_ended(&self) {
         self.outside.finish_outside();
         if self.is_ending() {
@@ -131,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// All tasks that have started and not ended.
+    /// Returns all tasks that have started and not ended.
     pub(crate) fn tasks(&self) -> Vec<Task> {
         self.blocks.iter().flat_map(|block| block.registry.tasks()).collect()
     }
@@ -140,18 +143,18 @@ impl Shared {
         self.blocks.iter().for_each(|block| block.unpark());
     }
 
-    /// True from the beginning of the end.
+    /// Returns true once the end has begun.
     #[inline]
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.has_begun()
     }
 
-    /// True when nothing runs any more.
+    /// Returns true when nothing runs any more.
     pub(crate) fn has_ended(&self) -> bool {
         self.ending.has_ended()
     }
 
-    /// Ends the runtime if nobody is alive. True when it has ended.
+    /// Ends the runtime if no task is alive. Returns true when it has ended.
     pub(crate) fn end_if_quiescent(&self) -> bool {
         if self.has_ended() {
             return true;
@@ -165,12 +168,12 @@ impl Shared {
         true
     }
 
-    /// How many tasks were spawned and have not ended; may be too many while some end, never too few.
+    /// Returns how many tasks are alive: maybe too many while some end, never too few.
     pub(crate) fn alive(&self) -> u64 {
         alive(self.blocks.iter().map(|block| &block.counts).chain([&*self.outside]))
     }
 
-    /// Wakes all that wait for the end of the runtime.
+    /// Wakes all waiters for the end of the runtime.
     fn announce_end(&self) {
         self.unpark_all();
         // Taken one by one: a wake is never made under the lock.
@@ -179,7 +182,7 @@ impl Shared {
         }
     }
 
-    /// How often a task has held its worker for longer than the limit.
+    /// Returns how often a task has held its worker for longer than the limit.
     pub(crate) fn stalls(&self) -> u64 {
         // Relaxed: a count that publishes nothing.
         self.stalls.load(Ordering::Relaxed)

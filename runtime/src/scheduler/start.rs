@@ -16,14 +16,15 @@ use crate::tasks::join_error::JoinError;
 use crate::tasks::raw;
 use crate::tasks::task::Task;
 
-/// While a task waits for a stack to come back its worker, or the task itself, tries again so often.
+/// The interval between two tries for a stack, while a task waits for one.
 pub(crate) const FEED: Duration = Duration::from_millis(2);
 
-/// Taken back tasks in a queue from which on they are dropped.
+/// How many taken-back tasks in a queue cause their removal.
 const MANY_TAKEN_BACK: usize = 64;
 
 impl Worker {
-    /// Gives an un-started task its stack and its home. False if it does not run here now.
+    /// Gives an unstarted task its stack and its home worker. Returns false if it does not run here
+    /// now.
     #[inline(never)]
     pub(crate) fn start(&self, task: TaskRef) -> bool {
         if self.drops_taken_back(task) || self.place_elsewhere(task) {
@@ -46,7 +47,7 @@ impl Worker {
                 self.starve(task);
                 false
             }
-            // No wait would mend it: the size fits into no address space.
+            // Waiting cannot help: the size fits into no address space.
             Err(error) => {
                 self.end_unrun(task, error);
                 false
@@ -54,7 +55,7 @@ impl Worker {
         }
     }
 
-    /// Lets go of a task that its owner has taken back; false if that is not so.
+    /// Drops a task that its owner has taken back; returns false for other tasks.
     fn drops_taken_back(&self, task: TaskRef) -> bool {
         let is_taken_back = is_taken_back(task);
         if is_taken_back {
@@ -63,8 +64,10 @@ impl Worker {
         is_taken_back
     }
 
-    /// Counts a task of the stealable queue that was taken back, and drops all such tasks when they are many. A worker
-    /// that never comes to its queue would keep their memory otherwise.
+    /// Counts a task of the stealable queue that was taken back, and drops all such tasks when they
+    /// are many.
+    ///
+    /// Otherwise a worker that never comes to its queue would keep their memory.
     pub(crate) fn note_taken_back(&self) {
         let count = self.taken_back.get() + 1;
         self.taken_back.set(count);
@@ -84,13 +87,14 @@ impl Worker {
         }
     }
 
-    /// True if the task is not to enter its body.
+    /// Returns true if the task is not to enter its body.
     fn is_unwanted(&self, task: TaskRef) -> bool {
         let header = task.header();
         (header.marks.is_cancelled() && !header.runs_in_any_case()) || self.is_overtaken(task)
     }
 
-    /// True if the end of the runtime came before the task's start. Somebody counts on one that is sheltered.
+    /// Returns true if the end of the runtime came before the task's start. Sheltered tasks start
+    /// anyway.
     fn is_overtaken(&self, task: TaskRef) -> bool {
         self.shared.is_ending() && !task.header().is_sheltered()
     }
@@ -104,13 +108,14 @@ impl Worker {
         }
     }
 
-    /// A stack for code of the running task that needs a big one. Where there is none the others are asked: later tries may
-    /// find one.
+    /// Takes a stack for code of the running task that needs a big one.
+    ///
+    /// If there is none, it asks the other workers: later tries may find one.
     pub(crate) fn take_stack_of(&self, size: usize) -> io::Result<Stack> {
         self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.unpark_others())
     }
 
-    /// Gives such a stack back.
+    /// Gives a stack back, and wakes the other workers if one of them waits for stacks.
     pub(crate) fn give_stack(&self, stack: Stack) {
         let mut stacks = self.stacks.borrow_mut();
         stacks.give(stack);
@@ -130,7 +135,7 @@ impl Worker {
         header.coroutine.bind(stack, task.argument(), body);
     }
 
-    /// Gives a task its stack before its turn comes.
+    /// Gives a task its stack before it is picked.
     pub(crate) fn bind_in_turn(&self, task: TaskRef, stack: Stack) {
         self.bind(task, stack, body_in_turn);
     }
@@ -145,8 +150,11 @@ impl Worker {
         }
     }
 
-    /// Started tasks stay, so where they start decides the balance. A task that is likely to outlive its spawner goes to
-    /// the better of two workers; one that is being joined runs here, where the joiner is.
+    /// Sends an unstarted task to another worker if that balances the load.
+    ///
+    /// Started tasks stay, so their start decides the balance. A task that is likely to outlive its
+    /// spawner goes to the better of two workers. A task that is being joined runs here, where the
+    /// joiner is.
     fn place_elsewhere(&self, task: TaskRef) -> bool {
         let header = task.header();
         let workers = self.shared.blocks.len();
@@ -157,40 +165,41 @@ impl Worker {
         {
             return false;
         }
-        // It is placed once: whoever takes it then runs it.
+        // A task is placed once: the worker that takes it then runs it.
         if !header.home().is_null() {
             return false;
         }
         let abandoned = header.join.is_detached() && !header.vtable.is_awaited;
         let margin = if abandoned { MARGIN_DETACHED } else { MARGIN_HELD };
         let other = &self.shared.blocks[self.other_worker(workers)];
-        // What waits there is its load of a moment later; without it a burst would go there as a whole.
+        // Waiting tasks are load of a moment later. Without them a burst would go there as a whole.
         if self.block.registry.load() < other.registry.load() + other.waiting() + margin {
             return false;
         }
         header.set_home(other.as_home());
         other.placed.push(task);
-        // The fence of the store-load pair with the other's park. Should it be stuck in a task, thieves see to this one.
+        // The fence of the store-load pair with that worker's park. If it is stuck in a task,
+        // thieves take this one.
         fence(Ordering::SeqCst);
         other.unpark_if_parked();
         self.tell_thieves();
         true
     }
 
-    /// Some worker that is not this one, by chance.
+    /// Returns a random other worker.
     fn other_worker(&self, workers: usize) -> usize {
         let step = 1 + self.random.below(workers - 1);
         (self.block.index + step) % workers
     }
 
-    /// Puts a task that found no stack aside. Nothing starts before it.
+    /// Puts aside a task that found no stack. No task starts before it.
     fn starve(&self, task: TaskRef) {
         self.starved.borrow_mut().push_back(task);
         self.note_shortage();
         self.ask_for_stacks();
     }
 
-    /// Notes that a task waits for a stack. One that follows a refused one has waited behind that, and so as long.
+    /// Notes that a task waits for a stack. A task behind a refused one has waited as long.
     fn note_shortage(&self) {
         if self.starving.replace(true) {
             return;
@@ -199,8 +208,8 @@ impl Worker {
         self.keep_started();
     }
 
-    /// Moves the started tasks from the stealable queue, which waits for stacks, to the local one. They may be the very
-    /// ones that have the stacks.
+    /// Moves the started tasks from the stealable queue, which waits for stacks, to the local one.
+    /// They may be the tasks that hold the stacks.
     fn keep_started(&self) {
         if !self.may_migrate.replace(false) {
             return;
@@ -228,20 +237,22 @@ impl Worker {
         self.unpark_others();
     }
 
-    /// Has sleeping workers look for stacks that they do not use, or for one that came back for them.
+    /// Wakes sleeping workers to look for stacks that they do not use, or for a stack that came
+    /// back for them.
     pub(crate) fn unpark_others(&self) {
         let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
         others.for_each(|block| block.unpark_if_parked());
     }
 
-    /// Tries again for the first of those that found no stack, when one came back here, or now and then.
+    /// Tries again for the first starved task, when a stack came back here, or now and then.
     pub(crate) fn feed_starved(&self) {
         if self.came_back.replace(false) || clock::now() >= self.next_feed.get() {
             self.feed_first();
         }
     }
 
-    /// Tries for the first one; ends it un-run when no stack came free for too long.
+    /// Tries for the first starved task, and ends it before it ran when no stack came free for too
+    /// long.
     pub(crate) fn feed_first(&self) {
         let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
         if is_taken_back(task) {
@@ -257,7 +268,7 @@ impl Worker {
             Ok(stack) => {
                 self.bind_in_turn(task, stack);
                 self.unstarve();
-                // Those behind it have waited for their turn only.
+                // The tasks behind it have only waited for their turn.
                 self.shortage.set(Some(clock::now()));
                 self.local.push(task);
             }
@@ -269,14 +280,14 @@ impl Worker {
         }
     }
 
-    /// Takes the first one out.
+    /// Takes the first starved task out.
     fn unstarve(&self) {
         let mut starved = self.starved.borrow_mut();
         starved.pop_front();
         self.starving.set(!starved.is_empty());
     }
 
-    /// True if no stack came free for too long.
+    /// Returns true if no stack came free for too long.
     fn waited_enough(&self) -> bool {
         let since = self.shortage.get();
         since.is_some_and(|since| {
@@ -286,8 +297,8 @@ impl Worker {
 
     /// Ends a task for which there is no stack. Lets a forked one run, since its owner may wait for it.
     ///
-    /// Either happens on a stack beyond the limits. One of these is kept since the worker started, so that there is an end
-    /// also where the system itself has no more memory.
+    /// Either happens on a stack beyond the limits. The worker keeps one from its start on, so that
+    /// tasks can end even if the system has no more memory.
     fn end_unrun(&self, task: TaskRef, error: io::Error) {
         let is_forked = task.header().nature == Nature::Forked;
         let stack = self.reserve.borrow_mut().take();
@@ -308,12 +319,12 @@ impl Worker {
                 }
                 self.local.push(task);
             }
-            // Its owner may wait for it, and so never give back the stack that the owner has.
+            // Its owner may wait for it, and so never give its own stack back.
             Err(error) if is_forked => {
                 _ = raw::take_back(task, || JoinError::not_started(&Task::counted(task), error));
                 self.ended(task);
             }
-            // Others are on it, and will give it back.
+            // Other tasks run on the reserve, and will give it back.
             Err(_) => {
                 self.starved.borrow_mut().push_front(task);
                 self.note_shortage();
@@ -323,28 +334,28 @@ impl Worker {
     }
 }
 
-/// True if the owner of an un-started task has taken it back.
+/// Returns true if the owner of an unstarted task has taken it back.
 #[inline]
 fn is_taken_back(task: TaskRef) -> bool {
     let header = task.header();
     header.nature == Nature::Forked && header.marks.is_begun()
 }
 
-/// Claims an un-started task for its start. False if its owner has taken it back.
+/// Claims an unstarted task for its start. Returns false if its owner has taken it back.
 #[inline]
 fn claims(task: TaskRef) -> bool {
     let header = task.header();
     header.nature != Nature::Forked || header.marks.begin()
 }
 
-/// The first frame of a task.
+/// Runs the first frame of a task.
 fn body(task: NonNull<()>) {
     let task = TaskRef::of_argument(task);
     // SAFETY: the task has not run, and this is its own stack.
     unsafe { (task.header().vtable.run)(task) };
 }
 
-/// The first frame of a task whose stack came before its turn: it may have been cancelled meanwhile.
+/// Runs the first frame of a task that got its stack early: it may have been cancelled meanwhile.
 fn body_in_turn(task: NonNull<()>) {
     match current::with_worker(|worker| worker.is_unwanted(TaskRef::of_argument(task))) {
         Some(true) => never_entered(task),
@@ -352,7 +363,8 @@ fn body_in_turn(task: NonNull<()>) {
     }
 }
 
-/// The first frame of a task that was cancelled before it started: its closure is dropped, not called.
+/// Runs the first frame of a task that was cancelled before it started: drops its closure,
+/// uncalled.
 fn never_entered(task: NonNull<()>) {
     let task = TaskRef::of_argument(task);
     // Perhaps by the end of the runtime, which its worker noticed before it took the task.
@@ -362,7 +374,7 @@ fn never_entered(task: NonNull<()>) {
     unsafe { (task.header().vtable.discard)(task, error) };
 }
 
-/// The first frame of a task that found no stack of its own.
+/// Runs the first frame of a task that found no stack of its own.
 fn never_started(task: NonNull<()>) {
     let task = TaskRef::of_argument(task);
     let lacking = current::with_worker(|worker| worker.lacking.borrow_mut().pop_front()).flatten();

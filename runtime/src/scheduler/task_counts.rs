@@ -1,15 +1,16 @@
-//! How many tasks of a runtime are alive.
+//! Task counts: how many tasks of a runtime are alive.
 //!
-//! Spawned and ended ones are counted per worker, without locked instructions, and in one place more for all that are spawned
-//! or end off the workers. The sums are taken all ended first, then all spawned. If they are equal, then at the moment between
-//! the two nobody was alive: a counter only grows, so at that moment at least so many had ended as were summed, and at most so
-//! many had been spawned.
+//! Spawned and ended tasks are counted per worker, without locked instructions, and in one more
+//! place for all that are spawned or end off the workers. The sums are taken all ended first, then
+//! all spawned. If they are equal, no task was alive at the moment between the two. For a counter
+//! only grows: at that moment at least the summed number had ended, and at most the summed number
+//! had been spawned.
 
 #![forbid(unsafe_code)]
 
 use crate::base::primitive::{AtomicU64, Ordering, fence};
 
-/// How many tasks were spawned in one place, and how many have ended there.
+/// Counts the tasks that were spawned in one place, and those that ended there.
 #[derive(Default)]
 pub(crate) struct Counts {
     spawned: AtomicU64,
@@ -17,30 +18,30 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts a task that was spawned, by the worker who alone writes here.
+    /// Counts a spawned task. Called by the worker that alone writes here.
     #[inline]
     pub(crate) fn spawn(&self) {
         bump(&self.spawned);
     }
 
-    /// Counts a task that has ended, by the same.
+    /// Counts an ended task. Called by the worker that alone writes here.
     #[inline]
     pub(crate) fn finish(&self) {
         bump(&self.finished);
     }
 
-    /// Counts a task that was spawned, where anybody may write.
+    /// Counts a spawned task in a place that any thread may write.
     pub(crate) fn spawn_outside(&self) {
         // SeqCst: the store of the pair in `Ending::admit`.
         self.spawned.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts a task that has ended, in such a place.
+    /// Counts an ended task in a place that any thread may write.
     pub(crate) fn finish_outside(&self) {
         self.finished.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many were spawned here; a hint.
+    /// Returns how many were spawned here; a hint.
     pub(crate) fn spawned(&self) -> u64 {
         // Relaxed: nothing is published by it.
         self.spawned.load(Ordering::Relaxed)
@@ -50,14 +51,14 @@ impl Counts {
 /// Adds to a counter that only the caller writes: no locked instruction.
 #[inline]
 fn bump(counter: &AtomicU64) {
-    // Release: pairs with the Acquire of who sums.
+    // Release: pairs with the Acquire (as part of SeqCst) of the loads in the sums.
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
 
-/// How many tasks were spawned and have not ended; may be too many while some end, never too few.
+/// Returns how many tasks are alive: maybe too many while some end, never too few.
 pub(crate) fn alive<'a>(places: impl Iterator<Item = &'a Counts> + Clone) -> u64 {
-    // The store-load pair of two workers that end their last tasks at the same moment: each has counted its own
-    // before, so one of them sees the other's.
+    // The store-load pair of two workers that end their last tasks at the same moment. Each has
+    // counted its own before, so one of them sees the count of its counterpart.
     fence(Ordering::SeqCst);
     let finished = finished(places.clone());
     fence(Ordering::SeqCst);

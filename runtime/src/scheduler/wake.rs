@@ -16,7 +16,7 @@ use crate::waiter::word::Woke;
 pub(crate) static TASK: Kind = Kind { notify: notify_waiter, queue, retain, release };
 
 impl TaskRef {
-    /// Notifies the present sleep, by one who has unlinked it.
+    /// Notifies the present sleep of the task, which the caller has unlinked.
     pub(crate) fn notify(self) {
         notify(self);
     }
@@ -82,7 +82,7 @@ pub(crate) fn wake(task: TaskRef) {
     }
 }
 
-/// Notifies the present sleep of a task, by one who has unlinked it.
+/// Notifies the present sleep of a task that the caller has unlinked.
 #[inline(always)]
 pub(crate) fn notify(task: TaskRef) {
     if current::with_worker(|worker| worker.notify(task)).is_none() {

@@ -7,12 +7,12 @@ use crossbeam_utils::CachePadded;
 use crate::base::primitive::{Mutex, MutexGuard, Ordering, fence};
 use crate::scheduler::idle::counters::{Counters, Snapshot};
 
-/// The idle workers of one runtime.
+/// Tracks the idle workers of one runtime.
 pub(crate) struct Idle {
-    /// On a line of its own: every spawn reads it, and what else changes while workers come and go must not take it away.
+    /// On a cache line of its own: every spawn reads it, and other writes must not evict it.
     counters: CachePadded<Counters>,
-    /// Who is parked; the last one parked is woken first, its caches are warm. The counters change under this lock
-    /// together with it.
+    /// The parked workers. The last one parked is woken first, since its caches are warm. The
+    /// counters change under this lock together with it.
     parked: CachePadded<Mutex<Vec<Parked>>>,
     workers: u64,
 }
@@ -22,13 +22,13 @@ struct Parked {
     watching: bool,
 }
 
-/// What a worker that parks has seen of the others' queues.
+/// Tells what a parking worker has seen of the other workers' queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sight {
     Nothing,
-    /// New spawns since its last look, none of which waits: one watcher is enough for these.
+    /// New spawns since its last look, none of which waits: one watcher suffices for these.
     News,
-    /// Something waits that it cannot take yet.
+    /// A task waits that the worker cannot take yet.
     Waiting,
 }
 
@@ -46,13 +46,15 @@ impl Idle {
         self.counters.try_search(self.workers)
     }
 
-    /// Leaves the search. True for the last one, who wakes another if it found more work than it can run at once.
+    /// Leaves the search. Returns true for the last searcher, which wakes a worker if work is left.
     pub(crate) fn end_search(&self) -> bool {
         self.counters.end_search()
     }
 
-    /// Counts worker `index` as parked, and tells whether it is to watch. It looks at the queues again before it really parks,
-    /// at the others' only where it saw nothing there: otherwise it watches, or trusts in who does.
+    /// Counts worker `index` as parked, and returns whether it is to watch.
+    ///
+    /// The worker checks the queues again before it really parks. It checks the other workers'
+    /// queues only if it saw nothing there: otherwise it watches, or relies on a watcher.
     pub(crate) fn park(&self, index: usize, searching: bool, sight: Sight) -> bool {
         let mut parked = self.lock();
         let watching = match sight {
@@ -65,7 +67,8 @@ impl Idle {
         watching
     }
 
-    /// Counts worker `index` as running again. False if a producer has done so before and made it a searcher.
+    /// Counts worker `index` as running again. Returns false if a producer did so before and made
+    /// it a searcher.
     pub(crate) fn unpark(&self, index: usize) -> bool {
         let mut parked = self.lock();
         let Some(place) = parked.iter().position(|p| p.index == index) else { return false };
@@ -74,13 +77,14 @@ impl Idle {
         true
     }
 
-    /// After a task was queued where its spawner will look: the worker to wake for it, if one is to be woken.
+    /// Returns the worker to wake, if any, after a task was queued where its spawner will look.
     #[must_use]
     pub(crate) fn after_spawn(&self) -> Option<usize> {
         self.pick(Snapshot::wants_wake)
     }
 
-    /// After a task was queued where nobody is sure to look soon: the worker to wake for it, if one is to be woken.
+    /// Returns the worker to wake, if any, after a task was queued where no worker is sure to look
+    /// soon.
     #[must_use]
     pub(crate) fn after_global(&self) -> Option<usize> {
         self.pick(Snapshot::wants_wake_at_once)
