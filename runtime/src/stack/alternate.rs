@@ -1,4 +1,5 @@
-//! The stack that signal handlers of a thread run on, since the one that overflowed has no room for them.
+//! The alternate signal stack of a thread, since an overflowed stack has no room for signal
+//! handlers.
 
 use std::io;
 use std::marker::PhantomData;

@@ -53,16 +53,17 @@ impl Cache {
         self.size
     }
 
-    /// True if a take needs nothing from the exchange.
+    /// Returns true if a take needs nothing from the exchange.
     pub(super) fn has_any(&self) -> bool {
         !self.warm.is_empty() || self.fresh.as_ref().is_some_and(|fresh| fresh.len() > 0)
     }
 
-    /// Takes the warmest.
+    /// Takes the warmest stack.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Stack> {
         let stack = self.warm.pop()?;
-        // In a crowd of starts it is the next one's, and has been out of the cache for long.
+        // In a burst of starts the next task takes that stack, which has left the processor's cache
+        // by then.
         if let Some(next) = self.warm.last() {
             next.prefetch();
         }
@@ -70,7 +71,7 @@ impl Cache {
         Some(stack)
     }
 
-    /// Takes one where none is warm.
+    /// Takes a stack when none is warm.
     pub(super) fn take_slow(&mut self, stacks: &Stacks) -> io::Result<Stack> {
         if let Some(Ok(stack)) = self.cut(stacks) {
             return Ok(stack);
@@ -87,7 +88,7 @@ impl Cache {
         self.warm.push(stack);
     }
 
-    /// Gives memory back that nobody used for `age`, here and in the exchange.
+    /// Gives memory back that was unused for `age`, here and in the exchange.
     pub(super) fn trim(&mut self, stacks: &Stacks, now: Instant, age: Duration) -> Trim {
         let here = self.trim_here(stacks, now, age);
         here.max(self.class.trim(now, age))
@@ -106,7 +107,7 @@ impl Cache {
         }
     }
 
-    /// Cuts a fresh stack, if there is a range. One that cannot be cut any more goes back.
+    /// Cuts a fresh stack, if there is a range. A range that cannot be cut any more goes back.
     fn cut(&mut self, stacks: &Stacks) -> Option<io::Result<Stack>> {
         let result = self.fresh.as_mut()?.cut();
         if !matches!(result, Some(Ok(_))) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a worker's cache ──put──▶ warm ──lot──▶ on their way to the kernel ──▶ cold
-//!          ▲                   │                (nobody's)                   │
+//!          ▲                   │                (unowned)                    │
 //!          └────── fetch ──────┴─────────────────────────────────────────────┘
 //!          └── fetch_fresh ── ranges of regions that are not cut
 //! ```

@@ -11,7 +11,7 @@ use crate::stack::size::{COLOUR_STEP, COLOURS};
 
 /// A range of stacks that are not cut yet: they have no guard and were never touched.
 ///
-/// Like a [`Stack`] it must come home for the region to be unmapped; forgotten, it leaks the region.
+/// Like a [`Stack`] it must return for the region to be unmapped; forgotten, it leaks the region.
 pub(super) struct Fresh {
     pub(super) region: RegionRef,
     pub(super) next: usize,

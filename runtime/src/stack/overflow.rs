@@ -66,7 +66,7 @@ static LOOKUP: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The signals by which systems tell of a touched guard.
 static SIGNALS: [Chained; 2] = [Chained::new(libc::SIGSEGV), Chained::new(libc::SIGBUS)];
 
-/// One signal, and who handled it before.
+/// Holds one signal and its previous handler.
 struct Chained {
     signal: libc::c_int,
     /// Null, or leaked and therefore valid for ever.
@@ -78,7 +78,7 @@ impl Chained {
         Self { signal, previous: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Puts our handler in front of the one that is there.
+    /// Installs our handler in front of the previous one.
     fn install(&self) -> io::Result<()> {
         // What is there now is remembered first, since our handler may run as soon as it is set.
         let found = change(self.signal, None)?;

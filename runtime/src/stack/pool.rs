@@ -16,9 +16,9 @@ use crate::stack::stacks::Stacks;
 use crate::stack::sys;
 use crate::stack::trim::Trim;
 
-/// One worker's stacks: a cache for each size it has met, the usual size first.
+/// Holds one worker's stacks: a cache for each size it has met, the usual size first.
 ///
-/// When dropped, all it has goes to the exchange.
+/// When dropped, it gives all its stacks to the exchange.
 pub(crate) struct Pool {
     usual: Cache,
     /// A few at most, since sizes are powers of two: searched in line.
@@ -27,7 +27,7 @@ pub(crate) struct Pool {
     number: usize,
     /// The last take has failed.
     waits: bool,
-    /// The next take is left to another pool that has waited for long.
+    /// The next take fails, in favour of a pool that has waited for long.
     stands_back: bool,
 }
 
@@ -65,7 +65,7 @@ impl Pool {
         }
     }
 
-    /// Takes one that does not lie warm here. Where there is none, the other pools are asked for theirs.
+    /// Takes a stack that is not warm here. If there is none, asks the other pools for theirs.
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
@@ -86,7 +86,7 @@ impl Pool {
         taken.or_else(|error| self.take_again(size, error))
     }
 
-    /// The last try, after one has failed: stacks of other sizes that lie unused here may be what fills the limit.
+    /// Tries a last time: unused stacks of other sizes in this pool may be what fills the limit.
     fn take_again(&mut self, size: usize, error: io::Error) -> io::Result<Stack> {
         if error.kind() != io::ErrorKind::OutOfMemory || !self.has_any() {
             return Err(error);
@@ -96,7 +96,8 @@ impl Pool {
         cache.take_slow(stacks)
     }
 
-    /// Gives a stack back that any pool of the runtime handed out, and on which nothing runs any more.
+    /// Gives a stack back that any pool of the runtime handed out, and on which no code runs any
+    /// more.
     #[inline]
     pub(crate) fn give(&mut self, stack: Stack) {
         let (cache, stacks) = self.cache(stack.size());
@@ -117,9 +118,10 @@ impl Pool {
         verdict
     }
 
-    /// Gives all to the exchange, if there is any and another pool's take has failed. True if it has.
+    /// Gives all stacks to the exchange, if another pool's take has failed. Returns true if it gave
+    /// any.
     ///
-    /// To be called after each [`give`](Self::give), and now and then.
+    /// Called after each [`give`](Self::give), and now and then.
     #[inline]
     pub(crate) fn answer(&mut self) -> bool {
         self.stacks.is_asked() && self.answer_slow()
@@ -128,7 +130,7 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn answer_slow(&mut self) -> bool {
-        // A pool that has nothing leaves the question to one that has.
+        // An empty pool leaves the request to a pool that has stacks.
         if !self.has_any() {
             return false;
         }
@@ -137,12 +139,13 @@ impl Pool {
             self.empty();
         }
         self.stacks.settle();
-        // Of a pool that fails for the first time this one may be faster, so that a stack does not travel for each task.
+        // Only for a pool that has asked twice: this pool may be faster, and then a stack does not
+        // travel for each task.
         self.stands_back = by_other == Some(true);
         by_other.is_some()
     }
 
-    /// The cache of a size, and whom it serves.
+    /// Returns the cache of a size, and the stacks that it serves.
     #[inline]
     fn cache(&mut self, size: usize) -> (&mut Cache, &Stacks) {
         let cache = match size == self.usual.size() {
@@ -174,7 +177,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// The cache of a size that is not the usual one, made when it is first met.
+/// Returns the cache of an unusual size, which is made when the size is first met.
 #[inline(never)]
 fn cache_of<'a>(others: &'a mut Vec<Cache>, stacks: &Stacks, size: usize) -> &'a mut Cache {
     let known = others.iter().position(|cache| cache.size() == size);

@@ -16,7 +16,7 @@ use crate::stack::guard;
 use crate::stack::guard::{Guards, Kind, Made};
 use crate::stack::sys::{self, Unused};
 
-/// One mapping of `stacks` times `stride` bytes. Unmapped when dropped.
+/// Owns one mapping of `stacks` times `stride` bytes. Unmapped when dropped.
 pub(super) struct Region {
     start: usize,
     stacks: usize,
@@ -27,12 +27,13 @@ pub(super) struct Region {
     protected: AtomicUsize,
     /// Stacks that were dropped instead of given back.
     lost: AtomicUsize,
-    /// Stacks seen in the exchange at its end; the region goes only when this is all of them.
+    /// Stacks found in the exchange at its end. The region is unmapped only when this is all of
+    /// them.
     home: AtomicUsize,
 }
 
 impl Region {
-    /// Maps a region of `stacks` stacks, or of fewer where that much address space cannot be had.
+    /// Maps a region of `stacks` stacks, or of fewer if the address space does not suffice.
     pub(super) fn map(stride: usize, guard: usize, stacks: usize, guards: Guards) -> io::Result<Self> {
         let mut stacks = stacks.max(1);
         let start = loop {
@@ -55,7 +56,7 @@ impl Region {
         self.stacks
     }
 
-    /// The size of each of its stacks.
+    /// Returns the size of each of its stacks.
     #[inline]
     pub(super) fn stride(&self) -> usize {
         self.stride
@@ -66,7 +67,7 @@ impl Region {
     }
 
     #[cfg(test)]
-    /// How many of its stacks were dropped instead of given back.
+    /// Returns how many of its stacks were dropped instead of given back.
     pub(super) fn lost(&self) -> usize {
         // Relaxed: a statistic.
         self.lost.load(Ordering::Relaxed)
@@ -77,7 +78,7 @@ impl Region {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts stacks, or a range not cut yet, as home.
+    /// Counts stacks, or a range not cut yet, as returned.
     fn count_home(&self, stacks: usize) {
         // Relaxed: only the dropper of the class counts, on one thread.
         self.home.fetch_add(stacks, Ordering::Relaxed);
@@ -93,7 +94,7 @@ impl Region {
         self.start + index * self.stride
     }
 
-    /// The lowest address of the stack that starts at `base`.
+    /// Returns the lowest address of the stack that starts at `base`.
     pub(super) fn limit_below(&self, base: usize) -> usize {
         // A base is the end of its stack or somewhat below, never its start.
         self.limit_of((base - 1 - self.start) / self.stride)
@@ -111,24 +112,24 @@ impl Region {
 }
 
 impl Region {
-    /// Gives the memory of whole pages back, by the stack that they belong to.
+    /// Gives the memory of whole pages back. Called by the stack that they belong to.
     pub(super) fn discard(&self, pages: Range<usize>) {
-        // SAFETY: pages of the region's one mapping, which lives as long as `self`. Their stack alone calls this, by a unique
-        // reference in the module's hands, so that no code runs on them.
+        // SAFETY: pages of the region's one mapping, which lives as long as `self`. Only their
+        // stack calls this, by a unique reference in the module's hands, so no code runs on them.
         unsafe { Unused::new(pages.start, pages.len()) }.discard();
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the range is exactly what `map` returned. A region is dropped where its making failed, or by
-        // `Regions::end`, which found every stack at home.
+        // SAFETY: the range is exactly what `map` returned. A region is dropped where its making
+        // failed, or by `Regions::end`, which found every stack returned.
         unsafe { sys::unmap(self.start, self.stacks * self.stride) };
         guard::retire(*self.protected.get_mut());
     }
 }
 
-/// A region that its class owns and that its stacks refer to.
+/// Refers to a region, which its class owns.
 ///
 /// Invariant: the region lives until [`Regions::end`] unmaps it, after which no stack, no range and no class
 /// refers to it, or for ever.
@@ -140,21 +141,22 @@ unsafe impl Send for RegionRef {}
 // SAFETY: as above.
 unsafe impl Sync for RegionRef {}
 
-/// Regions that outlive their class. Nobody looks here but leak checkers, which see that the headers are meant to stay.
+/// Regions that outlive their class. Only leak checkers read this; it shows them that the headers
+/// are meant to stay.
 static LEAKED: Mutex<Vec<RegionRef>> = Mutex::new(Vec::new());
 
-/// Stacks of a region that have ended, cut or not: no handle and no range stands for them any more.
+/// Counts returned stacks of a region, cut or not: no handle and no range stands for them any more.
 pub(super) struct Home {
     pub(super) region: RegionRef,
     pub(super) stacks: usize,
 }
 
-/// The regions of one class.
+/// Owns the regions of one class.
 #[derive(Default)]
 pub(super) struct Regions(Vec<RegionRef>);
 
 impl Regions {
-    /// Takes a region in, to which stacks may refer from now on.
+    /// Adds a region, to which stacks may refer from now on.
     pub(super) fn add(&mut self, region: Region) -> RegionRef {
         let region = RegionRef(NonNull::from(Box::leak(Box::new(region))));
         self.0.push(region);
@@ -166,7 +168,7 @@ impl Regions {
         self.0.iter()
     }
 
-    /// Unmaps each region all of whose stacks are at home. Others are leaked.
+    /// Unmaps each region whose stacks were all returned. Leaks the others.
     pub(super) fn end(self, home: impl Iterator<Item = Home>) {
         home.for_each(|home| home.region.count_home(home.stacks));
         for region in self.0 {

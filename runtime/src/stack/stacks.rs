@@ -1,20 +1,20 @@
 //! All stacks of one runtime: its classes, and the limit over them.
 //!
 //! ```text
-//!  who takes                                     who gives
+//!  the taker                                     the giver
 //!
 //!  reserve: outside := outside + n, if the       the stacks go to the exchange,
 //!           limit allows                         release: outside := outside - n
 //!  takes from the exchange, or maps,
 //!  release: what it did not get
-//!  nothing to be had: asks, and tries  ────────▶ at its next give, turn or rest, if its pool has any: empties the
-//!  again in a moment                             pool, and leaves its own next take to one that has asked twice
+//!  nothing left: asks, and tries       ────────▶ at its next give, tick or rest, if its pool has any: empties the
+//!  again in a moment                             pool, and leaves its own next take to a pool that has asked twice
 //! ```
 //!
-//! One question is remembered at a time, since whoever waits asks again at each try.
+//! Only one request is remembered at a time, since a waiting pool asks again at each try.
 //!
-//! What is outside is counted before it is taken and for as long as it is, so the limit holds; a count that has come down is of
-//! stacks that are in the exchange already.
+//! Stacks are counted as outside before they are taken and for as long as they are, so the limit
+//! holds. Once the count comes down, the stacks are in the exchange already.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ const DEFAULT_SIZE: usize = 256 * 1024;
 /// The default of [`Config::trim_after`].
 const TRIM_AFTER: Duration = Duration::from_secs(1);
 
-/// How the stacks of a runtime are to be.
+/// Configures the stacks of a runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     /// The usual size in bytes of address space, guard included; rounded up to a power of two. 256 KiB unless set.
@@ -69,11 +69,12 @@ pub(crate) struct Counts {
     pub(crate) lost: usize,
 }
 
-/// The stacks of one runtime. Workers use them through their [`Pool`](crate::stack::pool::Pool)s.
+/// Owns the stacks of one runtime. Workers use them through their
+/// [`Pool`](crate::stack::pool::Pool)s.
 pub(crate) struct Stacks {
     config: Config,
     classes: Mutex<Vec<Arc<Class>>>,
-    /// Stacks outside the exchanges, those counted that a pool may still cut.
+    /// Stacks outside the exchanges, including those that a pool may still cut.
     outside: AtomicUsize,
     /// Twice the number of the pool that asked last, and one more if it had asked before; 0 when it was answered.
     asked: AtomicUsize,
@@ -146,9 +147,9 @@ impl Stacks {
         self.outside.fetch_sub(stacks, Ordering::Relaxed);
     }
 
-    /// A number for one more pool.
+    /// Returns a number for one more pool.
     pub(super) fn number(&self) -> usize {
-        // Relaxed: the number is all there is to it.
+        // Relaxed: only the uniqueness of the number counts.
         self.pools.fetch_add(1, Ordering::Relaxed) + 1
     }
 
@@ -158,21 +159,21 @@ impl Stacks {
         self.asked.store(2 * pool + usize::from(again), Ordering::Relaxed);
     }
 
-    /// True if some pool waits for stacks.
+    /// Returns true if some pool waits for stacks.
     #[inline]
     pub(super) fn is_asked(&self) -> bool {
         // Relaxed: as in `ask`. A plain load on every give.
         self.asked.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the pool that waits has asked before; `None` if it is this one.
+    /// Returns whether the waiting pool has asked before; `None` if it is this pool.
     pub(super) fn asked_by_other(&self, pool: usize) -> Option<bool> {
         // Relaxed: as in `ask`.
         let asked = self.asked.load(Ordering::Relaxed);
         (asked / 2 != pool).then_some(asked % 2 == 1)
     }
 
-    /// Takes the question away, by a pool that has emptied itself for it.
+    /// Clears the request. Called by a pool that has emptied itself for it.
     pub(super) fn settle(&self) {
         // Relaxed: as in `ask`.
         self.asked.store(0, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The size of a page of memory in bytes.
 pub(super) fn page_size() -> usize {
     static PAGE: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: a number that every thread finds to be the same; nothing is published by it.
+    // Relaxed: every thread computes the same number; nothing is published by it.
     match PAGE.load(Ordering::Relaxed) {
         0 => {
             // SAFETY: sysconf takes no pointer and has no precondition.
@@ -38,7 +38,7 @@ pub(super) fn map(len: usize) -> io::Result<usize> {
 ///
 /// The range is one that [`map`] returned, and nothing uses it any more.
 pub(super) unsafe fn unmap(start: usize, len: usize) {
-    // SAFETY: the caller says that the range is mapped, is ours, and that nobody uses it.
+    // SAFETY: the caller says that the range is mapped, is ours, and is unused.
     let failed = unsafe { libc::munmap(at(start), len) } != 0;
     debug_assert!(!failed, "munmap: {}", io::Error::last_os_error());
 }

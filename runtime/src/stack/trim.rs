@@ -1,4 +1,4 @@
-//! How far a pool is trimmed.
+//! The result of a trim of a pool.
 
 #![forbid(unsafe_code)]
 

@@ -13,7 +13,8 @@ pub(super) const NOWHERE: u16 = (1 << PLACE_BITS) - 1;
 
 /// One timer: part of whatever waits for it, and linked into a [`Wheel`](crate::timer::wheel::Wheel) while it is armed.
 ///
-/// All fields are cells, and nobody forms a `&mut Node` while it is armed: its neighbours write to it.
+/// All fields are cells, and no code forms a `&mut Node` while it is armed: its neighbours write to
+/// it.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// Valid while the place is not [`NOWHERE`], as is `next`: both then point to armed nodes of the same ring.

@@ -29,7 +29,7 @@ pub(crate) struct Wheel {
     /// The present, as far as the wheel knows: every timer up to this tick has fired or is in row 0.
     elapsed: Cell<u64>,
     armed: Cell<usize>,
-    /// The slot of row 0 that takes what is due, 0 or 1; `expire` empties the other one.
+    /// The slot of row 0, 0 or 1, that takes due timers. `expire` flips it and empties the previous one.
     due: Cell<usize>,
     /// Bit `r`: `occupied[r]` is not zero.
     rows: Cell<u16>,
@@ -188,7 +188,8 @@ impl Wheel {
 
     /// Moves the present into the first slot that is occupied, and its timers to the levels below or to row 0.
     ///
-    /// The present goes as far as the slot's earliest timer at once, which spares that one the levels in between.
+    /// The present moves to the slot's earliest timer at once, so that timer skips the levels in
+    /// between.
     fn enter(&self, place: Place, now: u64) {
         let slot = self.slot(place);
         self.elapsed.set(slot.earliest.get().min(now));
