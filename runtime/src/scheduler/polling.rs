@@ -1,27 +1,30 @@
 //! Adaptive polling: whether to poll a little before sleeping in the driver.
 //!
-//! To fall asleep and be woken costs processor time and delay, and how much depends on the machine and on the load: one
-//! busy connection pays for it with every request, while under an even stream of requests a sleeper finds several at
-//! once when it wakes. No threshold on the length of idle times tells these apart. So both ways are tried, and what is
-//! compared is the thing itself: the processor time that this thread spends per task that it runs.
+//! Falling asleep and being woken costs processor time and delay, depending on the machine and the
+//! load. One busy connection pays for it with every request. Under an even stream of requests a
+//! sleeper finds several at once when it wakes. No threshold on the length of idle times tells
+//! these loads apart. So the worker tries both ways, and compares the processor time that its
+//! thread spends per task that it runs.
 //!
-//! Idle times are counted in epochs. Each epoch is spent in one way, polling or sleeping, and measured as a whole with
-//! two readings of the thread's clock. The cheaper way is kept, with some favour for polling, which answers sooner; now and
-//! then an epoch goes the other way, to see whether the load has changed, and the longer nothing changes the rarer that is.
-//! Polling that finds nothing a few times in a row ends its epoch at once, so that little is spent on it where it is of no
-//! use.
+//! Idle times are counted in epochs. Each epoch is spent in one way, polling or sleeping, and
+//! measured as a whole with two readings of the thread's clock. The cheaper way is kept, with some
+//! favour for polling, which answers sooner. Now and then an epoch explores the alternative, in
+//! case the load has changed; the longer nothing changes, the rarer that is. Polling that finds
+//! nothing a few times in a row ends its epoch at once, so little is spent on it where it is
+//! useless.
 //!
-//! Where sleeping leaves the worker little time to sleep ([`Reading::is_loaded_since`]), many ask, and what they wait for is
-//! one another, not that somebody wakes. Polling then takes the same work in smaller portions, each with a look at the
-//! driver. With a thousand connections that costs a tenth more, which is less than what two measurements of the same way
-//! differ by. So polling is not favoured there but has to be cheaper by far. A lone connection keeps its worker busy for
-//! less than half of the time, since the other side has its turn as well.
+//! Under load ([`Reading::is_loaded_since`]) requests queue behind each other; wake-ups are not
+//! what they wait for. Polling then takes the same work in smaller portions, each with a poll of
+//! the driver. That costs more, but less than two measurements of the same way differ by. So
+//! polling is not favoured under load but has to be cheaper by a margin. A lone connection keeps
+//! its worker busy for less than half of the time, since its peer has to compute as well.
 //!
-//! A hand-over between workers is another matter: such wakes do not come from the driver, and are no such load. Polling pays there
-//! only once both of them poll: while one sleeps, the other polls for as long as the first takes to wake, which is dear. So
-//! whom another thread woke polls for a [short](SHORT) time also where it is to sleep, about as long as a sleep would cost. Then it is
-//! enough that one of the two tries to poll: it finds that the other one answers at once. Short polls that find nothing
-//! become rare, until one finds something.
+//! Hand-overs between workers differ: such wakes do not come from the driver, and are no such load.
+//! Polling pays there only once both workers poll. While one sleeps, its partner polls for as long
+//! as the sleeper takes to wake, which is expensive. So a worker that another thread woke polls for
+//! a [short](SHORT) time even in a sleeping epoch, about as long as a sleep would cost. Then one
+//! worker that tries to poll suffices: it finds that its partner answers at once. Short polls that
+//! find nothing become rare, until one finds something.
 
 #![forbid(unsafe_code)]
 
@@ -30,26 +33,26 @@ use std::time::{Duration, Instant};
 use crate::base::clock;
 use crate::base::sys;
 
-/// How long one poll lasts at the most, after its first look.
+/// The longest time of one poll, after its first look.
 const LONGEST: Duration = Duration::from_micros(40);
 
-/// How long one poll lasts at the most that spares a sleep between two hand-overs.
+/// The longest time of a short poll, which saves a sleep between two hand-overs.
 const SHORT: Duration = Duration::from_micros(8);
 
-/// How many idle times go by without a short poll, at the most, after several have found nothing.
+/// The most idle times without a short poll, after several have found nothing.
 const SKIP_MOST: u32 = 15;
 
 /// Idle times in an epoch.
 const EPOCH: u32 = 32;
 
-/// Polls in a row that may find nothing before the epoch is given up.
+/// Polls in a row that may find nothing before the epoch ends early.
 const FAILURES: u32 = 3;
 
-/// Epochs in a row without a load until it is taken to be gone: a thousand connections ask in bursts with a trickle in
-/// between.
+/// Epochs in a row without load until the load counts as gone: many connections ask in bursts with
+/// a trickle in between.
 const MEMORY: u32 = 64;
 
-/// Epochs between two looks at the other way: at first, while polling, and while sleeping.
+/// Epochs between two explorations of the alternative: at first, while polling, and while sleeping.
 const EXPLORE_FIRST: u32 = 4;
 const EXPLORE_MOST_POLLING: u32 = 32;
 const EXPLORE_MOST_SLEEPING: u32 = 512;
@@ -69,7 +72,7 @@ impl Way {
     }
 }
 
-/// What a thread has spent and done so far.
+/// Records what a thread has spent and done so far.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading {
     pub(crate) at: Instant,
@@ -82,23 +85,24 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// What this thread has spent before it becomes a worker. `fibra::run` may be called late.
+    /// Reads what this thread has spent before it becomes a worker. `fibra::run` may be called
+    /// late.
     fn first() -> Self {
         Reading { at: clock::machine(), spent: sys::thread_time(), done: 0, events: 0 }
     }
 
-    /// True if this thread, which slept when it had nothing to do, was busy for more than five eighths of the time with
-    /// what the driver found.
+    /// Returns true if this thread, which slept when idle, was busy for more than five eighths of
+    /// the time with events that the driver found.
     fn is_loaded_since(&self, begun: &Reading, idle_times: u32) -> bool {
         let found = self.events.wrapping_sub(begun.events);
         found >= idle_times && self.spent.saturating_sub(begun.spent) * 8 > (self.at - begun.at) * 5
     }
 }
 
-/// What one worker has learned.
+/// Holds what one worker has learned.
 pub(crate) struct Polling {
     enabled: bool,
-    /// The way of this epoch, and the one that was cheaper so far.
+    /// The way of this epoch, and the cheaper way so far.
     way: Way,
     best: Way,
     /// Nanoseconds per task, by way; unknown at first.
@@ -117,7 +121,7 @@ pub(crate) struct Polling {
 }
 
 impl Polling {
-    /// On the thread of the worker.
+    /// Starts to learn. Called on the thread of the worker.
     pub(crate) fn new(enabled: bool) -> Self {
         Polling {
             enabled,
@@ -136,8 +140,10 @@ impl Polling {
         }
     }
 
-    /// How long to poll in the idle time that begins now, if at all. `handed` says whether another thread ended the last one.
-    /// `read` is asked once an epoch.
+    /// Returns how long to poll in the idle time that begins now, if at all.
+    ///
+    /// `handed` tells whether another thread ended the last idle time. `read` is called once per
+    /// epoch.
     pub(crate) fn begin(&mut self, handed: bool, read: impl FnOnce() -> Reading) -> Option<Duration> {
         if !self.enabled {
             return None;
@@ -158,13 +164,13 @@ impl Polling {
         !skipped
     }
 
-    /// Work came while polling.
+    /// Notes that work came while polling.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
         self.skip = 0;
     }
 
-    /// Nothing came in all the time that was polled.
+    /// Notes that no work came in all the time of a poll.
     pub(crate) fn failed(&mut self, read: impl FnOnce() -> Reading) {
         if self.way == Way::Sleep {
             self.skip = (2 * self.skip + 1).min(SKIP_MOST);
@@ -189,7 +195,7 @@ impl Polling {
             Way::Sleep => &mut self.sleeping,
             Way::Poll => &mut self.polling,
         };
-        // Of the other way only the latest look counts: the one before is from another load, perhaps.
+        // Of the alternative only the latest epoch counts: the one before may be from another load.
         *known = Some(match *known {
             Some(known) if self.way == self.best => (known / 4 * 3).saturating_add(cost / 4),
             _ => cost,
@@ -206,7 +212,8 @@ impl Polling {
         self.start(if explores { self.best.other() } else { self.best }, now);
     }
 
-    /// Nanoseconds per task of the epoch that ends. Polling that brought nothing was too dear.
+    /// Returns the nanoseconds per task of the epoch that ends. Polling that brought nothing costs
+    /// the maximum.
     fn cost(&self, now: Reading) -> u64 {
         let spent = now.spent.saturating_sub(self.begun.spent).as_nanos();
         match now.done.wrapping_sub(self.begun.done) {
@@ -215,9 +222,12 @@ impl Polling {
         }
     }
 
-    /// The way to go on with: polling where it costs up to a quarter more than sleeping, since it answers in half the
-    /// time; once it is chosen, up to three eighths, since the other end may learn at the same time, and two that changed
-    /// their way at each small difference would not come to rest. Under load it has to cost three quarters at most.
+    /// Returns the way to go on with.
+    ///
+    /// Polling wins where it costs up to a quarter more than sleeping, since it answers in half the
+    /// time. Once chosen, it may cost up to three eighths more: the peer may learn at the same
+    /// time, and two learners that switch at each small difference would not settle. Under load it
+    /// may cost three quarters at most.
     fn cheaper(&self) -> Way {
         let most = |cost: u64| match self.best {
             _ if self.loaded > 0 => cost / 4 * 3,
@@ -230,7 +240,7 @@ impl Polling {
         }
     }
 
-    /// Goes on with `best`, and looks at the other way the more rarely the longer it is that.
+    /// Goes on with `best`, and explores the alternative more rarely the longer `best` stays.
     fn settle(&mut self, best: Way) {
         let most = if best == Way::Poll { EXPLORE_MOST_POLLING } else { EXPLORE_MOST_SLEEPING };
         self.explore = if best == self.best { (self.explore * 2).min(most) } else { EXPLORE_FIRST };

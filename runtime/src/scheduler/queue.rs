@@ -5,7 +5,7 @@
 //! | [`Local`] | its worker | its worker |
 //! | `Inbox`, see `inbox.rs` | any thread | its worker, all at once |
 //! | [`Stealable`] | its worker | its worker, thieves |
-//! | [`Shared`] | anybody | anybody |
+//! | [`Shared`] | any thread | any worker |
 //!
 //! The first two are threaded through `Header::next`: a task is in one queue at a time, so they never allocate.
 

@@ -268,7 +268,7 @@ impl Worker {
             Ok(stack) => {
                 self.bind_in_turn(task, stack);
                 self.unstarve();
-                // The tasks behind it have only waited for their turn.
+                // The tasks behind it have only waited in the queue.
                 self.shortage.set(Some(clock::now()));
                 self.local.push(task);
             }

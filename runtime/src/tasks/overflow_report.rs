@@ -8,8 +8,8 @@ use crate::tasks::context;
 /// Installs the handler, once for the process.
 pub(crate) fn install() -> io::Result<()> {
     // SAFETY: `running_task` reads a thread-local without a destructor and fields of the running task and of its stack that
-    // nobody but the interrupted code changes, each in one store; it allocates nothing, takes no lock, and the name lives as
-    // long as the task.
+    // only the interrupted code changes, each in one store; it allocates nothing, takes no lock,
+    // and the name lives as long as the task.
     unsafe { overflow::install(running_task) }
 }
 

@@ -38,7 +38,8 @@ impl Snapshot {
         }
     }
 
-    /// True when a producer has to wake somebody: there is a worker to wake, and none that will look by itself.
+    /// Returns true when a producer has to wake a worker: one can be woken, and none will look by
+    /// itself.
     pub(crate) fn wants_wake(self) -> bool {
         self.parked > 0 && self.searching == 0 && self.watching == 0
     }
@@ -84,7 +85,8 @@ impl Counters {
         self.0.fetch_add(change.wrapping_sub(u64::from(searching) * ONE_SEARCHING), Ordering::SeqCst);
     }
 
-    /// From parked to running, by the worker itself or, to searching, by one who wakes it.
+    /// Moves a worker from parked to running (by the worker itself) or to searching (by the thread
+    /// that wakes it).
     pub(crate) fn unpark(&self, watching: bool, searching: bool) {
         let change = (u64::from(searching) * ONE_SEARCHING).wrapping_sub(ONE_PARKED);
         self.0.fetch_add(change.wrapping_sub(u64::from(watching) * ONE_WATCHING), Ordering::SeqCst);
