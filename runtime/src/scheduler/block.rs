@@ -4,7 +4,7 @@
 //! another worker takes a count before it pushes: after the push the task may run, end, and let its
 //! whole runtime end.
 //!
-//! Whether its worker has to be woken is in `park_state.rs`.
+//! `park_state.rs` tells whether its worker has to be woken.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
@@ -38,7 +38,7 @@ pub(crate) struct Block {
     pub(crate) counts: Counts,
     /// The started tasks that are bound to this worker.
     pub(crate) registry: Registry,
-    /// What a watch may know of the present run.
+    /// The present run, for the watchdog.
     pub(crate) run: Run,
     state: ParkState,
     unparker: OnceLock<Arc<dyn Unpark>>,

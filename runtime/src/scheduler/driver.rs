@@ -85,11 +85,12 @@ impl Ready {
 
 /// Holds what a factory makes for one worker.
 pub struct Parts {
-    /// The worker's own.
+    /// The driver of the worker.
     pub driver: Box<dyn Driver>,
-    /// What [`current`](crate::driver::current) answers with on that worker.
+    /// The handle that [`current`](crate::driver::current) returns on that worker.
     pub handle: Arc<dyn Any + Send + Sync>,
-    /// What [`current_id`](crate::driver::current_id) answers with: an [`Id::fresh`] of this driver's own.
+    /// The id that [`current_id`](crate::driver::current_id) returns: an [`Id::fresh`] of this
+    /// driver's own.
     pub id: Id,
 }
 

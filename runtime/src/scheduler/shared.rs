@@ -25,12 +25,12 @@ use crate::tasks::task::Task;
 /// Holds what workers need of the description of their runtime.
 pub(crate) struct Config {
     pub(crate) driver: Arc<dyn Factory>,
-    /// What the random numbers of the workers come from.
+    /// The seed of the workers' random numbers.
     pub(crate) seed: u64,
     /// Whether workers may poll before they park.
     pub(crate) polling: bool,
     pub(crate) max_tasks: Option<usize>,
-    /// How long a task that found no stack waits for one to come back before it ends un-run.
+    /// How long a task without a stack waits for one to come back, before it ends without running.
     pub(crate) stack_patience: Duration,
     pub(crate) pin: bool,
     /// The affinity of the thread that makes the runtime, or of that thread's own runtime, since
@@ -43,7 +43,7 @@ pub(crate) struct Config {
 
 /// Holds what all workers of one runtime share.
 ///
-/// What changes while they run has cache lines of its own, apart from what all of them only read.
+/// Fields that change while they run have cache lines of their own, apart from the read-only ones.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) blocks: Box<[Arc<Block>]>,
@@ -74,7 +74,7 @@ impl Shared {
     /// Queues a task that was spawned off the workers, or hands it back if the runtime is ending.
     ///
     /// # Errors
-    /// The task, un-run and uncounted.
+    /// Returns the task, not run and not counted.
     pub(crate) fn inject(&self, task: TaskRef) -> Result<(), TaskRef> {
         self.admit_from_outside(task).map_err(|Ended| task)?;
         self.injector.push(task);
@@ -87,7 +87,7 @@ impl Shared {
     /// Queues a task that is to run on one worker, or hands it back if the runtime is ending.
     ///
     /// # Errors
-    /// The task, un-run and uncounted.
+    /// Returns the task, not run and not counted.
     pub(crate) fn inject_at(&self, index: usize, task: TaskRef) -> Result<(), TaskRef> {
         self.admit_from_outside(task).map_err(|Ended| task)?;
         let block = &self.blocks[index];

@@ -1,4 +1,4 @@
-//! What a hook hears of the panic of a task.
+//! The description of a task's panic, for hooks.
 
 #![forbid(unsafe_code)]
 
@@ -48,5 +48,5 @@ impl fmt::Debug for TaskPanic<'_> {
     }
 }
 
-/// What a runtime wants done at a panic of a task of its own.
+/// Handles the panics of a runtime's own tasks.
 pub(crate) type TaskPanicHook = dyn Fn(&TaskPanic<'_>) + Send + Sync;

@@ -101,7 +101,7 @@ pub(crate) struct Worker {
     pub(super) driver_handle: Arc<dyn Any + Send + Sync>,
     pub(super) driver_id: Id,
     pub(super) ready: RefCell<Ready>,
-    /// What floors below see of this worker.
+    /// The part of this worker that modules below the scheduler see.
     context: Context,
     pub(super) random: Random,
     /// There are other workers.
@@ -211,7 +211,7 @@ impl Worker {
         self.driver_id
     }
 
-    /// What floors below see of this worker.
+    /// Returns the part of this worker that modules below the scheduler see.
     #[inline]
     pub(crate) fn context(&self) -> &Context {
         &self.context

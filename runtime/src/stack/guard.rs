@@ -27,14 +27,14 @@ pub enum Guards {
     Protect,
 }
 
-/// What the guards of one region are made of.
+/// Tells what the guards of one region are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Marker { or_protect: bool },
     Protect,
 }
 
-/// What a guard was made of in the end.
+/// Tells what a guard was made of in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Made {
     Marker,

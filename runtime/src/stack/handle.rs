@@ -58,7 +58,7 @@ impl Stack {
     }
 
     #[cfg(test)]
-    /// How many bytes can be used: between the guard and the base.
+    /// Returns how many bytes can be used: between the guard and the base.
     pub(crate) fn usable(&self) -> usize {
         self.base.get() - self.guard_range().end
     }
@@ -69,7 +69,8 @@ impl Stack {
         start..start + self.region.guard()
     }
 
-    /// Whether a fault at this address is an overflow of this stack: in its guard, or shortly below.
+    /// Returns true if a fault at this address is an overflow of this stack: in its guard, or
+    /// shortly below.
     ///
     /// Async-signal-safe.
     pub(crate) fn is_overflow(&self, address: usize) -> bool {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::stack::alternate::AltStack;
 use crate::stack::overflow_line::Line;
 
-/// Which task overflowed.
+/// Identifies the task that overflowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overflow {
     /// The task's number.
@@ -80,7 +80,7 @@ impl Chained {
 
     /// Installs our handler in front of the previous one.
     fn install(&self) -> io::Result<()> {
-        // What is there now is remembered first, since our handler may run as soon as it is set.
+        // The present action is remembered first, since our handler may run as soon as it is set.
         let found = change(self.signal, None)?;
         self.remember(found);
         // SAFETY: all-zero bytes are a valid `sigaction`: no handler, an empty mask, no flags.
@@ -102,7 +102,7 @@ impl Chained {
         self.previous.store(Box::into_raw(Box::new(previous)), Ordering::Release);
     }
 
-    /// Does what would have happened without us.
+    /// Does what would happen without our handler.
     fn hand_on(&self, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
         // Acquire: pairs with the Release in `remember`.
         let previous = self.previous.load(Ordering::Acquire);
@@ -186,7 +186,7 @@ fn overflow_at(info: *mut libc::siginfo_t) -> Option<Overflow> {
     lookup(unsafe { (*info).si_addr() }.addr())
 }
 
-/// Whether the signal was sent by a process rather than caused by an access.
+/// Returns true if a process sent the signal, rather than an access causing it.
 fn was_sent(info: *mut libc::siginfo_t) -> bool {
     // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO.
     let code = unsafe { (*info).si_code };

@@ -31,10 +31,11 @@ const MOST_BYTES: usize = 8 * 1024 * 1024 * 1024;
 #[cfg(not(target_pointer_width = "64"))]
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// No stack is larger: the largest power of two of which a region, with room to align it, fits into the address space.
+/// The largest stack: the largest power of two of which a region, with room to align it, fits into
+/// the address space.
 const LARGEST: usize = 1 << (usize::BITS - 3);
 
-/// Refuses what no stack can have.
+/// Refuses sizes that no stack can have.
 ///
 /// # Errors
 ///
@@ -69,7 +70,7 @@ pub(super) fn guard_of(size: usize, page: usize) -> usize {
     if size <= SMALL { page } else { GUARD.min(size / 4).next_multiple_of(page) }
 }
 
-/// How many stacks of `size` bytes the next region has, when those before it have `so_far`.
+/// Returns how many stacks of `size` bytes the next region has, when earlier regions have `so_far`.
 pub(super) fn stacks_in_region(size: usize, so_far: usize) -> usize {
     match so_far {
         0 => FIRST_STACKS.min(FIRST_BYTES / size).max(1),

@@ -39,7 +39,7 @@ const TRIM_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Config {
     /// The usual size in bytes of address space, guard included; rounded up to a power of two. 256 KiB unless set.
     pub(crate) size: usize,
-    /// What guards are made of.
+    /// The kind of guards.
     pub(crate) guards: Guards,
     /// The most stacks that may be in use or warm at a time, over all workers and sizes.
     pub(crate) max_stacks: Option<usize>,
@@ -54,7 +54,7 @@ impl Default for Config {
 }
 
 #[cfg(test)]
-/// What there is; see [`Stacks::counts`].
+/// Counts regions and stacks; see [`Stacks::counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Regions, each one mapping unless guards are made of page protection.

@@ -114,12 +114,12 @@ mod particular {
         super::check(unsafe { libc::madvise(super::at(start), len, MADV_GUARD_INSTALL) })
     }
 
-    /// How many mappings a process may have, where that is bounded and known.
+    /// Returns how many mappings a process may have, where that is bounded and known.
     pub(in super::super) fn max_mappings() -> Option<usize> {
         std::fs::read_to_string("/proc/sys/vm/max_map_count").ok()?.trim().parse().ok()
     }
 
-    /// The bytes that the kernel needs at least to deliver a signal on this processor.
+    /// Returns the bytes that the kernel needs at least to deliver a signal on this processor.
     pub(in super::super) fn min_signal_stack() -> usize {
         // SAFETY: getauxval reads a table of the process and has no precondition; an unknown entry is 0.
         let by_kernel = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };

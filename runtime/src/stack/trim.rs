@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-/// What is left to do after a [`Pool::trim`](crate::stack::pool::Pool::trim).
+/// Tells what is left to do after a [`Pool::trim`](crate::stack::pool::Pool::trim).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use = "cold memory stays resident unless trimming goes on"]
 pub(crate) enum Trim {

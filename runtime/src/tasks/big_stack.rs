@@ -7,6 +7,6 @@ use crate::coroutine::switch::Coroutine;
 /// A big stack that a task has gone to; lies in the frame that waits there.
 pub(crate) struct BigStack {
     pub(crate) coroutine: Coroutine,
-    /// What its first frame runs.
+    /// The code that its first frame runs.
     pub(crate) errand: *mut (),
 }

@@ -97,7 +97,7 @@ pub(crate) struct Traits {
 pub(crate) struct VTable {
     /// Runs the closure to its end and completes the task. On the task's own stack, or on a thread of the pool.
     pub(crate) run: unsafe fn(TaskRef),
-    /// Drops the closure un-run and completes the task with an error.
+    /// Drops the closure without running it and completes the task with an error.
     pub(crate) discard: unsafe fn(TaskRef, JoinError),
     /// Moves the result of a done task to a `*mut Option<Result<T, JoinError>>`. Leaves `None`
     /// there if it was taken before.
@@ -126,7 +126,7 @@ pub(crate) struct Header {
     pub(crate) bounds: Cell<*const Bound>,
     pub(crate) nature: Nature,
     started: Cell<bool>,
-    /// What ended or may end the running code early.
+    /// The cancel flags: what ended or may end the running code early.
     pub(crate) marks: Marks,
     /// The timer is armed.
     pub(crate) timed: Cell<bool>,

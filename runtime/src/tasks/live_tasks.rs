@@ -1,4 +1,4 @@
-//! How many tasks of a runtime are alive, where their number is limited.
+//! The count of live tasks of a runtime, where their number is limited.
 
 #![forbid(unsafe_code)]
 

@@ -11,7 +11,8 @@ use crate::tasks::context;
 /// [`CancelToken::scope`](crate::api::cancel_token::CancelToken::scope). Those that are set up
 /// inside work.
 ///
-/// What came meanwhile is noticed at the first cancellation point after `f`. Off a task it just runs `f`.
+/// A cancel that came meanwhile is noticed at the first cancellation point after `f`. Off a task it
+/// just runs `f`.
 ///
 /// # Examples
 /// ```

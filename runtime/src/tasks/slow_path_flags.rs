@@ -1,4 +1,4 @@
-//! What is unusual about a task that is about to switch: one byte to look at, where the details lie elsewhere.
+//! Flags that force the slow switch path: one byte to check; the details are stored elsewhere.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,7 @@ impl Quirks {
         Quirks(Cell::new(0))
     }
 
-    /// True if any of these is there.
+    /// Returns true if any of these flags is set.
     #[inline(always)]
     pub(crate) fn any(&self, of: Quirk) -> bool {
         self.0.get() & of.0 != 0

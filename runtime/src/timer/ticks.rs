@@ -14,7 +14,7 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// Counts ticks from the moment it was made.
 ///
-/// What lies more than a `u64` of nanoseconds (584 years) ahead is held at [`MOST`].
+/// Instants more than a `u64` of nanoseconds (584 years) ahead are clamped to [`MOST`].
 #[derive(Debug)]
 pub(super) struct Ticks {
     origin: Instant,
@@ -25,7 +25,7 @@ impl Ticks {
         Ticks { origin }
     }
 
-    /// The first tick that begins at `deadline` or after it.
+    /// Returns the first tick that begins at `deadline` or after it.
     #[inline]
     pub(super) fn ceil(&self, deadline: Instant) -> u64 {
         let nanos = self.nanos(deadline);
@@ -33,13 +33,14 @@ impl Ticks {
         (nanos >> TICK_BITS) + u64::from(rest != 0)
     }
 
-    /// The last tick that began at `now` or before it.
+    /// Returns the last tick that began at `now` or before it.
     #[inline]
     pub(super) fn floor(&self, now: Instant) -> u64 {
         self.nanos(now) >> TICK_BITS
     }
 
-    /// The moment at which `tick` begins; `None` where that is beyond the clock, and so never comes.
+    /// Returns the moment at which `tick` begins; `None` where that is beyond the clock, and so
+    /// never comes.
     #[inline]
     pub(super) fn start_of(&self, tick: u64) -> Option<Instant> {
         let nanos = tick.checked_mul(1 << TICK_BITS)?;

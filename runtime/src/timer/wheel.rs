@@ -18,7 +18,7 @@ const SLOTS: usize = 1 << ROW_BITS;
 /// Row 0 holds what is due already; row `n + 1` is level `n` of the wheel. Nine levels of 6 bits hold every tick.
 const ROWS: usize = 10;
 
-/// How many nodes of a slot are looked at to find its earliest one again.
+/// How many nodes of a slot are visited to find its earliest one again.
 const SCAN_LIMIT: usize = 16;
 
 /// A hierarchical timing wheel: the timers of one worker, to be touched by its thread only.
@@ -160,13 +160,13 @@ impl Wheel {
         }
     }
 
-    /// Tells whether no timer is armed.
+    /// Returns true if no timer is armed.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.armed.get() == 0
     }
 
-    /// The number of armed timers.
+    /// Returns the number of armed timers.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.armed.get()
@@ -204,7 +204,7 @@ impl Wheel {
         self.vacate(place);
     }
 
-    /// Hangs a node where that tick belongs.
+    /// Links a node into the slot of that tick.
     ///
     /// # Safety
     ///
@@ -227,7 +227,7 @@ impl Wheel {
         }
     }
 
-    /// Takes an armed node out.
+    /// Unlinks an armed node.
     ///
     /// # Safety
     ///

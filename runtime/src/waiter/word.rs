@@ -71,7 +71,7 @@ pub(crate) struct Word(AtomicU64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Epoch(u64);
 
-/// What a waker owes after its wake.
+/// Tells what a waker owes after its wake.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woke {
@@ -83,7 +83,7 @@ pub(crate) enum Woke {
     AtHome,
 }
 
-/// Which cancels end a sleep.
+/// Selects the cancels that end a sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Heeded {
     Nothing,
@@ -92,7 +92,7 @@ pub(crate) enum Heeded {
     AtEnd,
 }
 
-/// What the caller that took the sleeper off its stack owes.
+/// Tells what the caller owes that took the sleeper off its stack.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fallen {
@@ -119,7 +119,8 @@ impl Word {
     /// AT_HOME such a sleep counts as asleep from here on.
     #[inline(always)]
     pub(crate) fn begin_in_task(&self, heeded: Heeded, at_once: bool) -> Epoch {
-        // Relaxed: only this thread moves the epoch, and at home this flag.
+        // Relaxed: only this thread moves the epoch, and only it and the home worker change
+        // AT_HOME.
         let seen = self.0.load(Ordering::Relaxed);
         let epoch = (seen & !FLAGS_MASK).wrapping_add(ONE_EPOCH);
         let at_home = seen & AT_HOME;

@@ -44,7 +44,8 @@ impl Snapshot {
         self.parked > 0 && self.searching == 0 && self.watching == 0
     }
 
-    /// As `wants_wake`, for work that a watcher would look at too late.
+    /// Returns true when a producer has to wake a worker for work that a watcher would see too
+    /// late.
     pub(crate) fn wants_wake_at_once(self) -> bool {
         self.parked > 0 && self.searching == 0
     }
@@ -73,12 +74,12 @@ impl Counters {
         }
     }
 
-    /// Leaves the search. True for the last one to leave.
+    /// Leaves the search. Returns true for the last worker to leave.
     pub(crate) fn end_search(&self) -> bool {
         Snapshot::of(self.0.fetch_sub(ONE_SEARCHING, Ordering::SeqCst)).searching == 1
     }
 
-    /// From running or searching to parked; the caller then looks at the queues again.
+    /// Moves a worker from running or searching to parked. The caller then checks the queues again.
     pub(crate) fn park(&self, searching: bool, watching: bool) {
         let change = ONE_PARKED + u64::from(watching) * ONE_WATCHING;
         // One addition, also where a field falls: the fields are never below what is taken from them.
