@@ -123,8 +123,9 @@ impl Block {
         }
     }
 
-    /// Announces a park, which other threads then have to break. Returns false if a notice has come
-    /// already.
+    /// Announces a park, which other threads then have to break.
+    ///
+    /// Returns false if a notice has come already.
     pub(crate) fn begin_park(&self) -> bool {
         self.state.begin_park()
     }

@@ -19,8 +19,9 @@ thread_local! {
     static POOL: Cell<Option<NonNull<Weak<Shared>>>> = const { Cell::new(None) };
 }
 
-/// Returns the worker of this thread. The pointer is valid until the calling task suspends: then
-/// the thread may change.
+/// Returns the worker of this thread.
+///
+/// The pointer is valid until the calling task suspends: then the thread may change.
 #[inline(never)]
 pub(crate) fn worker() -> Option<NonNull<Worker>> {
     WORKER.get()

@@ -72,8 +72,9 @@ impl Looks {
 /// How long busy workers leave a worker alone that takes none of its waiting tasks.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Remembers what a busy worker saw of one other worker at a time. A look costs a read of that
-/// worker's cache lines.
+/// Remembers what a busy worker saw of one other worker at a time.
+///
+/// A look costs a read of that worker's cache lines.
 pub(crate) struct Eye {
     on: usize,
     /// How many tasks that worker had taken, and since when it has taken no more though some wait.

@@ -61,8 +61,9 @@ impl ParkState {
         self.0.compare_exchange(RUNNING, PARKED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Ends the park, and takes a notice away so that it does not end the next park too. Called by
-    /// the worker.
+    /// Ends the park, and takes a notice away so that it does not end the next park too.
+    ///
+    /// Called by the worker.
     pub(crate) fn end_park(&self) {
         // Acquire: pairs with the Release in `unpark`; what the notice was for is seen by the look that follows.
         self.0.swap(RUNNING, Ordering::Acquire);

@@ -85,8 +85,9 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Reads what this thread has spent before it becomes a worker. `fibra::run` may be called
-    /// late.
+    /// Reads what this thread has spent before it becomes a worker.
+    ///
+    /// `fibra::run` may be called late.
     fn first() -> Self {
         Reading { at: clock::machine(), spent: sys::thread_time(), done: 0, events: 0 }
     }
@@ -212,8 +213,9 @@ impl Polling {
         self.start(if explores { self.best.other() } else { self.best }, now);
     }
 
-    /// Returns the nanoseconds per task of the epoch that ends. Polling that brought nothing costs
-    /// the maximum.
+    /// Returns the nanoseconds per task of the epoch that ends.
+    ///
+    /// Polling that brought nothing costs the maximum.
     fn cost(&self, now: Reading) -> u64 {
         let spent = now.spent.saturating_sub(self.begun.spent).as_nanos();
         match now.done.wrapping_sub(self.begun.done) {

@@ -95,8 +95,9 @@ impl Worker {
         !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.tempts())
     }
 
-    /// Polls the driver for a short time, where that is cheaper than sleeping. Returns true if work
-    /// came.
+    /// Polls the driver for a short time, where that is cheaper than sleeping.
+    ///
+    /// Returns true if work came.
     fn poll(&self) -> bool {
         let Some(longest) = self.polling.borrow_mut().begin(self.handed.get(), || self.read()) else {
             return false;

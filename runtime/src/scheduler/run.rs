@@ -150,8 +150,9 @@ impl Worker {
         }
     }
 
-    /// Takes a task that waits to start here. Returns `None` while a task that came earlier waits
-    /// for a stack.
+    /// Takes a task that waits to start here.
+    ///
+    /// Returns `None` while a task that came earlier waits for a stack.
     fn next_unstarted(&self) -> Option<TaskRef> {
         if self.is_starving() {
             return None;
@@ -192,8 +193,9 @@ impl Worker {
         !injector.is_empty() && injector.steal_share(self.shared.blocks.len(), &self.stealable)
     }
 
-    /// Takes a full batch of the shared queue. For a busy worker: idle workers would have emptied
-    /// that queue already.
+    /// Takes a full batch of the shared queue.
+    ///
+    /// For a busy worker: idle workers would have emptied that queue already.
     fn take_from_shared(&self) {
         if !self.shared.injector.is_empty() {
             self.shared.injector.steal_batch(&self.stealable);
@@ -225,6 +227,7 @@ impl Worker {
     }
 
     /// Takes tasks from a worker that does not come to them, if nothing waits to start here.
+    ///
     /// so.
     fn help(&self) {
         if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
@@ -236,8 +239,9 @@ impl Worker {
         }
     }
 
-    /// Moves about half of the waiting tasks of another worker to this one. Returns true if any
-    /// came.
+    /// Moves about half of the waiting tasks of another worker to this one.
+    ///
+    /// Returns true if any came.
     pub(crate) fn take_from(&self, block: &Block) -> bool {
         let stolen = block.thief.steal_half(&self.stealable);
         self.may_migrate.set(self.may_migrate.get() || stolen);
@@ -347,8 +351,9 @@ impl Worker {
         }
     }
 
-    /// Waits until the canceller that noted an ended task has sent it. That takes a few
-    /// instructions; then no other thread uses the task.
+    /// Waits until the canceller that noted an ended task has sent it.
+    ///
+    /// That takes a few instructions; then no other thread uses the task.
     #[cold]
     fn await_note(&self, task: TaskRef) {
         loop {

@@ -50,8 +50,10 @@ impl Run {
         self.task.store(task.as_ptr(), Ordering::Release);
     }
 
-    /// Ends the run. Called by a worker that rests, or that has run a task to its end, before the
-    /// task leaves its registry.
+    /// Ends the run.
+    ///
+    /// Called by a worker that rests, or that has run a task to its end, before the task leaves its
+    /// registry.
     pub(crate) fn end(&self) {
         // Relaxed: published by the lock of the registry. A late view of a rest is harmless: no run
         // began, or the number differs.

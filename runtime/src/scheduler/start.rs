@@ -23,8 +23,9 @@ pub(crate) const FEED: Duration = Duration::from_millis(2);
 const MANY_TAKEN_BACK: usize = 64;
 
 impl Worker {
-    /// Gives an unstarted task its stack and its home worker. Returns false if it does not run here
-    /// now.
+    /// Gives an unstarted task its stack and its home worker.
+    ///
+    /// Returns false if it does not run here now.
     #[inline(never)]
     pub(crate) fn start(&self, task: TaskRef) -> bool {
         if self.drops_taken_back(task) || self.place_elsewhere(task) {
@@ -93,8 +94,9 @@ impl Worker {
         (header.marks.is_cancelled() && !header.runs_in_any_case()) || self.is_overtaken(task)
     }
 
-    /// Returns true if the end of the runtime came before the task's start. Sheltered tasks start
-    /// anyway.
+    /// Returns true if the end of the runtime came before the task's start.
+    ///
+    /// Sheltered tasks start anyway.
     fn is_overtaken(&self, task: TaskRef) -> bool {
         self.shared.is_ending() && !task.header().is_sheltered()
     }

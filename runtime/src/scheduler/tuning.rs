@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
-/// Picks between two ticks. A tick checks all that is not a local queue: other threads' spawns, the
-/// driver, the timers. So tasks that are always ready starve none of them.
+/// Picks between two ticks.
+///
+/// A tick checks all that is not a local queue: other threads' spawns, the driver, the timers. So
+/// tasks that are always ready starve none of them.
 pub(crate) const TURN: u32 = 128;
 
 /// While tasks wait that the driver or a timer woke, one pick in so many starts a task.

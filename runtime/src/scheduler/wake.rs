@@ -110,8 +110,9 @@ pub(crate) fn heed_marks(task: TaskRef) {
 }
 
 impl Worker {
-    /// Wakes a batch on this worker's thread. Calls the wakers of futures once every wake has
-    /// landed.
+    /// Wakes a batch on this worker's thread.
+    ///
+    /// Calls the wakers of futures once every wake has landed.
     #[inline]
     pub(crate) fn wake_batch(&self, wakes: impl IntoIterator<Item = RawWake>) {
         let mut wakers = Vec::new();

@@ -336,8 +336,9 @@ impl Worker {
         self.tell_thieves();
     }
 
-    /// Fires the timers that are due. Reads the clock only if there are any, and returns that
-    /// reading.
+    /// Fires the timers that are due.
+    ///
+    /// Reads the clock only if there are any, and returns that reading.
     #[inline]
     pub(super) fn expire_due(&self) -> Option<Instant> {
         (!self.wheel.is_empty()).then(|| self.expire_timers())

@@ -118,8 +118,9 @@ impl Pool {
         verdict
     }
 
-    /// Gives all stacks to the exchange, if another pool's take has failed. Returns true if it gave
-    /// any.
+    /// Gives all stacks to the exchange, if another pool's take has failed.
+    ///
+    /// Returns true if it gave any.
     ///
     /// Called after each [`give`](Self::give), and now and then.
     #[inline]

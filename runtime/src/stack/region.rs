@@ -141,8 +141,9 @@ unsafe impl Send for RegionRef {}
 // SAFETY: as above.
 unsafe impl Sync for RegionRef {}
 
-/// Regions that outlive their class. Only leak checkers read this; it shows them that the headers
-/// are meant to stay.
+/// Regions that outlive their class.
+///
+/// Only leak checkers read this; it shows them that the headers are meant to stay.
 static LEAKED: Mutex<Vec<RegionRef>> = Mutex::new(Vec::new());
 
 /// Counts returned stacks of a region, cut or not: no handle and no range stands for them any more.

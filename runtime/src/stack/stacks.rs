@@ -69,8 +69,9 @@ pub(crate) struct Counts {
     pub(crate) lost: usize,
 }
 
-/// Owns the stacks of one runtime. Workers use them through their
-/// [`Pool`](crate::stack::pool::Pool)s.
+/// Owns the stacks of one runtime.
+///
+/// Workers use them through their [`Pool`](crate::stack::pool::Pool)s.
 pub(crate) struct Stacks {
     config: Config,
     classes: Mutex<Vec<Arc<Class>>>,

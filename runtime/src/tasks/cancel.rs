@@ -22,8 +22,9 @@ use crate::tasks::task::Task;
 /// False in a build with `panic = "abort"`.
 pub const CAN_UNWIND: bool = cfg!(panic = "unwind");
 
-/// Carries a cancellation: the private payload of its unwinding. It names its target, since scopes
-/// that it passes may have been unwound before, and have gone on.
+/// Carries a cancellation: the private payload of its unwinding.
+///
+/// It names its target, since scopes that it passes may have been unwound before, and have gone on.
 pub(crate) struct Cancelled {
     pub(crate) task: u64,
     /// The number of the scope that ends; none if the task does.
@@ -41,8 +42,9 @@ impl Cancelled {
     }
 }
 
-/// Returns false if nothing can end the running code. A deadline counts as able to, since only the
-/// clock tells.
+/// Returns false if nothing can end the running code.
+///
+/// A deadline counts as able to, since only the clock tells.
 pub(crate) fn may_end(header: &Header) -> bool {
     header.marks.any() || !header.bounds.get().is_null()
 }

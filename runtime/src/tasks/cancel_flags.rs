@@ -97,8 +97,9 @@ impl Marks {
         self.0.load(Ordering::Relaxed) & ASKED != 0
     }
 
-    /// Marks that a token was fired for some code of the task. The caller then ends its sleep, if
-    /// it is in one.
+    /// Marks that a token was fired for some code of the task.
+    ///
+    /// The caller then ends its sleep, if it is in one.
     pub(crate) fn set_fired(&self) {
         // SeqCst: as above. As a Release it publishes the flag of the scope to `clear_fired`.
         self.0.fetch_or(FIRED, Ordering::SeqCst);

@@ -38,8 +38,9 @@ thread_local! {
     static SLEEPER: Cell<Option<TaskRef>> = const { Cell::new(None) };
     /// The values of task-locals on a thread that runs no task.
     static LOCALS: RefCell<Option<ManuallyDrop<Rc<Locals>>>> = const { RefCell::new(None) };
-    /// Drops `LOCALS`. Destructors of other thread-locals may still use `LOCALS`, so that has no
-    /// destructor.
+    /// Drops `LOCALS`.
+    ///
+    /// Destructors of other thread-locals may still use `LOCALS`, so that has no destructor.
     static END_OF_LOCALS: EndOfLocals = const { EndOfLocals };
 }
 
@@ -63,8 +64,9 @@ impl Context {
         self.running.set(task);
     }
 
-    /// Returns the task that sleeps when the running code waits. Inside a panic hook the thread
-    /// waits, so there is none.
+    /// Returns the task that sleeps when the running code waits.
+    ///
+    /// Inside a panic hook the thread waits, so there is none.
     #[inline]
     pub(crate) fn waiting_task(&self) -> Option<TaskRef> {
         match self.in_hook.get() {
@@ -80,8 +82,9 @@ impl Context {
     }
 }
 
-/// Returns the context of this thread. The pointer is valid until the calling task suspends: then
-/// the thread may change.
+/// Returns the context of this thread.
+///
+/// The pointer is valid until the calling task suspends: then the thread may change.
 #[inline(never)]
 fn context() -> Option<NonNull<Context>> {
     CONTEXT.get()
@@ -112,8 +115,9 @@ pub(crate) fn task() -> Option<RunningTask> {
     with(Context::waiting)?
 }
 
-/// Proves that the caller runs in the task. Only code of that task has one, in a frame on the
-/// task's own stacks.
+/// Proves that the caller runs in the task.
+///
+/// Only code of that task has one, in a frame on the task's own stacks.
 #[derive(Clone, Copy)]
 pub(crate) struct RunningTask {
     task: TaskRef,

@@ -68,8 +68,9 @@ impl Header {
         self.marks.is_cancelled() && self.is_at_end()
     }
 
-    /// Returns true if a cancel flag ends the present sleep. `at_end` tells how that sleep has
-    /// begun.
+    /// Returns true if a cancel flag ends the present sleep.
+    ///
+    /// `at_end` tells how that sleep has begun.
     pub(crate) fn is_marked(&self, at_end: bool) -> bool {
         self.hit(Look::Marks).is_some() || (at_end && self.is_cancelled_at_end())
     }

@@ -413,8 +413,9 @@ impl TaskRef {
         Self::from_ptr(self.header().next.load(Ordering::Relaxed))
     }
 
-    /// Links the next task behind this one. Called by the party that queues the task, and by the
-    /// queue.
+    /// Links the next task behind this one.
+    ///
+    /// Called by the party that queues the task, and by the queue.
     #[inline]
     pub(crate) fn set_next(self, next: Option<TaskRef>) {
         // Relaxed: as above.

@@ -184,8 +184,9 @@ impl Join {
         published
     }
 
-    /// Withdraws a joiner. Returns false if the task is done: the wake in the node has come or is
-    /// on its way.
+    /// Withdraws a joiner.
+    ///
+    /// Returns false if the task is done: the wake in the node has come or is on its way.
     pub(crate) fn withdraw(&self, joiner: &Joiner) -> bool {
         let node = ptr::from_ref(joiner).cast_mut();
         // Acquire on failure: DONE. Relaxed otherwise: the node was never read.

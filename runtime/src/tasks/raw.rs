@@ -40,8 +40,9 @@ struct Cell<F, T, K> {
     kin: K,
 }
 
-/// Receives the events of a task, for the party it belongs to beyond its handle. The value lies in
-/// the task and does not move.
+/// Receives the events of a task, for the party it belongs to beyond its handle.
+///
+/// The value lies in the task and does not move.
 pub(crate) trait Kin {
     /// True if the owner waits for the end of the task even if no handle exists.
     const AWAITS: bool;
@@ -49,12 +50,14 @@ pub(crate) trait Kin {
     /// Called when the task was made, before it is published.
     fn made(&self, task: TaskRef);
 
-    /// Called when the task ended with an error that no caller will ask for. Comes before `ended`,
-    /// or from the handle that is dropped.
+    /// Called when the task ended with an error that no caller will ask for.
+    ///
+    /// Comes before `ended`, or from the handle that is dropped.
     fn unclaimed(&self, error: &JoinError);
 
-    /// Called when the task has ended, and its closure and any unclaimed result are dropped. The
-    /// runner's last action for the task.
+    /// Called when the task has ended, and its closure and any unclaimed result are dropped.
+    ///
+    /// The runner's last action for the task.
     fn ended(&self);
 }
 

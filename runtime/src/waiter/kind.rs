@@ -152,7 +152,9 @@ pub(crate) unsafe fn notify_by_word(waiter: NonNull<Waiter>) -> Option<Waker> {
     }
 }
 
-/// Calls the waker of a future, and contains its panic: the caller may be a worker, which goes on.
+/// Calls the waker of a future, and contains its panic.
+///
+/// The caller may be a worker, which has to go on.
 #[cold]
 pub fn call_waker(waker: Waker) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
@@ -173,7 +175,9 @@ unsafe impl Send for RetainedWake {}
 unsafe impl Sync for RetainedWake {}
 
 impl RetainedWake {
-    /// Notifies the sleep that this handle was made for. Does nothing once that sleep is over.
+    /// Notifies the sleep that this handle was made for.
+    ///
+    /// Does nothing once that sleep is over.
     pub fn wake(&self) {
         // SAFETY: this handle counts, so the waiter is alive.
         let waiter = unsafe { self.waiter.as_ref() };

@@ -22,8 +22,9 @@ use crate::base::primitive::Cell;
 use crate::waiter::kind::RawWake;
 use crate::waiter::select_token::Claim;
 
-/// Links one sleeper into a [`List`], and carries data for its wakers. Lives on the sleeper's
-/// stack.
+/// Links one sleeper into a [`List`], and carries data for its wakers.
+///
+/// Lives on the sleeper's stack.
 ///
 /// All fields are cells, and no code forms a `&mut` to a published node: a waker writes to it while
 /// its sleeper holds a shared reference. The fields of `data` are cells or atomics for the same
@@ -58,8 +59,9 @@ impl<T> Node<T> {
         }
     }
 
-    /// Returns the data of the node. While the node is linked, touch it only under the lock of the
-    /// list.
+    /// Returns the data of the node.
+    ///
+    /// While the node is linked, touch it only under the lock of the list.
     pub fn data(&self) -> &T {
         &self.data
     }
@@ -195,7 +197,7 @@ impl<T> List<T> {
         }
     }
 
-    /// Unlinks the longest waiter, gives something to it, and takes the right to wake it.
+    /// Unlinks the longest waiter, calls `give` with its data, and takes its wake.
     pub fn pop_front_with<R>(&mut self, give: impl FnOnce(&T) -> R) -> Option<(RawWake, R)> {
         loop {
             if self.is_empty() {
@@ -208,7 +210,7 @@ impl<T> List<T> {
         }
     }
 
-    /// Unlinks the longest `wanted` waiter, gives something to it, and takes the right to wake it.
+    /// Unlinks the longest `wanted` waiter, calls `give`, and takes its wake.
     pub fn pop_first_with<R>(
         &mut self,
         wanted: impl Fn(&T) -> bool,
@@ -224,7 +226,7 @@ impl<T> List<T> {
         }
     }
 
-    /// Unlinks all `wanted` waiters, in their order, and hands out the rights to wake them.
+    /// Unlinks all `wanted` waiters, in their order, and hands out their wakes.
     pub fn pop_each(&mut self, wanted: impl Fn(&T) -> bool, mut wakes: impl FnMut(RawWake)) {
         let Some(last) = self.nodes().last().map(ptr::from_ref) else { return };
         let mut node = self.head;
@@ -243,7 +245,7 @@ impl<T> List<T> {
         }
     }
 
-    /// Moves the longest waiter, with its right to be woken, to the end of another list.
+    /// Moves the longest waiter, with its wake, to the end of another list.
     ///
     /// Returns false if this list is empty.
     ///

@@ -9,9 +9,9 @@ use crate::waiter::kind::WakeHandle;
 /// Neither hook sleeps, panics or resumes a task. (What a hook calls may wake or cancel the sleeper
 /// itself. After a panic a task would count as asleep, and might be queued while it runs.)
 ///
-/// The hooks take `&self`, and the fields of a published node are cells or atomics. With `&mut
-/// self` the compiler might keep a field in a register across a lock that a waker holds meanwhile,
-/// and the second look would read a stale value.
+/// The hooks take `&self`, and the fields of a published node are cells or atomics. With
+/// `&mut self` the compiler might keep a field in a register across a lock that a waker holds
+/// meanwhile, and the second look would read a stale value.
 pub trait WaitStrategy {
     /// Publishes `me`, then looks again at what is waited for.
     ///

@@ -255,8 +255,9 @@ impl Word {
         }
     }
 
-    /// Cancels the present sleep if it is asleep, not shielded and not woken. Callable from any
-    /// thread.
+    /// Cancels the present sleep if it is asleep, not shielded and not woken.
+    ///
+    /// Callable from any thread.
     ///
     /// Leaves a sleep with AT_HOME to its home worker.
     pub(crate) fn cancel(&self) -> Woke {

@@ -67,8 +67,9 @@ impl Idle {
         watching
     }
 
-    /// Counts worker `index` as running again. Returns false if a producer did so before and made
-    /// it a searcher.
+    /// Counts worker `index` as running again.
+    ///
+    /// Returns false if a producer did so before and made it a searcher.
     pub(crate) fn unpark(&self, index: usize) -> bool {
         let mut parked = self.lock();
         let Some(place) = parked.iter().position(|p| p.index == index) else { return false };
