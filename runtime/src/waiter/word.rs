@@ -36,7 +36,7 @@
 //! * AT_HOME saves two of the four locked instructions of a hand-over on one worker. Every waker
 //!   hands such a task to its home worker, which looks only once the task is off its stack.
 //!   Therefore the sleep begins with ASLEEP. A wake on the worker's own thread is a plain store,
-//!   because no other thread writes the word: the timer fires on that thread; a sleep has at most
+//!   because no other thread writes the word then: the timer fires there; a sleep has at most
 //!   one wake without an epoch, and then none with one; a canceller elsewhere leaves the word alone
 //!   and tells the worker. The first sleep begins without AT_HOME: its `fall_asleep` pairs with
 //!   cancellers that do not know yet that they have to tell the worker.
