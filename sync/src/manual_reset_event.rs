@@ -7,8 +7,9 @@
 //!               reset
 //! ```
 //!
-//! The flag changes under the lock of the queue, and an arrival looks at it under that lock. So a set serves exactly those that
-//! came before it, also if a reset follows at once. An open event takes no lock.
+//! The flag changes under the lock of the queue, and an arrival looks at it under that lock. So a
+//! set serves exactly the waiters that came before it, also if a reset follows at once. An open
+//! event takes no lock.
 
 #![forbid(unsafe_code)]
 
@@ -22,10 +23,10 @@ use crate::primitive::{AtomicBool, Ordering};
 use crate::turn;
 use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitQueue, Waiters};
 
-/// An event that, once set, lets everybody through until it is reset.
+/// Lets all callers through from a set until the next reset.
 ///
 /// # Fairness
-/// A [`set`](ManualResetEvent::set) wakes all who wait, in the order in which they came, also when a
+/// A [`set`](ManualResetEvent::set) wakes all waiters in the order of arrival, also when a
 /// [`reset`](ManualResetEvent::reset) follows at once.
 ///
 /// # Examples
@@ -54,13 +55,13 @@ impl ManualResetEvent {
         ManualResetEvent { is_set: AtomicBool::new(set), queue: WaitQueue::new(()) }
     }
 
-    /// True while the event is set.
+    /// Returns true while the event is set.
     pub fn is_set(&self) -> bool {
         // Acquire: pairs with the Release in `set`: what was done before the set is seen after the wait.
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Sets the event and wakes all who wait.
+    /// Sets the event and wakes all waiters.
     pub fn set(&self) {
         self.queue.with(|(), waiters| {
             // Release: pairs with the Acquire in `is_set`.
@@ -69,7 +70,7 @@ impl ManualResetEvent {
         });
     }
 
-    /// Takes the event back: who waits from now on waits for the next [`set`](ManualResetEvent::set).
+    /// Resets the event: later callers wait for the next [`set`](ManualResetEvent::set).
     pub fn reset(&self) {
         // Relaxed: nothing is published.
         self.queue.with(|(), _| self.is_set.store(false, Ordering::Relaxed));

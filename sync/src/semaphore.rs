@@ -30,17 +30,18 @@ use crate::primitive::{AtomicUsize, Ordering};
 use crate::turn;
 use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQueue, Waiters};
 
-/// A number of permits, to limit how many do something at once.
+/// Limits how many tasks or threads do something at once.
 ///
-/// A permit is given back when it is dropped, by whoever holds it then: it may be sent to another task or thread, kept over any
-/// wait, or [forgotten](SemaphorePermit::forget). To guard a value use a mutex: it knows its owner, and finds a task
-/// that waits for itself.
+/// Dropping a permit gives it back. A permit may be sent to another task or thread, kept over any
+/// wait, or [forgotten](SemaphorePermit::forget). To guard a value use a mutex: it knows its owner,
+/// and detects recursive locking.
 ///
 /// # Fairness
-/// First come, first served, whatever the number of permits asked for. Nobody overtakes a request that waits, so a big one is
-/// served as soon as enough permits are free and keeps those behind it waiting until then, also those that there would be
-/// permits for. Permits that are given back go straight to whoever waits longest. When a request leaves because its time ran
-/// out or its task was cancelled, those behind it that can be served are served at once.
+/// First come, first served, whatever the number of permits asked for. No request overtakes a
+/// waiting one. A large request is served as soon as enough permits are free. Until then it holds
+/// up the requests behind it, even those that the free permits would suffice for. Permits that are
+/// given back go straight to the longest waiter. When a request times out or is cancelled, the
+/// requests behind it that the free permits suffice for are served at once.
 ///
 /// # Differences from tokio's
 /// A semaphore cannot be closed, so waiting cannot fail. `acquire` blocks the task or the thread;
@@ -69,9 +70,9 @@ use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQu
 /// ```
 ///
 /// The algorithm is that of Vélez's gate and Preshing's lightweight semaphore: permits are handed over to the longest waiter,
-/// and a count that nobody waits on is changed without a lock.
+/// and without waiters the count changes without a lock.
 ///
-/// It cannot be dropped while somebody waits, who borrows it:
+/// A waiter and a permit borrow the semaphore, so it cannot be dropped before them:
 /// ```compile_fail,E0597
 /// # use fibra_sync as sync;
 /// let permit = {
@@ -88,10 +89,10 @@ pub struct Semaphore {
 const WAITERS: usize = 1;
 const ONE_PERMIT: usize = 2;
 
-/// What [`Semaphore::try_acquire`] answers when it would have to wait.
+/// Reports that [`Semaphore::try_acquire`] would have to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TryAcquireError {
-    /// There are not as many free permits, or others wait for some.
+    /// Too few permits are free, or other requests wait.
     NoPermits,
 }
 
@@ -104,20 +105,22 @@ impl fmt::Display for TryAcquireError {
 impl std::error::Error for TryAcquireError {}
 
 impl Semaphore {
-    /// The most permits that a semaphore can have, and that a request can ask for: 2⁶¹ − 1 where pointers have 64 bits.
+    /// Bounds the permits of a semaphore, and those of a request.
+    ///
+    /// It is 2⁶¹ − 1 where pointers have 64 bits.
     pub const MAX_PERMITS: usize = usize::MAX >> 3;
 
     /// Makes a semaphore with `permits` free permits.
     ///
     /// # Panics
-    /// If they are more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `permits` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub const fn new(permits: usize) -> Self {
         assert!(permits <= Self::MAX_PERMITS, "a semaphore has no more than Semaphore::MAX_PERMITS permits");
         Semaphore { word: AtomicUsize::new(permits * ONE_PERMIT), queue: WaitQueue::new(()) }
     }
 
-    /// How many permits are free. Somebody who waits may be in want of more than that.
+    /// Returns how many permits are free. Waiting requests may need more.
     pub fn available_permits(&self) -> usize {
         // Acquire: pairs with the Release of a change: what was done before a permit was given is seen.
         self.word.load(Ordering::Acquire) / ONE_PERMIT
@@ -136,7 +139,7 @@ impl Semaphore {
         }
     }
 
-    /// Takes up to `count` free permits away for good. How many were free to be taken.
+    /// Removes up to `count` free permits for good and returns how many.
     pub fn forget_permits(&self, count: usize) -> usize {
         let before = self.change(|free| Some(free - free.min(count)));
         before.map_or(0, |free| free.min(count))
@@ -145,16 +148,17 @@ impl Semaphore {
     /// Takes one permit, and waits for it if none is free or others wait.
     ///
     /// # Cancellation
-    /// A cancellation point. Whoever unwinds holds no permit.
+    /// A cancellation point. A caller that unwinds holds no permit.
     pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
     }
 
-    /// Takes `count` permits at once, and waits until as many are free. Nobody who comes later is served before. For a `count`
-    /// of zero it never waits.
+    /// Takes `count` permits at once, and waits until as many are free.
+    ///
+    /// No later request is served before. For a `count` of zero it never waits.
     ///
     /// # Cancellation
-    /// A cancellation point. Whoever unwinds holds no permit.
+    /// A cancellation point. A caller that unwinds holds no permit.
     ///
     /// # Panics
     /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
@@ -229,15 +233,19 @@ impl Semaphore {
 
     /// Takes one permit, as a future, for `async` code.
     ///
-    /// It stands in the same queue as tasks and threads do, from its first poll on.
+    /// From its first poll on it waits in one queue with tasks and threads.
     ///
     /// # Cancellation
-    /// Dropped before its end it leaves the queue, and a permit that it was given meanwhile goes to the next one.
+    /// Dropped before its end, the future leaves the queue. A permit that it was served meanwhile
+    /// goes to the next waiter.
     pub async fn acquire_async(&self) -> SemaphorePermit<'_> {
         self.acquire_many_async(1).await
     }
 
-    /// Takes `count` permits at once, as a future, for `async` code; otherwise as [`acquire_async`](Semaphore::acquire_async).
+    /// Takes `count` permits at once, as a future, for `async` code.
+    ///
+    /// See [`acquire_async`](Semaphore::acquire_async) for its place in the queue and its
+    /// cancellation.
     ///
     /// # Panics
     /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
@@ -251,7 +259,7 @@ impl Semaphore {
     #[inline]
     fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        // The clock is read only by those who wait.
+        // Only a request that waits reads the clock.
         self.take(count) || self.enter_slow(count, Until::unwind(deadline()).spinning())
     }
 
@@ -419,7 +427,7 @@ fn too_many_asked_for(count: usize) -> ! {
     )
 }
 
-/// Permits of a semaphore, given back when this is dropped, by whoever has it then.
+/// Holds permits of a semaphore, and gives them back when it is dropped.
 #[must_use = "dropped at once it gives the permits back at once"]
 pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,

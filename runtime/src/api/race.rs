@@ -1,4 +1,4 @@
-//! Several closures of which the first to end wins.
+//! Races of closures: the first to end wins.
 
 #![forbid(unsafe_code)]
 
@@ -14,26 +14,30 @@ use crate::sleep::cancel_points;
 ///
 /// The loser is cancelled and waited for.
 ///
-/// So whatever waits can be raced against whatever else waits: a read against a channel, a permit
-/// against a sleep. Both may borrow from here, as nothing is left of either when this returns. What
-/// the loser was about to do it may or may not have done: a loser that had ended as well has its
-/// value dropped. Where that would lose something, as a message that was received, use a
-/// primitive's own way to wait for several things.
+/// Any wait can be raced against any other: a read against a channel, a permit against a sleep.
+/// Both closures may borrow from the caller: both have ended when this returns. The loser may or
+/// may not have done its work; if it had ended as well, its value is dropped. Where that would lose
+/// something, such as a received message, use a select of the primitive instead.
 ///
-/// The loser ends at its next cancellation point; one that has none holds the race up.
+/// The loser ends at its next cancellation point. A loser without one holds the race up.
 ///
 /// # Cancellation
-/// A cancellation point: both are cancelled and waited for. In a destructor that runs while its
-/// task unwinds, and inside of [`shield`](crate::task::shield), it is none, and the end of the
-/// runtime lets both run: there must be a winner.
+/// A cancellation point: both are cancelled and waited for. It is none in a destructor that runs
+/// while its task unwinds, nor inside of [`shield`](crate::task::shield). There the end of the
+/// runtime lets both closures run, for there must be a winner.
 ///
 /// # Panics
-/// Off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force; and with
-/// the panic of a closure, be it the loser's, after both have ended. The end by a panic, too,
-/// cancels the other one, and so does that of a closure which could not start, for want of a stack,
-/// say: unless the other one has ended before, that is a panic, too. The same holds for a panic of
-/// a task-local's `clone`, where they inherit one. Off a task, as on a thread of the blocking pool,
-/// also when both were cancelled before either had a value: so it is there once the runtime ends.
+/// Panics off a runtime, and where [`forbid_suspend`](crate::task::forbid_suspend) is in force.
+///
+/// Resumes the panic of a closure, even of the loser, after both have ended. A panic cancels the
+/// remaining closure.
+///
+/// Panics if a closure cannot start, for want of a stack for example, unless the opponent has ended
+/// before; the opponent is cancelled. A panic in the `clone` of an inherited task-local cancels
+/// the closures that have started, too.
+///
+/// Off a task, as on a thread of the blocking pool, it also panics when both were cancelled before
+/// either had a value. The end of the runtime does that.
 ///
 /// # Examples
 /// ```
@@ -48,7 +52,7 @@ use crate::sleep::cancel_points;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// They run at once, so they may not borrow the same thing mutably:
+/// They run concurrently, so at most one of them may borrow a value mutably:
 /// ```compile_fail,E0499
 /// # use fibra_runtime as fibra;
 /// let mut buffer = [0; 8];
@@ -95,8 +99,10 @@ pub fn run<R: Field>(field: R) -> R::Won {
     }
 }
 
-/// Cancels those that run when the start of another one unwinds, as a clone for it may that it is
-/// to inherit: nobody would end them otherwise, and they are waited for.
+/// Cancels the running closures when the start of a further one unwinds.
+///
+/// The `clone` of an inherited task-local may panic there. The scope waits for the running
+/// closures, and nothing else would end them.
 struct Starting<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
 
 impl Drop for Starting<'_, '_, '_> {
@@ -107,11 +113,11 @@ impl Drop for Starting<'_, '_, '_> {
 
 /// Evaluates several expressions, each in a task; the first to end wins.
 ///
-/// The others are cancelled and waited for, and then the winner's arm is evaluated here.
+/// The losers are cancelled and waited for, and then the winner's arm is evaluated here.
 ///
 /// An arm is `pattern = expression => result`; the pattern must be irrefutable. The expressions may
-/// borrow from the frame, and as they are bodies of closures there is no `return`, `break` or `?`
-/// out of them; out of the results there is. See [`race`](fn@crate::race) for all the rest.
+/// borrow from the frame. They are bodies of closures, so `return`, `break` and `?` do not leave
+/// them; the results may use all three. See [`race`](fn@crate::race) for all the rest.
 ///
 /// # Examples
 /// ```

@@ -1,13 +1,15 @@
-//! The two fences of a store-load pair of which one side runs often and the other hardly ever.
+//! Asymmetric fences of a store-load pair: one side runs often, its partner rarely.
 //!
-//! A pair of full fences orders "I store, then I look at yours" on both sides; each costs a locked instruction. Linux can
-//! run a full fence on every thread of the process at the asking of one (membarrier, private and expedited, since 4.14): then
-//! the frequent side only has to keep the compiler from moving its accesses, and the rare side pays a system call that
-//! interrupts the processors where the others run, a few microseconds.
+//! A pair of full fences orders "I store, then I look at yours" on both sides; each costs a locked
+//! instruction. On Linux one thread can run a full fence on all threads of the process (membarrier,
+//! private and expedited, since 4.14). Then the frequent side only has to keep the compiler from
+//! moving its accesses. The rare side pays a system call, which interrupts the processors where the
+//! other threads run.
 //!
-//! Proof: the asker's call returns after each thread of the process has passed a full fence at some point of its program.
-//! If that point comes before the frequent side's store, its later look sees what the asker stored before the call; if it
-//! comes after, the asker's look after the call sees that store.
+//! Proof: the call of the rare side returns after each thread of the process has passed a full
+//! fence at some point of its program. If that point comes before the frequent side's store, its
+//! later look sees what the rare side stored before the call. If it comes after, the rare side's
+//! look after the call sees that store.
 
 #![forbid(unsafe_code)]
 
@@ -18,15 +20,16 @@ use crate::base::sys;
 /// Decided once, before the first pair is used.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
-/// Makes the pair ready for use. To be called before anybody uses it; the later calls do nothing. The first one may take ten
-/// milliseconds.
+/// Makes the pair ready. Must be called before its first use.
+///
+/// Later calls do nothing. The first call may take ten milliseconds.
 pub(crate) fn prepare() {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    // Relaxed: who uses the pair came to it through this call, or from a thread that did.
+    // Relaxed: a user of the pair has made this call, or was started by a thread that did.
     ONCE.call_once(|| ASYMMETRIC.store(sys::register_membarrier(), Ordering::Relaxed));
 }
 
-/// The fence of the frequent side.
+/// Fences the frequent side.
 #[inline]
 pub(crate) fn light_fence() {
     match has_bare_light_fence() {
@@ -35,20 +38,21 @@ pub(crate) fn light_fence() {
     }
 }
 
-/// True if the fence of the frequent side costs nothing, which does not change again.
+/// Returns true if the fence of the frequent side costs nothing. This never changes again.
 #[inline]
 pub(crate) fn has_bare_light_fence() -> bool {
-    // Relaxed: as in `prepare`; who sees it true has the call, which was asked for before.
+    // Relaxed: see `prepare`. A thread that reads true may use membarrier: the registration came
+    // before the store.
     ASYMMETRIC.load(Ordering::Relaxed)
 }
 
-/// The same, where [`has_bare_light_fence`].
+/// Fences the frequent side where [`has_bare_light_fence`] is true.
 #[inline]
 pub(crate) fn bare_light_fence() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The fence of the rare side.
+/// Fences the rare side.
 pub(crate) fn heavy_fence() {
     fence(Ordering::SeqCst);
     if has_bare_light_fence() {

@@ -1,16 +1,19 @@
-//! Spinning before a sleep: where it may help, how long, and whether it has helped of late.
+//! Adaptive spinning before a sleep.
 //!
-//! | | [`spin_until`], for what somebody brings | [`back_off_until`], for a lock | [`stand_back_until`], for a channel |
-//! | --- | --- | --- | --- |
-//! | looks | often: what is there is seen at once | seldom: each look takes the lock's cache line from its owner | as seldom: much is there then |
-//! | where others are ready on the worker | never | as long as four of five have helped: they may well want the same lock | never |
-//! | where nothing else is ready | until eight in a row were in vain | the same | the same |
+//! | | [`spin_until`], for an event | [`back_off_until`], for a lock |
+//! | --- | --- | --- |
+//! | looks | often, to see the event at once | seldom: a look takes the cache line from the owner |
+//! | other tasks are ready here | never | while four of five spins help: those tasks may want that lock, too |
+//! | no other task is ready | until eight in a row fail | until eight in a row fail |
 //!
-//! Of two workers whose tasks want a short lock all the time, one so backs off while the other locks and unlocks in its own
-//! cache, and nobody goes to sleep: with eight tasks that takes a fifth of the time that it takes to look often. So it is with the
-//! two sides of a channel: while one stands back the other sends, or receives, some thirty messages in its own cache. A lock held
-//! over a suspension is mostly still held after the last look: the tasks soon sleep at once, and the lock goes from one to the
-//! next on one worker.
+//! [`stand_back_until`], for a channel, looks as seldom as a lock's back-off, and only while no
+//! other task is ready.
+//!
+//! Two workers whose tasks want a short lock all the time so take turns: one backs off while its
+//! peer locks and unlocks in its own cache, and no task sleeps. Likewise one endpoint of a channel
+//! backs off while its peer sends, or receives, a run of messages in its own cache. A lock held
+//! over a suspension is mostly still held after the last look. So its waiters soon sleep at once,
+//! and the lock goes from task to task on one worker.
 
 #![forbid(unsafe_code)]
 
@@ -21,23 +24,23 @@ use std::thread::{self, LocalKey};
 
 use crate::scheduler::current;
 
-/// Looks of [`spin_until`], before each of which it pauses twice as often as before the one before, up to `1 << LONGEST`
-/// times: some 130 in all.
+/// Looks of [`spin_until`]. The pauses before a look double each time, up to `1 << LONGEST`.
 const LOOKS: u32 = 18;
 const LONGEST: u32 = 3;
 
-/// Looks of those who back off, and how often they pause before the first; before each other one twice as often as before.
+/// Looks of a back-off, and its pauses before the first. They double before each further look.
 const SELDOM_LOOKS: u32 = 3;
 const FIRST_PAUSES: u32 = 32;
 
-/// The most luck there is.
+/// Upper limit of the luck.
 const MOST: i32 = 8;
 
-/// How many waits do without a spin where there is no luck, until one tries again: twice as many after each that tried in vain.
+/// Waits without a spin after the luck is used up, before one spins again. They double with each
+/// further failure.
 const SHORT_REST: i32 = 256;
 const LONG_REST: i32 = 4096;
 
-/// What a spin in vain takes from the luck beside others, to which one that helped adds 1.
+/// Luck that a failed spin costs while other tasks are ready. A successful spin there adds 1.
 const LOSS_BESIDE_OTHERS: i32 = 4;
 
 thread_local! {
@@ -45,24 +48,26 @@ thread_local! {
     static LUCK_BESIDE_OTHERS: Luck = const { Luck::new() };
 }
 
-/// What has come of the last spins on a thread.
+/// Success of the last spins of a thread.
 struct Luck {
-    /// Above 0: they are worth while. Else, negated: how many waits have done without one since.
+    /// Above 0: spins are worth while. Else, negated: the waits without a spin since.
     left: Cell<i32>,
     rest: Cell<i32>,
 }
 
-/// Spins until `done`, for a microsecond or two, where that may help and of late has helped. True if it was done.
+/// Spins until `done`, for a microsecond or two, if that may help and helped lately.
+///
+/// Returns true if it was done.
 pub fn spin_until(done: impl FnMut() -> bool) -> bool {
     is_worth_while() && spin(done)
 }
 
-/// True where a spin may help, and of late has helped.
+/// Returns true where a spin may help, and helped lately.
 pub(crate) fn is_worth_while() -> bool {
     is_idle() && is_lucky(&LUCK)
 }
 
-/// The same as [`spin_until`], where it [is worth while](is_worth_while).
+/// Spins until `done`. For a caller that has checked [`is_worth_while`].
 pub(crate) fn spin(mut done: impl FnMut() -> bool) -> bool {
     let spun = (0..LOOKS).any(|look| {
         pause(1 << look.min(LONGEST));
@@ -72,8 +77,9 @@ pub(crate) fn spin(mut done: impl FnMut() -> bool) -> bool {
     spun
 }
 
-/// The same for a lock, which `take` tries to take and somebody else may hold for a moment: up to some 220 pauses of the
-/// processor, which are one to ten microseconds.
+/// Backs off from a contended lock until `take` takes it, for one to ten microseconds.
+///
+/// Does so where that may help and helped lately. Returns true if it was taken.
 pub fn back_off_until(take: impl FnMut() -> bool) -> bool {
     match is_idle() {
         true => back_off(&LUCK, MOST, 1, take),
@@ -81,13 +87,14 @@ pub fn back_off_until(take: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// The same for a channel, where the other side is at work on another processor and there is nothing to do but wait for it.
+/// Backs off from a contended channel until `done`, if no other task is ready here.
+///
+/// Returns true if it was done.
 pub fn stand_back_until(done: impl FnMut() -> bool) -> bool {
     is_idle() && back_off(&LUCK, MOST, 1, done)
 }
 
-/// Leaves a lock that somebody else holds alone for a moment, some 32 pauses of the processor: time enough for its owner to
-/// take it many times more.
+/// Backs off from a contended lock once, so that its owner can take it many more times.
 pub fn stand_back() {
     if has_processors() {
         pause(FIRST_PAUSES);
@@ -110,28 +117,29 @@ fn pause(times: u32) {
     (0..times).for_each(|_| spin_loop());
 }
 
-/// True where another worker or thread can end a wait, and nothing else is ready to run here.
+/// Returns true where another worker or thread can end a wait, and no task is ready here.
 fn is_idle() -> bool {
     current::with_worker(|worker| worker.may_spin()).unwrap_or(true) && has_processors()
 }
 
-/// True where a task of this worker was made ready by one that runs on it.
+/// Returns true where a task is ready on this worker.
 pub(crate) fn is_another_ready() -> bool {
     current::with_worker(|worker| worker.has_ready()) == Some(true)
 }
 
-/// True where another worker or thread can end a wait.
+/// Returns true where another worker or thread can end a wait.
 fn has_peers() -> bool {
     current::with_worker(|worker| worker.has_peers()).unwrap_or(true) && has_processors()
 }
 
-/// True if the process may use more than one processor: on a single one nobody can do anything while another spins.
+/// Returns true if the process may use several processors. On a single one a spin keeps all other
+/// threads from running.
 fn has_processors() -> bool {
     static MANY: OnceLock<bool> = OnceLock::new();
     *MANY.get_or_init(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1))
 }
 
-/// Finds out how many processors there are, once, by what the calling thread may use: it is to be one that is not pinned.
+/// Counts the processors that the calling thread may use, once. The thread must not be pinned.
 pub(crate) fn count_processors() {
     has_processors();
 }
@@ -141,7 +149,7 @@ impl Luck {
         Luck { left: Cell::new(MOST), rest: Cell::new(SHORT_REST) }
     }
 
-    /// True if spins have been worth while; and once in a while, to find out.
+    /// Returns true if spins are worth while, and now and then to find out.
     fn is_there(&self) -> bool {
         let left = self.left.get();
         self.left.set(if left > 0 { left } else { left - 1 });
