@@ -28,14 +28,15 @@ use crate::primitive::{AtomicU64, Ordering};
 use crate::turn;
 use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQueue, Waiters};
 
-/// An event that lets one waiter through for each [`set`](AutoResetEvent::set), and closes behind it.
+/// Lets one caller through for each [`set`](AutoResetEvent::set).
 ///
-/// A set that finds nobody waiting is kept for the next one who comes, once: a second set before that adds nothing. To let
-/// everybody through use [`ManualResetEvent`](crate::ManualResetEvent), to count the sets use
-/// [`Semaphore`](crate::Semaphore).
+/// A set without a waiter is kept for the next caller, once: a further set before that adds
+/// nothing. To let all callers through use [`ManualResetEvent`](crate::ManualResetEvent), to count
+/// the sets use [`Semaphore`](crate::Semaphore).
 ///
 /// # Fairness
-/// First come, first served. A set is handed to the longest waiter, and nobody who comes later can take it away.
+/// First come, first served. A set is handed to the longest waiter, and no later caller can take it
+/// away.
 ///
 /// # Examples
 /// ```
@@ -57,14 +58,16 @@ use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQu
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// The algorithm is that of Vélez's gate, open or closed, and of Preshing's auto-reset event, whose status is 1 when set and
-/// −N with N waiting: here the list counts them.
+/// The algorithm is that of Vélez's gate, open or closed, and of Preshing's auto-reset event. The
+/// status of the latter is 1 when set and −N with N waiters; here the queue counts the waiters.
 pub struct AutoResetEvent {
     word: AtomicU64,
     queue: WaitQueue<(), Age>,
 }
 
-/// How many resets came before, times two. A waiter's is that of its arrival, and once it is served that of the set.
+/// Counts the resets so far, times two.
+///
+/// A waiter has the age of its arrival; once it is served, the age of the set.
 pub(crate) type Age = u64;
 
 const SET: u64 = 1;
@@ -76,12 +79,14 @@ impl AutoResetEvent {
         AutoResetEvent { word: AtomicU64::new(set as u64), queue: WaitQueue::new(()) }
     }
 
-    /// True while a set is kept for the next one who comes. It may be gone when the answer is there.
+    /// Returns true while a set is kept for the next caller.
+    ///
+    /// Another caller may use it before this returns.
     pub fn is_set(&self) -> bool {
         self.word() & SET != 0
     }
 
-    /// Lets the longest waiter through, or the next one who comes.
+    /// Lets the longest waiter through, or else the next caller.
     #[inline]
     pub fn set(&self) {
         self.queue.with(|(), waiters| {
@@ -92,12 +97,12 @@ impl AutoResetEvent {
         });
     }
 
-    /// Takes a set back that nobody has used.
+    /// Takes back an unused set.
     pub fn reset(&self) {
         self.queue.with(|(), _| self.change((self.word() & !SET) + ONE_AGE));
     }
 
-    /// Goes through if the event is set and nobody waits. True if it did.
+    /// Uses the set if there is one, without a wait. Returns true if it did.
     pub fn try_wait(&self) -> bool {
         self.is_set() && self.queue.with(|(), _| self.take())
     }
@@ -105,13 +110,15 @@ impl AutoResetEvent {
     /// Waits for a set of its own.
     ///
     /// # Cancellation
-    /// A cancellation point. Whoever unwinds has used no set.
+    /// A cancellation point. A caller that unwinds has used no set.
     #[inline(always)]
     pub fn wait(&self) {
         self.wait_to(|| None);
     }
 
-    /// Waits for a set of its own, but no longer than `timeout`. True if it came; if not, none was used.
+    /// Waits for a set of its own, but no longer than `timeout`.
+    ///
+    /// Returns true if it came; otherwise no set was used.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -119,7 +126,9 @@ impl AutoResetEvent {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits for a set of its own, but not beyond `deadline`. True if it came; if not, none was used.
+    /// Waits for a set of its own, but not beyond `deadline`.
+    ///
+    /// Returns true if it came; otherwise no set was used.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -127,10 +136,13 @@ impl AutoResetEvent {
         self.wait_to(|| Some(deadline))
     }
 
-    /// Waits for a set of its own, as a future, for `async` code. It stands in the queue from its first poll on.
+    /// Waits for a set of its own, as a future, for `async` code.
+    ///
+    /// It stands in the queue from its first poll on.
     ///
     /// # Cancellation
-    /// Dropped before its end it leaves the queue, and a set that it was given meanwhile goes to the next one.
+    /// Dropped before its end, the future leaves the queue. A set that it was served meanwhile goes
+    /// to the next waiter.
     pub async fn wait_async(&self) {
         turn::charge().await;
         if !self.try_wait() {
@@ -169,7 +181,7 @@ impl AutoResetEvent {
         self.word.load(Ordering::Acquire)
     }
 
-    /// Under the lock of the queue, as all that follows.
+    /// Stores the word. The caller holds the lock of the queue, as for the functions below.
     fn change(&self, word: u64) {
         // Release: as in `word`.
         self.word.store(word, Ordering::Release);

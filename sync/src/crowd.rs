@@ -1,14 +1,15 @@
-//! Sleepers who are woken all together, told apart from those who come after by the round that they came in.
+//! Wait list with generations: a wake-up of all skips later arrivals.
 //!
-//! Kept in a [`Lock`](crate::wait::Lock). Who ends a round takes its number, and then wakes its sleepers a batch at a time: who comes
-//! meanwhile has the next round's number and sleeps on.
+//! It lies in a [`Lock`](crate::wait::Lock). The end of a round yields its number; the caller then
+//! wakes the waiters of that round a batch at a time. A waiter that arrives meanwhile has the
+//! number of the next round, and sleeps on.
 
 use std::cell::Cell;
 
 use crate::wait::list::{List, Node};
 use crate::wait::{Claim, RawWake};
 
-/// Sleepers, each with the round that it came in.
+/// Lists waiters, each with the round of its arrival.
 pub(crate) struct Crowd {
     /// How many rounds have ended.
     round: u64,
@@ -25,23 +26,23 @@ impl Crowd {
         Crowd { round: 0, list: List::new() }
     }
 
-    /// Ends the round: all who have joined are to be woken, by way of [`next`](Crowd::next).
+    /// Ends the round. The caller wakes all its waiters by [`next`](Crowd::next).
     pub(crate) fn end_round(&mut self) -> Ended {
         self.round += 1;
         Ended(self.round)
     }
 
-    /// The longest sleeper of those who joined before the end of this round.
+    /// Takes out the longest waiter that joined before the end of this round.
     pub(crate) fn next(&mut self, ended: Ended) -> Option<RawWake> {
         self.list.pop_front_if(|joined| joined.get() < ended.0)
     }
 
-    /// The longest sleeper of whatever round: for an end after which nobody joins.
+    /// Takes out the longest waiter of any round, for an end after which none joins.
     pub(crate) fn next_of_all(&mut self) -> Option<RawWake> {
         self.list.pop_front()
     }
 
-    /// True if nobody sleeps here.
+    /// Returns true if no waiter is in the list.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -55,7 +56,7 @@ impl Crowd {
         unsafe { self.list.push_back(node, wake) };
     }
 
-    /// Joins as one that waits for several things, of which this one is `arm`.
+    /// Joins as arm `arm` of a select.
     ///
     /// # Safety
     /// As for [`List::push_back_for`].
@@ -71,7 +72,7 @@ impl Crowd {
         unsafe { self.list.push_back_for(node, wake, claim, arm) };
     }
 
-    /// True if the sleeper was still here.
+    /// Unlinks a waiter. Returns true if it was still in the list.
     ///
     /// # Safety
     /// The node is in this crowd or in none.

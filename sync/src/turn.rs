@@ -1,4 +1,4 @@
-//! One sleeper's turn in the queue of a primitive: what is the same for all that hand something over under their lock.
+//! A waiter in the queue of a primitive that hands something over under its lock.
 //!
 //! ```text
 //!            enlist: nothing there       served: a waker took the node out
@@ -8,8 +8,9 @@
 //!     └──────────── enlist: it was there, and is taken ────────────────────────┘
 //! ```
 //!
-//! Hooks of a sleep wake nobody, so what a departure owes to others is done when the turn is dropped: something that was
-//! served to a future which was dropped meanwhile is passed on, and who leaves unserved may let those behind go first.
+//! Hooks of a sleep must not wake. So the drop of the waiter does what its departure owes to the
+//! queue. What was served to a dropped future is passed on. A waiter that leaves unserved may have
+//! held up the waiters behind it.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -19,31 +20,31 @@ use std::task::{Context, Poll};
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Polled, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
-/// What can be waited for with one node.
+/// Queue of a primitive, in which a waiter has one node.
 pub(crate) trait Queue {
     /// What a waiter tells its wakers.
     type Asks;
 
-    /// Takes what is waited for, and answers false; or else queues the node.
+    /// Queues the node and returns true, or takes what it asks for and returns false.
     ///
     /// # Safety
     /// As for [`List::push_back`](wait::list::List::push_back).
     unsafe fn enlist(&self, node: &Node<Self::Asks>, wake: RawWake) -> bool;
 
-    /// Takes the node out of the queue. False if a waker has done so.
+    /// Takes the node out of the queue. Returns false if a waker has done so.
     ///
     /// # Safety
     /// The node is in this queue or in none.
     unsafe fn withdraw(&self, node: &Node<Self::Asks>) -> bool;
 
-    /// Gives to others what was served to a sleeper that does not take it.
+    /// Passes on what was served to a waiter that does not take it.
     fn pass_on(&self, asks: &Self::Asks);
 
-    /// Serves those whom a sleeper was in the way of that has left the queue unserved.
+    /// Serves the waiters that a waiter which left unserved has held up.
     fn departed(&self);
 }
 
-/// A place in the queue of `Q`.
+/// One waiter of the queue `Q`.
 pub(crate) struct Turn<'a, Q: Queue> {
     queue: &'a Q,
     node: Node<Q::Asks>,
@@ -58,9 +59,9 @@ enum State {
     Taken,
 }
 
-// SAFETY: a node that is not `Send` is what keeps this from being so. Before its sleep a turn is in no list; from then on it
-// stays in place, its node is only touched under the list's lock, and what the node holds (`RawWake`, `Asks`) is `Send`. The
-// state is only touched by whoever owns the turn.
+// SAFETY: a node that is not `Send` is what keeps this from being so. Before its sleep a turn is in
+// no list; from then on it stays in place, its node is only touched under the list's lock, and what
+// the node holds (`RawWake`, `Asks`) is `Send`. Only the owner of the turn touches the state.
 unsafe impl<Q: Queue<Asks: Send> + Sync> Send for Turn<'_, Q> {}
 
 impl<'a, Q: Queue> Turn<'a, Q> {
@@ -68,7 +69,7 @@ impl<'a, Q: Queue> Turn<'a, Q> {
         Turn { queue, node: Node::with(asks), state: Cell::new(State::Apart) }
     }
 
-    /// What the waiter asked for. Not while it is queued.
+    /// Returns what the waiter asked for. Not to be called while it is queued.
     pub(crate) fn asks(&self) -> &Q::Asks {
         self.node.data()
     }
@@ -78,7 +79,9 @@ impl<'a, Q: Queue> Turn<'a, Q> {
     }
 }
 
-/// Waits for a turn as a future; `took` is told what was asked for. Dropped before its end it passes on what it was served.
+/// Waits in the queue as a future; `took` is told what was asked for.
+///
+/// A future that is dropped before its end passes on what it was served.
 pub(crate) async fn wait_async<Q: Queue, R>(queue: &Q, asks: Q::Asks, took: impl FnOnce(&Q::Asks) -> R) -> R {
     let mut sleep = pin!(Polled::new(Turn::new(queue, asks)));
     sleep.as_mut().await;
@@ -86,7 +89,7 @@ pub(crate) async fn wait_async<Q: Queue, R>(queue: &Q, asks: Q::Asks, took: impl
     took(sleep.strategy().asks())
 }
 
-/// Counts an operation of a future. If the task that polls it has used up its turn, the future gives way once.
+/// Counts an operation of a future, which yields once if the polling task has used up its tick.
 pub(crate) async fn charge() {
     let mut gave_way = false;
     poll_fn(|context| match gives_way(&mut gave_way, context) {
@@ -96,8 +99,10 @@ pub(crate) async fn charge() {
     .await;
 }
 
-/// Counts an operation at its first poll. True if the task that polls has used up its turn: the poll wakes itself and is to be
-/// pending. Never twice, which `gave_way` remembers, since an executor of others does not know of turns.
+/// Counts an operation at its first poll. Returns true if the polling task has used up its tick.
+///
+/// Then it wakes its own task, and the poll must return pending. It never does so twice in a row,
+/// since a foreign executor does not know of ticks; `gave_way` remembers that.
 pub(crate) fn gives_way(gave_way: &mut bool, context: &Context<'_>) -> bool {
     *gave_way = !*gave_way && wait::charge_poll();
     if *gave_way {

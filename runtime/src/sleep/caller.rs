@@ -1,4 +1,4 @@
-//! Who waits or unlocks: what a primitive has to know of its caller.
+//! The caller of a primitive: its number, its address, its worker.
 
 #![forbid(unsafe_code)]
 
@@ -17,12 +17,13 @@ use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
 
 thread_local! {
-    /// The number of this thread as an owner, once it was asked for.
+    /// Number of this thread as an owner, made at the first use.
     static NUMBER: Cell<Option<NonZeroU64>> = const { Cell::new(None) };
 }
 
-/// The number of the task or the thread that runs here. No other task and no other thread ever has it, also after this one
-/// has ended: owners of locks are told apart by it.
+/// Returns the number of the calling task or thread, which tells owners of locks apart.
+///
+/// No other task or thread ever has it, even after this one has ended.
 #[inline(never)]
 pub fn owner() -> NonZeroU64 {
     match current::with_worker_in_place(|worker| worker.context().waiting_task()) {
@@ -31,8 +32,10 @@ pub fn owner() -> NonZeroU64 {
     }
 }
 
-/// The same, and inside a panic hook that of the task which panics: for locks that may be taken again by who has them. A wait there is
-/// the thread's all the same.
+/// Returns the number of the calling task or thread; in a panic hook, that of the panicking task.
+///
+/// It is for locks that the owner may take again. A wait in a panic hook blocks the thread all the
+/// same.
 pub fn owner_in_hook() -> NonZeroU64 {
     match current::with_worker_in_place(|worker| worker.context().running()) {
         Some(Some(task)) => numbered(task.header().id),
@@ -44,9 +47,10 @@ fn numbered(id: u64) -> NonZeroU64 {
     NonZeroU64::new(id).expect("numbers begin with 1")
 }
 
-/// The address that tells the waiter of the caller, a task or a thread, from all waiters that exist. A multiple of 8.
+/// Returns an address, a multiple of 8, that tells the caller from all other tasks and threads.
 ///
-/// An address may be used again once its task or thread has ended. Compare it, and do not dereference it.
+/// An address may be used again once its task or thread has ended. Compare it; do not dereference
+/// it.
 #[inline(never)]
 pub fn waiter_address() -> NonNull<()> {
     match current::with_worker_in_place(|worker| worker.context().waiting_task()) {
@@ -55,9 +59,10 @@ pub fn waiter_address() -> NonNull<()> {
     }
 }
 
-/// As [`waiter_address`], and counts one operation of the caller as [`charge`](crate::scheduler::budget::charge) does.
+/// Returns the [`waiter_address`] and counts one operation of the caller.
 ///
-/// For locks that are taken without a wait, where two ways to the worker would cost more than the lock may.
+/// It does both in one access to the worker, for locks that are taken without a wait. The count is
+/// that of [`charge`](crate::scheduler::budget::charge).
 #[inline(never)]
 pub fn charged_waiter_address() -> NonNull<()> {
     let address = current::with_worker_in_place(|worker| match worker.charge() {
@@ -107,8 +112,10 @@ pub fn describe_caller() -> String {
     }
 }
 
-/// True if at one moment of the call all other tasks of the caller's runtime were asleep: for tests, which want what they have
-/// started to have come as far as it goes. Off a runtime there are none.
+/// Returns true if all other tasks of the caller's runtime were asleep at one moment of the call.
+///
+/// It is for tests that let their tasks run as far as they get. Off a runtime there are no tasks,
+/// and it returns true.
 pub fn others_are_asleep() -> bool {
     let Some(shared) = current::runtime() else { return true };
     let me = context::task().map(|task| *task);
@@ -116,29 +123,31 @@ pub fn others_are_asleep() -> bool {
     let others = || tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
     let words = || others().map(|task| task.header().waiter.word.why());
     let seen: Vec<_> = words().collect();
-    // One that counts as asleep may be about to leave its stack, where its worker is not in its park, or was cancelled, of which that
-    // one has not heard.
+    // A task that counts as asleep may still be about to leave its stack; then its worker is not
+    // parked. Or it was cancelled, and its worker does not know yet.
     let is_here = |block| current::with_worker(|worker| worker.is_home_of(block)) == Some(true);
     let is_at_rest = |block: &Arc<Block>| block.is_parked() || is_here(block.as_home());
     let at_rest = shared.blocks.iter().all(|block| is_at_rest(block) && block.marked.is_empty());
-    // One that was seen asleep may have been woken by one that was looked at later, and fell asleep in between. Who is in the
-    // same sleep at a second look, after all first ones, slept all the while.
+    // A task seen asleep may have been woken by a task that was looked at later, which then fell
+    // asleep itself. A task that is in one sleep at both looks slept all the while.
     at_rest
         && shared.alive() == tasks.len() as u64
         && seen.iter().all(|word| word.is_asleep())
         && words().eq(seen)
 }
 
-/// A worker, told from others and from plain threads.
+/// Identifies a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Home(usize);
 
-/// The worker that the caller runs on, if it is a task.
+/// Returns the worker of the calling task, or `None` off a worker.
 pub fn home() -> Option<Home> {
     current::with_worker(|worker| Home(worker.place()))
 }
 
-/// True where the caller is a task, false on a plain thread (also inside a panic hook, where a wait blocks the thread).
+/// Returns true where the caller is a task.
+///
+/// It is false on a plain thread, and inside a panic hook, where a wait blocks the thread.
 pub fn in_task() -> bool {
     context::task().is_some()
 }

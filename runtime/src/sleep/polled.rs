@@ -1,7 +1,7 @@
 //! Futures as waiters: a strategy that sleeps between two polls.
 //!
 //! ```text
-//!  the future                                      who has woken it asleep, by the word
+//!  the future                                      the thread whose wake queues it
 //!
 //!  poll: under the lock of the waker,              takes the waker, under its lock
 //!    notified: goes on                             released := true, the last touch of the cell
@@ -10,12 +10,12 @@
 //!  the cell is the next sleep's, or gone
 //! ```
 //!
-//! A poll looks at the word under the lock under which the waker is taken. So it finds the wake there, or the one who wakes finds
-//! what the poll has left.
+//! A poll looks at the word under the lock of the waker. So either the poll finds the wake in the
+//! word, or the waking thread finds the waker that the poll has left.
 //!
-//! The cell lies in the future, which is pinned, and stays until a raw wake has landed: nothing is allocated for a sleep. A wake
-//! that is kept may outlive the future. So that sleep gets a cell of its own, counted, as soon as its strategy takes such a wake,
-//! which is while it is published; the future's own is then not used in it.
+//! The cell lies in the future, which is pinned, and stays until a raw wake has landed: a sleep
+//! allocates nothing. A retained wake may outlive the future. So a sleep whose strategy retains its
+//! wake, while it publishes it, gets a counted cell instead.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,14 +29,14 @@ use crate::waiter::kind::{Kind, Waiter, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::word::Fallen;
 
-/// What wakers find a sleep by.
+/// One sleep as its wakes see it.
 #[repr(C)]
 struct Cell {
     waiter: Waiter,
-    /// Who polls, as of the last poll. Taken by the one who wakes, or else by the end of the sleep: who keeps a wake of one
-    /// that is over keeps nobody's waker.
+    /// Waker of the last poll. The wake takes it, or else the end of the sleep: a retained wake
+    /// keeps no waker alive.
     waker: Mutex<Option<Waker>>,
-    /// Set by the one who was to queue the future, as the last thing it does here.
+    /// Set by the wake that queues the future, as its last touch of the cell.
     released: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ struct Cell {
 #[repr(C)]
 struct Place {
     own: Cell,
-    /// That of a sleep whose wake is kept. Only who polls looks here.
+    /// Cell of a sleep whose wake is retained. Only the polling side looks here.
     counted: OnceLock<Arc<Cell>>,
 }
 
@@ -58,8 +58,8 @@ static COUNTED: Kind = Kind { notify: notify_by_word, queue, retain, release };
 
 /// One sleep of a [`WaitStrategy`] as a future: the first poll publishes it, the poll after its wake withdraws it.
 ///
-/// Dropped between the two it withdraws as well. A notification that came meanwhile is then the strategy's to pass on:
-/// [`Polled::withdraw`] tells.
+/// Dropped between the two, it withdraws as well. The strategy then passes on a notification that
+/// came meanwhile; [`Polled::withdraw`] reports it.
 pub struct Polled<S: WaitStrategy> {
     how: S,
     state: State,
@@ -74,7 +74,7 @@ enum State {
     Done,
 }
 
-/// Whether the wake of a sleep runs `queue`, or came too early for it.
+/// Tells whether the wake of a sleep runs `queue`, or came too early for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Landing {
     Queues,
@@ -87,12 +87,12 @@ impl<S: WaitStrategy> Polled<S> {
         Polled { how, state: State::New, place: Place::new(), _pinned: std::marker::PhantomPinned }
     }
 
-    /// The strategy.
+    /// Returns the strategy.
     pub fn strategy(&self) -> &S {
         &self.how
     }
 
-    /// Makes a sleep that is over one that has not begun.
+    /// Resets a finished sleep, so that it can begin again.
     pub fn renew(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of `how`, the only part that is pinned.
         let this = unsafe { self.get_unchecked_mut() };
@@ -101,7 +101,9 @@ impl<S: WaitStrategy> Polled<S> {
         }
     }
 
-    /// Ends the sleep early. True if a notification had come, which is then the caller's to take or to pass on.
+    /// Ends the sleep early. Returns true if a notification has come.
+    ///
+    /// The caller then takes it or passes it on.
     pub fn withdraw(self: Pin<&mut Self>) -> bool {
         // SAFETY: nothing is moved out of `how`, the only part that is pinned.
         unsafe { self.get_unchecked_mut() }.withdraw_now()
@@ -169,9 +171,9 @@ impl Place {
         Place { own: Cell::new(Waiter::new(&OWN), None), counted: OnceLock::new() }
     }
 
-    /// For a sleep that is about to begin.
+    /// Prepares the cell for a sleep that is about to begin.
     fn make_ready_for(&mut self, waker: Waker) {
-        // Of a sleep whose strategy has panicked, against the rules.
+        // A sleep whose strategy has panicked, against the rules, leaves its counted cell.
         self.counted.take();
         *self.own.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
         self.own.released = AtomicBool::new(false);
@@ -181,12 +183,14 @@ impl Place {
         NonNull::from(self).cast()
     }
 
-    /// That of the present sleep.
+    /// Returns the cell of the present sleep.
     fn cell(&self) -> &Cell {
         self.counted.get().map_or(&self.own, |counted| counted)
     }
 
-    /// The sleep is over. Answers the waker that nobody calls, whose drop is code of others: the place is as it is to be before.
+    /// Clears the cells after a sleep and returns the unused waker.
+    ///
+    /// The drop of a waker is foreign code, so the caller drops it once the place is in order.
     fn leave(&mut self) -> Option<Waker> {
         let unused = self.cell().lock().take();
         self.counted.take();
@@ -199,9 +203,9 @@ impl Cell {
         Cell { waiter, waker: Mutex::new(waker), released: AtomicBool::new(false) }
     }
 
-    /// True once notified; until then keeps `waker`.
+    /// Returns true once notified; until then keeps `waker`.
     fn poll(&self, waker: &Waker) -> bool {
-        // Clones and drops of wakers are code of others: none of it under the lock.
+        // Clones and drops of wakers are foreign code: none of it runs under the lock.
         let fresh = waker.clone();
         let mut kept = self.lock();
         if self.waiter.word.why().notified {
@@ -217,7 +221,7 @@ impl Cell {
         self.waker.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Until the waker that has unlinked this sleep is done with it: a few instructions of its thread.
+    /// Spins until the wake that has unlinked this sleep is done with the cell.
     fn await_landing(&self, landing: Landing) {
         while !self.waiter.word.why().notified {
             yield_now();
@@ -239,7 +243,7 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     waker
 }
 
-/// The first time in a sleep makes the cell that is counted.
+/// Retains a sleep by its counted cell, which the first retain of the sleep makes.
 unsafe fn stand_in(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
     // SAFETY: a waiter of this kind is the first field of the `Place` of a future, in which a strategy publishes a sleep.
     let Place { own, counted } = unsafe { waiter.cast::<Place>().as_ref() };
@@ -261,6 +265,7 @@ unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
 }
 
 unsafe fn release(waiter: NonNull<Waiter>) {
-    // SAFETY: as above, and the caller owns one count.
+    // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive, and the caller owns
+    // one count.
     unsafe { Arc::decrement_strong_count(waiter.cast::<Cell>().as_ptr()) }
 }

@@ -1,4 +1,4 @@
-//! Waking many.
+//! Wakes of whole lists, in batches.
 
 #![forbid(unsafe_code)]
 
@@ -10,21 +10,21 @@ use crate::base::spin_lock::Lock;
 use crate::waiter::kind::{RawWake, call_waker};
 use crate::waiter::list::List;
 
-/// How many are taken under one hold of the lock.
+/// Wakes taken under one hold of the lock.
 const BATCH: usize = 32;
 
-/// Wakes everybody whom `next` hands out, until it hands out nobody.
+/// Wakes all waiters that `next` returns, until it returns `None`.
 ///
-/// `next` runs under the lock and the wakes after it, a batch at a time, so that the lock is never held for long and no
-/// list is ever reached without it. Who enters meanwhile is seen by `next` as well: where that must not be, nodes carry
-/// the round that they came in, or it is [`wake_present`].
+/// `next` runs under the lock and the wakes after it, a batch at a time. So the lock is never held
+/// for long, and no list is touched without it. `next` also sees waiters that arrive meanwhile.
+/// Where it must not, let nodes carry the round of their arrival, or use [`wake_present`].
 pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWake>) {
     loop {
         let mut batch;
         let mut taken = 1;
         {
             let mut state = lock.lock();
-            // Mostly there is nobody, who needs no room.
+            // Mostly there is no waiter, so the array is not written before the first.
             let Some(first) = next(&mut state) else { return };
             batch = [const { None }; BATCH];
             batch[0] = Some(first);
@@ -45,8 +45,10 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
     }
 }
 
-/// Wakes everybody who is in the list now. Who enters meanwhile sleeps on, unless somebody before it leaves by itself: then it
-/// may be woken in its place.
+/// Wakes all waiters that are in the list now.
+///
+/// A waiter that arrives meanwhile sleeps on, unless an earlier waiter leaves by itself: then it
+/// may be woken instead.
 pub fn wake_present<S, T>(lock: &Lock<S>, list: impl Fn(&mut S) -> &mut List<T>) {
     let mut left = None;
     wake_all(lock, |state| {
@@ -57,7 +59,7 @@ pub fn wake_present<S, T>(lock: &Lock<S>, list: impl Fn(&mut S) -> &mut List<T>)
     });
 }
 
-/// Wakes all of them, in their order. The wakers of futures are called once every wake has landed.
+/// Wakes all of `wakes` in order, and calls the wakers of futures once every wake has landed.
 pub fn wake_each(wakes: impl IntoIterator<Item = RawWake>) {
     let mut wakers = Vec::new();
     for wake in wakes {
@@ -69,8 +71,9 @@ pub fn wake_each(wakes: impl IntoIterator<Item = RawWake>) {
     wakers.into_iter().for_each(call_waker);
 }
 
-/// Lands the other wakes of the batch before it calls the wakers of futures: one of those may drop a future whose wake is
-/// among them, and such a drop waits for the landing.
+/// Lands the remaining wakes of the batch, then calls the wakers of futures.
+///
+/// Such a waker may drop a future whose wake is in the batch, and the drop waits for the landing.
 #[cold]
 fn call_after(first: Waker, others: impl Iterator<Item = RawWake>) {
     let mut wakers = [const { None }; BATCH];

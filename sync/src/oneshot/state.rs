@@ -1,7 +1,8 @@
-//! What both sides of a oneshot channel share, and how one side waits for the other.
+//! The shared state of a oneshot channel, and the waits of its two sides.
 //!
-//! Each side ends once: the sender with or without a value, the receiver when it wants no more. The other side waits for that in
-//! the queue, or leaves a waker if it is polled. All of it is under one lock; values and wakers leave it to be dropped or called.
+//! Each side ends once: the sender with or without a value, the receiver when it wants none any
+//! more. The peer waits for that in the queue, or leaves a waker if it is polled. One lock guards
+//! the state. Values are dropped and wakers called after the unlock.
 
 #![forbid(unsafe_code)]
 
@@ -11,16 +12,14 @@ use std::time::Instant;
 
 use crate::wait::{self, Admit, Outcome, Until, WaitQueue};
 
-/// A side of the channel. Its number is the lane in which it waits for the other side.
+/// Names a side of the channel. Its number is the lane in which it waits for its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     Sender,
     Receiver,
 }
 
-/// The value, and the two sides.
-///
-/// A receiver that waits is given the value itself.
+/// Holds the value and the two sides. A waiting receiver is handed the value itself.
 pub(super) struct Channel<T>(WaitQueue<State<T>, Option<T>, 2>);
 
 pub(super) struct State<T> {
@@ -28,10 +27,10 @@ pub(super) struct State<T> {
     sides: [Ends; 2],
 }
 
-/// One side as the other sees it.
+/// State of one side.
 struct Ends {
     has_ended: bool,
-    /// To be called when the other side ends.
+    /// To be called when the peer ends.
     waker: Option<Waker>,
 }
 
@@ -53,7 +52,7 @@ impl<T> State<T> {
         self.sides[side as usize].waker.take()
     }
 
-    /// True if no side waits for the other any more.
+    /// Returns true if a side has ended, so neither waits any more.
     fn is_over(&self) -> bool {
         self.has_ended(Side::Sender) || self.has_ended(Side::Receiver)
     }
@@ -108,7 +107,7 @@ impl<T> Channel<T> {
         self.end(Side::Receiver, |state| state.value.take())
     }
 
-    /// Ends a side after `act`, and wakes the other side.
+    /// Ends a side after `act`, and wakes its peer.
     pub(super) fn end<R>(&self, side: Side, act: impl FnOnce(&mut State<T>) -> R) -> R {
         let (result, waker, unused) = self.0.with(|state, waiters| {
             let result = act(state);
@@ -143,7 +142,7 @@ impl<T> Channel<T> {
         self.0.with(|state, _| state.value.is_some())
     }
 
-    /// Waits as `me` until there is an outcome, or the other side ends. `None` if the deadline came first.
+    /// Waits as `me` until there is an outcome, or the peer ends. Returns `None` at the deadline.
     #[inline(always)]
     fn wait(
         &self,
@@ -166,7 +165,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Polls as `me` whether the other side has ended; its end calls the waker of the last poll.
+    /// Polls as `me` whether the peer has ended; the end calls the waker of the last poll.
     pub(super) fn poll(&self, me: Side, cx: &Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let (poll, former) = self.0.with(|state, _| match state.is_over() {
