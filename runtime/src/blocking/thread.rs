@@ -1,4 +1,4 @@
-//! The life of one thread of the pool.
+//! Life of one thread of the pool.
 
 use std::mem;
 use std::sync::{Arc, Weak};
@@ -21,7 +21,7 @@ fn end_tasks(pool: &Arc<Pool>, shared: Arc<Shared>, _runtime: &Weak<Shared>) {
     let_go(pool, shared);
 }
 
-/// Does what is queued, for as long as the thread is kept.
+/// Runs queued jobs for as long as the thread is kept.
 fn work(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>) {
     let (mut held, mut is_new) = (Some(shared), true);
     while let Some(shared) = held {
@@ -40,7 +40,7 @@ fn work(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>) {
     }
 }
 
-/// Lets go of the runtime. Where nobody else holds it, that drops code of users.
+/// Releases the runtime. The last holder drops it, which runs code of users.
 fn let_go(pool: &Pool, shared: Arc<Shared>) {
     drop_quietly(shared);
     pool.let_go();
@@ -65,8 +65,10 @@ fn run(pool: &Pool, shared: &Shared, task: TaskRef) {
     shared.outside_ended();
 }
 
-/// Runs a call, which counts as ended from its beginning on, and without the runtime, which may end meanwhile; or ends it
-/// un-run. `None` if it has ended.
+/// Runs a call, or ends it un-run. Returns `None` if the runtime has ended.
+///
+/// A running call counts as ended, and its thread does not hold the runtime, which may end
+/// meanwhile.
 fn call(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>, task: TaskRef) -> Option<Arc<Shared>> {
     let stranded = {
         let mut state = pool.lock();
@@ -87,8 +89,9 @@ fn call(pool: &Arc<Pool>, shared: Arc<Shared>, runtime: &Weak<Shared>, task: Tas
     come_back(pool, runtime)
 }
 
-/// True if a task that was queued is to run. Asked under the lock: `begin_ending` takes it once the end has begun, and
-/// counts the calls.
+/// Returns true if a queued task is to run. The caller holds the lock.
+///
+/// `begin_ending` takes that lock once the end has begun, and counts the calls.
 fn is_wanted(shared: &Shared, task: TaskRef) -> bool {
     !task.header().marks.is_cancelled() && (!shared.is_ending() || task.header().is_sheltered())
 }
@@ -103,7 +106,7 @@ fn enter(task: TaskRef) {
     context::set_pool_task(None);
 }
 
-/// Holds the runtime again, after a call. `None` if it has ended: the thread leaves.
+/// Holds the runtime again, after a call. Returns `None` if it has ended: the thread leaves.
 fn come_back(pool: &Pool, runtime: &Weak<Shared>) -> Option<Arc<Shared>> {
     let mut state = pool.lock();
     state.calling -= 1;

@@ -1,25 +1,29 @@
-//! The blocking pool: threads of its own for closures that block a thread.
+//! The blocking pool: threads for closures that block.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `pool.rs` | what is queued, and how many threads there are for it |
+//! | `pool.rs` | the queue, and the number of threads |
 //! | `thread.rs` | the life of one thread |
 //!
-//! Grown on demand to a maximum, each thread kept for a while after its last job. Two kinds of job: a task
-//! ([`spawn_blocking`](crate::spawn_blocking)), and a closure on the stack of a sleeping task ([`unblock`]).
+//! The pool grows on demand to a maximum, and keeps each thread for a while after its last job. A
+//! job is a task ([`spawn_blocking`](crate::spawn_blocking)), or a closure on the stack of a
+//! sleeping task ([`unblock`]).
 //!
-//! The end of the runtime waits for both. It does not wait for a *call* ([`spawn_call`](crate::task::spawn_call)), which may
-//! never end and so owns what it uses: a call counts as ended when it begins, and its thread is left behind. A task that waits for
-//! a call and must not be unwound gets its value: such calls are *sheltered*, and begin at the end of the runtime too.
+//! The end of the runtime waits for both. It does not wait for a *call*
+//! ([`spawn_call`](crate::task::spawn_call)), which may never end and so owns what it uses. A call
+//! counts as ended when it begins, and the runtime leaves its thread behind. A task that waits for
+//! a call and must not be unwound gets its value. Such calls are *sheltered*, and begin at the end
+//! of the runtime too.
 //!
-//! Calls are a pool of their own: their threads do not count against the maximum, and have one that is as high. Further calls wait
-//! until one has ended. So a task that a call waits for finds a thread.
+//! Calls have a second pool: their threads do not count against the maximum of the first, and are
+//! limited to as many. Further calls wait until a call has ended. So a task that a call waits for
+//! finds a thread.
 //!
-//! Where the system has no thread, nothing stays queued behind calls alone: closures go back to
-//! their tasks, which run them in place, and tasks end un-run, with the reason.
+//! Where the system has no thread, no job stays queued while all threads are in calls. Closures go
+//! back to their tasks, which run them in place; tasks end un-run, with the reason.
 //!
-//! A thread holds its runtime while it waits or works, and lets go of it for the time of a call:
-//! what is left behind has the pool alone, so that stacks and hooks go when the runtime does.
+//! A thread holds its runtime while it waits or works, and releases it for the time of a call. A
+//! thread that is left behind holds the pool alone, so stacks and hooks go with the runtime.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -66,11 +70,11 @@ impl Shared {
     }
 }
 
-/// The frame of one `unblock`.
+/// Stack frame of one `unblock`.
 struct Frame<F, T> {
     stage: UnsafeCell<Stage<F, T>>,
     wake: UnsafeCell<Option<RawWake>>,
-    /// Who sleeps for it.
+    /// The sleeping task.
     task: TaskRef,
 }
 
@@ -81,24 +85,25 @@ enum Stage<F, T> {
 }
 
 impl<F: FnOnce() -> T, T> Frame<F, T> {
-    /// Runs the closure, stores what came of it, and wakes the sleeper.
+    /// Runs the closure, stores its outcome, and wakes the sleeper.
     ///
     /// # Safety
     /// Called once, on a frame of this type that was taken from the queue. It may be gone when this returns.
     unsafe fn run(this: NonNull<()>) {
-        // SAFETY: the frame is alive until its sleeper is woken, and the one who took it from the queue has its cells for
-        // itself: the sleeper looks at them before it has queued the frame and after it was woken.
+        // SAFETY: the frame is alive until its sleeper is woken. The thread that took it from the
+        // queue has its cells for itself: the sleeper looks at them only before it queues the frame
+        // and after its wake.
         let frame = unsafe { this.cast::<Self>().as_ref() };
-        // SAFETY: as above.
+        // SAFETY: until the wake the cells are this thread's, see above.
         let Stage::Waiting(f) = (unsafe { frame.stage.get().replace(Stage::Running) }) else {
             unreachable!("a job runs once")
         };
         context::set_sleeper(Some(frame.task));
         let result = catch_unwind(AssertUnwindSafe(f));
         context::set_sleeper(None);
-        // SAFETY: as above.
+        // SAFETY: until the wake the cells are this thread's, see above.
         unsafe { *frame.stage.get() = Stage::Done(result) };
-        // SAFETY: as above.
+        // SAFETY: the caller's contract; `give_back` is called here and not again.
         unsafe { Self::give_back(this) };
     }
 
@@ -132,8 +137,8 @@ impl<F: FnOnce() -> T, T> OnPool<'_, F, T> {
 
 impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: not queued yet, so the cell is the sleeper's. The wake is used by who takes the job from the queue, and
-        // `before_awake` answers `Served` once that has happened.
+        // SAFETY: not queued yet, so the cell is the sleeper's. The thread that takes the job from
+        // the queue uses the wake, and `before_awake` returns `Served` once that has happened.
         unsafe { *self.frame.wake.get() = Some(me.raw()) };
         match Pool::of(self.shared).submit(self.shared, self.job()) {
             Ok(ticket) => {
@@ -155,18 +160,18 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
     }
 }
 
-/// Runs `f` on the blocking pool while the calling task sleeps; returns its value.
+/// Runs `f` on the blocking pool while the calling task sleeps, and returns its value.
 ///
 /// It is for calls that block a thread: reading a file, resolving a name, a long computation.
 ///
 /// `f` may borrow from the task's stack: the task does not go on before `f` is done. On a plain
-/// thread, and when there is no thread to be had for the pool, `f` runs in place.
+/// thread, and when the pool can get no thread, `f` runs in place.
 ///
 /// # Cancellation
 /// A cancellation point until `f` has started; from then on it runs to its end first.
 ///
 /// # Panics
-/// With the panic of `f`. A join of the calling task in `f` panics, as it would outside.
+/// Resumes a panic of `f`. A join of the calling task in `f` panics, as it would outside.
 ///
 /// # Examples
 /// ```
@@ -184,7 +189,8 @@ where
     T: Send,
 {
     let Some(task) = context::task() else { return f() };
-    // The pool may be quick: a closure that has started is not taken back for a cancel that was there before it.
+    // Before the job is queued: the pool may start it at once, and a started closure is not
+    // withdrawn for an earlier cancel.
     cancel_points::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
     let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None), task: *task };
@@ -203,8 +209,9 @@ where
     }
 }
 
-/// There is no thread any more for a closure or a call of this task: at the end of the runtime it
-/// is cancelled, as its worker would do in a moment. Returns where it cannot be unwound.
+/// Cancels and unwinds the current task if the runtime ends, where the pool had no thread for it.
+///
+/// Its worker would cancel it in a moment. Returns where the task cannot be unwound.
 pub fn heed_end() {
     let Some(me) = context::task() else { return };
     let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());

@@ -1,4 +1,4 @@
-//! Cancellation points: where a task that is cancelled unwinds, and what says that it is.
+//! Cancellation points: where a cancelled task unwinds.
 
 #![forbid(unsafe_code)]
 
@@ -17,30 +17,33 @@ use crate::tasks::task::Task;
 /// After how many swallowed cancellations a task is named on standard error.
 const PATIENCE: u16 = 100;
 
-/// Unwinds the current task by its cancellation, or the code of it whose time has run out or whose
-/// token was fired: destructors run and no panic message is printed. A task that was cancelled ends
-/// by it, and its [`JoinHandle`](crate::api::join_handle::JoinHandle) answers `is_cancelled`.
+/// Unwinds the current task by its cancellation, or a timed out or token-bound part of it.
 ///
-/// Ends the process, with a line that says so, in a build with `panic = "abort"`, where nothing can
-/// be unwound.
+/// Destructors run and no panic message is printed. A task that was cancelled ends by it, and its
+/// [`JoinHandle`](crate::api::join_handle::JoinHandle) returns an error that `is_cancelled`.
+///
+/// In a build with `panic = "abort"`, where nothing can be unwound, it prints a line and ends the
+/// process.
 ///
 /// # Panics
-/// Off a task, with a message: only tasks are cancelled. In a task it unwinds by a private payload,
-/// which no panic hook sees; so it must not be called while the task unwinds already, which ends
-/// the process as every second panic does.
+/// Panics off a task: only tasks are cancelled. In a task it unwinds by a private payload, which no
+/// panic hook sees. It must not be called while the task unwinds already: as every second panic,
+/// that ends the process.
 pub fn unwind_cancelled() -> ! {
     let Some(task) = context::task() else { panic!("only a task can be unwound by a cancellation") };
     let cancelled = note_cancelled(task);
     if !CAN_UNWIND {
-        // No operation of ours comes here: none of them is told of a cancel that it can only answer by unwinding.
+        // No operation of this crate comes here: in such builds none is told of a cancel that it
+        // must answer by unwinding.
         say(format_args!("{} cannot be unwound in a build with panic = \"abort\"", Task::counted(*task)));
         std::process::abort();
     }
     panic::resume_unwind(Box::new(cancelled))
 }
 
-/// Ends the code that runs, which has no value since others were cut short that it has waited for:
-/// its task is cancelled as they were, and unwinds.
+/// Cancels and unwinds the current task, since tasks that it waited for were cancelled.
+///
+/// Without their values the running code has none.
 ///
 /// # Panics
 /// Off a task, with `why`.
@@ -52,8 +55,10 @@ pub(crate) fn end_with_others(why: &'static str) -> ! {
     unwind_cancelled()
 }
 
-/// Marks the running task as cancelled, as others were that it has waited for: by the end of the
-/// runtime, if that has begun. It may not have come to this worker yet.
+/// Marks the running task as cancelled, like the tasks that it waited for.
+///
+/// The end of the runtime counts as the cause once it has begun, even if this worker has not seen
+/// it.
 pub(crate) fn mark_with_others(task: TaskRef) {
     match current::runtime().is_some_and(|runtime| runtime.is_ending()) {
         true => task.header().marks.set_overtaken(),
@@ -61,8 +66,9 @@ pub(crate) fn mark_with_others(task: TaskRef) {
     }
 }
 
-/// Notes that the current task was told of its cancellation, by an unwinding or, where there is
-/// none, by an error.
+/// Notes that the current task was told of its cancellation.
+///
+/// That was by an unwinding or, where there is none, by an error.
 pub fn note_cancelled_here() {
     if let Some(task) = context::task() {
         note_cancelled(task);
@@ -83,7 +89,7 @@ fn note_cancelled(task: RunningTask) -> Cancelled {
     Cancelled { task: header.id, bound }
 }
 
-/// User code was told and goes on. It is slowed down so that others run, and named once.
+/// Slows down a task that swallows its cancellation, and names it on standard error once.
 #[cold]
 fn swallowed(task: RunningTask, times: u16) {
     if times == PATIENCE {
@@ -95,9 +101,11 @@ fn swallowed(task: RunningTask, times: u16) {
     }
 }
 
-/// Unwinds the current task if it is cancelled, or the code of it whose time has run out or whose
-/// token was fired; unless it is shielded or unwinding. For operations that complete without a
-/// wait. Does nothing off a task, and where nothing can be unwound.
+/// Unwinds the running code if it is cancelled, unless it is shielded or unwinding.
+///
+/// A task is cancelled as a whole; a scope in it, when its time runs out or its token is fired.
+/// It is for operations that complete without a wait. Does nothing off a task, and where nothing
+/// can be unwound.
 #[inline]
 pub fn cancellation_point() {
     if CAN_UNWIND
@@ -114,8 +122,8 @@ fn is_due(header: &Header) -> bool {
 
 /// Returns true if the next cancellation point unwinds the code that runs.
 ///
-/// Its task was cancelled, or the time ran out, or the token was fired, of a scope that it is in;
-/// and no shield keeps that away. False off a task.
+/// That is so if its task was cancelled, or the time of an enclosing scope ran out, or the token of
+/// one was fired. Inside a shield, and off a task, it returns false.
 ///
 /// For code that computes for long, and for builds with
 /// [`panic = "abort"`](crate::task#builds-without-unwinding), where it is the way to learn of a
@@ -166,7 +174,7 @@ pub fn check_cancelled() {
     cancellation_point();
 }
 
-/// Lets the other tasks run if this one has used up its budget of operations.
+/// Yields if the current task has used up its budget of operations.
 ///
 /// It is for long computations. Each call counts as one operation of 128.
 ///
@@ -184,15 +192,18 @@ pub fn yield_if_due() {
     checkpoint();
 }
 
-/// The begin of an operation that may complete without a wait: a [`cancellation_point`], and a
-/// [`charge`](crate::wait::charge) that comes before the operation instead of after it, for the price of one.
+/// Begins an operation that may complete without a wait.
+///
+/// It is a [`cancellation_point`], and a [`charge`](crate::wait::charge) that comes before the
+/// operation instead of after it, for the price of one.
 #[inline]
 pub fn checkpoint() {
     checkpoint_before_spin();
 }
 
-/// The same, and whether a [`spin_until`](crate::wait::spin_until) that comes next has a chance:
-/// for the price of one way to the worker.
+/// Does a [`checkpoint`] and returns whether a following spin has a chance.
+///
+/// It does both in one access to the worker. The spin is [`spin_until`](crate::wait::spin_until).
 #[inline]
 pub fn checkpoint_before_spin() -> bool {
     let found = current::with_worker(|worker| {
@@ -215,9 +226,10 @@ fn checkpoint_slow() {
     }
 }
 
-/// False where the code that runs must not be unwound for what befalls the tasks that it waits for:
-/// in a destructor that runs while its thread panics, inside a shield, in a sheltered task, and
-/// where there is no unwinding.
+/// Returns false where the fate of awaited tasks must not unwind the running code.
+///
+/// That is in a destructor that runs while its thread panics, inside a shield, in a sheltered task,
+/// and where there is no unwinding.
 #[inline(never)]
 pub(crate) fn may_unwind() -> bool {
     let task = current::with_worker_in_place(|worker| worker.context().waiting_task()).flatten();
@@ -227,11 +239,12 @@ pub(crate) fn may_unwind() -> bool {
     }
 }
 
-/// True where an operation that can fail does so instead of waiting: while the current task unwinds
-/// from its cancellation, or unwinds from a panic and is cancelled, or its time has run out; and in
-/// destructors that end it once it was cancelled: of what it has captured but never began with, of
-/// task-locals, of a result that nobody wants, unless it is in a shield of the user's there. Where
-/// nothing can be unwound: once it is cancelled.
+/// Returns true where a fallible operation fails instead of waiting.
+///
+/// That is while the current task unwinds from its cancellation, and while it unwinds from a panic
+/// and is cancelled or out of time. It is also so in the destructors that end a cancelled task:
+/// locals, unclaimed result, unstarted closure; but not inside a shield of the user's there. Where
+/// nothing can be unwound, it is so once the task is cancelled.
 pub fn unwinds_cancelled() -> bool {
     let unwinds = |header: &Header| match CAN_UNWIND {
         true => std::thread::panicking() && (header.is_raised() || header.hit(Look::Clock).is_some()),
@@ -240,9 +253,10 @@ pub fn unwinds_cancelled() -> bool {
     context::task().is_some_and(|task| unwinds(task.header()) || task.header().is_cancelled_at_end())
 }
 
-/// True where a cancel is for operations alone that can fail: while the current task unwinds, and
-/// in destructors at its end. A wait for another task hears of none there, so an operation that has
-/// one asks [`unwinds_cancelled`] now and then.
+/// Returns true where a cancel ends fallible operations only.
+///
+/// That is while the current task unwinds, and in destructors at its end. A cancel does not end a
+/// wait for another task there. So an operation with such a wait polls [`unwinds_cancelled`].
 pub fn fails_if_cancelled() -> bool {
     std::thread::panicking() || context::task().is_some_and(|task| task.header().is_at_end())
 }

@@ -42,27 +42,32 @@ pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     }
 }
 
-/// As [`sleep`], for those who pass a cancellation on or report it, and so hear of it in every build.
+/// Sleeps as [`sleep`] does, and returns a cancellation in every build.
+///
+/// It is for callers that pass the cancellation on or report it.
 #[inline(always)]
 pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<WhileWhole>(how, deadline)
 }
 
-/// The same, and hears of it also while the task unwinds from a panic, and in destructors at the task's end: for operations that fail
-/// then. The caller must not unwind there.
+/// Sleeps as [`sleep_or_cancel`] does, and is also cancelled while the task unwinds or ends.
+///
+/// It is for operations that fail while the task unwinds from a panic, and in destructors at the
+/// task's end. The caller must not unwind there.
 #[inline(always)]
 pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<Always>(how, deadline)
 }
 
-/// As [`sleep`], but no cancellation and no enclosing deadline ends it: for locks, and for waits that somebody else's memory
-/// depends on.
+/// Sleeps until notified or `deadline`; no cancellation and no enclosing deadline ends it.
+///
+/// It is for locks, and for waits that keep borrowed memory alive.
 #[inline(always)]
 pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<Never>(how, deadline)
 }
 
-/// When a sleep is ended by a cancel that no shield keeps away.
+/// Tells when a cancel that no shield keeps away ends a sleep.
 trait Heed {
     const IS_SHIELDED: bool;
     /// Also in a panic, and at the end of the task.
@@ -86,8 +91,10 @@ impl Heed for Always {
     const ALWAYS: bool = true;
 }
 
-/// The usual sleep becomes a part of whoever calls, so that its caller and all up to the user's code can be one frame: a return
-/// that is open over a switch is predicted wrongly when another task's comes in between, which takes longer than all the rest.
+/// Sleeps; the usual case is inlined up to the user's code.
+///
+/// A return that is open over a switch is mispredicted when another task returns in between, which
+/// costs more than the rest of the sleep.
 #[inline(always)]
 fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task_with(Worker::has_peers) {
@@ -99,9 +106,12 @@ fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
     }
 }
 
-/// As [`sleep_or_cancel`] without a deadline and without a spin, of a task for which nothing unusual holds, in one look at where
-/// it runs: if the driver of its worker is the one that `wakes` it. `None`, before anything is published, for any other caller,
-/// and for a cancelled task where nothing can be unwound; `wakes` may have been asked all the same. It must not wait.
+/// Sleeps without a deadline or a spin, if `wakes` accepts the driver of the caller's worker.
+///
+/// Otherwise as [`sleep_or_cancel`], with a single access to the worker. Returns `None`, before
+/// anything is published, off a task, in a forbidden or bounded section, during a panic, where
+/// there is no other worker, and for a cancelled task where nothing can be unwound. `wakes` may
+/// have been called all the same. It must not wait.
 #[inline(always)]
 pub fn sleep_by_driver(wakes: impl FnOnce(Id) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
     match current::task_with(|worker| wakes(worker.driver_id())) {
@@ -112,7 +122,7 @@ pub fn sleep_by_driver(wakes: impl FnOnce(Id) -> bool, how: &impl WaitStrategy) 
     }
 }
 
-/// True where nothing is around the code that runs which a sleep has to heed.
+/// Returns true where the running code has no bounds, no panic, and no ban on suspension.
 #[inline(always)]
 fn is_usual(header: &Header) -> bool {
     header.bounds.get().is_null() && !header.is_forbidden() && !std::thread::panicking()
@@ -152,13 +162,13 @@ fn sleep_in(
 ) -> Waking {
     let word = &task.header().waiter.word;
     debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
-    // Found out before anybody knows of the sleep: who does not spin is asleep at once.
+    // Decided before the sleep is published: a task that does not spin is asleep at once.
     let spins = may_spin && spin::is_worth_while();
     let epoch = word.begin_in_task(heeded, !spins);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => stay(task, Waking::Notified),
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
-        // What it was published to may have made others ready here.
+        // The publication may have made other tasks ready here.
         Asleep::Stay if spins && !spin::is_another_ready() && spin::spin(|| word.why().notified) => {
             Waking::Notified
         }
@@ -181,8 +191,10 @@ fn sleep_in(
     Waking::Notified
 }
 
-/// Goes on without a sleep, for that reason. If it was woken first it is queued, or is going to be, and leaves its stack for that;
-/// a notification then comes before the reason.
+/// Ends a sleep that has not left its stack, for the reason `why`.
+///
+/// A wake that came first queues the task, which then leaves its stack until it runs again. A
+/// notification has precedence over `why`.
 #[cold]
 fn stay(task: RunningTask, why: Waking) -> Waking {
     let word = &task.header().waiter.word;
@@ -192,7 +204,7 @@ fn stay(task: RunningTask, why: Waking) -> Waking {
     if word.why().notified { Waking::Notified } else { why }
 }
 
-/// Sleeps on, shielded, until the notification lands that is on its way.
+/// Sleeps on, shielded, until the notification that is under way lands.
 #[cold]
 fn await_landing(task: RunningTask) {
     while !task.header().waiter.word.await_landing() {
@@ -208,7 +220,7 @@ fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> 
     }
 }
 
-/// What has ended a sleep, if that was no notification; sleeps on while it does not concern it.
+/// Finds what has ended a sleep, and sleeps on where the cause does not concern it.
 #[cold]
 fn last(task: RunningTask, own: Option<Instant>, enclosing: Option<Instant>) -> Waking {
     let header = task.header();
@@ -228,10 +240,11 @@ fn last(task: RunningTask, own: Option<Instant>, enclosing: Option<Instant>) -> 
     }
 }
 
-/// Off the stack, until something made the task ready again.
+/// Leaves the stack until the task is ready again.
 #[inline(always)]
 fn leave_stack(task: RunningTask, deadline: Option<Instant>) {
-    // Whoever makes the task ready disarms its timer; a strategy that wakes its own sleep has done so already.
+    // What makes the task ready disarms its timer; a strategy that wakes its own sleep has done so
+    // already.
     if let Some(deadline) = deadline
         && !task.header().waiter.word.why().is_woken()
     {
