@@ -1,4 +1,4 @@
-//! What waits for a thread of the pool, and how many threads there are.
+//! The queue of the blocking pool, and the number of its threads.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -16,11 +16,11 @@ use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::discard_here;
 use crate::tasks::task::Task;
 
-/// How the pool is to be.
+/// Settings of a pool.
 pub(crate) struct Config {
     pub(crate) max_threads: usize,
     pub(crate) keep_alive: Duration,
-    /// How many threads can be started until the system has no more; for tests.
+    /// Threads that can be started until the system has no more; for tests.
     pub(crate) startable: usize,
 }
 
@@ -30,7 +30,7 @@ impl Default for Config {
     }
 }
 
-/// The pool of one runtime. Held by that, and by each of its threads.
+/// Pool of one runtime. The runtime and each thread of the pool hold it.
 pub(crate) struct Pool {
     config: Config,
     thread_name: String,
@@ -42,30 +42,32 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// By their tickets, so that a job is withdrawn in logarithmic time.
+    /// Queued jobs by ticket, so that a job is withdrawn in logarithmic time.
     jobs: BTreeMap<Ticket, Job>,
-    /// The ticket of the next job.
+    /// Ticket of the next job.
     next: Ticket,
     pub(super) threads: usize,
-    /// Those that have taken no job yet, nor looked for one.
+    /// Started threads that have not looked for a job yet.
     coming: usize,
     idle: usize,
     /// Idle threads that were told of a job and have not yet taken it.
     told: usize,
-    /// Threads that are in a call, and do not count against the maximum. Once the runtime is to end, only calls begin that a task
-    /// waits for in any case.
+    /// Threads that are in a call, and do not count against the maximum.
+    ///
+    /// Once the runtime is to end, only sheltered calls begin.
     pub(super) calling: usize,
     /// Calls that have a thread or are queued for one.
     calls: usize,
-    /// The second pool's queue: calls beyond its maximum, one of which is queued when a call has ended.
+    /// Queue of the second pool: calls beyond its maximum. Each end of a call moves one to `jobs`.
     later: VecDeque<Job>,
-    /// The runtime is to end: no call has to be waited for.
+    /// True once the runtime is to end: calls need not be waited for.
     is_ending: bool,
-    /// Threads that hold the runtime: all that are in no call, and those that are about to leave or to begin one.
+    /// Threads that hold the runtime: those outside of calls, and those about to leave or to begin
+    /// one.
     pub(super) holding: usize,
     pub(super) running: Vec<Task>,
     pub(super) ended: bool,
-    /// How many were ever started.
+    /// Threads started so far.
     started: usize,
 }
 
@@ -78,12 +80,12 @@ impl State {
         ticket
     }
 
-    /// Threads that count against the maximum.
+    /// Returns how many threads count against the maximum.
     fn others(&self) -> usize {
         self.threads - self.calling
     }
 
-    /// Takes out what is queued if all threads are in calls, which may never end.
+    /// Takes out the queued jobs if all threads are in calls, which may never end.
     fn strand(&mut self, lacking: Option<Refusal>) -> Stranded {
         if self.threads > self.calling {
             return Stranded::none();
@@ -91,13 +93,15 @@ impl State {
         let mut jobs: VecDeque<Job> = std::mem::take(&mut self.jobs).into_values().collect();
         self.calls -= jobs.iter().filter(|job| job.is_call()).count();
         if self.calls == 0 {
-            // Nor does a call end that would bring one of these.
+            // No call is left whose end would queue these.
             jobs.append(&mut self.later);
         }
         Stranded { jobs, lacking }
     }
 
-    /// By a thread whose call has ended, or did not begin, and which takes a job next: another call may come.
+    /// Counts a call out, and queues the next one.
+    ///
+    /// The calling thread has ended a call, or did not begin it, and takes a job next.
     pub(super) fn end_call(&mut self) {
         self.calls -= 1;
         if let Some(next) = self.later.pop_front() {
@@ -122,7 +126,7 @@ impl Job {
         }
     }
 
-    /// The task that the end of the runtime ends un-run.
+    /// Returns the task of a job that the end of the runtime ends un-run.
     fn unwanted(&self) -> Option<TaskRef> {
         self.task().filter(|task| !task.header().is_sheltered())
     }
@@ -135,7 +139,7 @@ impl Job {
 // SAFETY: a task that may run on the pool is `Send` by the bounds of `spawn_blocking`, and so is what `unblock` borrows.
 unsafe impl Send for Job {}
 
-/// Jobs for which there is no thread. To be ended without the pool's lock.
+/// Jobs without a thread. To be ended without the pool's lock.
 #[must_use = "who waits for them would wait for ever"]
 pub(super) struct Stranded {
     jobs: VecDeque<Job>,
@@ -148,7 +152,7 @@ impl Stranded {
         Stranded { jobs: VecDeque::new(), lacking: None }
     }
 
-    /// Has whoever waits for a closure run it, and ends the tasks.
+    /// Gives the closures back to their sleepers, and ends the tasks.
     pub(super) fn end(self, shared: &Shared) {
         let mut unrun = Vec::new();
         for job in self.jobs {
@@ -167,7 +171,7 @@ impl Stranded {
     }
 }
 
-/// A closure on the stack of a task that sleeps for it.
+/// Closure on the stack of a task that sleeps for it.
 pub(super) struct Borrowed {
     frame: NonNull<()>,
     run: unsafe fn(NonNull<()>),
@@ -187,11 +191,11 @@ impl Borrowed {
 
     /// Runs the closure and wakes its task.
     pub(super) fn run(self) {
-        // SAFETY: by the contract of `new`, and this was the only one.
+        // SAFETY: the contract of `new` allows one call, and this one uses `self` up.
         unsafe { (self.run)(self.frame) }
     }
 
-    /// Wakes its task, which runs the closure itself.
+    /// Wakes the task, which runs the closure itself.
     fn give_back(self) {
         // SAFETY: as in `run`.
         unsafe { (self.give_back)(self.frame) }
@@ -199,7 +203,7 @@ impl Borrowed {
 }
 
 impl Pool {
-    /// The pool of a runtime.
+    /// Returns the pool of a runtime.
     pub(crate) fn of(shared: &Shared) -> Arc<Pool> {
         Arc::clone(&shared.pool).downcast().expect("a runtime is made with a pool of this type")
     }
@@ -214,14 +218,16 @@ impl Pool {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The tasks whose closures run on the pool now.
+    /// Returns the tasks that run on the pool now.
     pub(crate) fn running(&self) -> Vec<Task> {
         self.lock().running.clone()
     }
 
-    /// The runtime is to end: tasks that wait for a thread are cancelled, that is, dropped by the next free thread, or by one that
-    /// comes for nothing else: all that are there may wait for just these. Closures get the threads that they could have had without
-    /// those in calls, which may never end. Where no thread is to be had, the end of what waits for one comes here.
+    /// Cancels the queued tasks, for the end of the runtime.
+    ///
+    /// The next free thread drops them, or an extra thread: all present ones may wait for just
+    /// these tasks. Threads in calls, which may never end, do not keep closures from a thread.
+    /// Where no thread can be had, the queued jobs end here.
     pub(crate) fn begin_ending(self: &Arc<Self>, shared: &Arc<Shared>) {
         let (stranded, ends_here) = {
             let mut state = self.lock();
@@ -239,7 +245,10 @@ impl Pool {
         }
     }
 
-    /// Wakes or starts a thread for each job that is to run in any case, as far as those there are leave room; or gives all back that waits.
+    /// Wakes or starts a thread for each job that the end of the runtime lets run, up to the
+    /// maximum.
+    ///
+    /// If all threads are in calls after that, it takes out the queued jobs.
     fn see_to_wanted(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Stranded {
         let wanted = state.jobs.values().filter(|job| job.unwanted().is_none()).count();
         if wanted == 0 {
@@ -255,7 +264,8 @@ impl Pool {
         state.strand(None)
     }
 
-    /// Ends the tasks that wait, one by one, beside whoever else takes some: destructors may wait for the others.
+    /// Ends the queued tasks one by one. Other threads may take some: destructors may wait for
+    /// other tasks.
     pub(super) fn end_tasks(&self, shared: &Shared) {
         while let Some(task) = self.take_task() {
             end_unrun(shared, task);
@@ -272,13 +282,13 @@ impl Pool {
         job.unwanted()
     }
 
-    /// The runtime has ended: threads leave as soon as they have nothing to do.
+    /// Notes that the runtime has ended: threads leave as soon as they have nothing to do.
     pub(crate) fn end(&self) {
         self.lock().ended = true;
         self.work.notify_all();
     }
 
-    /// Waits until no thread holds the runtime any more: all have left the pool that are not in a call.
+    /// Waits until no thread holds the runtime: all but those in calls have left the pool.
     pub(crate) fn wait_until_let_go(&self) {
         let mut state = self.lock();
         while state.holding > 0 {
@@ -286,7 +296,7 @@ impl Pool {
         }
     }
 
-    /// By a thread that has let go of the runtime.
+    /// Notes that the calling thread has released the runtime.
     pub(super) fn let_go(&self) {
         let mut state = self.lock();
         state.holding -= 1;
@@ -295,18 +305,20 @@ impl Pool {
         }
     }
 
-    /// Queues `job` for a thread, starting one if none is free. Returns its ticket, which counts for closures only.
+    /// Queues `job`, and starts a thread if none is free. Returns its ticket, which closures alone
+    /// use.
     ///
     /// # Errors
-    /// When none can be started, and there is none but those in calls, which may never end; and a task at the end of the runtime,
-    /// for no reason beside. The job is not queued then.
+    /// Fails if no thread can be started and all present ones are in calls, which may never end. At
+    /// the end of the runtime it refuses a task that is not sheltered, with `None`. The job is not
+    /// queued then.
     pub(super) fn submit(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
         job: Job,
     ) -> Result<Ticket, Option<Refusal>> {
         let mut state = self.lock();
-        // Those that were queued before are being ended, and who does that may be through with them.
+        // The thread that ends the tasks queued before may have finished already.
         if state.is_ending && job.unwanted().is_some() {
             return Err(None);
         }
@@ -325,18 +337,20 @@ impl Pool {
         {
             return Err(Some(error));
         }
-        // Where none could be started, those there are will come to it.
+        // If no thread could be started, a present one takes the job later.
         Ok(state.push(job))
     }
 
-    /// Takes the closure with that ticket back. False if a thread has it.
+    /// Takes back the closure with that ticket. Returns false if a thread has it.
     pub(super) fn withdraw(&self, ticket: Ticket) -> bool {
         self.lock().jobs.remove(&ticket).is_some()
     }
 
-    /// By a thread that begins a call: what is queued behind that may be what it waits for, and so gets another thread, if not as
-    /// many as may be are in use. Where the system has none, those in the queue wait for the next thread that comes, unless all
-    /// are in calls.
+    /// Counts the calling thread into a call, and starts another thread for the queue.
+    ///
+    /// The call may wait for a queued job. Below the maximum the queue gets another thread. Where
+    /// the system has none, the jobs wait for the next free thread, unless all are in calls: then
+    /// it takes them out.
     pub(super) fn begin_call(self: &Arc<Self>, state: &mut State, shared: &Arc<Shared>) -> Stranded {
         state.calling += 1;
         let is_left_alone = state.jobs.len() > state.told + state.coming;

@@ -20,13 +20,14 @@ use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::thread;
 use crate::waiter::word::Heeded;
 
-/// Puts the caller to sleep until it is notified, until `deadline`, or until its task is cancelled.
+/// Sleeps until the caller is notified or its task cancelled, or until `deadline`.
 ///
 /// A cancellation point: [`Waking::Cancelled`] comes when the task is cancelled, unless it is shielded or unwinding.
 /// The caller then unwinds by [`unwind_cancelled`](crate::sleep::cancel_points::unwind_cancelled).
 ///
-/// Where nothing can be unwound no caller hears of a cancel: a sleep with a deadline of its own ends as if that had come, for
-/// its caller has a way to say that it waited in vain; any other goes on.
+/// Where nothing can be unwound it never returns [`Waking::Cancelled`]. A cancelled sleep with a
+/// deadline of its own ends as if that had come, for its caller can report a timeout. A sleep
+/// without one goes on.
 #[inline(always)]
 pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match (CAN_UNWIND, deadline) {
@@ -109,9 +110,9 @@ fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
 /// Sleeps without a deadline or a spin, if `wakes` accepts the driver of the caller's worker.
 ///
 /// Otherwise as [`sleep_or_cancel`], with a single access to the worker. Returns `None`, before
-/// anything is published, off a task, in a forbidden or bounded section, during a panic, where
-/// there is no other worker, and for a cancelled task where nothing can be unwound. `wakes` may
-/// have been called all the same. It must not wait.
+/// anything is published, for a caller that is no task, has bounds, panics or must not suspend. So
+/// it does for a cancelled task where nothing can be unwound. `wakes` may have been called all the
+/// same. It must not wait.
 #[inline(always)]
 pub fn sleep_by_driver(wakes: impl FnOnce(Id) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
     match current::task_with(|worker| wakes(worker.driver_id())) {

@@ -1,66 +1,74 @@
-//! The choice between operations that are written down, without an allocation.
+//! The select macros, which allocate nothing.
 //!
-//! The arms lie on the stack. `@list` brings the cases into one form, `@case` tells them apart and numbers them, `@all` makes an
-//! arm of each, inside a `match` that keeps temporaries alive, and chooses, and `@done` completes the one that was chosen. All
-//! arms are gone before the body of a case runs: it may move what they were made of.
+//! The arms lie on the stack. `@list` brings the cases into one form; `@case` numbers them by kind.
+//! `@all` makes an arm of each, inside a `match` that keeps temporaries alive, and chooses. `@done`
+//! completes the chosen arm. All arms are gone before the body of a case runs, so it may move what
+//! they were made of.
 //!
-//! The first two take one case after the other, each inside what the one before has made. The rest takes all at once, so that
-//! more than half of the compiler's limit of recursion is left to the bodies.
+//! The first two steps recurse once per case. The rest takes all cases at once, so that more than
+//! half of the compiler's limit of recursion is left to the bodies.
 
 #![forbid(unsafe_code)]
 
-/// Waits for several operations of channels, events and more at once, does the first that is ready, and runs its body.
+/// Waits for several operations, does the first that is ready, and runs its body.
 ///
 /// | case | is |
 /// | --- | --- |
 /// | `recv(receiver) -> result => body` | a receive; `result` is a pattern for a `Result<T, RecvError>` |
 /// | `send(sender, message) -> result => body` | a send; `result` is a pattern for a `Result<(), SendError<T>>` |
 /// | `wait(event) => body` | a wait for an event or a count, or anything else that is [`Selectable`](crate::channel::Selectable) |
-/// | `wait(semaphore) -> permit => body` | the same, with a pattern for a [`SemaphorePermit`](crate::SemaphorePermit) |
+/// | `wait(semaphore) -> permit => body` | a wait for a permit; `permit` is a pattern for a [`SemaphorePermit`](crate::SemaphorePermit) |
 /// | `join(handle) => body` | a wait for the end of a task; then `handle.join()` returns at once |
-/// | `join(handle) -> result => body` | the same, which joins it; `handle` is a variable, `result` a pattern for a `Result<T, JoinError>` |
+/// | `join(handle) -> result => body` | a join; `handle` is a variable, `result` a pattern for a `Result<T, JoinError>` |
 /// | `default => body` | what is done if nothing is ready |
 /// | `default(timeout) => body` | what is done if nothing is ready within that time |
 ///
-/// Cases are separated by commas, which may be left out after a body in braces. `message` is evaluated when its case was
-/// chosen, and only then; meanwhile room is reserved for it or, at a rendezvous, a receiver holds still (beyond its own deadline:
-/// a message that takes long to make is best made before). If it panics, others go on. An operation is ready if it need not wait,
-/// also when it is to fail since the channel is disconnected. There are 32 operations at the most;
-/// [`channel::Select`](crate::channel::Select) has no bound.
+/// Cases are separated by commas, which may be left out after a body in braces. An operation is
+/// ready if it need not wait, also when it fails because the channel is disconnected. There are 32
+/// operations at the most; [`channel::Select`](crate::channel::Select) has no bound.
 ///
-/// An event that lets one through for each set is used only by the case that is chosen. A permit that the pattern does not take
+/// `message` is evaluated only once its case is chosen. Meanwhile room is reserved for it or, at a
+/// rendezvous, a receiver is held, even beyond its own deadline. So make a message that takes long
+/// before the select. If `message` panics, the reserved room or the held receiver is released.
+///
+/// Only the chosen case uses a set of an auto-reset event. A permit that the pattern does not take
 /// is given back after the body.
 ///
 /// A handle is borrowed by `&mut` while the select waits, and stays with its owner unless its case has a result and is chosen.
 ///
-/// What a case was offered that is not chosen goes to the next who waits there: nothing is lost. The send case of a select
-/// never meets a receive case of the same select.
+/// What was offered to an unchosen case goes to the next waiter: nothing is lost. The send case of
+/// a select never meets a receive case of that select.
 ///
-/// A [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a [`watch`](crate::watch) have no case, nor has whatever
-/// else waits, as a socket. [`race`](fn@fibra_runtime::race) a receive of theirs against a select, and put what was received into a
-/// variable of the caller's: it stays there also when the select wins.
+/// A [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast), a [`watch`](crate::watch) and
+/// a socket have no case. To wait for one of them, [`race`](fn@fibra_runtime::race) its receive
+/// against a select, and store what was received in a variable of the caller: it stays there even
+/// when the select wins.
 ///
 /// # Deadlines
-/// A `recv` case that was chosen by the send case of another select waits for its message, also past a `default(timeout)`.
+/// A `recv` case that the send case of another select has chosen waits for its message, also past a
+/// `default(timeout)`.
 ///
 /// # Cancellation
-/// Without a plain `default`, a cancellation point; what was chosen when the cancel came is done.
+/// A cancellation point, unless there is a plain `default`. A case that is chosen when the cancel
+/// comes is done.
 ///
 /// # Panics
-/// When a task joins itself.
+/// Panics when a task joins itself.
 ///
 /// # Fairness
-/// Of several that are ready any one is chosen, each with the same chance; by [`select_biased!`](crate::select_biased), the
-/// first one. Among those who wait at one channel a select has its place as any other.
+/// Among several ready cases all have an equal chance; [`select_biased!`](crate::select_biased)
+/// chooses the first. A select has its place in the queue of a channel as any other waiter.
 ///
-/// A `send` case that is chosen has room reserved for it. Where all the room is reserved it waits, also beside a receiver that
-/// waits for a message: that one is for what is sent first. A `message` that itself selects to send to the same channel waits
-/// for the room that its own case may hold.
+/// A chosen `send` case has room reserved for it. Where all room is reserved the case waits, even
+/// beside a receiver that waits for a message: that receiver gets the message that is sent first. A
+/// `message` that itself selects to send to this channel waits for the room that its own case may
+/// hold.
 ///
-/// At a rendezvous, which has no room, it has the receiver that waits longest instead. That one then takes no other message until
-/// `message` is made; who sends meanwhile waits for another receiver, and what comes back to the channel from a future that was
-/// dropped stays there. So at a rendezvous `message` must not wait until something else is received from the same channel: where no
-/// other receiver is there, all would wait for ever.
+/// At a rendezvous, which has no room, a chosen `send` case holds the longest waiting receiver
+/// instead. That receiver takes no further message until `message` is made. Senders wait for
+/// another receiver meanwhile, and a message that comes back from a dropped future stays in the
+/// channel. So at a rendezvous `message` must not wait for a receive from this channel: without
+/// another receiver, all would wait for ever.
 ///
 /// # Examples
 /// ```
@@ -95,7 +103,9 @@ macro_rules! select {
     };
 }
 
-/// As [`select!`](crate::select), but of several cases that are ready the first one is chosen.
+/// Waits for several operations as [`select!`](crate::select), with the first case preferred.
+///
+/// Among several ready cases it chooses the first one in the list.
 ///
 /// # Examples
 /// ```

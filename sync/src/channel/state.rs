@@ -26,8 +26,9 @@
 //! at a full channel. If the arm were lent the receiver, the owner of a slot could send meanwhile, and its message would lie in
 //! the queue until the arm has made its own, which may depend on the first message.
 //!
-//! A waiter is given one thing only: popping its node and giving happen under one hold of the lock. The lists skip nodes whose
-//! select was claimed elsewhere. A waiter that is woken without a gift tries again.
+//! A waiter is served once: popping its node and handing over happen under one hold of the lock.
+//! The lists skip nodes of a select that is decided elsewhere. A waiter that is woken and was not
+//! served tries again.
 
 use std::ptr::NonNull;
 
@@ -38,25 +39,25 @@ use crate::crowd::Crowd;
 use crate::wait::list::{List, Node};
 use crate::wait::{Claim, RawWake};
 
-/// The state of a channel.
+/// State of a channel.
 pub(crate) struct State<T> {
     room: usize,
-    /// It is no rendezvous. Never changes.
+    /// False for a rendezvous. Never changes.
     has_slots: bool,
-    /// One side is gone.
+    /// True once one side is gone.
     disconnected: bool,
     queue: Queue<T>,
     receivers: List<Receiving<T>>,
     /// Futures that wait to be notified of a message.
     futures: List,
     senders: List<Sending<T>>,
-    /// Who wants to know when there is something to receive, or a place to send to, without doing it.
+    /// Waiters to be told of a message without receiving it. `send_watchers` are told of room.
     receive_watchers: Crowd,
     send_watchers: Crowd,
 }
 
 impl<T> State<T> {
-    /// Bounded by `capacity`, or not.
+    /// Makes a state with room for `capacity` messages, or without bound.
     pub(crate) fn new(capacity: Option<usize>) -> Self {
         State {
             room: capacity.map_or(usize::MAX, |capacity| capacity.max(1)),
@@ -128,7 +129,7 @@ impl<T> State<T> {
         !self.receive_watchers.is_empty() || !self.futures.is_empty()
     }
 
-    /// Gives the queue a block to grow with. Hands it back if somebody else has done so.
+    /// Gives the queue a block to grow with. Hands it back if the queue has one already.
     pub(crate) fn supply(&mut self, block: Box<Block<T>>) -> Option<Box<Block<T>>> {
         self.queue.supply(block)
     }
@@ -145,13 +146,14 @@ impl<T> State<T> {
         }
     }
 
-    /// Where the queue is empty: out of the hands of the longest waiting sender.
+    /// Takes the message of the longest waiting sender. The queue is empty.
     #[inline]
     fn take_from_sender(&mut self) -> Take<T> {
         match self.senders.front() {
             None if self.disconnected => Take::Disconnected,
             None => Take::Empty,
-            // Also where all slots are reserved: who holds one may take long, and there may be senders behind this one.
+            // Even if all slots are reserved: their owners may take long, and blocked senders may
+            // wait behind this arm.
             Some(front) if front.is_arm => Take::Arm,
             Some(_) => {
                 let popped = self.senders.pop_front_with(|from| from.message.take());
@@ -160,7 +162,7 @@ impl<T> State<T> {
         }
     }
 
-    /// As [`take`](State::take) for one who waits for no arm: behind arms there may be a sender with its message.
+    /// Takes a message, if need be of a sender behind arms, for a receiver that waits for no arm.
     #[cold]
     pub(crate) fn take_past_arms(&mut self) -> Take<T> {
         match self.take() {
@@ -172,7 +174,9 @@ impl<T> State<T> {
         }
     }
 
-    /// Gives room that came free to the longest waiting sender. After the end no sender gets it: the end is what they are told.
+    /// Gives freed room to the longest waiting sender.
+    ///
+    /// After the end of a side no sender gets it: senders are told of the end.
     #[inline(always)]
     fn freed(&mut self) -> Option<Freed> {
         match self.senders.is_empty() && self.send_watchers.is_empty() && self.futures.is_empty() {
@@ -275,42 +279,44 @@ impl<T> State<T> {
         }
     }
 
-    /// True if a sender that has its message would not have to wait.
+    /// Returns true if a sender with its message need not wait.
     pub(crate) fn may_send(&self) -> bool {
         self.disconnected || self.has_room() || !self.receivers.is_empty()
     }
 
-    /// True if a send arm, which has no message yet, would not have to wait.
+    /// Returns true if a send arm, which has no message yet, need not wait.
     pub(crate) fn may_reserve(&self) -> bool {
         self.disconnected || self.has_room() || (!self.has_slots && !self.receivers.is_empty())
     }
 
-    /// Variant for an arm of the select behind `claim`, which may wait here as a receiver too.
+    /// Returns true if the send arm of the select behind `claim` need not wait.
+    ///
+    /// That select may wait here as a receiver, too.
     pub(crate) fn may_reserve_for(&self, claim: &Claim) -> bool {
         self.disconnected || self.has_room() || (!self.has_slots && self.receivers.has_other_than(claim))
     }
 
-    /// True if a receiver would not have to wait.
+    /// Returns true if a receiver need not wait.
     pub(crate) fn may_receive(&self) -> bool {
         self.holds_message() || (!self.has_slots && !self.senders.is_empty())
     }
 
-    /// True if the receive arm of the select behind `claim` would not have to wait.
+    /// Returns true if the receive arm of the select behind `claim` need not wait.
     pub(crate) fn may_receive_for(&self, claim: &Claim) -> bool {
         self.holds_message() || (!self.has_slots && self.senders.has_other_than(claim))
     }
 
-    /// True if a receiver finds a message, or the end.
+    /// Returns true if a receiver finds a message, or the end.
     pub(crate) fn holds_message(&self) -> bool {
         self.disconnected || !self.queue.is_empty() || (!self.senders.is_empty() && self.sender_has_message())
     }
 
-    /// The same for one who waits for no arm.
+    /// Returns true if a receiver that waits for no arm finds a message, or the end.
     pub(crate) fn holds_message_past_arms(&self) -> bool {
         self.holds_message() || self.has_message_behind_arms()
     }
 
-    /// Where any sender waits: whether a receiver finds the message of one.
+    /// Returns true if a receiver finds the message of a waiting sender. There is a waiting sender.
     #[cold]
     fn sender_has_message(&self) -> bool {
         match self.has_slots {
@@ -377,7 +383,7 @@ impl<T> State<T> {
     ) -> bool {
         // SAFETY: the caller's contract.
         unsafe { self.senders.push_back_for(node, wake, claim, arm) };
-        // One that waits for room has nothing for a receiver.
+        // An arm that waits for room has nothing for a receiver.
         !self.has_slots && !self.receive_watchers.is_empty()
     }
 
@@ -420,7 +426,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Withdraws a sender. False if somebody else has unlinked it.
+    /// Withdraws a sender. Returns false if it was unlinked by a receiver or by the end.
     ///
     /// # Safety
     /// `node` is in this list or in none.
@@ -429,12 +435,12 @@ impl<T> State<T> {
         unsafe { self.senders.remove(node) }
     }
 
-    /// Who watches the receiving side.
+    /// Returns the watchers of the receiving side.
     pub(crate) fn receive_watchers(&mut self) -> &mut Crowd {
         &mut self.receive_watchers
     }
 
-    /// Who watches the sending side.
+    /// Returns the watchers of the sending side.
     pub(crate) fn send_watchers(&mut self) -> &mut Crowd {
         &mut self.send_watchers
     }
@@ -444,7 +450,8 @@ impl<T> State<T> {
         self.disconnected = true;
     }
 
-    /// At the end: anybody who waits. What it waits with stays with it, and it never waits here again.
+    /// Takes out any waiter, to be told of the end. It keeps its message, and never waits here
+    /// again.
     pub(crate) fn next_to_tell(&mut self) -> Option<RawWake> {
         self.receivers
             .pop_front()
@@ -454,7 +461,8 @@ impl<T> State<T> {
             .or_else(|| self.send_watchers.next_of_all())
     }
 
-    /// After the end of the receivers: the messages, to be dropped outside the lock.
+    /// Takes the unreceived messages after the end of the receivers, to be dropped outside the
+    /// lock.
     pub(crate) fn take_unreceived(&mut self) -> Queue<T> {
         std::mem::replace(&mut self.queue, Queue::chain())
     }
