@@ -26,12 +26,12 @@ use crate::tasks::task::Task;
 /// Signals many tasks and threads to stop.
 ///
 /// [`scope`](CancelToken::scope) runs code that the token ends,
-/// [`cancelled`](CancelToken::cancelled) waits for it, and
-/// [`is_cancelled`](CancelToken::is_cancelled) asks. Tokens form trees: a cancelled token cancels
-/// its [children](CancelToken::child_token), and no child its parent. A token that was cancelled
-/// stays so.
+/// [`cancelled`](CancelToken::cancelled) waits for the cancel, and
+/// [`is_cancelled`](CancelToken::is_cancelled) polls it. Tokens form trees: a cancelled token
+/// cancels its [children](CancelToken::child_token), but no child cancels its parent. A cancelled
+/// token stays cancelled.
 ///
-/// Clones are the same token. Dropping all of them cancels nothing; see
+/// Clones share one token. Dropping all of them cancels nothing; see
 /// [`drop_guard`](CancelToken::drop_guard).
 ///
 /// # Examples
@@ -55,7 +55,7 @@ struct Inner {
     /// Set once, under the lock of `state`. The bounds of the scopes share it.
     cancelled: Arc<AtomicBool>,
     state: Mutex<State>,
-    /// Whether the cancel has served the waiters, and those that wait for it.
+    /// Waiters, with a flag that the cancel has served them.
     queue: WaitQueue<bool, ()>,
     /// With the place in its list.
     parent: Option<(Arc<Inner>, usize)>,
@@ -68,7 +68,7 @@ struct State {
     scopes: Slab<Task>,
 }
 
-/// Says that a token ended a [`CancelToken::scope`].
+/// Reports that a token ended a [`CancelToken::scope`].
 ///
 /// # Examples
 /// ```
@@ -133,19 +133,18 @@ impl CancelToken {
         child
     }
 
-    /// Returns true once the token or one above it was cancelled.
+    /// Returns true once the token or an ancestor was cancelled.
     ///
     /// It is true at the latest when the [`cancel`](CancelToken::cancel) has returned. While a
-    /// `cancel` is under way on another thread it may have reached some of the tokens below and not
-    /// yet others.
+    /// `cancel` is under way on another thread, it may have reached only some of the descendants.
     pub fn is_cancelled(&self) -> bool {
         // Acquire: pairs with the swap in `fire`; the caller sees what was done before the cancel.
         self.0.cancelled.load(Ordering::Acquire)
     }
 
-    /// Cancels the token and those below it: ends their scopes and wakes all waiters.
+    /// Cancels the token and its descendants: ends their scopes and wakes all waiters.
     ///
-    /// When it returns all of them are cancelled, also if another call was the first and is still under way.
+    /// When it returns all of them are cancelled, even if an earlier call is still under way.
     pub fn cancel(&self) {
         let mut below = self.0.fire();
         let mut fired = 0;
@@ -155,7 +154,7 @@ impl CancelToken {
             fired += 1;
         }
         if !below.is_empty() {
-            // Not before: until all are cancelled, another cancel of one of them has to take the same way.
+            // Only now: until all are cancelled, a concurrent cancel must reach the children, too.
             self.0.forget_children();
             below.iter().for_each(|token| token.forget_children());
         }
@@ -164,7 +163,8 @@ impl CancelToken {
     /// Waits until the token is cancelled.
     ///
     /// # Cancellation
-    /// A cancellation point; of the task and of enclosing scopes, which is not what it waits for.
+    /// A cancellation point for the task and its enclosing scopes; the awaited token does not
+    /// unwind the caller.
     ///
     /// # Examples
     /// ```
@@ -181,7 +181,9 @@ impl CancelToken {
         self.wait(None);
     }
 
-    /// Waits until the token is cancelled, at most for `timeout`. True if it was.
+    /// Waits until the token is cancelled, at most for `timeout`.
+    ///
+    /// Returns true if it was cancelled.
     ///
     /// # Cancellation
     /// As for [`cancelled`](CancelToken::cancelled).
@@ -202,7 +204,9 @@ impl CancelToken {
         self.wait(sleep::deadline(timeout))
     }
 
-    /// Waits until the token is cancelled, at most until `deadline`. True if it was.
+    /// Waits until the token is cancelled, at most until `deadline`.
+    ///
+    /// Returns true if it was cancelled.
     ///
     /// # Cancellation
     /// As for [`cancelled`](CancelToken::cancelled).
@@ -239,10 +243,11 @@ impl CancelToken {
     /// Adds the token to the cancellation points of `f`; is none itself.
     ///
     /// # Panics
-    /// Off a task, as on a thread of the blocking pool. With the panic of `f`.
+    /// Panics off a task, as on a thread of the blocking pool. Resumes a panic of `f`.
     ///
     /// # Errors
-    /// [`Cancelled`], when `f` was unwound. If `f` returns its value counts, whatever became of the token.
+    /// [`Cancelled`], when `f` was unwound. If `f` returns, its value counts, even if the token was
+    /// cancelled.
     ///
     /// # Examples
     /// ```
@@ -299,8 +304,9 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cancels this one token, unless that was done, and hands out the children that may not be
-    /// cancelled yet.
+    /// Cancels this token alone, unless it is cancelled already.
+    ///
+    /// Returns the children that may not be cancelled yet.
     fn fire(&self) -> Vec<Arc<Inner>> {
         let (tasks, children) = {
             let state = self.lock();
@@ -319,8 +325,9 @@ impl Inner {
         children
     }
 
-    /// All below this one are cancelled, and a token that is cancelled gets no more children: the
-    /// next cancel is soon over.
+    /// Forgets the children, once all descendants are cancelled, so that the next cancel is short.
+    ///
+    /// A cancelled token gets no more children.
     fn forget_children(&self) {
         let children = mem::take(&mut self.lock().children);
         drop(children);
@@ -329,7 +336,8 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // A long line of tokens that only their children hold goes one by one, not one inside the other.
+        // A loop in place of nested drops, which a long chain of tokens would overflow the stack
+        // with.
         let mut parent = self.parent.take();
         while let Some((token, place)) = parent {
             drop(token.lock().children.try_remove(place));
@@ -362,7 +370,7 @@ impl Default for CancelToken {
 }
 
 impl PartialEq for CancelToken {
-    /// True for clones of one token.
+    /// Returns true for clones of one token.
     fn eq(&self, other: &Self) -> bool {
         ptr::eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
     }
@@ -370,7 +378,7 @@ impl PartialEq for CancelToken {
 
 impl Eq for CancelToken {}
 
-// What it shares is changed under locks and by atomics, so a panic between two uses leaves nothing half done.
+// Its state changes under locks and by atomics, so a panic between two uses leaves it whole.
 impl UnwindSafe for CancelToken {}
 impl RefUnwindSafe for CancelToken {}
 

@@ -25,15 +25,15 @@ use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::Kin;
 use crate::tasks::task::Task;
 
-/// Owns a growing set of tasks, whose results come in the order in which they end.
+/// Owns a growing set of tasks, and yields their results in the order of their ends.
 ///
-/// Tasks may be spawned and joined from several tasks and threads at once. What they own is
-/// `'static`; for tasks that borrow there is [`scope`](crate::scope). Dropping the group cancels
-/// its tasks and does not wait for them.
+/// Several tasks and threads may spawn and join at once. The tasks are `'static`; for tasks that
+/// borrow there is [`scope`](crate::scope). Dropping the group cancels its tasks and does not wait
+/// for them.
 ///
 /// # Fairness
-/// Waiters for a result are woken first in, first out, and an arrival may be faster than a woken
-/// waiter. Waiters for a place are served first in, first out.
+/// Waiters for a result are woken first in, first out, and an arrival may overtake a woken waiter.
+/// Spawns that wait for the limit are served first in, first out.
 ///
 /// # Examples
 /// ```
@@ -85,22 +85,22 @@ struct State {
     running: Ring<Place>,
     /// Members that have ended and are not joined; the group's count keeps them.
     ended: Ring<Place>,
-    /// How many may not be exceeded by spawns: the running ones, and those that are about to be made.
+    /// Members that count against the limit: running, or about to be made.
     occupied: usize,
-    /// Those in both rings, and those that are about to be made.
+    /// All members: in a ring, or about to be made.
     members: usize,
     spawned: u64,
 }
 
 /// A member's place in the rings.
 struct Place {
-    /// Once it is made.
+    /// Set once the task is made.
     task: Cell<Option<TaskRef>>,
-    /// Counts the spawns.
+    /// Number of its spawn.
     number: Cell<u64>,
 }
 
-/// What a task has of its group. Lies in the task.
+/// Link of a task to its group. Lies in the task.
 struct Member {
     link: Link<Place>,
     shared: Arc<Shared>,
@@ -216,7 +216,7 @@ impl<T> TaskGroup<T> {
         TaskGroup { shared: Arc::new(Shared { queue: WaitQueue::new(state), limit }), result: PhantomData }
     }
 
-    /// Counts the tasks: those that run, and those whose result is still to be taken.
+    /// Returns how many tasks run or have an untaken result.
     ///
     /// # Examples
     /// ```
@@ -235,15 +235,15 @@ impl<T> TaskGroup<T> {
         self.shared.queue.with(|state, _| state.members)
     }
 
-    /// Returns true when no task runs or has a result to be taken.
+    /// Returns true when no task runs or has an untaken result.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Cancels all tasks that run.
+    /// Cancels all running tasks.
     ///
-    /// Their results, which mostly are errors that answer `is_cancelled`, are still to be joined.
-    /// Tasks that are spawned later are not cancelled.
+    /// Their results, mostly errors with `is_cancelled`, remain to be joined. Tasks that are
+    /// spawned later are not cancelled.
     ///
     /// # Examples
     /// ```
@@ -260,7 +260,7 @@ impl<T> TaskGroup<T> {
         self.running().iter().for_each(Task::cancel);
     }
 
-    /// Counted handles to all members that have not ended.
+    /// Returns counted handles to all members that have not ended.
     fn running(&self) -> Vec<Task> {
         let mut tasks = Vec::new();
         loop {
@@ -280,7 +280,7 @@ impl<T> TaskGroup<T> {
         }
     }
 
-    /// Takes the first of the ended out.
+    /// Takes out the first ended member.
     fn take(&self) -> Taken<T> {
         let taken = self.shared.queue.with(|state, waiters| {
             let Some(link) = state.ended.pop_front() else { return Err(state.members == 0) };
@@ -298,7 +298,9 @@ impl<T> TaskGroup<T> {
         Taken::Ended(number, unsafe { JoinHandle::new(task) })
     }
 
-    /// Waits for the next task to end, and returns its result and number; `None` when there are no tasks.
+    /// Waits for the next task to end, and returns its result and number.
+    ///
+    /// Returns `None` when there are no tasks.
     fn next(&self, deadline: Option<Instant>) -> Result<Option<Ended<T>>, StillRunning> {
         cancel_points::checkpoint();
         loop {
@@ -324,10 +326,11 @@ impl<T> TaskGroup<T> {
         })
     }
 
-    /// Waits for the next task to end and takes its result. `None` without tasks.
+    /// Waits for the next task to end and takes its result; `None` without tasks.
     ///
     /// # Cancellation
-    /// A cancellation point; a result that came at the same moment is returned, or left for the next call.
+    /// A cancellation point. A result that comes together with the cancel is returned, or left for
+    /// the next call.
     pub fn join_next(&self) -> Option<Result<T, JoinError>> {
         self.all().next().map(|(_, result)| result)
     }
@@ -355,7 +358,7 @@ impl<T> TaskGroup<T> {
         Ok(ended.map(|(_, result)| result))
     }
 
-    /// Takes the result of a task that has ended. `None` when there is no such task.
+    /// Takes the result of an ended task, without a wait; `None` if none has ended.
     ///
     /// # Examples
     /// ```
@@ -387,7 +390,7 @@ impl<T> TaskGroup<T> {
     /// Waits for all tasks, and takes their results in the order of their spawns.
     ///
     /// # Cancellation
-    /// A cancellation point; what still runs then is cancelled, as by a drop.
+    /// A cancellation point; the remaining tasks are cancelled then, as by a drop.
     ///
     /// # Examples
     /// ```
@@ -407,7 +410,7 @@ impl<T> TaskGroup<T> {
 }
 
 impl<T: Send + 'static> TaskGroup<T> {
-    /// Spawns a task. Waits while as many run as the limit allows.
+    /// Spawns a task, and waits while as many run as the limit allows.
     ///
     /// # Cancellation
     /// A cancellation point in a group with a limit.
@@ -471,7 +474,8 @@ impl<T: Send + 'static> TaskGroup<T> {
         let occupied = Occupied(&self.shared);
         let place = Place { task: Cell::new(None), number: Cell::new(0) };
         let member = Member { link: Link::new(place), shared: Arc::clone(&self.shared) };
-        // SAFETY: `f` and `T` are `Send` and `'static`. What a member does with its place it does under the group's lock.
+        // SAFETY: `f` and `T` are `Send` and `'static`. A member uses its link only under the
+        // group's lock.
         let handle = unsafe { builder.spawn_kin(f, member) };
         mem::forget(occupied);
         // SAFETY: the count that `made` has taken for this. Nothing but the handle itself is looked at: its count and the right
@@ -481,7 +485,7 @@ impl<T: Send + 'static> TaskGroup<T> {
         task
     }
 
-    /// Occupies a place for a task that is made now.
+    /// Counts a new task against the limit, and waits for that if need be.
     fn occupy(&self) {
         if self.shared.limit < usize::MAX {
             cancel_points::checkpoint();
@@ -538,7 +542,7 @@ impl<T, E> TaskGroup<Result<T, E>> {
             if failure.is_none() {
                 failure = Some(error);
             }
-            // Also what was spawned since the first failure.
+            // Once more, for tasks that were spawned since the first failure.
             self.cancel_all();
         }
         match failure {
@@ -548,7 +552,7 @@ impl<T, E> TaskGroup<Result<T, E>> {
     }
 }
 
-/// The result of a task that has ended, with the number of its spawn.
+/// Result of an ended task, with the number of its spawn.
 type Ended<T> = (u64, Result<T, JoinError>);
 
 enum Taken<T> {

@@ -1,13 +1,12 @@
 //! Scopes: tasks that borrow from the stack of their spawner.
 //!
-//! What a child borrows lives until the scope's wait is over, and that ends only when every child
-//! has let go of it. The runner of a child counts it out as its very last act, after its closure,
-//! its captures and an unclaimed result are gone; also for a child that ends
-//! un-run. Handles cannot leave the scope, except by being leaked, and then they leak memory and
-//! nothing else.
+//! Borrowed values live until the scope's wait is over, and the wait ends only when every child has
+//! released them. The runner counts a child out as its very last act, even if the child ends
+//! un-run. By then its closure, its captures and an unclaimed result are gone. Handles cannot leave
+//! the scope, except by a leak, and then only their memory leaks.
 //!
-//! What scope and children share lies in the frame of the scope, and each child's link to it in the
-//! child's own allocation: a child costs what a task costs, and two short locks.
+//! The shared state lies in the frame of the scope, and each child's link to it in the child's own
+//! allocation. A child costs a task and two short locks.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,23 +42,24 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Runs `f`, whose tasks may borrow from here, and returns when all have ended.
+/// Runs `f`, waits for all tasks that it spawns, and returns its value.
 ///
-/// That holds whatever unwinds.
+/// The tasks may borrow from the caller's frame: the wait takes place however `f` ends.
 ///
 /// # Cancellation
 /// A cancellation point. A scope is never left early: when its task is cancelled it cancels its
-/// children, waits for them to unwind, and unwinds then. So it does when the end of the runtime has
-/// cut an unjoined child short. In a destructor that runs while its task unwinds, and
-/// inside of [`shield`](crate::tasks::shield::shield), it is none, and the end of the runtime
-/// leaves its children alone.
+/// children, waits for them to unwind, and then unwinds. It does so as well when the end of the
+/// runtime has cancelled an unjoined child. In a destructor that runs while its task unwinds, and
+/// inside of [`shield`](crate::tasks::shield::shield), it is no cancellation point, and the end of
+/// the runtime leaves its children alone.
 ///
 /// # Panics
-/// With the panic of `f`, which cancels no child (those that are to end then can run inside of a
-/// [`CancelToken`](crate::api::cancel_token::CancelToken)'s `scope`, while `f` holds its drop
-/// guard); or, when an unjoined child has panicked, or could not start and was not
-/// cancelled, with a message that says so. Off a task, as on a thread of the blocking pool, also
-/// when the end of the runtime has cut such a child short.
+/// Resumes a panic of `f`, which cancels no child. To end children then, run them inside of a
+/// [`CancelToken`](crate::api::cancel_token::CancelToken)'s `scope` while `f` holds its drop guard.
+///
+/// Panics when an unjoined child has panicked, or could not start and was not cancelled. Off a
+/// task, as on a thread of the blocking pool, it also panics when the end of the runtime has
+/// cancelled such a child.
 ///
 /// # Examples
 /// ```
@@ -91,7 +91,7 @@ where
         (Ok(_), Some(Lost::Ended)) if cancel::CAN_UNWIND => {
             cancel_points::end_with_others("the end of the runtime has cancelled a task of the scope")
         }
-        // What cannot be unwound goes on.
+        // Where nothing can be unwound the caller goes on.
         (Ok(value), Some(Lost::Ended) | None) => {
             cancel_points::cancellation_point();
             value
@@ -103,9 +103,9 @@ impl<'scope> Scope<'scope, '_> {
     /// Spawns a task that may borrow from outside the scope.
     ///
     /// # Panics
-    /// Off a runtime; and where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids
-    /// the scope to wait for the task. A scope that may not wait for the tasks that it has ends
-    /// the process.
+    /// Panics off a runtime, and where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend)
+    /// forbids the scope to wait for the task. A scope that has tasks and must not wait for them
+    /// ends the process.
     ///
     /// # Examples
     /// ```
@@ -164,13 +164,13 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 impl Scope<'_, '_> {
-    /// Cancels all tasks of the scope that are alive, and those that come.
+    /// Cancels all live tasks of the scope, and all later ones.
     pub(crate) fn cancel_children(&self) {
         self.family.cancel_children();
     }
 }
 
-/// A child's place in the family. Lies in the task, so it is there until it was told of the end.
+/// Links a child to its scope. Lies in the task, so it stays until it is told of the end.
 struct Child(Link<Member>);
 
 impl Child {
@@ -180,7 +180,8 @@ impl Child {
         unsafe { self.0.data().family().as_ref() }
     }
 
-    /// What the child lacks, by its unclaimed error; nothing if it was cancelled.
+    /// Returns what the unclaimed error of the child means for the scope; `None` for a
+    /// cancellation.
     fn lost(&self, error: &JoinError) -> Option<Lost> {
         if error.is_panic() {
             return Some(Lost::Panicked);
@@ -229,8 +230,9 @@ impl Family {
         self.cancel().iter().for_each(Task::cancel);
     }
 
-    /// Waits until every child is counted out. `unwinding`: the scope's closure has panicked,
-    /// perhaps by a cancellation. Answers a child that has no result.
+    /// Waits until every child is counted out, and reports a child without a result.
+    ///
+    /// `unwinding` is true if the scope's closure has panicked, perhaps by a cancellation.
     fn await_children(&self, unwinding: bool) -> Option<Lost> {
         if self.alive() == 0
             && let Poll::Ready(lost) = self.try_end()
@@ -238,8 +240,8 @@ impl Family {
             return lost;
         }
         let until = UntilRaised(self);
-        // A frame that children borrow from must not be left, whatever happens in here: a guard that was forgotten may forbid
-        // the wait.
+        // The frame must not be left while children borrow from it. A leaked guard may forbid the
+        // wait, which then panics.
         let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
         let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
         let cut_short =
@@ -318,7 +320,7 @@ impl<T> ScopedJoinHandle<'_, T> {
         taken_back
     }
 
-    /// Returns the task itself.
+    /// Returns the task.
     pub fn task(&self) -> &Task {
         self.task.task()
     }

@@ -10,7 +10,7 @@ use crate::tasks::header::Nature;
 
 /// Spawns a task on the current runtime.
 ///
-/// `f` runs beside its spawner, on any worker, and stays on the one that started it.
+/// `f` runs concurrently on any worker, and stays on the worker that started it.
 ///
 /// Dropping the handle detaches the task.
 ///
@@ -67,8 +67,8 @@ where
 ///
 /// The handle may be dropped. To wait in place and to borrow, use [`unblock`](crate::unblock).
 ///
-/// A closure that has started runs to its end; the end of the runtime waits for it. One that has
-/// not is dropped then.
+/// A closure that has started runs to its end, and the end of the runtime waits for it. The end of
+/// the runtime drops a closure that has not started.
 ///
 /// # Panics
 /// Off a runtime.
@@ -91,13 +91,15 @@ where
     Builder::new().spawn_blocking(f)
 }
 
-/// Runs a call of the system that may never end, on threads beside those of [`spawn_blocking`].
+/// Runs a system call that may never end, on threads of a second pool.
 ///
-/// There are as many of these threads at the most; further calls begin in their order. The end of the runtime does not
-/// wait for a call. For this library alone: a call runs no code of users, which might count on being waited for, and
-/// inherits nothing of theirs. Dropping the handle cancels a call that has not begun.
+/// That pool has at most as many threads as [`spawn_blocking`] uses; further calls begin in order
+/// of arrival. The end of the runtime does not wait for a call. For this library alone: a call runs
+/// no code of users, which might count on being waited for, and inherits nothing of theirs.
+/// Dropping the handle cancels a call that has not begun.
 ///
-/// A task that must not be unwound gets its value at the end of the runtime too; it is to wait for it.
+/// A task that must not be unwound gets its value at the end of the runtime, too; it must wait for
+/// it.
 ///
 /// # Panics
 /// Off a runtime.

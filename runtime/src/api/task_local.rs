@@ -1,4 +1,4 @@
-//! Values that each task has for itself.
+//! Task-local values.
 
 #![forbid(unsafe_code)]
 
@@ -16,9 +16,8 @@ use crate::tasks::locals::{CloneValue, Found, Key, Locals};
 /// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
 ///
 /// The initializer runs in each task at its first use, and may suspend. A key marked `#[inherit]`
-/// is passed on: when a task that has a value spawns another, or forks work as
-/// [`join`](crate::join) does, the value is cloned, and the clone is the other's value from its
-/// start; its type is [`Clone`] and [`Send`] for that.
+/// is passed on when a task that has a value spawns a task, or forks work as [`join`](crate::join)
+/// does. The new task starts with a clone of the value, whose type must be [`Clone`] and [`Send`].
 ///
 /// # Examples
 /// ```
@@ -39,7 +38,7 @@ use crate::tasks::locals::{CloneValue, Found, Key, Locals};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// What is inherited is cloned and goes to another thread:
+/// An inherited value is cloned and goes to another thread:
 /// ```compile_fail,E0277
 /// fibra_runtime::task_local! {
 ///     #[inherit]
@@ -81,25 +80,25 @@ macro_rules! task_local {
 ///
 /// [`task_local!`](crate::task_local) declares it.
 ///
-/// A value is made at the first use in its task, lives in the task and not in the thread, and is
-/// dropped in the task, at its end, before its result is there for others. The last one made is
-/// dropped first. Destructors may suspend; neither the task's cancellation nor a deadline cuts them
-/// short, and their panics end nothing. While a task's values are being dropped, a value that is gone
-/// is not made anew: it cannot be used.
+/// A value is made at the first use in its task, and lives in the task and not in the thread. The
+/// end of the task drops its values, the last one made first, before its result can be joined.
+/// Destructors may suspend; neither a cancellation nor a deadline cuts them short, and their panics
+/// end nothing. Meanwhile a dropped value is not made anew: it cannot be used.
 ///
-/// On a thread that runs no task a key is a thread-local of that thread; so it is in the closure of an
-/// [`unblock`](crate::unblock), which is another thread's. A task on the blocking pool has values of its own.
+/// On a thread that runs no task a key is a thread-local of that thread. So it is in the closure of
+/// an [`unblock`](crate::unblock), which runs on another thread. A task on the blocking pool has
+/// values of its own.
 ///
 /// # Differences from std
-/// An initializer and the closures given to a key may suspend. Keys can be inherited; also from a
-/// plain thread, by the tasks that it spawns.
+/// An initializer and the closures given to a key may suspend. Tasks can inherit keys, also from
+/// the plain thread that spawns them.
 ///
 /// # Panics
-/// All but `try_with` panic when the value is gone, and all when an initializer needs the very
-/// value that it makes.
+/// All but `try_with` panic when the value is gone. All panic when an initializer needs the value
+/// that it makes.
 ///
 /// # Examples
-/// What `with` lends stays in the task:
+/// The reference that `with` lends stays in the task:
 /// ```compile_fail,E0521
 /// fibra_runtime::task_local! { static NAME: String = String::new(); }
 /// let mut kept = None;
@@ -109,12 +108,12 @@ pub struct TaskLocal<T: 'static> {
     init: fn() -> T,
     /// Set for a key that tasks inherit.
     clone: Option<CloneValue>,
-    /// Never touched. What has such a thing in it is never put together with an equal constant, so that each key has an
-    /// address of its own.
+    /// Never touched. Statics with interior mutability are not merged, so each key has an address
+    /// of its own.
     _alone: AtomicBool,
 }
 
-/// Says that the value is gone: its task or thread is at its end.
+/// Reports that the value is gone: its task or thread is at its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccessError(());
 
@@ -126,13 +125,13 @@ enum Lacking {
 }
 
 impl<T: 'static> TaskLocal<T> {
-    /// A key that each task begins anew. For `task_local!`.
+    /// Makes a key that tasks do not inherit, for `task_local!`.
     #[doc(hidden)]
     pub const fn fresh(init: fn() -> T) -> Self {
         TaskLocal { init, clone: None, _alone: AtomicBool::new(false) }
     }
 
-    /// A key whose value is passed on to spawned tasks. For `task_local!`.
+    /// Makes a key that spawned tasks inherit, for `task_local!`.
     #[doc(hidden)]
     pub const fn inheriting(init: fn() -> T) -> Self
     where
@@ -208,8 +207,9 @@ impl<T: 'static> TaskLocal<T> {
         ptr::from_ref(self).addr()
     }
 
-    /// Hands `value` to `replace` if there is one already, and else makes it the value. The
-    /// initializer does not run.
+    /// Hands `value` to `replace` if there is a value already, and else makes it the value.
+    ///
+    /// The initializer does not run.
     #[track_caller]
     fn put<V>(&'static self, value: V, wrap: fn(V) -> T, replace: impl FnOnce(&T, V)) {
         let given = Cell::new(Some(value));

@@ -12,7 +12,7 @@ use crate::tasks::bounds::Bound;
 use crate::tasks::context;
 use crate::tasks::context::RunningTask;
 
-/// Says that the time ran out that [`timeout`] or [`timeout_at`] had given.
+/// Reports that the time of a [`timeout`] or [`timeout_at`] has run out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Elapsed(());
 
@@ -36,27 +36,26 @@ impl From<Elapsed> for io::Error {
 /// [`Task::cancel`](crate::tasks::task::Task::cancel) unwinds a whole task, and the call returns
 /// [`Elapsed`].
 ///
-/// The deadline holds for every sleep, join, channel operation, wait for an event and wait of a
-/// socket that `f` makes, directly or in the functions that it calls, and for nothing that runs in
-/// other tasks. Timeouts nest; the earliest deadline counts, and the outermost one that has passed
-/// is where the unwinding ends. Code that does not wait is not interrupted: if `f` returns, late or
-/// not, its value counts.
+/// The deadline holds for every cancellation point that `f` reaches in this task: sleeps, joins,
+/// channel operations, waits for events and sockets. Timeouts nest. The earliest deadline counts,
+/// and the unwinding ends at the outermost timeout that has passed. Code that does not wait is not
+/// interrupted: if `f` returns, late or not, its value counts.
 ///
-/// A point that is reached when the time is over unwinds `f` also where it would not have to wait.
-/// With a `duration` of zero that is the first one, also if a message is there for it; tokio's
-/// looks for the message first. To look without waiting there are `try_recv` and its like.
+/// A cancellation point unwinds `f` after the deadline even if it need not wait. A zero timeout
+/// cancels at the first cancellation point, even if a message is ready; tokio's looks for the
+/// message first. Use `try_recv` and the like to poll.
 ///
-/// In a destructor that runs while the task unwinds it ends nothing, for a second unwinding would
-/// end the process: an operation needs a deadline of its own there.
+/// In a destructor that runs while the task unwinds the timeout ends nothing: a second unwinding
+/// would end the process. There an operation needs a deadline of its own.
 ///
-/// The lock of a mutex is waited for without a deadline, since its holder may be outside of `f`: see
+/// The deadline does not end the lock of a mutex, whose holder may be outside of `f`. See
 /// [`task`](crate::task#cancellation) for the list.
 ///
 /// # Cancellation
 /// Adds a deadline to the cancellation points of `f`; is none itself.
 ///
 /// # Panics
-/// Off a task, as on a thread of the blocking pool. With the panic of `f`.
+/// Panics off a task, as on a thread of the blocking pool. Resumes a panic of `f`.
 ///
 /// # Errors
 /// [`Elapsed`], when `f` was unwound.
@@ -84,10 +83,12 @@ pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapse
     }
 }
 
-/// Runs `f`, at most until `deadline`; otherwise as [`timeout`].
+/// Runs `f`, at most until `deadline`, and unwinds it when the time has run out.
+///
+/// See [`timeout`] for the rules.
 ///
 /// # Panics
-/// Off a task, as on a thread of the blocking pool. With the panic of `f`.
+/// Panics off a task, as on a thread of the blocking pool. Resumes a panic of `f`.
 ///
 /// # Errors
 /// [`Elapsed`], when `f` was unwound.
