@@ -1,8 +1,7 @@
 //! Code that needs more stack than its task has.
 //!
-//! The code runs as a coroutine on a stack of its own, resumed by its task. When it suspends, it
-//! suspends to its task, which then suspends to the worker: the task as a whole sleeps, and
-//! everything that is known of it stays as it is.
+//! The code runs as a coroutine on a stack of its own, which its task resumes. A suspension goes to
+//! the task, which then suspends to the worker. So the task as a whole sleeps, and its state stays.
 
 use std::io;
 use std::mem;
@@ -25,17 +24,17 @@ use crate::tasks::header::{Header, TaskRef};
 ///
 /// It is for deep recursion and for C code that needs much stack.
 ///
-/// The stack is one of the runtime's own, with a guard, and is kept for the next call with that
-/// size. `f` runs in the same task, and may do there what the task may do; only a switch inside
-/// costs twice as much. Calls nest. On a plain thread the stack is made for the one call.
+/// The stack belongs to the runtime, has a guard, and is kept for the next call with that size. `f`
+/// runs in the calling task and may do all that the task may do; a switch inside costs twice as
+/// much. Calls nest. On a plain thread the stack is made for the one call.
 ///
-/// It counts among those that [`max_stacks`](crate::runtime::builder::Builder::max_stacks) limits.
-/// Where all are in use the task waits for one to come back, a second at the most, unless
-/// [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids that; no cancellation ends the
+/// The stack counts against [`max_stacks`](crate::runtime::builder::Builder::max_stacks). Where all
+/// are in use, the task waits for a free stack, a second at the most, unless
+/// [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) forbids that. No cancellation ends the
 /// wait.
 ///
 /// # Panics
-/// With the panic of `f`. When the stack cannot be had, with a message that says what was lacking.
+/// Resumes a panic of `f`. Panics when no stack can be had; the message names the cause.
 ///
 /// # Examples
 /// ```
@@ -65,7 +64,7 @@ pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// What is run on the other stack, and what came of it.
+/// Closure for the big stack, and its outcome.
 struct Errand<F, R> {
     f: Option<F>,
     result: Option<thread::Result<R>>,
@@ -96,10 +95,11 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
     Ok(())
 }
 
-/// Takes a stack; where it may, it waits for one to come back, as a task does that is to start.
+/// Takes a stack. Where the caller may wait, it waits for a free stack, as a starting task does.
 fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
     let begin = clock::now();
-    // A caller that may not wait asks twice: the first time a worker may have to leave its turn to another.
+    // A caller that must not wait asks twice: at the first time a worker may have to let another
+    // worker go first.
     let mut at_once = header.is_forbidden();
     loop {
         let take = |worker: &Worker| (worker.take_stack_of(size), worker.shared().config.stack_patience);

@@ -336,8 +336,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // A loop in place of nested drops, which a long chain of tokens would overflow the stack
-        // with.
+        // A loop: nested drops of a long chain of tokens would overflow the stack.
         let mut parent = self.parent.take();
         while let Some((token, place)) = parent {
             drop(token.lock().children.try_remove(place));
@@ -346,7 +345,7 @@ impl Drop for Inner {
     }
 }
 
-/// A scope is in the token's list until this is dropped.
+/// Keeps a scope in the token's list until it is dropped.
 struct Registration<'a> {
     token: &'a Inner,
     task: Task,

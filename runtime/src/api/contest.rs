@@ -1,5 +1,6 @@
-//! The field of a race: any number of closures, each with its type, as nested pairs; and the line
-//! that they run for.
+//! The field of a race, and its finish line.
+//!
+//! The field is any number of closures, each with its type, as nested pairs.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +16,7 @@ use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::tasks::cancel;
 use crate::tasks::join_error::JoinError;
 
-/// The index of the first closure to end, and the race that waits for it.
+/// Holds the index of the first closure to end, and the race that waits for it.
 #[doc(hidden)]
 pub struct FinishLine {
     queue: WaitQueue<Option<usize>, ()>,
@@ -37,8 +38,10 @@ impl FinishLine {
         self.queue.with(|first, _| *first)
     }
 
-    /// Waits for the first to end. Where nothing can be unwound this is also over when the race is cancelled; all that run
-    /// in it are told then.
+    /// Waits for the first closure to end.
+    ///
+    /// Where nothing can be unwound, a cancel of the race ends the wait as well; the race then
+    /// cancels all closures.
     pub(crate) fn await_first(&self) {
         if self.first().is_some() {
             return;
@@ -57,7 +60,7 @@ impl FinishLine {
     }
 }
 
-/// Crosses the line when it is dropped: at the end of its closure, also of one that never ran.
+/// Crosses the line when it is dropped: at the end of its closure, even if that never ran.
 struct Runner<'a> {
     line: &'a FinishLine,
     index: usize,
@@ -69,11 +72,11 @@ impl Drop for Runner<'_> {
     }
 }
 
-/// Why a race has no value though nobody was cancelled.
+/// Tells why a race has no value although the winner was not cancelled.
 #[doc(hidden)]
 pub enum Lost {
     Panicked(Box<dyn Any + Send>),
-    /// The first has not run, for this reason.
+    /// The first closure to end has not run, for this reason.
     NotStarted(JoinError),
 }
 
@@ -92,11 +95,12 @@ pub trait Field: Sized {
     where
         Self: 'scope;
 
-    /// Cancels all but the first.
+    /// Cancels all closures but the winner.
     fn cancel(running: &Self::Running<'_>, index: usize, line: &FinishLine);
 
-    /// Waits for all. The value of the first, unless it was cancelled; or why there is none, and
-    /// that is the panic of any.
+    /// Waits for all closures, and returns the value of the winner, or `None` if it was cancelled.
+    ///
+    /// A panic of any closure takes precedence.
     fn finish(running: Self::Running<'_>, index: usize, line: &FinishLine)
     -> Result<Option<Self::Won>, Lost>;
 }
@@ -152,7 +156,7 @@ where
     {
         let (Entry { f, .. }, rest) = self;
         let runner = Runner { line, index };
-        // Where a race cannot be unwound it ends with a value, so somebody has to run.
+        // Where a race cannot be unwound it must end with a value, so the closures must run.
         let builder = if cancel_points::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
         let first = scope.spawn_as(builder, move || {
             let _runner = runner;
@@ -199,7 +203,7 @@ where
     }
 }
 
-/// Tells which of two values there is.
+/// Holds one of two values.
 ///
 /// # Examples
 /// ```
@@ -213,8 +217,8 @@ where
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Either<A, B> {
-    /// The first.
+    /// Holds the first value.
     Left(A),
-    /// The second.
+    /// Holds the second value.
     Right(B),
 }

@@ -1,4 +1,4 @@
-//! A closure beside another one: an ordinary child, which its owner takes back if no worker has begun it.
+//! Forks: a closure as a child task, which its owner takes back if no worker has begun it.
 
 #![forbid(unsafe_code)]
 
@@ -87,7 +87,7 @@ impl<F, T> Forked<'_, F, T> {
         unused.map_or(Ok(result), Err)
     }
 
-    /// Goes on with the panic of the first closure. The scope waits for a second one that was begun.
+    /// Resumes the panic of the first closure. The scope waits for a second closure that was begun.
     #[cold]
     fn unwind(mut self, payload: Box<dyn Any + Send>) -> ! {
         let child = match self.take_back() {
@@ -118,10 +118,11 @@ impl<T> Drop for Quietly<T> {
     }
 }
 
-/// Runs `a` here, with `b` as a child that any worker may begin meanwhile. Gives back a `b` that was not begun.
+/// Runs `a` here, with `b` as a child that any worker may begin meanwhile.
 ///
-/// When this returns or unwinds, no worker runs `b` any more. Waits for a `b` that was begun, which is a cancellation point.
-/// Off a task, and where suspension is forbidden, `b` is given back at once.
+/// Returns a `b` that was not begun. Waits for a `b` that was begun, which is a cancellation point.
+/// When this returns or unwinds, no worker runs `b` any more. Off a task, and where suspension is
+/// forbidden, `b` is not offered to workers.
 #[inline]
 pub(crate) fn fork<A, RA, B, RB>(a: A, b: B) -> (RA, Result<RB, B>)
 where
@@ -158,7 +159,8 @@ fn not_started(error: &JoinError) -> ! {
     panic!("the other closure of a `join` has not run: {error}")
 }
 
-/// Goes on with the panic of the child. Its cancellation cancels the owner, as it would have done in place.
+/// Resumes the panic of the child. Its cancellation cancels the owner, as it would have done in
+/// place.
 #[cold]
 fn fail(error: JoinError) -> ! {
     if error.is_not_started() {

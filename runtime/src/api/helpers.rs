@@ -1,9 +1,9 @@
-//! Parallel loops: pieces from one source, and a task more whenever one waits.
+//! Parallel loops: pieces from one source, and a further task whenever a task waits.
 //!
-//! Each task of a loop has a helper forked while it works: an un-started task that does the same. A worker starts it
-//! when the present task waits, or when the worker idles; it then forks a helper in its turn. A helper that no worker
-//! has started is taken back before its owner gives way to others, so a loop that only computes stays in one task per
-//! worker.
+//! Each working task of a loop has forked a helper: an unstarted task that runs this loop, too. A
+//! worker starts it when the present task waits, or when the worker idles; the helper then forks
+//! its own. The owner takes back an unstarted helper before it yields, so a loop that only computes
+//! stays in one task per worker.
 
 #![forbid(unsafe_code)]
 
@@ -12,21 +12,21 @@ use std::mem;
 use crate::api::fork::{Forked, fork};
 use crate::api::pace::Pace;
 
-/// What a loop takes its pieces from.
+/// Source of the pieces of a loop.
 pub(crate) trait Source: Sync {
     type Piece;
 
-    /// Takes a piece of up to `most` calls, `None` if no more are left or wanted. May wait.
+    /// Takes a piece of up to `most` calls; `None` if no more are left or wanted. May wait.
     fn pull(&self, most: usize) -> Option<Self::Piece>;
 
-    /// Makes the calls of a piece, and returns how many there were.
+    /// Makes the calls of a piece, and returns their number.
     fn run(&self, piece: Self::Piece) -> usize;
 
-    /// No more pieces are wanted: one of the tasks unwinds.
+    /// Stops the loop: one of its tasks unwinds.
     fn stop(&self);
 }
 
-/// Does pieces until there are no more.
+/// Runs pieces until there are no more.
 pub(crate) fn serve<S: Source>(source: &S) {
     let mut pace = Pace::new();
     let stop = Stop(source);
@@ -38,7 +38,7 @@ pub(crate) fn serve<S: Source>(source: &S) {
     mem::forget(stop);
 }
 
-/// Does a piece, and others behind it until it is time to give way. Once the helper has begun, that is done in here.
+/// Runs pieces until it is time to yield. Once the helper has begun, it yields in here and goes on.
 fn advance<S: Source, F>(source: &S, first: S::Piece, pace: &mut Pace, helper: &Forked<'_, F, ()>) {
     let stop = Stop(source);
     let mut next = Some(first);
@@ -57,8 +57,9 @@ fn advance<S: Source, F>(source: &S, first: S::Piece, pace: &mut Pace, helper: &
     mem::forget(stop);
 }
 
-/// Stops the loop when it is dropped by a panic or a cancellation. Otherwise tasks that are cancelled one after the other
-/// could start more meanwhile.
+/// Stops the loop when a panic or a cancellation drops it.
+///
+/// Otherwise tasks that are cancelled in sequence could start more meanwhile.
 struct Stop<'a, S: Source>(&'a S);
 
 impl<S: Source> Drop for Stop<'_, S> {

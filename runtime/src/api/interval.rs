@@ -10,14 +10,15 @@ use crate::base::clock;
 #[cfg(test)]
 mod tests;
 
-/// A tick that is later than this has been missed, also if the next one is not due: what a busy
-/// machine delays a timer by is less, and must not shift all ticks to come.
+/// Delay from which a tick counts as missed, even if the next tick is not due.
+///
+/// A busy machine delays a timer by less, and that must not shift all later ticks.
 const LATE: Duration = Duration::from_millis(5);
 
 /// Ticks at a steady pace; made by [`interval`] or [`interval_at`].
 ///
-/// One task ticks at a time. Nothing runs between two ticks: what is late is known, and dealt with,
-/// at the next one.
+/// One task ticks at a time. Nothing runs between two ticks: a missed tick is detected at the next
+/// call.
 ///
 /// # Differences from tokio
 /// The names and the meaning are tokio's. `tick` works on plain threads too.
@@ -29,7 +30,7 @@ pub struct Interval {
     behavior: MissedTickBehavior,
 }
 
-/// Says what an [`Interval`] does about ticks that were missed.
+/// Chooses what an [`Interval`] does about missed ticks.
 ///
 /// Ticks are missed when the work between two of them takes too long.
 ///
@@ -59,16 +60,18 @@ pub struct Interval {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MissedTickBehavior {
-    /// Make up for all of them, one right after the other, until the ticks are on time again. The default.
+    /// Make up for all missed ticks at once, until the ticks are on time again. The default.
     #[default]
     Burst,
     /// Tick late, and let the next tick come a whole period after that: the pace is kept, the time is not.
     Delay,
-    /// Tick late, leave out what else was missed, and go on with the first tick that is still to come.
+    /// Tick late, leave out all further missed ticks, and go on with the next tick of the schedule.
     Skip,
 }
 
-/// Makes ticks of which the first is due at once, and each other one a `period` after the one before.
+/// Makes an [`Interval`] whose first tick is due at once.
+///
+/// Each further tick is due a `period` after its predecessor.
 ///
 /// # Panics
 /// If the period is zero.
@@ -116,7 +119,7 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 impl Interval {
     /// Waits until the next tick is due, and returns the time at which it was.
     ///
-    /// An overdue tick comes at once, after the other ready tasks have run.
+    /// An overdue tick comes at once, after all ready tasks have run.
     ///
     /// # Cancellation
     /// A cancellation point. An unwound call has used up no tick.
@@ -127,7 +130,7 @@ impl Interval {
         due
     }
 
-    /// When the tick is due that follows the one which was due at `due` and came at `now`.
+    /// Returns the due time of the tick after the tick that was due at `due` and came at `now`.
     fn after(&self, due: Instant, now: Instant) -> Option<Instant> {
         let next = due.checked_add(self.period);
         let late = now.saturating_duration_since(due);
@@ -168,12 +171,12 @@ impl Interval {
         self.reset_at(clock::now());
     }
 
-    /// Lets the next tick come after `delay`, and the others from there on.
+    /// Lets the next tick come after `delay`, and further ticks from there on.
     pub fn reset_after(&mut self, delay: Duration) {
         self.next = deadline(delay);
     }
 
-    /// Lets the next tick come at `due`, and the others from there on.
+    /// Lets the next tick come at `due`, and further ticks from there on.
     ///
     /// # Examples
     /// ```
@@ -207,7 +210,7 @@ impl Interval {
         self.period
     }
 
-    /// Tells what is done about missed ticks.
+    /// Returns what is done about missed ticks.
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.behavior
     }
@@ -232,14 +235,14 @@ impl Interval {
     }
 }
 
-/// What is left of `time` once all whole periods are taken out of it.
+/// Returns `time` modulo `period`.
 fn remainder(time: Duration, period: Duration) -> Duration {
     let nanos = time.as_nanos() % period.as_nanos();
     // Less than `time`, which was measured: more than five centuries of nanoseconds fit.
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Waits for a tick that the clock cannot tell the time of. Ends by a cancel only.
+/// Waits for a tick beyond the range of the clock. Only a cancel ends it.
 fn for_ever() -> ! {
     loop {
         sleep(Duration::MAX);

@@ -11,9 +11,10 @@ use crate::sleep::cancel_points;
 /// here, without a stack of its own. So a recursion may split its work down to small pieces: idle workers steal the largest
 /// pieces, and the rest costs an allocation each.
 ///
-/// While `a` waits, its worker may start `b`. `a` may therefore wait for `b`. `b` must not wait for `a`: it may run after
-/// it. Off a task the two run one after the other, and so they do inside of
-/// [`forbid_suspend`](crate::task::forbid_suspend).
+/// While `a` waits, its worker may start `b`. `a` may therefore wait for `b`. `b` must not wait for
+/// `a`: it may run after it. Off a task, and inside of
+/// [`forbid_suspend`](crate::task::forbid_suspend), `a` runs first and then `b`.
+///
 /// A `b` that a worker has started runs on a stack of the runtime's size. If there is none, it gets one beyond
 /// [`max_stacks`](crate::runtime::builder::Builder::max_stacks) after a second.
 ///
@@ -23,8 +24,8 @@ use crate::sleep::cancel_points;
 /// cancellation point, and the end of the runtime lets `b` run.
 ///
 /// # Panics
-/// With the panic of `a`, or else with that of `b`, after both have ended. When `a` panics and `b` has not started, `b` is
-/// dropped. Also panics if the system has no stack for `b` while `a` waits.
+/// Resumes the panic of `a`, or else that of `b`, after both have ended. When `a` panics and `b`
+/// has not started, `b` is dropped. Also panics if the system has no stack for `b` while `a` waits.
 ///
 /// # Examples
 /// ```
@@ -43,13 +44,13 @@ use crate::sleep::cancel_points;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// The two may not borrow the same thing mutably:
+/// At most one of the closures may borrow a value mutably:
 /// ```compile_fail,E0499
 /// # use fibra_runtime as fibra;
 /// let mut numbers = vec![1];
 /// fibra::join(|| numbers.push(2), || numbers.push(3));
 /// ```
-/// And what is tied to a thread stays there:
+/// A value that is tied to a thread stays there:
 /// ```compile_fail,E0277
 /// # use fibra_runtime as fibra;
 /// let shared = std::rc::Rc::new(1);

@@ -61,11 +61,11 @@ impl WaitStrategy for UntilDone<'_> {
 /// Dropping the handle detaches the task: it runs on, and its result is dropped when it ends.
 ///
 /// # As a future
-/// The handle is a future of what [`join`](JoinHandle::join) answers, for every executor:
-/// [`block_on`](crate::block_on), or one of another crate on a thread of its own. As with all
-/// futures only the waker of the last poll is called; a [`join_timeout`](JoinHandle::join_timeout)
-/// or a `select!` over the handle forgets it, and the next poll leaves it again. Once a poll has
-/// answered the result is gone, and what asks for it again panics.
+/// The handle is a future of what [`join`](JoinHandle::join) returns. Every executor can poll it:
+/// [`block_on`](crate::block_on), or a foreign executor on a thread of its own. Only the waker of
+/// the last poll is called. A [`join_timeout`](JoinHandle::join_timeout) or a `select!` over the
+/// handle forgets that waker, until the next poll. Once a poll has returned the result, a further
+/// poll or join panics.
 ///
 /// # Differences from std
 /// [`join_timeout`](JoinHandle::join_timeout) exists, and joining is possible from tasks and threads alike.
@@ -104,11 +104,11 @@ impl<T> JoinHandle<T> {
     /// Waits for the task to end and takes its result.
     ///
     /// # Cancellation
-    /// A cancellation point while the task runs; a cancelled joiner detaches it. The result of a
-    /// task that has ended is returned in any case, not lost.
+    /// A cancellation point while the task runs; a cancelled joiner detaches it. The result of an
+    /// ended task is returned in any case, not lost.
     ///
     /// # Panics
-    /// When a task joins itself.
+    /// Panics when a task joins itself.
     ///
     /// # Errors
     /// [`JoinError`] tells whether the task panicked, was cancelled or could not start.
@@ -133,16 +133,14 @@ impl<T> JoinHandle<T> {
 
     /// Waits for the task to end, at most for `timeout`.
     ///
-    /// The handle comes back when the time runs out.
-    ///
     /// # Cancellation
-    /// As for [`join`](JoinHandle::join).
+    /// A cancellation point while the task runs; a cancelled joiner detaches it.
     ///
     /// # Panics
-    /// When a task joins itself.
+    /// Panics when a task joins itself.
     ///
     /// # Errors
-    /// The handle, when the task has not ended in time.
+    /// Returns the handle when the task has not ended in time.
     ///
     /// # Examples
     /// ```
@@ -178,7 +176,7 @@ impl<T> JoinHandle<T> {
         self.task.header().join.is_done()
     }
 
-    /// Returns the task itself.
+    /// Returns the task.
     pub fn task(&self) -> &Task {
         &self.task
     }
@@ -201,10 +199,10 @@ impl<T> JoinHandle<T> {
         self.task.cancel();
     }
 
-    /// To be called before a joiner is published: forgets the waker that a poll has left.
+    /// Forgets the waker that a poll has left. To be called before a joiner is published.
     ///
     /// # Panics
-    /// In the task itself, or while it sleeps for the code that runs here.
+    /// Panics in the task itself, and in code that the task sleeps for.
     #[doc(hidden)]
     #[track_caller]
     pub fn prepare_join(&mut self) {
@@ -218,19 +216,18 @@ impl<T> JoinHandle<T> {
         assert!(own != Some(self.task.as_ref()), "{} joins itself", self.task);
     }
 
-    /// Publishes a joiner that waits for several things, of which this one is `arm`; or answers
-    /// false if the task has ended.
+    /// Publishes a joiner as arm `arm` of a select. Returns false if the task has ended.
     ///
     /// # Safety
     /// No other caller waits for this task. `joiner` and `claim` stay in place until
-    /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of the wakes of this sleep
-    /// the one is used that took the claim.
+    /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of all wakes of this sleep
+    /// only the wake that took the claim is used.
     #[doc(hidden)]
     pub unsafe fn enlist_joiner(&self, joiner: &Joiner, wake: RawWake, claim: &Claim, arm: usize) -> bool {
         self.task.header().join.publish_for(joiner, wake, claim, arm)
     }
 
-    /// Takes the joiner back, or waits until the end of the task has let go of it.
+    /// Takes the joiner back, or waits until the end of the task has released it.
     #[doc(hidden)]
     pub fn withdraw_joiner(&self, joiner: &Joiner) {
         self.task.header().join.withdraw_for(joiner);
@@ -252,7 +249,7 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// The result of a task that is done.
+    /// Takes the result of a task that is done.
     #[inline(never)]
     #[track_caller]
     pub(crate) fn take(self) -> Result<T, JoinError> {
@@ -289,7 +286,7 @@ impl<T> Future for JoinHandle<T> {
         let join = &self.task.header().join;
         if !join.is_done() {
             self.assert_another();
-            // Clones and drops of wakers are code of others; meanwhile no waker is left.
+            // Clones and drops of wakers are foreign code; meanwhile no waker is left.
             let waker = match join.withdraw_waker() {
                 Some(mut kept) => {
                     kept.as_mut().clone_from(context.waker());
@@ -312,7 +309,7 @@ impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         let task = self.task.as_ref();
         let join = &task.header().join;
-        // Dropped at last: it is code of others, which may panic.
+        // Dropped last: it is foreign code, which may panic.
         let _waker = join.withdraw_waker();
         // A call without a taker need not begin.
         if task.header().nature == Nature::Call {

@@ -1,4 +1,6 @@
-//! How many items to do at a time, so that looking up costs little and nothing else waits for long.
+//! The pace of a loop: the number of items between two looks at the clock.
+//!
+//! The looks must cost little, and other tasks must not wait for long.
 
 #![forbid(unsafe_code)]
 
@@ -10,10 +12,11 @@ use crate::scheduler::current;
 use crate::sleep::cancel_points;
 use crate::tasks::forbid;
 
-/// How long a piece should take: far longer than the look at the clock after it, far shorter than anybody notices.
+/// Time that a piece should take: far longer than the look at the clock after it, and far below a
+/// [`SLICE`].
 const PIECE: Duration = Duration::from_micros(8);
 
-/// How long one task may hold its worker.
+/// Time that one task may hold its worker.
 const SLICE: Duration = Duration::from_micros(200);
 
 /// The largest piece, in items.
@@ -22,24 +25,24 @@ const MOST: usize = 1 << 20;
 /// One task's pace over its items.
 pub(crate) struct Pace {
     grain: usize,
-    /// The last look at the clock.
+    /// Time of the last look at the clock.
     at: Instant,
     slice_began: Instant,
 }
 
 impl Pace {
-    /// Of one who has not done any: one at a time.
+    /// Makes the pace of a task that begins: one item at a time.
     pub(crate) fn new() -> Self {
         let now = clock::machine();
         Pace { grain: 1, at: now, slice_began: now }
     }
 
-    /// Returns how many items to do before the next [`note`](Pace::note).
+    /// Returns the number of items before the next [`note`](Pace::note).
     pub(crate) fn grain(&self) -> usize {
         self.grain
     }
 
-    /// A piece begins after a wait, which is not the items' fault.
+    /// Begins a piece: the wait before it does not count as time of its items.
     pub(crate) fn begin(&mut self) {
         self.at = clock::machine();
     }
@@ -66,7 +69,7 @@ impl Pace {
     /// Lets other tasks run, if it is time.
     pub(crate) fn give_way(&mut self) {
         if self.is_over() {
-            // A tick of the worker goes by switches; in this slice many would have had their place.
+            // A tick of the worker counts switches, and this slice stands for many of them.
             current::with_worker(|worker| worker.hasten_turn());
             yield_now();
             self.at = clock::machine();

@@ -72,7 +72,7 @@ pub fn sleep(duration: Duration) {
 
 /// Puts the calling task to sleep until `deadline`.
 ///
-/// Returns at once when the deadline has passed, after the other ready tasks have run.
+/// When the deadline has passed, it returns after all ready tasks have run.
 ///
 /// # Cancellation
 /// A cancellation point.

@@ -5,12 +5,12 @@
 use std::fmt;
 use std::io::{self, Write};
 
-/// Writes one line to standard error, if there is one: a closed one is no reason to panic.
+/// Writes one line to standard error. A closed standard error is no reason to panic.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
     _ = writeln!(io::stderr(), "fibra: {line}");
 }
 
-/// Ends the process when it is dropped: by an unwinding that would leave others with what they borrow gone.
+/// Ends the process when an unwinding drops it, which would free memory that others borrow.
 pub(crate) struct Bomb {
     what: &'static str,
     whose: &'static str,
@@ -45,8 +45,9 @@ impl Drop for Bomb {
     }
 }
 
-/// Runs code after which the caller owns again what it has lent out, and its guards say that it always did: should the code
-/// unwind, the process ends.
+/// Runs code during which the caller has lent out what its guards claim to own.
+///
+/// The code gives it back at its end. If the code unwinds, the process ends.
 #[inline(always)]
 pub fn take_back<T>(take: impl FnOnce() -> T) -> T {
     let bomb = Bomb::of_runtime("a lock could not be taken again for a guard that stands for it");

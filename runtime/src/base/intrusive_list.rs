@@ -1,14 +1,14 @@
-//! A ring of links that lie where their owners are: on stacks and in tasks. Linked and unlinked in a few instructions from
-//! any place, without allocation.
+//! An intrusive list, whose links lie in their owners: on stacks and in tasks.
 //!
-//! Synchronized by who owns the ring: all of it is touched under that lock alone.
+//! A link is linked and unlinked anywhere in a few instructions, without allocation. The owner of
+//! the list synchronizes it: list and links are touched under the owner's lock alone.
 
 use std::cell::Cell;
 use std::iter::successors;
 use std::marker::{PhantomData, PhantomPinned};
 use std::ptr::{self, NonNull};
 
-/// The first link of a ring, or null.
+/// Points to the first link of a ring, or is null.
 pub(crate) struct Ring<T> {
     first: Cell<*const Link<T>>,
     links: PhantomData<T>,
@@ -17,7 +17,7 @@ pub(crate) struct Ring<T> {
 // SAFETY: a ring hands out its links' data; where the ring goes, by its lock, the data is reached.
 unsafe impl<T> Send for Ring<T> {}
 
-/// A place in a ring, with data of its owner.
+/// Links its owner into a ring, with data of the owner.
 pub(crate) struct Link<T> {
     /// Null while in no ring.
     next: Cell<*const Link<T>>,
@@ -46,7 +46,7 @@ impl<T> Ring<T> {
         self.first.get().is_null()
     }
 
-    /// Links it in as the last one.
+    /// Appends the link.
     ///
     /// # Safety
     /// The link is in no ring, and stays where it is until it was taken out of this one.
@@ -64,7 +64,7 @@ impl<T> Ring<T> {
         first.previous.set(link);
     }
 
-    /// Takes the link out. False if it was in no ring.
+    /// Takes the link out. Returns false if it was in no ring.
     ///
     /// # Safety
     /// It is in this ring or in none.
@@ -89,7 +89,7 @@ impl<T> Ring<T> {
         true
     }
 
-    /// Takes the first one out. It is alive for as long as its owner keeps it.
+    /// Takes out the first link. It is alive for as long as its owner keeps it.
     pub(crate) fn pop_front(&mut self) -> Option<NonNull<Link<T>>> {
         let first = NonNull::from(self.first()?);
         // SAFETY: it is in this ring.
@@ -97,13 +97,13 @@ impl<T> Ring<T> {
         Some(first)
     }
 
-    /// The first one, which stays in the ring.
+    /// Returns the first link, which stays in the ring.
     pub(crate) fn first(&self) -> Option<&Link<T>> {
         // SAFETY: a link in the ring is alive, and is taken out by `&mut self` only.
         unsafe { self.first.get().as_ref() }
     }
 
-    /// Shows the data of all, in their order.
+    /// Calls `f` with the data of all links in order.
     pub(crate) fn for_each(&self, mut each: impl FnMut(&T)) {
         self.links().for_each(|link| each(&link.data));
     }

@@ -1,4 +1,4 @@
-//! Panics of user code: run it, drop its values and its payloads, without letting a panic pass.
+//! Calls and drops of user code that let no panic pass.
 
 #![forbid(unsafe_code)]
 
@@ -18,14 +18,14 @@ pub(crate) fn quietly(f: impl FnOnce()) {
     }
 }
 
-/// Drops the payload of a panic. One whose destructor panics in its turn is leaked: there must be an end.
+/// Drops the payload of a panic. A payload of a panic in that destructor is leaked, so this ends.
 pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(another);
     }
 }
 
-/// Runs code of the user's beside the tasks; its panic becomes an error.
+/// Runs code of the user's outside of tasks; its panic becomes an error.
 pub(crate) fn guarded<T>(what: &str, f: impl FnOnce() -> T) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
         drop_payload(payload);

@@ -1,6 +1,7 @@
 //! Random numbers: Steele, Lea and Flood's SplitMix64, with one generator for each worker.
 //!
-//! No address and no global counter has a part in them, so that the seed of a runtime decides all that its workers draw.
+//! They depend on no address and no global counter. So the seed of a runtime decides all numbers of
+//! its workers.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +20,7 @@ impl Random {
         Random(Cell::new(seed ^ mix(STEP.wrapping_mul(stream as u64 + 1))))
     }
 
-    /// Returns a number below `bound`, each with the same chance but for one in 2^32.
+    /// Returns a number below `bound`, uniform up to one in 2^32.
     pub(crate) fn below(&self, bound: usize) -> usize {
         self.0.set(self.0.get().wrapping_add(STEP));
         // The high half of the product, from the high half of the number.

@@ -16,15 +16,18 @@ use std::ops::{Deref, DerefMut};
 
 use crate::base::primitive::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
 
-/// A value behind a spin lock; and something beside the lock, that is reached without it: a small one costs no space there.
+/// Guards a value by a spin lock.
+///
+/// A second value lies beside the lock and is reached without it. A small one fits into the
+/// padding.
 pub struct Lock<T, B = ()> {
     locked: AtomicBool,
     beside: B,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock hands out one `&mut T` at a time, to any thread; so `T: Send` is what both take. What is beside it is as a
-// field of any struct.
+// SAFETY: the lock hands out one `&mut T` at a time, to any thread; so both impls need `T: Send`.
+// The value beside it is an ordinary field.
 unsafe impl<T: Send, B: Send> Send for Lock<T, B> {}
 // SAFETY: as above; a `&T` goes to several threads by a shared guard only, which has a bound for it.
 unsafe impl<T: Send, B: Sync> Sync for Lock<T, B> {}
@@ -37,23 +40,24 @@ impl<T> Lock<T> {
 }
 
 impl<T, B> Lock<T, B> {
-    /// Makes an unlocked lock with something beside it.
+    /// Makes an unlocked lock with a value beside it.
     pub const fn beside(beside: B, value: T) -> Self {
         Lock { locked: AtomicBool::new(false), beside, value: UnsafeCell::new(value) }
     }
 
-    /// What is beside the lock.
+    /// Returns the value beside the lock.
     #[inline]
     pub const fn what_is_beside(&self) -> &B {
         &self.beside
     }
 
-    /// Locks, spinning until the holder is gone. No caller may hold it over a wait, a wake or user code.
+    /// Locks, and spins while it is held. A caller must not hold it over a wait, a wake or user
+    /// code.
     pub fn lock(&self) -> LockGuard<'_, T, B> {
         self.lock_or_first(|| ())
     }
 
-    /// The same; where somebody holds it, does what `held` does before it spins.
+    /// Locks, and calls `held` before it spins if the lock is held.
     #[inline]
     pub fn lock_or_first(&self, held: impl FnOnce()) -> LockGuard<'_, T, B> {
         // Acquire: pairs with the Release in the guard's drop.
@@ -94,7 +98,7 @@ impl<T, B> Deref for LockGuard<'_, T, B> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard exists, so the lock is held by it and nobody else reaches the value.
+        // SAFETY: the guard exists, so it holds the lock, and no other code reaches the value.
         unsafe { &*self.lock.value.get() }
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of the operating system beside memory, with fall-backs where it cannot be had.
+//! Calls of the operating system apart from memory, with fall-backs.
 //!
 //! A system owes: [`Processors`] (may do nothing), [`processors`], [`register_membarrier`] (may say no).
 
@@ -9,18 +9,19 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use crate::base::abort::Bomb;
 
-/// Whether workers that poll take nothing from anybody: the machine has several processors, and the process may use one
-/// for each worker.
+/// Returns true if polling workers take no processor from other threads.
+///
+/// That is so if the machine has several processors, and the process may use one for each worker.
 pub(crate) fn may_poll(workers: usize, usable: usize) -> bool {
     cfg!(unix) && processors() > 1 && usable >= workers
 }
 
-/// How many processors the calling thread may use.
+/// Returns how many processors the calling thread may use.
 pub(crate) fn usable_processors() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// The processor time that the calling thread has spent so far.
+/// Returns the processor time of the calling thread.
 #[cfg(unix)]
 pub(crate) fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -47,7 +48,7 @@ fn processors() -> usize {
     usable_processors()
 }
 
-/// Asks for the right to call [`membarrier`]. False where there is none.
+/// Registers the process for [`membarrier`]. Returns false where there is none.
 #[cfg(target_os = "linux")]
 pub(crate) fn register_membarrier() -> bool {
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
@@ -59,7 +60,7 @@ pub(crate) fn register_membarrier() -> bool {
     false
 }
 
-/// Has every thread of the process run a full fence, and returns after that.
+/// Runs a full fence on every thread of the process, and then returns.
 #[cfg(target_os = "linux")]
 pub(crate) fn membarrier() {
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -86,7 +87,7 @@ pub(crate) struct Processors {
     set: Option<libc::cpu_set_t>,
 }
 
-/// The thread may use other processors until this is dropped.
+/// Restores the processors of the thread when it is dropped.
 pub(crate) struct Moved {
     #[cfg(target_os = "linux")]
     before: Processors,
@@ -94,12 +95,13 @@ pub(crate) struct Moved {
 
 #[cfg(target_os = "linux")]
 impl Processors {
-    /// Those of the calling thread.
+    /// Returns the processors of the calling thread.
     pub(crate) fn of_caller() -> Self {
         Processors { set: affinity() }
     }
 
-    /// Binds the calling thread to the `index`-th of them, counted round. Does nothing where that is refused.
+    /// Binds the calling thread to the `index`-th of them, modulo their number. Does nothing if
+    /// refused.
     pub(crate) fn pin(&self, index: usize) -> Moved {
         let before = Processors::of_caller();
         let Some(set) = &self.set else { return Moved { before } };
@@ -121,7 +123,7 @@ impl Processors {
         }
     }
 
-    /// The same for a while.
+    /// Lets the calling thread use all of them, until the returned guard is dropped.
     pub(crate) fn lend(&self) -> Moved {
         let before = Processors::of_caller();
         self.allow();

@@ -9,8 +9,9 @@
 //! | `ends.rs` | a stack of this crate as corosensei's |
 //! | `own_stack.rs` | a stack for one call of a plain thread |
 //!
-//! Both switches offer the same [`Coroutine`](switch::Coroutine): the worker resumes it, and the task suspends itself. The
-//! panic of a task never reaches this floor: the root function of the task catches it.
+//! Both switches implement [`Coroutine`](switch::Coroutine): the worker resumes it, and the task
+//! suspends itself. The panic of a task never reaches this floor: the root function of the task
+//! catches it.
 //!
 //! # Why not corosensei everywhere
 //!
@@ -23,10 +24,12 @@
 //!
 //! The cost of a switch is the cost of its mispredictions.
 //!
-//! * **Returns.** The frames of a task that sleeps stay on the return predictor's stack while the next task returns. If all
-//!   tasks wait in the same place, the predictions are right by chance. If two different tasks alternate, each such return is
-//!   wrong, and the entries below it are spoiled. So the waits where two tasks meet (events, receives, conditions, joins, parks,
-//!   reads of sockets) are inlined with the switch into the user's code. Only calls that return before the switch stay calls.
+//! * **Returns.** The frames of a task that sleeps stay on the return predictor's stack while the
+//!   next task returns. If all tasks wait at one place, the predictions are right by chance. If two
+//!   different tasks alternate, each such return is wrong, and the entries below it are spoiled. So
+//!   the waits where two tasks meet (events, receives, conditions, joins, parks, reads of sockets)
+//!   are inlined with the switch into the user's code. Only calls that return before the switch
+//!   stay calls.
 //! * **The jump to a task.** Its prediction depends on the taken branches before it, and only on a few of them. So the loop of
 //!   the worker is laid out straight for the common case. The resume takes three conditional branches by bits of the address
 //!   that it jumps to: they put the address into that short history, and are themselves predicted from a longer one.
