@@ -99,7 +99,7 @@
 //!     s.spawn(move || borrowed.len());
 //! });
 //! ```
-//! While it runs nobody changes it, nor is it gone before:
+//! While it runs, no other code changes the borrowed value or drops it:
 //! ```compile_fail,E0502
 //! let mut numbers = vec![1];
 //! fibra_runtime::scope(|s| {
@@ -201,7 +201,7 @@
 //! let shared = std::rc::Rc::new(1);
 //! fibra_runtime::TaskGroup::new().spawn(move || drop(shared));
 //! ```
-//! A group has one type of result, for who spawns and for who joins:
+//! A group has one type of result, for spawns and for joins:
 //! ```
 //! fn waits_for(_: &fibra_runtime::TaskGroup<for<'a> fn(&'a str)>) {}
 //! let group: fibra_runtime::TaskGroup<for<'a> fn(&'a str)> = fibra_runtime::TaskGroup::new();

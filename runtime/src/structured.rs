@@ -1,4 +1,4 @@
-//! Structured concurrency: work that is done beside its caller and is over when the call is.
+//! Structured concurrency: concurrent work that is over when the call returns.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Tasks: how they are made, joined, parked and cancelled, and what they may rely on.
+//! Tasks: their spawn, join, park and cancellation, and what they may rely on.
 //!
 //! # What a task may rely on
 //!
@@ -11,13 +11,15 @@
 //!   (two tasks may then initialize it, and the value that the first one borrowed is dropped under it). Do not suspend
 //!   inside an initializer of a `thread_local!`; those with a `const` initializer are immune.
 //!   [`Builder::on_switch`] puts such things right at each switch. For values of a task's own there is [`task_local!`](crate::task_local).
-//! * [`std::process::exit`] drops the thread-locals of its thread one after the other, in the task that calls it. Do not suspend
-//!   inside the *destructor* of a `thread_local!`, also of one with a `const` initializer: the tasks beside that one would go on,
-//!   and may have borrowed what is gone. Where thread-locals have such destructors, end the process from a thread that runs no
-//!   tasks: by returning from the main one, for example.
-//! * A std lock that is held over a suspension blocks the whole worker if another task of that worker wants it. std holds one
-//!   while a panic hook runs. A hook that is set after the first runtime was made runs in the task that panics; should it wait,
-//!   a [`std::panic::set_hook`] or `take_hook` of another task of that worker waits for it for ever.
+//! * [`std::process::exit`] drops the thread-locals of its thread in sequence, in the task that
+//!   calls it. Do not suspend inside the *destructor* of a `thread_local!`, even with a `const`
+//!   initializer. Other tasks of the worker would go on, and may have borrowed a dropped value.
+//!   Where thread-locals have such destructors, end the process from a thread that runs no tasks,
+//!   for example by a return from `main`.
+//! * A std lock that is held over a suspension blocks the whole worker if another task of that
+//!   worker wants it. std holds a lock while a panic hook runs. A hook that is set after the first
+//!   runtime was made runs in the task that panics. If it waits, a [`std::panic::set_hook`] or
+//!   `take_hook` of another task of that worker waits for it for ever.
 //! * An `extern "C"` frame between a cancellation point and the task's root aborts the process when it is unwound.
 //! * After `fork` only `exec` is of use: the workers do not exist in the child.
 //!
@@ -45,8 +47,10 @@
 //! | destructors at task exit: locals, unclaimed result, unstarted closure | no; I/O fails so once the task is cancelled, unless it is in a [`shield`] there |
 //! | plain threads, [`spawn_blocking`] | no: [`is_cancelled`] tells nothing there |
 //!
-//! * **Priority.** A notification that came goes before a deadline that has passed, and that goes before a cancel.
-//! * **An operation's own deadline** (`recv_timeout`) is a result of the operation; one around it is a cancellation.
+//! * **Priority.** A notification has precedence over a passed deadline, and a deadline over a
+//!   cancel.
+//! * **An operation's own deadline** (`recv_timeout`) is a result of the operation; an enclosing
+//!   deadline is a cancellation.
 //! * **Poisoning.** std's mutexes take the unwinding for a panic and are poisoned by it. Those of `fibra::sync` know no
 //!   poisoning.
 //! * **Swallowing.** Code that catches the unwinding with `catch_unwind` and goes on meets it again at its next point, is
@@ -73,9 +77,10 @@
 //! | a [`scope`](scope()), [`join`](crate::join), [`race`](fn@crate::race) | tell their children, and wait for them |
 //! | a task that has not started | is dropped un-run; but all that take part in a race run |
 //!
-//! So a loop asks [`is_cancelled`] in each round, and what may take long is given a limit. A task that is told again and
-//! again and goes on is made to yield and is named after a hundred times, like a task that swallows its unwinding; and the end
-//! of a runtime waits for every task that does not end by itself, and after five seconds names them.
+//! So let a loop poll [`is_cancelled`] in each round, and give long operations a limit. A task that
+//! is told again and again and goes on is made to yield, and is named after a hundred times, like a
+//! task that swallows its unwinding. The end of a runtime waits for every task that does not end by
+//! itself, and names these tasks after five seconds.
 
 #![forbid(unsafe_code)]
 

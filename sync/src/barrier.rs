@@ -11,11 +11,11 @@ use fibra_runtime::time;
 use crate::turn;
 use crate::wait::{self, Admit, Left, Outcome, Until, WaitQueue, Waiters};
 
-/// A place where a given number of parties meet before any of them goes on, again and again.
+/// Lets a given number of parties meet before any of them goes on, round after round.
 ///
 /// # Fairness
-/// The last party to come is the leader of the round and wakes the others, in the order in which they came. A party that comes
-/// meanwhile belongs to the next round.
+/// The last party to arrive is the leader of the round, and wakes the waiters in the order of
+/// arrival. A party that arrives meanwhile belongs to the next round.
 ///
 /// # Examples
 /// ```
@@ -37,7 +37,7 @@ use crate::wait::{self, Admit, Left, Outcome, Until, WaitQueue, Waiters};
 /// ```
 pub struct Barrier {
     parties: usize,
-    /// How many parties have come to the present round, and those among them that wait.
+    /// Counts the parties of the present round, and holds the waiting ones.
     round: WaitQueue<usize, ()>,
 }
 
@@ -64,7 +64,8 @@ impl Barrier {
     /// Waits until all parties have come.
     ///
     /// # Cancellation
-    /// A cancellation point. A party that unwinds has left the round: another one must come in its place.
+    /// A cancellation point. A party that unwinds has left the round: a further party must come in
+    /// its place.
     pub fn wait(&self) -> BarrierWaitResult {
         let Some(result) = self.wait_to(|| None) else { unreachable!("there is no deadline") };
         result
@@ -116,7 +117,7 @@ impl Barrier {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Option<BarrierWaitResult> {
         wait::checkpoint();
-        // The last party does not sleep, so it may also be one that must not.
+        // The last party does not sleep, so it may come where suspension is forbidden.
         if !wait::may_suspend() && self.round.with(|come, waiters| self.complete(come, waiters)) {
             return Some(BarrierWaitResult { leader: true });
         }
@@ -139,7 +140,7 @@ impl Barrier {
         Admit::Back
     }
 
-    /// Comes to the round if that completes it, and ends it for all that wait. True if it did.
+    /// Joins the round if that completes it, and then wakes all waiters. Returns true if it did.
     fn complete(&self, come: &mut usize, waiters: &mut Waiters<'_, (), 1>) -> bool {
         let is_last = *come + 1 >= self.parties;
         if is_last {

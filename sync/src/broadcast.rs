@@ -1,15 +1,15 @@
-//! A channel whose every message goes to every receiver.
+//! Broadcast channel: every message goes to every receiver.
 //!
 //! Names and meaning are those of tokio, without `async`. A sender never waits: the channel keeps
-//! the last `capacity` messages, and a receiver that is slower is told how many it lost. The
-//! channel is closed once all senders are dropped, to which a [`WeakSender`] does not count.
+//! the last `capacity` messages, and a slower receiver is told how many it lost. The channel is
+//! closed once all senders are dropped; a [`WeakSender`] does not count.
 //!
 //! Each message is one counted allocation. Receivers clone it outside of the lock, and a slow clone
 //! makes no other task wait. The last receiver of a message gets the message itself instead of a
 //! clone. Waiting allocates nothing.
 //!
 //! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive
-//! against what else is waited for, as at [`oneshot`](crate::oneshot).
+//! against other waits, as at [`oneshot`](crate::oneshot).
 //!
 //! ```
 //! # use fibra_runtime as fibra;
@@ -62,10 +62,10 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (sender, receiver)
 }
 
-/// Sends to all receivers of a [`channel`]. Clones send to the same receivers.
+/// Sends to all receivers of a [`channel`]. Clones share the channel.
 ///
 /// # Differences from tokio
-/// Clones of a message may be made by several receivers at once, so messages are `Sync` as well as `Send`.
+/// Several receivers may clone a message at once, so messages are `Sync` as well as `Send`.
 pub struct Sender<T> {
     ring: Arc<Ring<Arc<T>>>,
 }
@@ -73,7 +73,7 @@ pub struct Sender<T> {
 /// Receives each message of a [`channel`] that is sent after it subscribed.
 ///
 /// # Fairness
-/// A message wakes all receivers that wait, in the order in which they came.
+/// A message wakes all waiting receivers in the order of arrival.
 pub struct Receiver<T> {
     ring: Arc<Ring<Arc<T>>>,
     /// The position of its next message.
@@ -140,7 +140,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Makes a receiver of what is sent from now on.
+    /// Makes a receiver of all later messages.
     pub fn subscribe(&self) -> Receiver<T> {
         let next = self.ring.with(|state| state.subscribe());
         Receiver { ring: Arc::clone(&self.ring), next }
@@ -207,7 +207,7 @@ impl<T> Sender<T> {
         self.ring.with(|state| state.receivers())
     }
 
-    /// Returns true if both senders send to the same receivers.
+    /// Returns true if both senders belong to one channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
     }
@@ -229,7 +229,9 @@ impl<T> Sender<T> {
         self.closed_to(None);
     }
 
-    /// Waits until there is no receiver, at most for `timeout`. True if so.
+    /// Waits until there is no receiver, at most for `timeout`.
+    ///
+    /// Returns true if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -246,7 +248,9 @@ impl<T> Sender<T> {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// Waits until there is no receiver, at most until `deadline`. True if so.
+    /// Waits until there is no receiver, at most until `deadline`.
+    ///
+    /// Returns true if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -417,7 +421,7 @@ fn taken<T: Clone>(received: Received<Arc<T>>) -> Result<T, TryRecvError> {
 }
 
 impl<T> Receiver<T> {
-    /// Makes another receiver of what is sent from now on.
+    /// Makes a further receiver, of all later messages.
     pub fn resubscribe(&self) -> Self {
         let next = self.ring.with(|state| state.subscribe());
         Receiver { ring: Arc::clone(&self.ring), next }
@@ -457,7 +461,7 @@ impl<T> Receiver<T> {
         self.ring.with(|state| state.weak_senders())
     }
 
-    /// Returns true if both receivers receive from the same senders.
+    /// Returns true if both receivers belong to one channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
     }

@@ -1,8 +1,8 @@
 //! What must not compile. Each block is a test, and fails by the very error that it names.
 //!
-//! # Nothing goes while somebody waits for it
+//! # A primitive outlives its waiters
 //!
-//! Who waits borrows, and so does who is about to:
+//! A waiter borrows the primitive, and so does a closure that will wait:
 //! ```compile_fail,E0505
 //! let event = fibra_sync::AutoResetEvent::new(false);
 //! let waits = || drop(event.wait());

@@ -20,7 +20,7 @@ const NAME: Name = Name("LazyLock");
 /// the cancellation of its task.
 ///
 /// # Fairness
-/// All who wait for the value are woken by it.
+/// The value wakes all its waiters.
 ///
 /// # Deadlocks
 /// As for [`Once`](crate::Once#deadlocks).
@@ -43,7 +43,7 @@ pub struct LazyLock<T, F = fn() -> T> {
 }
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// Creates a lock whose value `f` will make at its first use.
+    /// Creates a lock that calls `f` for its value at the first use.
     pub const fn new(f: F) -> Self {
         LazyLock { once: Once::new(), value: OnceLock::new(), initializer: Mutex::new(Some(f)) }
     }

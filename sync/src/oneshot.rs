@@ -297,7 +297,7 @@ impl<T> Receiver<T> {
         Ok(value)
     }
 
-    /// Refuses a value that has not been sent. One that was sent can be received.
+    /// Refuses later sends. A value that was sent can still be received.
     ///
     /// # Examples
     /// ```

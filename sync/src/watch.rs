@@ -1,9 +1,9 @@
-//! A channel that keeps the last value only, and tells its receivers of changes.
+//! Watch channel: keeps the last value only, and tells its receivers of changes.
 //!
 //! Names and meaning are those of tokio, without `async`. Waiting allocates nothing.
 //!
 //! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive
-//! against what else is waited for, as at [`oneshot`](crate::oneshot).
+//! against other waits, as at [`oneshot`](crate::oneshot).
 //!
 //! ```
 //! # use fibra_runtime as fibra;
@@ -54,10 +54,10 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     (sender, receiver)
 }
 
-/// Changes the value of a [`channel`]. Clones change the same value.
+/// Changes the value of a [`channel`]. Clones share the channel.
 ///
-/// Changes and borrows have no timed forms, since they wait as for a lock: keep borrows short. The waits
-/// for a change have them.
+/// Changes and borrows wait as for a lock and have no timed forms: keep borrows short. Waits for a
+/// change have timed forms.
 ///
 /// # Deadlocks
 /// A change waits for all borrows to end. So a task that holds a [`Ref`] of the value waits for ever.
@@ -74,7 +74,7 @@ impl<T> RefUnwindSafe for Sender<T> {}
 /// A clone has seen what its original has seen.
 ///
 /// # Fairness
-/// A change wakes all receivers that wait, in the order in which they came.
+/// A change wakes all waiting receivers in the order of arrival.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// The version that it saw last.
@@ -91,7 +91,7 @@ struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// Keeps the `value` borrowed if it is `wanted`. In any case its version is the one that was `seen`.
+    /// Keeps the `value` borrowed if it is `wanted`, and marks its version as `seen` in any case.
     fn see<'a>(
         &self,
         value: RwLockReadGuard<'a, T>,
@@ -276,7 +276,9 @@ impl<T> Sender<T> {
         self.closed_to(None);
     }
 
-    /// Waits until there is no receiver, at most for `timeout`. True if so.
+    /// Waits until there is no receiver, at most for `timeout`.
+    ///
+    /// Returns true if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -284,7 +286,9 @@ impl<T> Sender<T> {
         self.closed_to(time::deadline(timeout))
     }
 
-    /// Waits until there is no receiver, at most until `deadline`. True if so.
+    /// Waits until there is no receiver, at most until `deadline`.
+    ///
+    /// Returns true if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -317,7 +321,7 @@ impl<T> Sender<T> {
         self.shared.versions.wait_closed(deadline)
     }
 
-    /// Returns true if both senders change the same value.
+    /// Returns true if both senders belong to one channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -383,7 +387,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if all senders are dropped. Their last value may be one that this receiver has not seen.
+    /// Returns true if all senders are dropped. Their last value may still be unseen.
     ///
     /// # Examples
     /// ```
@@ -573,7 +577,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Returns true if both receivers watch the same value.
+    /// Returns true if both receivers belong to one channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }

@@ -1,4 +1,4 @@
-//! Futures from blocking code: a task or a thread that polls one until it is ready.
+//! Futures from blocking code: a task or a thread polls a future until it is ready.
 
 use std::future::IntoFuture;
 use std::pin::pin;
@@ -71,8 +71,9 @@ impl Flag for Signal {
 /// it as they end any other wait.
 ///
 /// # Panics
-/// With the panic of the future. Where [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) is
-/// in force and the future has to be waited for.
+/// Resumes a panic of the future. Panics where
+/// [`forbid_suspend`](crate::tasks::forbid::forbid_suspend) is in force and the future is not
+/// ready.
 ///
 /// # Examples
 /// ```
@@ -110,7 +111,7 @@ fn sleep_until_raised(signal: &Signal) {
     }
 }
 
-/// The future was woken while it was polled: it lets others run, where that is not forbidden.
+/// Lets other tasks run after a poll that woke its own future, where that is not forbidden.
 fn give_way() {
     cancel_points::cancellation_point();
     if let Some(task) = context::task()

@@ -61,9 +61,8 @@ pub fn park() {
 
 /// Blocks the current task until it is unparked, at most for `timeout`.
 ///
-/// True if it was unparked.
-///
-/// On a plain thread it is [`std::thread::park_timeout`], which does not tell, and `true` is returned.
+/// Returns true if it was unparked. On a plain thread it is [`std::thread::park_timeout`], which
+/// does not tell, and always returns true.
 ///
 /// # Cancellation
 /// A cancellation point.

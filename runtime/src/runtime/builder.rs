@@ -1,4 +1,4 @@
-//! How a runtime is described and started.
+//! Settings and start of a runtime.
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +41,7 @@ use crate::stack::stacks::Stacks;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::overflow_report;
 
-/// The environment variable that sets the number of workers where the program does not.
+/// Environment variable that sets the number of workers where the program does not.
 const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
 
 /// Describes a runtime; made by `Runtime::builder`.
@@ -130,8 +130,8 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the number of stacks over all workers. Unlimited unless set.
     ///
-    /// A task that finds no stack waits for its turn to have one. When none has come back for a
-    /// second, it ends un-run, with an error that names the limit.
+    /// A task without a stack waits for one in a queue. When no stack has become free for a second,
+    /// it ends un-run, with an error that names the limit.
     pub fn max_stacks(mut self, stacks: usize) -> Self {
         self.stacks.max_stacks = Some(stacks);
         self
@@ -145,8 +145,7 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets what the random choices of the workers come from; for tests and simulations. By chance
-    /// unless set.
+    /// Sets the seed of the workers' random choices, for tests and simulations. Random unless set.
     #[doc(hidden)]
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = seed;
@@ -163,8 +162,8 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the number of live tasks. Unlimited unless set.
     ///
-    /// A spawn beyond the limit gives a handle that answers with the error. Tasks of the blocking
-    /// pool are not counted, nor those that this library starts for itself.
+    /// A spawn beyond the limit returns a handle whose join fails. Tasks of the blocking pool and
+    /// internal tasks are not counted.
     ///
     /// # Examples
     /// ```
@@ -187,8 +186,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// Limits the threads of the blocking pool. 512 unless set.
     ///
     /// Lookups of names and opens of FIFOs may never end. They are not counted once they have
-    /// begun, so that there are always threads for what ends by itself. They have a limit of their
-    /// own, which is as high; those beyond it wait until one of them ends.
+    /// begun, so that closures that do end always find threads. Such calls have an equal limit of
+    /// their own; further calls wait until a call ends.
     ///
     /// # Panics
     /// If `threads` is 0.
@@ -346,7 +345,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// Does nothing without a [`stall_limit`](Builder::stall_limit).
     ///
     /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not
-    /// wait for that task, nor for others that are at home there. A panic of it is reported, and
+    /// wait for that task, nor for other tasks of that worker. A panic of the hook is reported, and
     /// the watch goes on.
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.threads.watch.hook = Some(Arc::new(hook));

@@ -1,4 +1,4 @@
-//! A runtime from elsewhere.
+//! Handles of a runtime, for any thread.
 
 #![forbid(unsafe_code)]
 
@@ -88,7 +88,7 @@ impl Handle {
 
     /// Spawns a task on the worker with this number, where it starts and stays.
     ///
-    /// It is for what there is to be one of for each worker; other tasks are better placed by the
+    /// It is for tasks that each worker needs one of; leave the placement of all others to the
     /// runtime.
     ///
     /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
@@ -135,7 +135,7 @@ impl Handle {
     /// Runs `f` as a task of that runtime, and waits for its value on this thread.
     ///
     /// # Panics
-    /// As for [`Runtime::run`](crate::runtime::owner::Runtime::run).
+    /// Panics as [`Runtime::run`](crate::runtime::owner::Runtime::run) does.
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where
@@ -146,7 +146,7 @@ impl Handle {
     }
 }
 
-// What it shares is changed under locks and by atomics, so a panic between two uses leaves nothing half done.
+// Its state changes under locks and by atomics, so a panic between two uses leaves it whole.
 impl UnwindSafe for Handle {}
 impl RefUnwindSafe for Handle {}
 

@@ -19,13 +19,13 @@ use crate::tasks::task::Task;
 
 /// Owns workers, their tasks, and a pool of threads for calls that block.
 ///
-/// Runtimes are values, and several live in one process. What belongs to the process by its nature
-/// is shared: the panic hook that names the task, and the signal handler that reports stack
-/// overflows; both are installed by the first runtime and stay.
+/// Runtimes are values, and several may live in one process. They share the panic hook that names
+/// the task, and the signal handler that reports stack overflows. The first runtime installs both,
+/// and they stay.
 ///
-/// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does, and after five seconds says
-/// on standard error which tasks remain. A runtime that is dropped on a thread of its own, by a
-/// task or in a closure of its blocking pool, starts to end and the drop returns at once.
+/// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does. After five seconds it names
+/// the remaining tasks on standard error. On a thread of the runtime, in a task or in a closure of
+/// its blocking pool, the drop begins the end and returns at once.
 ///
 /// # Examples
 /// ```
@@ -79,8 +79,8 @@ impl Runtime {
     /// Runs `f` as a task of this runtime and waits for its value on the calling thread.
     ///
     /// # Panics
-    /// With the panic of `f`; when called from a task, which must not block its worker; and when
-    /// the runtime is shut down meanwhile, so that there is no value.
+    /// Resumes a panic of `f`. Panics when called from a task, which must not block its worker, and
+    /// when the runtime is shut down meanwhile, so that there is no value.
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where
@@ -104,9 +104,9 @@ impl Runtime {
 
     /// Cancels all tasks, unwinds each on its own worker, and waits for their ends.
     ///
-    /// Waits for the closures on the blocking pool, too; not for calls of the library's own that
-    /// may never end, such as a lookup of a name or the opening of a file: their threads are left
-    /// behind.
+    /// It also waits for the closures on the blocking pool. It does not wait for internal calls
+    /// that may never end, such as the lookup of a name or the opening of a file: their threads are
+    /// left behind.
     ///
     /// # Examples
     /// ```
@@ -123,12 +123,12 @@ impl Runtime {
 
     /// Ends the runtime, as [`shutdown`](Runtime::shutdown) does, in at most `timeout`.
     ///
-    /// Returns the tasks that have started and not ended; their workers stay until they do. Tasks
-    /// that wait behind them to start are cancelled, and are not named.
+    /// Returns the tasks that have started and not ended; their workers stay until they do.
+    /// Unstarted tasks behind them are cancelled, and are not named.
     ///
-    /// Does not wait at all where a task of its own calls it, which would be waited for itself, or
-    /// a closure on its blocking pool: the end begins, and those are returned that it will wait
-    /// for.
+    /// Does not wait where a task of this runtime calls it, or a closure on its blocking pool: it
+    /// would wait for its caller. Then the end begins, and the tasks that it will wait for are
+    /// returned.
     ///
     /// # Examples
     /// ```

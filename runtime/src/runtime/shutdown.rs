@@ -1,4 +1,4 @@
-//! The end of a runtime: how it begins, how to wait for it, and what is said when it takes long.
+//! The end of a runtime: its begin, the wait for it, and the report when it takes long.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use crate::sleep::task_sleep;
 use crate::tasks::task::Task;
 use crate::waiter::strategy::Waking;
 
-/// After how long a shutdown names the tasks that it still waits for.
+/// Time after which a shutdown names the tasks that it still waits for.
 const REPORT_AFTER: Duration = Duration::from_secs(5);
 
 /// Begins the end: every worker cancels its tasks. Calls `then` before anything is waited for.
@@ -33,7 +33,7 @@ pub(super) fn end_unstarted(shared: &Arc<Shared>) {
     Pool::of(shared).end();
 }
 
-/// Waits for the end. True if it came in time.
+/// Waits for the end. Returns true if it came in time.
 pub(super) fn wait(shared: &Shared, timeout: Option<Duration>) -> bool {
     let deadline = timeout.and_then(sleep::deadline);
     let until = shared.ending.until_ended();
@@ -53,7 +53,7 @@ pub(super) fn wait_reporting(shared: &Shared) {
     }
 }
 
-/// All tasks that have started and not ended, those on the blocking pool included.
+/// Returns all tasks that have started and not ended, with those on the blocking pool.
 pub(super) fn tasks(shared: &Shared) -> Vec<Task> {
     let mut tasks = shared.tasks();
     tasks.extend(Pool::of(shared).running());

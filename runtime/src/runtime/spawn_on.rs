@@ -55,15 +55,17 @@ impl Builder {
     }
 }
 
-/// Spawns a task on the runtime of `handle` that inherits nothing, and so runs no code of users
-/// here. For this library alone: for tasks of its own, which serve others than their spawner. The limit of tasks does not count it: its waiters may be all that
-/// the limit allows.
+/// Spawns an internal task on the runtime of `handle`.
+///
+/// It inherits nothing, so no code of users runs here. For this library alone: for tasks that serve
+/// more than their spawner. The limit of tasks does not count it: its waiters may be all that the
+/// limit allows.
 #[doc(hidden)]
 pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: `f` and `T` are `Send` and `'static`, and there is no kin.
+    // SAFETY: `f` and `T` are `Send` and `'static`, and there are no task hooks.
     unsafe { Builder::new().spawn_outside_as(Nature::Servant, handle.shared(), f, ()) }
 }

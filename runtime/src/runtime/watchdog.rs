@@ -1,8 +1,8 @@
 //! The watch over tasks that hold their workers.
 //!
-//! A thread of its own looks at each worker, four times per limit. Where it finds the same run for
-//! longer than the limit, it finds out which task that is, by
-//! [`Run`](crate::scheduler::run_watch::Run), and tells.
+//! A thread of its own looks at each worker, four times per limit. Where a run lasts longer than
+//! the limit, the thread finds the task by [`Run`](crate::scheduler::run_watch::Run), and reports
+//! it.
 
 #![forbid(unsafe_code)]
 

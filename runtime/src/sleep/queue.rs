@@ -16,8 +16,8 @@
 //!
 //! * **Serving** takes an entry out of its lane under the lock, and may write to its data. The wake follows once the
 //!   lock is released. A waiter that was served returns [`Outcome::Served`](wait::Outcome::Served), whatever else came meanwhile.
-//! * **Leaving** is decided under the same lock. So a waiter is either served or left, never both. `leave` may serve
-//!   those that waited behind it only.
+//! * **Leaving** is decided under that lock. So a waiter is either served or left, never both.
+//!   `leave` may serve waiters that the leaving waiter alone held up.
 //! * **Entries** lie on the waiters' stacks, or in pinned futures. Served entries are chained through their own links
 //!   until they are woken, so nothing is allocated and there is no limit to how many are served at once.
 //! * **Order of wakes**: tasks and threads first, in the order in which they were served. The wakers of futures run
@@ -27,8 +27,8 @@
 //! * **Closures** run under a spin lock: keep them to a few instructions. They must not wait, wake, or drop values of
 //!   users; they hand such values out. A panic in one of them ends the process where a waiter is half published.
 //!
-//! The queue may move while nobody waits. An entry of a future that was leaked stays in the queue for ever: it may be
-//! served in vain.
+//! The queue may move while it has no waiter. The entry of a leaked future stays in the queue for
+//! ever: it may be served in vain.
 //!
 //! ```
 //! // A semaphore.
@@ -109,7 +109,7 @@ struct Inner<S, T, const LANES: usize> {
 }
 
 impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
-    /// Makes a queue that nobody waits in.
+    /// Makes a queue without waiters.
     pub const fn new(state: S) -> Self {
         WaitQueue { inner: Lock::new(Inner { state, lanes: [const { Lane::new() }; LANES] }) }
     }

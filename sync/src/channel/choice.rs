@@ -55,10 +55,10 @@ impl Limit {
     }
 }
 
-/// Which arm is selected if several are ready.
+/// Chooses among several ready arms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Each with the same chance.
+    /// Gives each an equal chance.
     Chance,
     /// The first one.
     Listed,

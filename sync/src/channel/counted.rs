@@ -1,18 +1,18 @@
-//! How many senders and receivers a channel has.
+//! Counts of the senders and receivers of a channel.
 //!
 //! ```text
 //!           clone, by the owner of one           drop
 //!   1 ◀─────────────────────────────────▶ n ──────────────▶ … ──▶ 0: the last one ends its side, once
 //! ```
 //!
-//! The end itself is a change under the channel's lock: who sleeps or comes finds it there.
+//! The end itself is a change under the channel's lock. Waiters and arrivals find it there.
 
 #![forbid(unsafe_code)]
 
 use super::shared::Shared;
 use crate::primitive::{AtomicUsize, Ordering};
 
-/// A channel and the numbers of its ends.
+/// Channel with the counts of its ends.
 pub(super) struct Counted<T> {
     pub(super) shared: Shared<T>,
     pub(super) senders: Ends,
@@ -45,7 +45,8 @@ impl Ends {
 
     /// True if that was the last one.
     pub(super) fn decrease(&self) -> bool {
-        // AcqRel: pairs with itself, so that all uses of the other ends come before the close.
+        // AcqRel: pairs with itself, so that all uses of the earlier dropped ends come before the
+        // close.
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }

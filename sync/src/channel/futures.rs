@@ -1,4 +1,4 @@
-//! The doors for futures: the same waits, between two polls.
+//! Sends and receives as futures.
 
 #![forbid(unsafe_code)]
 
@@ -13,9 +13,10 @@ use crate::turn;
 use crate::wait::Polled;
 
 impl<T> Sender<T> {
-    /// Sends a message, for futures: [`send`](Sender::send) that gives way to its executor instead of waiting.
+    /// Sends a message as a future, which yields to its executor instead of blocking.
     ///
-    /// Dropped before it is done the future may have sent the message or dropped it.
+    /// A future that is dropped before its end may have sent the message or dropped it. Blocking
+    /// code uses [`send`](Sender::send).
     ///
     /// # Errors
     /// Gives the message back if all receivers are gone, also when they go while it waits.
@@ -52,18 +53,19 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Receives a message, for futures: [`recv`](Receiver::recv) that gives way to its executor instead of waiting.
     ///
-    /// The future is notified of a message and takes it at its next poll; another receiver may be quicker. Receivers that block
-    /// are served before futures. A future that is dropped has received nothing, and the next one is notified.
+    /// The future is notified of a message and takes it at its next poll; another receiver may be
+    /// quicker. Receivers that block are served before futures. A dropped future has received
+    /// nothing, and passes its notification on.
     ///
     /// At a rendezvous a `send` to a waiting future ends at once. The channel keeps one message for the next poll, or for
     /// another receiver, and counts it in [`len`](Receiver::len).
     ///
     /// # Errors
-    /// When the channel is empty and all senders are gone, also when they go while it waits.
+    /// Fails when the channel is empty and all senders are gone, even if they go during the wait.
     ///
     /// # Panics
-    /// On a receiver of the clock ([`after`](super::after), [`at`](super::at), [`tick`](super::tick)) whose message is not
-    /// due yet: executors have clocks of their own.
+    /// Panics on a receiver of the clock ([`after`](super::after), [`at`](super::at),
+    /// [`tick`](super::tick)) before its message is due: executors have clocks of their own.
     ///
     /// # Examples
     /// ```

@@ -17,7 +17,7 @@ pub(super) trait Operation: Arm {
     /// Names the object of the operation.
     fn target(&self) -> Target;
 
-    /// Makes another arm for the same operation.
+    /// Makes a further arm for this operation.
     fn renew(&self) -> Erased;
 }
 

@@ -1,4 +1,4 @@
-//! What a change under a channel's lock decides; who made it acts on it after the unlock.
+//! Results of changes under a channel's lock. The caller acts on them after the unlock.
 
 #![forbid(unsafe_code)]
 
@@ -72,10 +72,10 @@ pub(crate) enum Pairing {
     Alone,
 }
 
-/// What is to be done outside the lock after room came free.
+/// Lists what to do outside the lock after room came free.
 #[must_use]
 pub(crate) struct Freed {
-    /// A sender whose message was taken, or that has room now.
+    /// Wake of a sender that has room now, or handed its message over.
     pub(crate) wake: Option<RawWake>,
     /// Watchers of the sending side are to be woken.
     pub(crate) sending_watched: bool,

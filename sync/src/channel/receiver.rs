@@ -19,8 +19,8 @@ use crate::wait;
 
 /// The receiving side of a channel.
 ///
-/// Clones receive from the same channel; each message goes to one of them. When the last clone is dropped the channel is
-/// disconnected, and the messages left in it are dropped.
+/// Clones share one channel; each message goes to one of them. When the last clone is dropped the
+/// channel is disconnected, and the messages left in it are dropped.
 ///
 /// # Fairness
 /// Messages are received in the order in which they were sent. Receivers that block are served in the order in which they came,
@@ -61,11 +61,12 @@ impl<T> Receiver<T> {
     /// Receives a message, waiting while there is none.
     ///
     /// # Errors
-    /// If the channel is empty and all senders are gone, also when they go while it waits.
+    /// Fails if the channel is empty and all senders are gone, even if they go during the wait.
     ///
     /// # Cancellation
-    /// A cancellation point. A message that came together with the cancel is received, also one that the send arm of a
-    /// [`select!`](crate::select), chosen for this receiver, is about to make.
+    /// A cancellation point. A message that comes together with the cancel is received. So is a
+    /// message that the send arm of a [`select!`](crate::select) is about to make for this
+    /// receiver.
     #[inline(always)]
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::checkpoint();
@@ -245,7 +246,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Returns true if both receivers receive from the same channel.
+    /// Returns true if both receivers belong to one channel.
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         match (&self.source, &other.source) {
             (Source::Senders(one), Source::Senders(other)) => Arc::ptr_eq(one, other),

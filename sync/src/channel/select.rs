@@ -19,20 +19,20 @@ use super::send_arm::SendArm;
 use super::sender::Sender;
 use super::wait_arm::WaitArm;
 
-/// A list of operations, of which one is selected.
+/// Selects one operation from a list.
 ///
 /// There are two ways to use it. [`select`](Select::select) begins an operation, which the [`SelectedOperation`] completes.
 /// [`ready`](Select::ready) waits until an operation is ready, for the caller to try; another task may be quicker. An operation
-/// is ready if it need not wait, also when it is to fail since the channel is disconnected.
+/// is ready if it need not wait, also when it fails because the channel is disconnected.
 ///
 /// Adding an operation allocates, waiting does not. For a fixed list there is [`select!`](crate::select).
 ///
 /// # Fairness
-/// If several operations are ready, each is selected with the same chance. A [biased](Select::new_biased) select prefers the
-/// first one. A select waits in the queue of a channel as any other waiter does.
+/// Among several ready operations all have an equal chance. A [biased](Select::new_biased) select
+/// prefers the first. A select waits in the queue of a channel as any other waiter does.
 ///
-/// A send operation that was selected has room reserved for it. At a rendezvous it has a receiver that takes no other message
-/// until the operation is completed, as [`select!`](crate::select) says of its `send` case.
+/// A selected send operation has room reserved for it. At a rendezvous it holds a receiver, which
+/// takes no further message until the operation is completed; see [`select!`](crate::select).
 ///
 /// # Examples
 /// ```

@@ -17,7 +17,7 @@ use crate::wait;
 
 /// The sending side of a channel.
 ///
-/// Clones send into the same channel. When the last clone is dropped the channel is disconnected.
+/// Clones share one channel. When the last clone is dropped the channel is disconnected.
 ///
 /// # Fairness
 /// Senders that wait for room get it in the order in which they came, before any later sender. While other processors work on
@@ -202,7 +202,7 @@ impl<T> Sender<T> {
         self.channel().capacity()
     }
 
-    /// Returns true if both senders send to the same channel.
+    /// Returns true if both senders belong to one channel.
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
         Arc::ptr_eq(&self.channel, &other.channel)
     }

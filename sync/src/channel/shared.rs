@@ -31,7 +31,7 @@ use crate::turn::Queue;
 use crate::wait::list::Node;
 use crate::wait::{self, Asleep, Lock, LockGuard, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
-/// With room for fewer messages the other side soon waits for the side that backs off.
+/// Least capacity for a back-off. With less room the peer soon waits for the side that backs off.
 const MANY: usize = 32;
 
 /// The state of a channel, and the hints beside its lock.
@@ -77,7 +77,8 @@ impl<T> Shared<T> {
 
     #[cold]
     fn back_off(&self) {
-        // Relaxed: hints. In an empty channel the other side is about to wait, and needs this side at once.
+        // Relaxed: hints. In an empty channel the peer is about to wait, and needs this side at
+        // once.
         if self.capacity.is_none_or(|capacity| capacity >= MANY) && !self.vacant.load(Ordering::Relaxed) {
             self.contended.store(true, Ordering::Relaxed);
             wait::stand_back();

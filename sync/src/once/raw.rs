@@ -17,8 +17,8 @@
 //!
 //! * Only the owner ends its run: it stores the next phase and serves all waiters, under the lock of the queue. A caller
 //!   looks at the word under that lock before it blocks. So it is either served or sees the store.
-//! * A failed run wakes all waiters that have something to do then, which wait in front. The first one that gets to run is
-//!   the next owner, so none of them depends on a worker that computes. The others wait again.
+//! * A failed run wakes all waiters that can act on it; they wait in front. The first of them to
+//!   run is the next owner, so none depends on a worker that computes. The rest waits again.
 
 #![forbid(unsafe_code)]
 

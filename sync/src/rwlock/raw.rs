@@ -186,9 +186,10 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-// SAFETY: the word admits readers or one writer. A lock acquires what the unlocks before it have released (see `State`). No
-// operation unwinds after it has changed the state, and one that has taken a guard gives up what that stood for. A held lock
-// may be moved or dropped: it points nowhere, and has no waiters then, which would borrow it.
+// SAFETY: the word admits readers or one writer. A lock acquires what the unlocks before it have
+// released (see `State`). No operation unwinds after it has changed the state. An operation that
+// has consumed a guard releases the hold of that guard before it unwinds. A held lock may be moved
+// or dropped: it points nowhere, and has no waiters then, which would borrow it.
 unsafe impl lock_api::RawRwLock for RawRwLock {
     const INIT: Self = Self::with(Policy::PhaseFair);
 

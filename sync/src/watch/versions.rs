@@ -119,7 +119,7 @@ impl Versions {
         });
     }
 
-    /// Waits until there is another version than `seen`, which becomes `seen`.
+    /// Waits until the version differs from `seen`, and marks it as `seen`.
     pub(crate) fn wait_changed(
         &self,
         seen: &mut u64,
@@ -159,7 +159,8 @@ impl Versions {
         }
     }
 
-    /// Makes the present version the one that was `seen`. None if it was, and another may come.
+    /// Marks the present version as `seen`. Returns `None` if it was seen already, and a further
+    /// one may come.
     fn see_change(&self, seen: &mut u64) -> Option<Result<(), RecvError>> {
         let now = self.look();
         if now.version != *seen {
@@ -173,7 +174,7 @@ impl Versions {
         admit_if(self.look() != Snapshot { version: seen, closed: false })
     }
 
-    /// Waits until there is no receiver. False if the deadline came first.
+    /// Waits until there is no receiver. Returns false at the deadline.
     pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         loop {
             let admit = self.queue.wait(

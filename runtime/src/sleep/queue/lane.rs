@@ -197,7 +197,7 @@ impl<T> Lane<T> {
                 // SAFETY: as above.
                 unsafe { (*last).next.set(entry) };
                 first.previous.set(entry);
-                // In a ring the front and the back are the same place.
+                // In a ring the front is next to the back.
                 if in_front {
                     self.head = entry;
                 }
@@ -243,9 +243,10 @@ impl<T> Lane<T> {
         Some(Lent { entry, wake })
     }
 
-    /// Moves the longest waiter to the back of a lane of another queue. False if there is none.
+    /// Moves the longest waiter to the back of a lane of another queue.
     ///
-    /// Its waiter finds it served, and waits for the wake, which comes from the other queue. Both locks are held.
+    /// Returns false if there is none. The waiter finds its entry served, and waits for the wake,
+    /// which comes from the second queue. Both locks are held.
     pub(super) fn requeue_front(&mut self, other: &mut Lane<T>) -> bool {
         let Some(entry) = self.take_front_if(|_| true) else { return false };
         // SAFETY: as in `serve_front_if`.
@@ -347,8 +348,10 @@ impl<T> Served<T> {
         entry.wake.take()
     }
 
-    /// Lands the other wakes before it calls the wakers of futures: such a waker may drop a future whose wake is among
-    /// them, and that drop waits for it.
+    /// Lands the remaining wakes, then calls the wakers of futures.
+    ///
+    /// Such a waker may drop a future whose wake is in the chain, and that drop waits for the
+    /// landing.
     #[cold]
     fn call_after_landing(&mut self, first: Waker) {
         let mut few = [const { None }; FEW];

@@ -36,7 +36,8 @@ impl Until {
         Until { deadline, on_cancel: OnCancel::Unwind, spins: false }
     }
 
-    /// As [`unwind`](Until::unwind), but the wait returns [`Outcome::Cancelled`], for a caller that cleans up first.
+    /// Waits to the deadline; a cancel returns [`Outcome::Cancelled`] to a caller that cleans up
+    /// first.
     ///
     /// The caller then unwinds by [`unwind_cancelled`].
     #[inline]
@@ -179,9 +180,10 @@ fn without_unwinding<R>(hook: impl FnOnce() -> R) -> R {
     result
 }
 
-// SAFETY: before the sleep begins it is in no list; from then on it stays in place. Other threads reach its entry only,
-// under the lock of the queue or by the chain of those who served it, and take from it `T` and `RawWake`, which are
-// `Send`. All else belongs to its waiter, and goes along where that goes.
+// SAFETY: before the sleep begins it is in no list; from then on it stays in place. Other threads
+// reach its entry only, under the lock of the queue or by the chain of the thread that served it,
+// and take from it `T` and `RawWake`, which are `Send`. All other fields belong to its waiter, and
+// move with it.
 unsafe impl<S: Send, T: Send, const LANES: usize, R: Send, A: Send, P: Send, V: Send> Send
     for Waiting<'_, S, T, LANES, R, A, P, V>
 {
@@ -249,7 +251,8 @@ where
         let mut served = Served::new();
         let mut inner = self.queue.inner.lock();
         let Inner { state, lanes } = &mut *inner;
-        // SAFETY: the hooks of a sleep run one after the other, on its waiter's stack, and none of them is inside the closure.
+        // SAFETY: the hooks of a sleep run in sequence on its waiter's stack, and none of them runs
+        // inside the closure.
         let admit = unsafe { &mut *self.admit.get() };
         // SAFETY: it is in no lane yet, so its waiter alone reaches the data.
         let data = unsafe { self.entry.data_mut() };

@@ -84,15 +84,16 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
 
     /// Takes out the longest waiter and leaves it to the caller to give something to it and to wake it.
     ///
-    /// Not for a lane in which futures wait: one that is dropped meanwhile blocks its thread.
+    /// Not for a lane in which futures wait: a future that is dropped meanwhile blocks its thread.
     pub fn lend_front(&mut self, lane: usize) -> Option<Lent<T>> {
         self.lanes[lane].lend_front()
     }
 
-    /// Moves the longest waiter to the back of a lane of another queue. False if there is none.
+    /// Moves the longest waiter to the back of a lane of another queue.
     ///
-    /// It has left this queue as if it was served: no deadline and no cancel ends its wait any more. The other queue serves
-    /// it, and gives to it. Not for futures, whose drop would block until then.
+    /// Returns false if there is none. The waiter has left this queue as if served: no deadline and
+    /// no cancel ends its wait any more. The second queue serves it and writes to its data. Not for
+    /// futures, whose drop would block until then.
     ///
     /// # Examples
     /// ```

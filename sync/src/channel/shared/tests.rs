@@ -1,5 +1,5 @@
-//! A side that backs off before it waits gets the same outcome, and each watcher is notified once. Both depend on timing that
-//! no test from outside can bring about.
+//! A back-off before a wait does not change its outcome, and each watcher is notified once. Both
+//! depend on timing that no test from outside can bring about.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -113,7 +113,7 @@ struct Watchers {
     told: AtomicUsize,
 }
 
-/// Until somebody is told that there may be a message.
+/// Waits until the watchers are told that there may be a message.
 struct Watching {
     shared: Arc<Shared<()>>,
     node: Node<Cell<u64>>,
@@ -188,7 +188,7 @@ fn who_is_told_late_of_room_looks_again() {
     while !is_watched() {
         thread::yield_now();
     }
-    // As by one who made room that was filled since.
+    // As if a receiver had made room that was filled since.
     sender.channel().tell_send_watchers();
     while !is_watched() && !watching.is_finished() {
         thread::yield_now();
