@@ -46,7 +46,7 @@ mod ring;
 /// The capacity is rounded up to a power of two.
 ///
 /// # Panics
-/// If the capacity is zero, or more than half of [`usize::MAX`].
+/// Panics if the capacity is zero, or more than half of [`usize::MAX`].
 ///
 /// # Examples
 /// ```
@@ -90,7 +90,7 @@ impl<T> Sender<T> {
     /// Makes a channel without a receiver.
     ///
     /// # Panics
-    /// If the capacity is zero, or more than half of [`usize::MAX`].
+    /// Panics if the capacity is zero, or more than half of [`usize::MAX`].
     ///
     /// # Examples
     /// ```

@@ -111,7 +111,7 @@ impl Countdown {
         }
     }
 
-    /// Waits until the count is zero. False if the deadline came first.
+    /// Waits until the count is zero. Returns false if the deadline came first.
     #[inline(always)]
     pub(crate) fn wait(&self, until: Until) -> bool {
         let (outcome, ()) = self.queue.wait(0, (), until, |(), (), _| self.admit(), || (), |(), (), _, _| ());

@@ -58,10 +58,10 @@ impl CountdownEvent {
         self.state.count() == 0
     }
 
-    /// Counts down by one. True if this was the last signal, which wakes all waiters.
+    /// Counts down by one. Returns true if this was the last signal, which wakes all waiters.
     ///
     /// # Panics
-    /// If the count is zero: there was a signal too many.
+    /// Panics if the count is zero: there was a signal too many.
     #[track_caller]
     pub fn signal(&self) -> bool {
         self.signal_many(1)
@@ -70,7 +70,7 @@ impl CountdownEvent {
     /// Counts down by `count` at once. True at zero, which wakes all waiters.
     ///
     /// # Panics
-    /// If fewer are missing: the count is left as it is.
+    /// Panics if fewer are missing: the count is left as it is.
     #[track_caller]
     pub fn signal_many(&self, count: usize) -> bool {
         match self.state.signal(count as u64) {
@@ -83,7 +83,8 @@ impl CountdownEvent {
     /// Asks for one more signal.
     ///
     /// # Panics
-    /// If the count is zero already: the waiters are gone. [`try_add`](CountdownEvent::try_add) tells.
+    /// Panics if the count is zero already: the waiters are gone.
+    /// [`try_add`](CountdownEvent::try_add) tells.
     ///
     /// # Examples
     /// ```
@@ -102,7 +103,7 @@ impl CountdownEvent {
     /// Asks for `count` more signals.
     ///
     /// # Panics
-    /// If the count is zero already, or would not fit into a `usize`.
+    /// Panics if the count is zero already, or would not fit into a `usize`.
     #[track_caller]
     pub fn add_many(&self, count: usize) {
         assert!(
@@ -111,16 +112,16 @@ impl CountdownEvent {
         );
     }
 
-    /// Asks for one more signal, unless the count is zero. True if it was not.
+    /// Asks for one more signal, unless the count is zero. Returns true if it was not.
     #[track_caller]
     pub fn try_add(&self) -> bool {
         self.try_add_many(1)
     }
 
-    /// Asks for `count` more signals, unless the count is zero. True if it was not.
+    /// Asks for `count` more signals, unless the count is zero. Returns true if it was not.
     ///
     /// # Panics
-    /// If the count would not fit into a `usize`.
+    /// Panics if the count would not fit into a `usize`.
     #[track_caller]
     pub fn try_add_many(&self, count: usize) -> bool {
         match self.state.add(count as u64, Zero::Final) {
@@ -138,7 +139,7 @@ impl CountdownEvent {
         self.wait_to(|| None);
     }
 
-    /// Waits until the count is zero, at most for `timeout`. True if it is.
+    /// Waits until the count is zero, at most for `timeout`. Returns true if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -155,7 +156,7 @@ impl CountdownEvent {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits until the count is zero, at most until `deadline`. True if it is.
+    /// Waits until the count is zero, at most until `deadline`. Returns true if it is.
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -84,7 +84,7 @@ impl ManualResetEvent {
         self.wait_to(|| None);
     }
 
-    /// Waits until the event is set, but no longer than `timeout`. True if it was set.
+    /// Waits until the event is set, but no longer than `timeout`. Returns true if it was set.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -92,7 +92,7 @@ impl ManualResetEvent {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits until the event is set, but not beyond `deadline`. True if it was set.
+    /// Waits until the event is set, but not beyond `deadline`. Returns true if it was set.
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -185,7 +185,7 @@ impl Once {
         self.await_completion(ONCE, None);
     }
 
-    /// Waits for an initializer to succeed, at most for `timeout`. True if one has.
+    /// Waits for an initializer to succeed, at most for `timeout`. Returns true if one has.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -206,7 +206,7 @@ impl Once {
         self.wait_to(ONCE, false, time::deadline(timeout))
     }
 
-    /// Waits for an initializer to succeed, at most until `deadline`. True if one has.
+    /// Waits for an initializer to succeed, at most until `deadline`. Returns true if one has.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -268,7 +268,8 @@ impl Once {
         run.end = fibra_runtime::task::shield(|| f(state));
     }
 
-    /// Waits for a completion. Panics at a poisoning, unless the caller waits by `force`. False if the deadline came first.
+    /// Waits for a completion. Panics at a poisoning, unless the caller waits by `force`. Returns
+    /// false if the deadline came first.
     #[track_caller]
     fn wait_to(&self, name: Name, force: bool, deadline: Option<Instant>) -> bool {
         wait::checkpoint();

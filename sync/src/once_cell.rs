@@ -75,7 +75,7 @@ impl<T> OnceCell<T> {
         self.completed()
     }
 
-    /// Waits until the cell is full, at most for `timeout`. `None` if it is not.
+    /// Waits until the cell is full, at most for `timeout`. Returns `None` if it is not.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -98,7 +98,7 @@ impl<T> OnceCell<T> {
         self.get()
     }
 
-    /// Waits until the cell is full, at most until `deadline`. `None` if it is not.
+    /// Waits until the cell is full, at most until `deadline`. Returns `None` if it is not.
     ///
     /// # Cancellation
     /// A cancellation point.

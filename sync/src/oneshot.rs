@@ -102,7 +102,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// True if the receiver is dropped or closed, so that a send would fail.
+    /// Returns true if the receiver is dropped or closed, so that a send would fail.
     ///
     /// # Examples
     /// ```
@@ -137,7 +137,7 @@ impl<T> Sender<T> {
 
     /// Waits until the receiver is dropped or closed, at most for `timeout`.
     ///
-    /// True if it is.
+    /// Returns true if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -147,7 +147,7 @@ impl<T> Sender<T> {
 
     /// Waits until the receiver is dropped or closed, at most until `deadline`.
     ///
-    /// True if it is.
+    /// Returns true if it is.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -208,7 +208,8 @@ impl<T> Receiver<T> {
     /// A cancellation point. The receiver is dropped by the unwinding, and with it a value that has come.
     ///
     /// # Errors
-    /// If the sender is dropped, or this side was [closed](Receiver::close) before a value came.
+    /// Fails if the sender is dropped, or this side was [closed](Receiver::close) before a value
+    /// came.
     ///
     /// # Examples
     /// ```
@@ -235,7 +236,7 @@ impl<T> Receiver<T> {
     /// A cancellation point.
     ///
     /// # Errors
-    /// If no value came in time, or none comes any more, as after one was received.
+    /// Fails if no value came in time, or none comes any more, as after one was received.
     ///
     /// # Examples
     /// ```
@@ -274,7 +275,7 @@ impl<T> Receiver<T> {
     /// Takes the value without waiting.
     ///
     /// # Errors
-    /// If none has come yet, or none will come, as after one was received.
+    /// Fails if none has come yet, or none will come, as after one was received.
     ///
     /// # Examples
     /// ```
@@ -338,7 +339,7 @@ impl<T> Future for Receiver<T> {
     type Output = Result<T, RecvError>;
 
     /// # Panics
-    /// If the outcome was received before.
+    /// Panics if the outcome was received before.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let channel =
             self.channel.as_ref().expect("a oneshot receiver was polled after its outcome was received");

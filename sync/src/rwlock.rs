@@ -158,7 +158,7 @@ impl<T: ?Sized> RwLock<T> {
         self.0.read()
     }
 
-    /// True if [`try_read`](RwLock::try_read) would lock at this moment.
+    /// Returns true if [`try_read`](RwLock::try_read) would lock at this moment.
     pub(crate) fn admits_readers(&self) -> bool {
         // SAFETY: nothing is unlocked.
         unsafe { self.0.raw() }.admits_readers()
@@ -265,7 +265,7 @@ impl<T: ?Sized> RwLock<T> {
     /// None: the wait goes on when the task is cancelled.
     ///
     /// # Panics
-    /// If the task holds the write lock or the upgradable one: it would wait for itself.
+    /// Panics if the task holds the write lock or the upgradable one: it would wait for itself.
     ///
     /// # Deadlocks
     /// If the task holds a plain read guard.
@@ -316,7 +316,7 @@ impl<T: ?Sized> RwLock<T> {
     /// None: the wait goes on when the task is cancelled.
     ///
     /// # Panics
-    /// If the task holds the write lock or the upgradable one: it would wait for itself.
+    /// Panics if the task holds the write lock or the upgradable one: it would wait for itself.
     ///
     /// # Deadlocks
     /// To upgrade hangs if the task holds a plain read guard too.

@@ -129,7 +129,8 @@ impl Semaphore {
     /// Adds `count` permits, as though that many were given back.
     ///
     /// # Panics
-    /// If there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) free ones. None is added then.
+    /// Panics if there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) free ones. None
+    /// is added then.
     #[track_caller]
     pub fn add_permits(&self, count: usize) {
         let more = |free: usize| free.checked_add(count).filter(|sum| *sum <= Self::MAX_PERMITS);
@@ -161,7 +162,7 @@ impl Semaphore {
     /// A cancellation point. A caller that unwinds holds no permit.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn acquire_many(&self, count: usize) -> SemaphorePermit<'_> {
         self.enter(count, || None);
@@ -182,7 +183,7 @@ impl Semaphore {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn acquire_many_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         self.enter(count, || time::deadline(timeout)).then(|| SemaphorePermit::new(self, count))
@@ -202,7 +203,7 @@ impl Semaphore {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn acquire_many_deadline(&self, count: usize, deadline: Instant) -> Option<SemaphorePermit<'_>> {
         self.enter(count, || Some(deadline)).then(|| SemaphorePermit::new(self, count))
@@ -222,7 +223,7 @@ impl Semaphore {
     /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn try_acquire_many(&self, count: usize) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         match self.take(count) {
@@ -248,13 +249,13 @@ impl Semaphore {
     /// cancellation.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     pub async fn acquire_many_async(&self, count: usize) -> SemaphorePermit<'_> {
         self.enter_async(count).await;
         SemaphorePermit::new(self, count)
     }
 
-    /// Takes `count` permits. False if the deadline came before they did.
+    /// Takes `count` permits. Returns false if the deadline came before they did.
     #[track_caller]
     #[inline]
     fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> bool {
@@ -460,7 +461,7 @@ impl<'a> SemaphorePermit<'a> {
     /// Takes the permits of `other` over.
     ///
     /// # Panics
-    /// If they are another semaphore's.
+    /// Panics if they are another semaphore's.
     #[track_caller]
     pub fn merge(&mut self, mut other: Self) {
         assert!(
@@ -470,7 +471,7 @@ impl<'a> SemaphorePermit<'a> {
         self.count += mem::take(&mut other.count);
     }
 
-    /// Makes `count` of these permits a guard of their own. `None` if these are fewer.
+    /// Makes `count` of these permits a guard of their own. Returns `None` if these are fewer.
     pub fn split(&mut self, count: usize) -> Option<Self> {
         self.count = self.count.checked_sub(count)?;
         Some(SemaphorePermit { semaphore: self.semaphore, count })
@@ -500,7 +501,7 @@ impl OwnedSemaphorePermit {
     /// Takes the permits of `other` over.
     ///
     /// # Panics
-    /// If they are another semaphore's.
+    /// Panics if they are another semaphore's.
     #[track_caller]
     pub fn merge(&mut self, mut other: Self) {
         assert!(
@@ -510,7 +511,7 @@ impl OwnedSemaphorePermit {
         self.count += mem::take(&mut other.count);
     }
 
-    /// Makes `count` of these permits a guard of their own. `None` if these are fewer.
+    /// Makes `count` of these permits a guard of their own. Returns `None` if these are fewer.
     pub fn split(&mut self, count: usize) -> Option<Self> {
         self.count = self.count.checked_sub(count)?;
         Some(OwnedSemaphorePermit { semaphore: Arc::clone(&self.semaphore), count })

@@ -80,7 +80,7 @@ impl WaitGroup {
     /// Call it before they are spawned: a waiter does not wait for workers that are not counted yet.
     ///
     /// # Panics
-    /// If there would be more than a `usize` can count.
+    /// Panics if there would be more than a `usize` can count.
     #[track_caller]
     pub fn add(&self, count: usize) {
         let added = self.state.add(count as u64, Zero::Reusable);
@@ -90,7 +90,7 @@ impl WaitGroup {
     /// Counts one worker out. The last one wakes all waiters.
     ///
     /// # Panics
-    /// If none is counted in.
+    /// Panics if none is counted in.
     #[track_caller]
     pub fn done(&self) {
         match self.state.signal(1) {
@@ -121,7 +121,7 @@ impl WaitGroup {
         self.wait_to(|| None);
     }
 
-    /// Waits until no worker is busy, at most for `timeout`. True if none was.
+    /// Waits until no worker is busy, at most for `timeout`. Returns true if none was.
     ///
     /// # Examples
     /// ```
@@ -144,7 +144,7 @@ impl WaitGroup {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits until no worker is busy, at most until `deadline`. True if none was.
+    /// Waits until no worker is busy, at most until `deadline`. Returns true if none was.
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -378,7 +378,7 @@ impl<T> Receiver<T> {
     /// Returns true if there is a value that this receiver has not seen.
     ///
     /// # Errors
-    /// If all senders are dropped.
+    /// Fails if all senders are dropped.
     pub fn has_changed(&self) -> Result<bool, RecvError> {
         let now = self.shared.versions.look();
         match now.closed {
@@ -421,7 +421,7 @@ impl<T> Receiver<T> {
     /// A cancellation point, which loses no change.
     ///
     /// # Errors
-    /// If all senders are dropped and their last value is seen.
+    /// Fails if all senders are dropped and their last value is seen.
     pub fn changed(&mut self) -> Result<(), RecvError> {
         self.shared.versions.wait_changed(&mut self.seen, None).map_err(closed)
     }
@@ -478,7 +478,7 @@ impl<T> Receiver<T> {
     /// A cancellation point.
     ///
     /// # Errors
-    /// If all senders are dropped and their last value is not wanted.
+    /// Fails if all senders are dropped and their last value is not wanted.
     pub fn wait_for(&mut self, wanted: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, RecvError> {
         self.wait_for_to(wanted, None).map_err(closed)
     }

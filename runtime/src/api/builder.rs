@@ -1,4 +1,4 @@
-//! How tasks are made.
+//! Builders of tasks.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -135,7 +135,7 @@ impl Builder {
     /// Spawns the task on the current runtime.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// Panics off a runtime.
     ///
     /// # Examples
     /// ```
@@ -162,7 +162,7 @@ impl Builder {
     /// `f` and its value need not be `Send`.
     ///
     /// # Panics
-    /// Off a worker.
+    /// Panics off a worker.
     ///
     /// # Examples
     /// ```
@@ -189,7 +189,7 @@ impl Builder {
     /// Runs `f` on the blocking pool of the current runtime.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// Panics off a runtime.
     ///
     /// # Examples
     /// ```
@@ -235,10 +235,10 @@ impl Builder {
         unsafe { self.spawn_kin_on(shared, f, ()) }
     }
 
-    /// Spawns a task that has a kin on the current runtime.
+    /// Spawns a task with task hooks, `kin`, on the current runtime.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// Panics off a runtime.
     ///
     /// # Safety
     /// As for `spawn_erased`; and `kin` may be told on any thread, until it was told of the end.
@@ -258,7 +258,7 @@ impl Builder {
     }
 
     /// # Panics
-    /// Off a runtime.
+    /// Panics off a runtime.
     #[track_caller]
     pub(crate) fn require_runtime(what: &str) {
         if current::worker().is_none() && current::runtime().is_none() {
@@ -443,8 +443,9 @@ impl Builder {
         )
     }
 
-    /// Clones what the code that runs here has for its tasks to inherit. Users' code: it may
-    /// suspend and panic.
+    /// Clones the task-locals that tasks of the running code inherit.
+    ///
+    /// The clones are user code: they may suspend and panic.
     #[cold]
     pub(crate) fn inherit(&mut self) {
         if let Some(inherited) = context::inherited_locals() {
@@ -452,16 +453,19 @@ impl Builder {
         }
     }
 
-    /// Neither its cancellation before the start nor the end of the runtime keeps the task from
-    /// running: a caller that cannot be unwound waits for its result, and for its end.
+    /// Makes the task run even if it is cancelled before its start, or the runtime ends.
+    ///
+    /// A caller that cannot be unwound waits for its result and its end.
     pub(crate) fn sheltered(mut self) -> Self {
         self.traits().sheltered = true;
         self
     }
 
-    /// Describes a task whose value its spawner waits for, and cannot do without where it must not
-    /// be unwound: there it is [`sheltered`](Builder::sheltered). Where nothing can be unwound it
-    /// ends as others do, and an error is its value. For this library alone.
+    /// Describes a task for a spawner that waits for its value. For this library alone.
+    ///
+    /// Where the spawner must not be unwound it needs the value, so the task is
+    /// [`sheltered`](Builder::sheltered). In a build without unwinding the task ends as others do,
+    /// and an error is its value.
     #[doc(hidden)]
     pub fn helper() -> Self {
         match cancel::CAN_UNWIND && !may_unwind() {
@@ -497,7 +501,7 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// True if code that runs on this worker may have values that tasks inherit.
+/// Returns true if code that runs on this worker may have values that tasks inherit.
 #[inline]
 fn has_heirs(worker: &Worker) -> bool {
     match worker.context().running() {

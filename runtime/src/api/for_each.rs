@@ -14,18 +14,21 @@ use crate::tasks::shield;
 
 /// Calls `f` with each item of `items`, in no order, on all workers that are idle.
 ///
-/// Tasks pull items from the one iterator: several at a time where its size hint promises more and calls cost little,
-/// else one at a time. So an iterator that waits for its items, as that of a channel, keeps none of them back. An array or
-/// a vector is better served by [`parallel_for`](crate::api::range::parallel_for) over its indices, which needs no lock.
+/// Tasks pull items from the iterator: several at a time where its size hint promises more and
+/// calls are cheap, else one at a time. So an iterator that waits for its items, as that of a
+/// channel, keeps none of them back. For an array or a vector use
+/// [`parallel_for`](crate::api::range::parallel_for) over its indices, which needs no lock.
 ///
-/// While a call waits, another task goes on with the items; to bound how many there are, use a
-/// [`TaskGroup`](crate::api::group::TaskGroup). Off a task this is a plain loop.
+/// While a call waits, another task goes on with the items. To bound the number of waiting calls,
+/// use a [`TaskGroup`](crate::api::group::TaskGroup). Off a task this is a plain loop.
 ///
 /// # Cancellation
-/// As for [`parallel_for`](crate::api::range::parallel_for); items that were pulled and not begun are dropped.
+/// A cancellation point, as [`parallel_for`](crate::api::range::parallel_for) is. Items that were
+/// pulled and not begun are dropped.
 ///
 /// # Panics
-/// With the panic of a call or of the iterator, after all calls have ended that had begun. No more items are pulled.
+/// Resumes a panic of a call or of the iterator, after all begun calls have ended. No more items
+/// are pulled.
 ///
 /// # Examples
 /// ```
@@ -49,7 +52,7 @@ where
     helpers::serve(&Items { queue: WaitQueue::new(state), f });
 }
 
-/// The iterator, and the tasks that wait while another one pulls.
+/// The iterator, and the tasks that wait while another task pulls.
 struct Items<I, F> {
     queue: WaitQueue<State<I>, ()>,
     f: F,
@@ -62,7 +65,7 @@ struct State<I> {
 
 enum Place<I> {
     Here(I),
-    /// With a task that pulls.
+    /// Held by a task that pulls.
     Away,
     Over,
 }
@@ -105,7 +108,7 @@ where
 }
 
 impl<I, F> Items<I, F> {
-    /// Waits until no other task pulls. `None` if there are no more items.
+    /// Waits until no other task pulls. Returns `None` if there are no more items.
     fn acquire(&self) -> Option<I> {
         loop {
             let (outcome, ()) = self.queue.wait(

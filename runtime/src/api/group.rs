@@ -152,7 +152,7 @@ impl Drop for Occupied<'_> {
 }
 
 impl State {
-    /// Occupies a place for a task that is to be made. False if there is none.
+    /// Occupies a place for a task that is to be made. Returns false if there is none.
     fn occupy(&mut self, limit: usize) -> bool {
         let vacant = self.occupied < limit;
         self.occupied += usize::from(vacant);
@@ -195,7 +195,7 @@ impl<T> TaskGroup<T> {
     /// A further spawn waits.
     ///
     /// # Panics
-    /// When `limit` is 0.
+    /// Panics when `limit` is 0.
     ///
     /// # Examples
     /// ```
@@ -337,10 +337,10 @@ impl<T> TaskGroup<T> {
 
     /// Waits for the next task to end, at most for `timeout`, and takes its result.
     ///
-    /// `None` when there are no tasks.
+    /// Returns `None` when there are no tasks.
     ///
     /// # Errors
-    /// When no task has ended in time.
+    /// Fails when no task has ended in time.
     ///
     /// # Examples
     /// ```
@@ -416,7 +416,7 @@ impl<T: Send + 'static> TaskGroup<T> {
     /// A cancellation point in a group with a limit.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// Panics off a runtime.
     #[track_caller]
     pub fn spawn<F>(&self, f: F) -> Task
     where
@@ -428,7 +428,7 @@ impl<T: Send + 'static> TaskGroup<T> {
     /// Spawns a task with a name, as [`spawn`](TaskGroup::spawn) does one without.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// Panics off a runtime.
     ///
     /// # Examples
     /// ```
@@ -451,7 +451,7 @@ impl<T: Send + 'static> TaskGroup<T> {
     /// Spawns the task that `builder` describes, as [`spawn`](TaskGroup::spawn) does.
     ///
     /// # Panics
-    /// Off a runtime.
+    /// Panics off a runtime.
     ///
     /// # Examples
     /// ```

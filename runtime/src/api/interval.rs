@@ -74,7 +74,7 @@ pub enum MissedTickBehavior {
 /// Each further tick is due a `period` after its predecessor.
 ///
 /// # Panics
-/// If the period is zero.
+/// Panics if the period is zero.
 ///
 /// # Examples
 /// ```
@@ -96,7 +96,7 @@ pub fn interval(period: Duration) -> Interval {
 /// Makes an [`Interval`] whose first tick is due at `start`.
 ///
 /// # Panics
-/// If the period is zero.
+/// Panics if the period is zero.
 ///
 /// # Examples
 /// ```

@@ -280,7 +280,7 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     /// # Panics
-    /// In the task itself, and once a poll has answered.
+    /// Panics in the task itself, and once a poll has answered.
     #[track_caller]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let join = &self.task.header().join;

@@ -11,20 +11,21 @@ use crate::sleep::cancel_points;
 
 /// Calls `f` with each number of `range`, in no order, on all workers that are idle.
 ///
-/// Tasks take pieces of the range from a shared counter. Calls that cost little are made many in one piece; after some
+/// Tasks take pieces of the range from a shared counter. A piece holds many cheap calls; after some
 /// 200 µs other tasks run.
 ///
-/// While a call waits, another task goes on with the range, so waits of different calls overlap. To bound how many there
-/// are, use a [`TaskGroup`](crate::api::group::TaskGroup). No call may wait for another one, which may come after it. Off
-/// a task this is a plain loop. Calls on other tasks run on stacks of the runtime's size.
+/// While a call waits, another task goes on with the range, so waits of different calls overlap. To
+/// bound their number, use a [`TaskGroup`](crate::api::group::TaskGroup). A call must not wait for
+/// another call, which may come later. Off a task this is a plain loop. Calls on other tasks run on
+/// stacks of the runtime's size.
 ///
 /// # Cancellation
 /// A cancellation point, at its begin and after each few microseconds of calls. A cancel of the task cancels its
-/// helpers, and waits for them; numbers that were not begun are left out.
+/// helpers, and waits for them; the remaining numbers are left out.
 ///
 /// # Panics
-/// With the panic of a call, after all calls have ended that had begun; the others are left out. Panics at once if the
-/// range has more numbers than a `usize` can count.
+/// Resumes a panic of a call, after all begun calls have ended; the remaining numbers are left out.
+/// Panics at once if the range has more numbers than a `usize` can count.
 ///
 /// # Examples
 /// ```
@@ -38,7 +39,7 @@ use crate::sleep::cancel_points;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Calls run at once, so none of them has what it borrows for itself:
+/// Calls run concurrently, so none may borrow a value mutably:
 /// ```compile_fail,E0594
 /// # use fibra_runtime as fibra;
 /// let mut sum = 0;
@@ -56,10 +57,10 @@ pub fn parallel_for<N: Number>(range: Range<N>, f: impl Fn(N) + Sync) {
     });
 }
 
-/// A loop whose range begins with `begin`; its places are counted from there.
+/// Loop over a range from `begin`, from which its indices are counted.
 struct Work<N, F> {
     begin: N,
-    /// The first place that no task has taken.
+    /// Index of the first number that no task has taken.
     next: AtomicUsize,
     end: usize,
     f: F,
@@ -70,12 +71,12 @@ impl<N: Number, F: Fn(N) + Sync> Source for Work<N, F> {
     type Piece = Range<usize>;
 
     fn pull(&self, most: usize) -> Option<Range<usize>> {
-        // Relaxed: a wish, nothing is published by it.
+        // Relaxed: a request that publishes nothing.
         if self.stopped.load(Ordering::Relaxed) {
             return None;
         }
         let piece_end = |start: usize| self.end.min(start.saturating_add(most));
-        // Relaxed: only that each place is taken once counts.
+        // Relaxed: it matters only that each index is taken once.
         let taken = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |start| {
             (start < self.end).then(|| piece_end(start))
         });
@@ -84,7 +85,7 @@ impl<N: Number, F: Fn(N) + Sync> Source for Work<N, F> {
 
     fn run(&self, piece: Range<usize>) -> usize {
         let count = piece.len();
-        // Out of what `f` may write to, as far as the compiler knows.
+        // A copy, which the compiler knows that `f` does not write to.
         let (first, f) = (self.begin.nth(piece.start), &self.f);
         (0..count).for_each(|place| f(first.nth(place)));
         count

@@ -1,4 +1,4 @@
-//! A scope and its children: which are alive, and the wait for the last of them.
+//! The set of a scope's live children, and the wait for the last.
 //!
 //! ```text
 //!   Family, in the frame of the scope            a child's link, in its own allocation
@@ -6,14 +6,15 @@
 //!   enter: one more is alive ◀────────────────── made
 //!      …
 //!   leave: one less is alive ◀────────────────── ended, as the very last act
-//!      └── of the last one: the wake of the parent is handed out, the lock let go. The family may be gone.
+//!      └── the last child takes the wake of the parent and unlocks. The family may be gone.
 //!
 //!   enter: no child is alive, or the parent's wake stays here
-//!   cancel: marks the set, and hands out the living children; a later child finds the mark
+//!   cancel: marks the set, and returns the live children; a later child finds the mark
 //! ```
 //!
-//! All of it is one state under one lock, and the store that lets the lock go is the last touch of a child. The frame is left by
-//! a parent that has taken the lock and found no child alive: so after that store.
+//! It is one state under one lock, and the unlocking store is the last touch of a child. The parent
+//! leaves the frame only after it has taken the lock and found no child alive, hence after that
+//! store.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -27,44 +28,44 @@ use crate::tasks::task::Task;
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, Flag, Waking};
 
-/// What a scope and its children share.
+/// Shared state of a scope and its children.
 pub(crate) struct Family {
     state: Lock<State>,
-    /// How many are not counted out. Changed under the lock.
+    /// Children that are not counted out. Changes under the lock.
     alive: AtomicUsize,
-    /// The parent cannot be unwound, whatever ends the children.
+    /// True if the parent cannot be unwound, whatever ends the children.
     shelters: bool,
 }
 
 struct State {
-    /// The children that are not counted out.
+    /// Links of the children that are not counted out.
     children: Ring<Member>,
-    /// The children were cancelled; so is each that comes after.
+    /// True once the children were cancelled; later children are cancelled, too.
     cancelled: bool,
     parent: Option<RawWake>,
-    /// A child that was not joined.
+    /// An unjoined child without a result.
     lost: Option<Lost>,
 }
 
-/// Why a child has no result.
+/// Tells why a child has no result.
 pub(crate) enum Lost {
     Panicked,
     /// The error in words.
     NotStarted(String),
-    /// The end of the runtime has cut it short.
+    /// The end of the runtime has cancelled it.
     Ended,
 }
 
-/// What a child knows of its scope, and the scope of it.
+/// Entry of a child in its scope.
 pub(crate) struct Member {
-    /// There until the child is counted out.
+    /// Valid until the child is counted out.
     family: NonNull<Family>,
-    /// The child itself, once it is made.
+    /// The child, once it is made.
     task: Cell<Option<TaskRef>>,
 }
 
 impl Member {
-    /// A child of the family, to be.
+    /// Makes the entry of a child that is not made yet.
     pub(crate) fn of(family: &Family) -> Self {
         Member { family: NonNull::from(family), task: Cell::new(None) }
     }
@@ -73,7 +74,7 @@ impl Member {
         self.family
     }
 
-    /// The child, once it is made. By its runner.
+    /// Returns the child, once it is made. Called by its runner.
     pub(crate) fn task(&self) -> Option<TaskRef> {
         self.task.get()
     }
@@ -85,12 +86,12 @@ impl Family {
         Family { state: Lock::new(state), alive: AtomicUsize::new(0), shelters }
     }
 
-    /// True if the end of the runtime is to leave the children alone.
+    /// Returns true if the end of the runtime is to leave the children alone.
     pub(crate) fn shelters(&self) -> bool {
         self.shelters
     }
 
-    /// Counts a child in. True if it is to be cancelled.
+    /// Counts a child in. Returns true if it is to be cancelled.
     ///
     /// # Safety
     /// The link is in no ring, and stays in place until [`leave`](Family::leave) takes it out. The task lives as long.
@@ -104,7 +105,8 @@ impl Family {
         state.cancelled
     }
 
-    /// Counts a child out. The last one returns the wake of the parent. After the call the set may be gone.
+    /// Counts a child out. For the last child it returns the wake of the parent. After the call the
+    /// set may be gone.
     ///
     /// # Safety
     /// The child has entered here.
@@ -123,17 +125,18 @@ impl Family {
     /// Notes that a child has no result, before it leaves.
     pub(crate) fn lose(&self, child: Lost) {
         let mut state = self.state.lock();
-        // The end of the runtime is no news beside an error.
+        // An error outranks the end of the runtime.
         let other = match child {
             Lost::Ended if state.lost.is_some() => Some(child),
             child => state.lost.replace(child),
         };
         drop(state);
-        // What is not kept is dropped without the lock.
+        // The report that is not kept is dropped without the lock.
         drop(other);
     }
 
-    /// Once no child is alive: such a child, if there was one. The caller may then leave the frame.
+    /// Returns, once no child is alive, the child without a result, if any. The caller may then
+    /// leave the frame.
     pub(crate) fn try_end(&self) -> Poll<Option<Lost>> {
         let mut state = self.state.lock();
         match self.alive() {
@@ -142,12 +145,12 @@ impl Family {
         }
     }
 
-    /// How many are alive. Without the lock it tells nothing else.
+    /// Returns how many children are alive. Without the lock this orders nothing else.
     pub(crate) fn alive(&self) -> usize {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// Marks the family as cancelled, and hands out the children that are alive.
+    /// Marks the family as cancelled, and returns the live children.
     pub(crate) fn cancel(&self) -> Vec<Task> {
         let mut children: Vec<Task> = Vec::new();
         loop {

@@ -15,7 +15,7 @@ use crate::tasks::header::Nature;
 /// Dropping the handle detaches the task.
 ///
 /// # Panics
-/// Off a runtime.
+/// Panics off a runtime.
 ///
 /// # Examples
 /// ```
@@ -40,7 +40,7 @@ where
 /// `f` and its value need not be `Send`.
 ///
 /// # Panics
-/// Off a worker.
+/// Panics off a worker.
 ///
 /// # Examples
 /// ```
@@ -71,7 +71,7 @@ where
 /// the runtime drops a closure that has not started.
 ///
 /// # Panics
-/// Off a runtime.
+/// Panics off a runtime.
 ///
 /// # Examples
 /// ```
@@ -102,7 +102,7 @@ where
 /// it.
 ///
 /// # Panics
-/// Off a runtime.
+/// Panics off a runtime.
 #[doc(hidden)]
 #[track_caller]
 pub fn spawn_call<F, T>(call: F) -> JoinHandle<T>

@@ -145,7 +145,7 @@ impl<T: 'static> TaskLocal<T> {
     /// Both may suspend.
     ///
     /// # Panics
-    /// When the value is gone, and when the initializer needs the value that it makes.
+    /// Panics when the value is gone, and when the initializer needs the value that it makes.
     #[track_caller]
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         self.try_with(f).unwrap_or_else(|error| gone(error))
@@ -154,10 +154,10 @@ impl<T: 'static> TaskLocal<T> {
     /// Runs `f` with the task's value, for code that may run in destructors.
     ///
     /// # Errors
-    /// When the value is gone.
+    /// Fails when the value is gone.
     ///
     /// # Panics
-    /// When the initializer needs the value that it makes.
+    /// Panics when the initializer needs the value that it makes.
     ///
     /// # Examples
     /// ```
@@ -282,7 +282,7 @@ impl<T: 'static> TaskLocal<RefCell<T>> {
     /// Runs `f` with a borrow of the task's value.
     ///
     /// # Panics
-    /// When it is mutably borrowed.
+    /// Panics when it is mutably borrowed.
     ///
     /// # Examples
     /// ```
@@ -306,7 +306,7 @@ impl<T: 'static> TaskLocal<RefCell<T>> {
     /// Runs `f` with a mutable borrow of the task's value.
     ///
     /// # Panics
-    /// When it is borrowed.
+    /// Panics when it is borrowed.
     #[track_caller]
     pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
         self.with(|cell| f(&mut cell.borrow_mut()))
@@ -315,7 +315,7 @@ impl<T: 'static> TaskLocal<RefCell<T>> {
     /// Sets the task's value. The initializer does not run for it.
     ///
     /// # Panics
-    /// When it is borrowed.
+    /// Panics when it is borrowed.
     #[track_caller]
     pub fn set(&'static self, value: T) {
         self.put(value, RefCell::new, |cell, value| drop(cell.replace(value)));
@@ -324,7 +324,7 @@ impl<T: 'static> TaskLocal<RefCell<T>> {
     /// Takes the task's value and leaves the default.
     ///
     /// # Panics
-    /// When it is borrowed.
+    /// Panics when it is borrowed.
     #[track_caller]
     pub fn take(&'static self) -> T
     where
@@ -336,7 +336,7 @@ impl<T: 'static> TaskLocal<RefCell<T>> {
     /// Sets the task's value and returns the earlier one.
     ///
     /// # Panics
-    /// When it is borrowed.
+    /// Panics when it is borrowed.
     #[track_caller]
     pub fn replace(&'static self, value: T) -> T {
         self.with(|cell| cell.replace(value))

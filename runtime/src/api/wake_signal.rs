@@ -22,7 +22,8 @@ pub(crate) struct Signal {
     sleeper: Cell<Option<RawWake>>,
 }
 
-// SAFETY: the cell is touched by one at a time, as said at the field, and a wake may be used on any thread.
+// SAFETY: one thread at a time touches the cell, as the field says, and a wake may be used on any
+// thread.
 unsafe impl Sync for Signal {}
 
 impl Signal {
@@ -30,7 +31,7 @@ impl Signal {
         Signal { parking: Parking::new(), sleeper: Cell::new(None) }
     }
 
-    /// Raises the flag, and hands out the wake if it is the caller's to give. Any thread calls it.
+    /// Raises the flag, and returns the wake if the sleeper is parked. Any thread may call it.
     #[must_use = "a sleeper waits for this wake"]
     pub(crate) fn raise(&self) -> Option<RawWake> {
         match self.parking.unpark() {
@@ -39,12 +40,13 @@ impl Signal {
         }
     }
 
-    /// Takes the flag down, if it is up. By the sleeper.
+    /// Takes the flag down, if it is up. The sleeper calls it.
     pub(crate) fn take(&self) -> bool {
         self.parking.take_token()
     }
 
-    /// Leaves `wake` for the waker that raises the flag. False if it is up already: then the wake is dropped unused. By the sleeper.
+    /// Leaves `wake` for the waker that raises the flag. Returns false if it is up already: then
+    /// the wake is dropped unused. By the sleeper.
     pub(crate) fn enter(&self, wake: RawWake) -> bool {
         self.sleeper.set(Some(wake));
         let parked = self.parking.enter() == Entered::Parked;
@@ -55,8 +57,8 @@ impl Signal {
         parked
     }
 
-    /// Ends the sleep that `enter` began, and takes the flag down. True if it was raised: that wake has landed or is about
-    /// to. By the sleeper.
+    /// Ends the sleep that `enter` began, and takes the flag down. Returns true if it was raised:
+    /// that wake has landed or is about to. By the sleeper.
     #[must_use]
     pub(crate) fn leave(&self) -> bool {
         let raised = self.parking.leave() == Left::Token;

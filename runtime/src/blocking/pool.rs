@@ -444,7 +444,7 @@ pub(super) struct Lives {
 /// Starts one, which the caller counts.
 ///
 /// # Errors
-/// When the system has no thread.
+/// Fails when the system has no thread.
 fn start(pool: &Arc<Pool>, shared: &Arc<Shared>, name: &str, life: Life) -> Result<(), Refusal> {
     let (pool, shared) = (Arc::clone(pool), Arc::clone(shared));
     let builder = thread::Builder::new().name(name.to_owned());

@@ -11,7 +11,7 @@ use crate::stack::size;
 /// Runs `f` on a new stack of `size` bytes. `f` does not unwind.
 ///
 /// # Errors
-/// Where the size fits into no address space, or the system has no memory.
+/// Fails where the size fits into no address space, or the system has no memory.
 pub(crate) fn on_own_stack(size: usize, f: impl FnOnce()) -> io::Result<()> {
     size::check_fits(size)?;
     corosensei::on_stack(DefaultStack::new(size)?, f);

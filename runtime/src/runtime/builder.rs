@@ -108,7 +108,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// processors that the process may use, and 4096 at the most.
     ///
     /// # Panics
-    /// If `workers` is 0 or more than 4096.
+    /// Panics if `workers` is 0 or more than 4096.
     #[track_caller]
     pub fn workers(mut self, workers: usize) -> Self {
         assert!(
@@ -190,7 +190,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// their own; further calls wait until a call ends.
     ///
     /// # Panics
-    /// If `threads` is 0.
+    /// Panics if `threads` is 0.
     #[track_caller]
     pub fn max_blocking_threads(mut self, threads: usize) -> Self {
         assert!(threads > 0, "the blocking pool has one thread at the least");
@@ -216,7 +216,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// Worker `i` is `name-i`, threads of the pool are `name-blocking`.
     ///
     /// # Panics
-    /// If there is a NUL in the name.
+    /// Panics if there is a NUL in the name.
     #[track_caller]
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -314,7 +314,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// well. [`Handle::stalls`](crate::runtime::handle::Handle::stalls) counts them.
     ///
     /// # Panics
-    /// If `limit` is zero.
+    /// Panics if `limit` is zero.
     ///
     /// # Examples
     /// ```
@@ -370,9 +370,9 @@ impl<R: From<Runtime>> Builder<R> {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// When a thread, a driver or a descriptor for it cannot be had, and when the stack size fits
-    /// no address space. The error names the limit that was reached, and has the system's own, with
-    /// its code, as its [`source`](std::error::Error::source).
+    /// Fails when a thread, a driver or a descriptor for it cannot be had, and when the stack size
+    /// fits no address space. The error names the limit that was reached, and has the system's own,
+    /// with its code, as its [`source`](std::error::Error::source).
     pub fn build(self) -> io::Result<R> {
         let (shared, seeds, threads) = self.prepare()?;
         let mut starting = Starting::begin(&shared, seeds, &threads);
@@ -394,7 +394,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// As for [`build`](Builder::build).
     ///
     /// # Panics
-    /// With the panic of `f`, and when called from a task.
+    /// Resumes a panic of `f`. Panics when called from a task.
     ///
     /// # Examples
     /// ```

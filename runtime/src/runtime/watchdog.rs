@@ -78,7 +78,7 @@ impl fmt::Debug for Stall {
 /// Starts the watch of `shared`, if there is to be one.
 ///
 /// # Errors
-/// When its thread cannot be had.
+/// Fails when its thread cannot be had.
 pub(crate) fn start(
     shared: &Arc<Shared>,
     name: &str,

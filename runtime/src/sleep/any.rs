@@ -1,4 +1,4 @@
-//! The wait for one of several things.
+//! The wait for one of several arms.
 //!
 //! ```text
 //!   enlist each arm, under one token ──one is ready: close the token──▶ withdraw all ──▶ Ready
@@ -27,9 +27,9 @@ use crate::waiter::kind::WakeHandle;
 use crate::waiter::select_token::Claim;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
-/// One of several things that are waited for at once.
+/// One arm of a select.
 ///
-/// Primitives hand out a [`QueueArm`](crate::sleep::queue::arm::QueueArm), which implements it.
+/// Primitives return a [`QueueArm`](crate::sleep::queue::arm::QueueArm), which implements it.
 ///
 /// # Safety
 /// After `withdraw` no waker finds the arm. `enlist` hands out the wake of the sleep only to wakers that use it after
@@ -48,10 +48,10 @@ pub unsafe trait Arm {
     /// `enlist` was called for the present sleep, also if it panicked.
     unsafe fn withdraw(&self);
 
-    /// Wakes those that the departure of the arm has served. After the sleep.
+    /// Wakes the waiters that the departure of the arm has served. Runs after the sleep.
     fn departed(&self) {}
 
-    /// Returns the arm's place among those of its select.
+    /// Returns the link of the arm in its select.
     fn link(&self) -> &Link;
 }
 
@@ -64,7 +64,7 @@ pub enum Enlisted {
     Ready,
 }
 
-/// The place of an arm among those of its select.
+/// Links an arm into the list of its select.
 #[derive(Default)]
 pub struct Link {
     is_enlisted: Cell<bool>,
@@ -80,18 +80,18 @@ impl Link {
         Link { is_enlisted: Cell::new(false), next: Cell::new(None) }
     }
 
-    /// True while a select waits for the arm.
+    /// Returns true while a select waits for the arm.
     pub fn is_enlisted(&self) -> bool {
         self.is_enlisted.get()
     }
 }
 
-/// How a wait for several things has ended.
+/// Outcome of a wait for several arms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chosen {
     /// The arm of this number was served.
     Served(usize),
-    /// An arm was ready as it arrived: try all again.
+    /// An arm was ready at its arrival: try all again.
     Ready,
     /// The deadline has passed; or, of [`look_at_all`], no arm was ready.
     TimedOut,
@@ -99,10 +99,12 @@ pub enum Chosen {
     Cancelled,
 }
 
-/// Blocks the caller until one of the arms is served or ready. Each comes with the number that is returned for it.
+/// Blocks the caller until one of the arms is served or ready.
+///
+/// Each arm comes with the number that is returned for it.
 ///
 /// # Panics
-/// If an arm is there twice. With a panic of a closure of an arm.
+/// Panics if an arm occurs twice. Resumes a panic of a closure of an arm.
 pub fn wait_any<'a>(arms: impl Iterator<Item = (&'a (dyn Arm + 'a), usize)>, until: Until) -> Chosen {
     let waiting = AnyOf::new(arms, until.spins(), true);
     let why = until.sleep(&waiting);
@@ -120,7 +122,7 @@ pub fn look_at_all<'a>(arms: impl Iterator<Item = (&'a (dyn Arm + 'a), usize)>) 
     waiting.finish(why, until)
 }
 
-/// The sleep for several things.
+/// Sleep for several arms.
 struct AnyOf<'a, I> {
     arms: Cell<Option<I>>,
     token: Claim,
@@ -150,7 +152,7 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> AnyOf<'a, I> {
         }
     }
 
-    /// Enlists all arms, up to the first that is ready. True if all wait.
+    /// Enlists all arms, up to the first that is ready. Returns true if all wait.
     fn enlist_all(&self, me: WakeHandle<'_>) -> bool {
         self.arms.take().into_iter().flatten().all(|(arm, number)| {
             self.chain(arm);

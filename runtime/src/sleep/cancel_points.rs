@@ -46,7 +46,7 @@ pub fn unwind_cancelled() -> ! {
 /// Without their values the running code has none.
 ///
 /// # Panics
-/// Off a task, with `why`.
+/// Panics off a task, with `why`.
 #[cold]
 #[track_caller]
 pub(crate) fn end_with_others(why: &'static str) -> ! {

@@ -125,7 +125,7 @@ impl<V: Clone> Ring<V> {
         }
     }
 
-    /// Waits until there is no receiver. False if the deadline came first.
+    /// Waits until there is no receiver. Returns false if the deadline came first.
     pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         loop {
             let until = Until::unwind(deadline);
@@ -275,7 +275,7 @@ impl<V: Clone> State<V> {
         self.senders += 1;
     }
 
-    /// Adds a sender, for the owner of a weak one. False if the channel is closed.
+    /// Adds a sender, for the owner of a weak one. Returns false if the channel is closed.
     #[must_use]
     pub(super) fn upgrade(&mut self) -> bool {
         let open = self.senders > 0;

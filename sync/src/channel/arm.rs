@@ -10,10 +10,10 @@ use crate::wait::{Claim, WakeHandle};
 /// The select tries all arms, then enlists all, then sleeps. A waker takes the select token before it serves an arm. So the
 /// select is woken for one arm only, and its other arms are skipped in their lists.
 pub trait Arm {
-    /// Does the operation if it need not wait, and keeps the outcome. True if it did.
+    /// Does the operation if it need not wait, and keeps the outcome. Returns true if it did.
     fn try_now(&self) -> bool;
 
-    /// True if the last try failed because its partner gave up. Trying on might not end.
+    /// Returns true if the last try failed because its partner gave up. Trying on might not end.
     fn was_let_down(&self) -> bool {
         false
     }
@@ -37,10 +37,11 @@ pub trait Arm {
     /// Serves waiters behind a withdrawn arm, after the sleep: a hook of a sleep must not wake.
     fn departed(&self) {}
 
-    /// Keeps the outcome after the arm was served. False if there is none: the select tries again.
+    /// Keeps the outcome after the arm was served. Returns false if there is none: the select tries
+    /// again.
     fn accept(&self) -> bool;
 
-    /// True if [`try_now`](Arm::try_now) would do it.
+    /// Returns true if [`try_now`](Arm::try_now) would do it.
     fn is_ready(&self) -> bool;
 
     /// Publishes `me` to be notified when the operation is ready, unless it is.

@@ -43,7 +43,7 @@ impl Ends {
         }
     }
 
-    /// True if that was the last one.
+    /// Returns true if that was the last one.
     pub(super) fn decrease(&self) -> bool {
         // AcqRel: pairs with itself, so that all uses of the earlier dropped ends come before the
         // close.

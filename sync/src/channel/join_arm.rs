@@ -19,7 +19,7 @@ impl<'a, T> JoinArm<'a, T> {
     /// Makes an arm for the end of the task of `handle`.
     ///
     /// # Panics
-    /// In that task.
+    /// Panics in that task.
     #[track_caller]
     pub fn new(handle: &'a mut JoinHandle<T>) -> Self {
         handle.prepare_join();

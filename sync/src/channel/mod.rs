@@ -80,7 +80,7 @@ pub mod __private {
 /// allocated here.
 ///
 /// # Panics
-/// If the messages would take more memory than can be addressed.
+/// Panics if the messages would take more memory than can be addressed.
 ///
 /// # Examples
 /// ```

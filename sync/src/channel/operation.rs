@@ -46,7 +46,7 @@ impl Erased {
         Erased(unsafe { mem::transmute::<Arc<dyn Operation + 'a>, Arc<dyn Operation>>(arm) })
     }
 
-    /// True if a selected operation still has to complete it.
+    /// Returns true if a selected operation still has to complete it.
     pub(super) fn is_selected(&mut self) -> bool {
         Arc::get_mut(&mut self.0).is_none()
     }

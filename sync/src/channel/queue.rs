@@ -140,7 +140,7 @@ impl<T> Queue<T> {
         None
     }
 
-    /// The next slots to write to. False if there are none.
+    /// The next slots to write to. Returns false if there are none.
     #[cold]
     fn turn_tail(&mut self) -> bool {
         if self.shape == Shape::Ring {

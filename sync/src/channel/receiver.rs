@@ -156,7 +156,7 @@ impl<T> Receiver<T> {
     /// Receives a message, waiting no longer than `timeout`.
     ///
     /// # Errors
-    /// If none came in time, or if the channel is empty and all senders are gone.
+    /// Fails if none came in time, or if the channel is empty and all senders are gone.
     ///
     /// # Deadlines
     /// Once the send arm of a [`select!`](crate::select) has been chosen for this receiver, it waits until the message is
@@ -180,7 +180,7 @@ impl<T> Receiver<T> {
     /// Receives a message, waiting at most until `deadline`.
     ///
     /// # Errors
-    /// If none came in time, or if the channel is empty and all senders are gone.
+    /// Fails if none came in time, or if the channel is empty and all senders are gone.
     ///
     /// # Deadlines
     /// Once the send arm of a [`select!`](crate::select) has been chosen for this receiver, it waits until the message is

@@ -130,7 +130,7 @@ impl<'a> Select<'a> {
     /// Removes an operation from the list, for instance after its channel was disconnected.
     ///
     /// # Panics
-    /// If no operation has this index, or if it was removed before.
+    /// Panics if no operation has this index, or if it was removed before.
     #[track_caller]
     pub fn remove(&mut self, index: usize) {
         match self.arms.iter().position(|(_, number)| *number == index) {
@@ -144,7 +144,7 @@ impl<'a> Select<'a> {
     /// Selects an operation that is ready, without waiting.
     ///
     /// # Errors
-    /// If all operations would have to wait.
+    /// Fails if all operations would have to wait.
     pub fn try_select(&mut self) -> Result<SelectedOperation<'a>, TrySelectError> {
         self.selected(Limit::Now).ok_or(TrySelectError)
     }
@@ -155,7 +155,7 @@ impl<'a> Select<'a> {
     /// A cancellation point. An operation that was selected when the cancel came stays selected.
     ///
     /// # Panics
-    /// If the list is empty.
+    /// Panics if the list is empty.
     #[track_caller]
     pub fn select(&mut self) -> SelectedOperation<'a> {
         self.assert_any();
@@ -165,7 +165,7 @@ impl<'a> Select<'a> {
     /// Selects an operation, waiting no longer than `timeout`.
     ///
     /// # Errors
-    /// If no operation was ready in time.
+    /// Fails if no operation was ready in time.
     ///
     /// # Cancellation
     /// A cancellation point, like [`select`](Select::select).
@@ -176,7 +176,7 @@ impl<'a> Select<'a> {
     /// Selects an operation, waiting no longer than until `deadline`.
     ///
     /// # Errors
-    /// If no operation was ready in time.
+    /// Fails if no operation was ready in time.
     ///
     /// # Cancellation
     /// A cancellation point, like [`select`](Select::select).
@@ -190,10 +190,10 @@ impl<'a> Select<'a> {
     /// Returns the index of an operation that is ready, without waiting.
     ///
     /// # Errors
-    /// If no operation is ready.
+    /// Fails if no operation is ready.
     ///
     /// # Panics
-    /// If an operation is a [`wait`](Select::wait).
+    /// Panics if an operation is a [`wait`](Select::wait).
     #[track_caller]
     pub fn try_ready(&mut self) -> Result<usize, TryReadyError> {
         self.ready_within(Limit::Now).ok_or(TryReadyError)
@@ -205,7 +205,7 @@ impl<'a> Select<'a> {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If the list is empty, or if an operation is a [`wait`](Select::wait).
+    /// Panics if the list is empty, or if an operation is a [`wait`](Select::wait).
     ///
     /// # Examples
     /// ```
@@ -226,13 +226,13 @@ impl<'a> Select<'a> {
     /// Waits until an operation is ready, but no longer than `timeout`, and returns its index.
     ///
     /// # Errors
-    /// If no operation was ready in time.
+    /// Fails if no operation was ready in time.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// If an operation is a [`wait`](Select::wait).
+    /// Panics if an operation is a [`wait`](Select::wait).
     #[track_caller]
     pub fn ready_timeout(&mut self, timeout: Duration) -> Result<usize, ReadyTimeoutError> {
         self.ready_within(Limit::after(timeout)).ok_or(ReadyTimeoutError)
@@ -241,13 +241,13 @@ impl<'a> Select<'a> {
     /// Waits until an operation is ready or `deadline`, and returns its index.
     ///
     /// # Errors
-    /// If no operation was ready in time.
+    /// Fails if no operation was ready in time.
     ///
     /// # Cancellation
     /// A cancellation point.
     ///
     /// # Panics
-    /// If an operation is a [`wait`](Select::wait).
+    /// Panics if an operation is a [`wait`](Select::wait).
     #[track_caller]
     pub fn ready_deadline(&mut self, deadline: Instant) -> Result<usize, ReadyTimeoutError> {
         self.ready_within(Limit::At(deadline)).ok_or(ReadyTimeoutError)
@@ -332,7 +332,7 @@ impl SelectedOperation<'_> {
     /// Gives the message back if all receivers are gone.
     ///
     /// # Panics
-    /// If this is not an operation that was added for `sender` or a clone of it.
+    /// Panics if this is not an operation that was added for `sender` or a clone of it.
     #[track_caller]
     pub fn send<T>(mut self, sender: &Sender<T>, message: T) -> Result<(), SendError<T>> {
         let arm = self.completed(sender.target());
@@ -345,10 +345,10 @@ impl SelectedOperation<'_> {
     /// Receives the message, without waiting.
     ///
     /// # Errors
-    /// If the channel is empty and all senders are gone.
+    /// Fails if the channel is empty and all senders are gone.
     ///
     /// # Panics
-    /// If this is not an operation that was added for `receiver` or a clone of it.
+    /// Panics if this is not an operation that was added for `receiver` or a clone of it.
     #[track_caller]
     pub fn recv<T>(mut self, receiver: &Receiver<T>) -> Result<T, RecvError> {
         let arm = self.completed(receiver.target());
@@ -360,7 +360,7 @@ impl SelectedOperation<'_> {
     /// Takes the permit of a semaphore, or nothing of an event, without waiting.
     ///
     /// # Panics
-    /// If this is not the operation that was added for `source`, by this very reference.
+    /// Panics if this is not the operation that was added for `source`, by this very reference.
     #[track_caller]
     pub fn wait<S: Selectable>(mut self, source: &S) -> S::Outcome<'_> {
         self.completed(Target::Waits(ptr::from_ref(source).cast()));

@@ -60,7 +60,7 @@ impl<T> Shared<T> {
         self.capacity
     }
 
-    /// True if this is no rendezvous.
+    /// Returns true if this is no rendezvous.
     fn has_slots(&self) -> bool {
         self.capacity != Some(0)
     }
@@ -85,7 +85,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Backs off if the lock was contended and there is time. True if that made `done` true.
+    /// Backs off if the lock was contended and there is time. Returns true if that made `done`
+    /// true.
     #[inline]
     fn back_off_until(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
         // Relaxed: a hint.

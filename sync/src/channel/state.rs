@@ -80,7 +80,7 @@ impl<T> State<T> {
         !self.has_slots || self.room == 0
     }
 
-    /// True if a message may enter the queue.
+    /// Returns true if a message may enter the queue.
     #[inline]
     fn has_room(&self) -> bool {
         self.room > 0 && (self.has_slots || !self.futures.is_empty())
@@ -123,7 +123,7 @@ impl<T> State<T> {
         }
     }
 
-    /// True if futures or watchers wait to be notified of a message.
+    /// Returns true if futures or watchers wait to be notified of a message.
     #[inline]
     fn is_receiving_watched(&self) -> bool {
         !self.receive_watchers.is_empty() || !self.futures.is_empty()
@@ -329,7 +329,7 @@ impl<T> State<T> {
         self.senders.has(|from| !from.is_arm)
     }
 
-    /// Enlists a receiver. True if watchers of the sending side are to be woken.
+    /// Enlists a receiver. Returns true if watchers of the sending side are to be woken.
     ///
     /// # Safety
     /// As for [`List::push_back`], of this state's lock.
@@ -360,7 +360,7 @@ impl<T> State<T> {
         !self.has_slots && !self.send_watchers.is_empty()
     }
 
-    /// Enlists a sender. True if watchers of the receiving side are to be woken.
+    /// Enlists a sender. Returns true if watchers of the receiving side are to be woken.
     ///
     /// # Safety
     /// As for [`List::push_back`], of this state's lock.
@@ -387,7 +387,7 @@ impl<T> State<T> {
         !self.has_slots && !self.receive_watchers.is_empty()
     }
 
-    /// Withdraws a receiver. False if a sender has unlinked it.
+    /// Withdraws a receiver. Returns false if a sender has unlinked it.
     ///
     /// # Safety
     /// `node` is in this list or in none.
@@ -409,7 +409,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Withdraws a future. False if it was notified.
+    /// Withdraws a future. Returns false if it was notified.
     ///
     /// # Safety
     /// `node` is in this list or in none.

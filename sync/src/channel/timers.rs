@@ -38,7 +38,7 @@ impl<T> Timer<T> {
         *self.next.lock()
     }
 
-    /// True if the next message is due.
+    /// Returns true if the next message is due.
     pub(super) fn is_ready(&self) -> bool {
         self.due().is_some_and(|due| due <= clock::now())
     }
@@ -79,7 +79,7 @@ impl<T> Timer<T> {
     }
 }
 
-/// True if a wait until `deadline` is over. Without unwinding a cancel ends it too.
+/// Returns true if a wait until `deadline` is over. Without unwinding a cancel ends it too.
 pub(super) fn is_late(deadline: Instant) -> bool {
     deadline <= clock::now() || (!wait::CAN_UNWIND && is_cancelled())
 }

@@ -57,7 +57,7 @@ pub(crate) trait Policy {
     /// How the longest waiter is treated.
     fn hand_off(&self, first: &Waiter) -> HandOff;
 
-    /// True if a waiter that is on its way since then has not come in time.
+    /// Returns true if a waiter that is on its way since then has not come in time.
     fn is_overdue(&self, since: Instant) -> bool;
 }
 
@@ -82,7 +82,7 @@ impl Waiter {
         self.given
     }
 
-    /// True if the waiter was woken, and came too late.
+    /// Returns true if the waiter was woken, and came too late.
     pub(crate) fn is_bypassed(&self) -> bool {
         self.arrival == Arrival::Woken
     }
@@ -144,7 +144,8 @@ impl Core {
         }
     }
 
-    /// Looks for the mutex a last time, for a woken waiter whose time is over. True if taken.
+    /// Looks for the mutex a last time, for a woken waiter whose time is over. Returns true if
+    /// taken.
     pub(crate) fn arrive_late(&self, me: Owner) -> bool {
         self.queue.with(|(), _| self.word.arrive_late(me) == Attempt::Taken)
     }
@@ -184,7 +185,7 @@ impl Core {
         });
     }
 
-    /// True if a woken waiter is on its way that may still come in time.
+    /// Returns true if a woken waiter is on its way that may still come in time.
     fn is_one_on_its_way(&self, first: &Waiter, policy: &impl Policy) -> bool {
         if !self.word.look().has_woken() {
             return false;

@@ -40,13 +40,14 @@ impl RawMutex {
         }
     }
 
-    /// Takes the mutex for the caller, whose waiter is at `me`, until `deadline`. True if taken.
+    /// Takes the mutex for the caller, whose waiter is at `me`, until `deadline`. Returns true if
+    /// taken.
     #[cold]
     fn acquire(&self, me: Owner, deadline: Option<Instant>) -> bool {
         self.compete(Waiter::new(me, wait::home()), Arrival::New, deadline)
     }
 
-    /// Takes the mutex for a waiter that may have waited before. True if taken.
+    /// Takes the mutex for a waiter that may have waited before. Returns true if taken.
     pub(crate) fn compete(&self, waiter: Waiter, arrival: Arrival, deadline: Option<Instant>) -> bool {
         let (mut waiter, mut arrival) = (waiter, arrival);
         let (me, word) = (waiter.owner(), self.core.word());

@@ -126,7 +126,7 @@ impl Snapshot {
         self.0.addr() & WAITERS != 0
     }
 
-    /// True if a woken waiter is on its way.
+    /// Returns true if a woken waiter is on its way.
     pub(crate) fn has_woken(self) -> bool {
         self.0.addr() & WOKEN != 0
     }

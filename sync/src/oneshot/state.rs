@@ -84,7 +84,7 @@ impl<T> Channel<T> {
         })
     }
 
-    /// Waits for the value, and ends the receiver. `None` if the deadline came first.
+    /// Waits for the value, and ends the receiver. Returns `None` if the deadline came first.
     #[inline(always)]
     pub(super) fn receive(&self, deadline: Option<Instant>) -> Option<Option<T>> {
         let (outcome, unused) = self.0.with(|state, _| (state.receive(), state.take_waker(Side::Receiver)));
@@ -95,7 +95,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Waits until the receiver has ended. False if the deadline came first.
+    /// Waits until the receiver has ended. Returns false if the deadline came first.
     pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         let unused = self.0.with(|state, _| state.take_waker(Side::Sender));
         drop(unused);
@@ -125,19 +125,19 @@ impl<T> Channel<T> {
         result
     }
 
-    /// True if `side` has ended.
+    /// Returns true if `side` has ended.
     #[inline]
     pub(super) fn has_ended(&self, side: Side) -> bool {
         self.0.with(|state, _| state.has_ended(side))
     }
 
-    /// True if the receiver need not wait.
+    /// Returns true if the receiver need not wait.
     #[inline]
     pub(super) fn has_outcome(&self) -> bool {
         self.0.with(|state, _| state.is_over())
     }
 
-    /// True if a value was sent and not taken.
+    /// Returns true if a value was sent and not taken.
     pub(super) fn has_value(&self) -> bool {
         self.0.with(|state, _| state.value.is_some())
     }

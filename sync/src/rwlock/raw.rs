@@ -54,7 +54,8 @@ impl RawRwLock {
         self.owner.load(Ordering::Relaxed) == wait::owner().get()
     }
 
-    /// Waits for `claim`, unless the caller would wait for itself, for ever. True if it was granted.
+    /// Waits for `claim`, unless the caller would wait for itself, for ever. Returns true if it was
+    /// granted.
     #[cold]
     #[track_caller]
     fn lock_slow(&self, claim: Claim, deadline: Option<Instant>) -> bool {

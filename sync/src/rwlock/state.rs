@@ -195,7 +195,7 @@ impl State {
         false
     }
 
-    /// True if the next reader is refused.
+    /// Returns true if the next reader is refused.
     pub(crate) fn is_full(&self) -> bool {
         // Relaxed: nothing is read through it.
         self.word.load(Ordering::Relaxed) & FULL != 0
@@ -222,7 +222,7 @@ impl State {
         false
     }
 
-    /// Waits for `claim` until `deadline`. True if it was granted.
+    /// Waits for `claim` until `deadline`. Returns true if it was granted.
     #[cold]
     pub(crate) fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
         let (outcome, _) = self.queue.wait(

@@ -24,7 +24,7 @@ impl Semaphore {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
         self.enter(count, || None);
@@ -61,7 +61,7 @@ impl Semaphore {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn acquire_many_owned_timeout(
         self: Arc<Self>,
@@ -85,7 +85,7 @@ impl Semaphore {
     /// A cancellation point.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn acquire_many_owned_deadline(
         self: Arc<Self>,
@@ -109,7 +109,7 @@ impl Semaphore {
     /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn try_acquire_many_owned(
         self: Arc<Self>,
@@ -135,7 +135,7 @@ impl Semaphore {
     /// As for [`acquire_async`](Semaphore::acquire_async).
     ///
     /// # Panics
-    /// If `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
         self.enter_async(count).await;
         OwnedSemaphorePermit::new(self, count)

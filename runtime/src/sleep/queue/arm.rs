@@ -29,7 +29,7 @@ impl<S, T, const LANES: usize> ArmRules<S, T, LANES> {
 
 /// Variant of [`ArmRules`] for a primitive that keeps some state beside its queue.
 pub trait ArmPolicy<S, T, const LANES: usize> {
-    /// True if the operation would not have to wait. If it would, the arm is queued next.
+    /// Returns true if the operation would not have to wait. If it would, the arm is queued next.
     fn is_ready(&self, state: &S, data: &T, waiters: &Waiters<'_, T, LANES>) -> bool;
 
     /// Runs when the arm is queued and the lock is released, before the select blocks.

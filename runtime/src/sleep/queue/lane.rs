@@ -66,7 +66,8 @@ impl<T> Entry<T> {
         }
     }
 
-    /// True once a waker has taken the entry out. For its waiter: under the lock, or after the wake.
+    /// Returns true once a waker has taken the entry out. For its waiter: under the lock, or after
+    /// the wake.
     pub(super) fn is_served(&self) -> bool {
         self.stage.get() == Stage::Served
     }
@@ -87,7 +88,8 @@ impl<T> Entry<T> {
         unsafe { token.as_ref() }.is_none_or(|open| !ptr::eq(token, own) && open.is_open())
     }
 
-    /// Takes the select token for this entry, if it has one. False if it was taken for another arm.
+    /// Takes the select token for this entry, if it has one. Returns false if it was taken for
+    /// another arm.
     ///
     /// # Safety
     /// The entry is linked, under the lock.
@@ -205,7 +207,7 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Unlinks an entry for its waiter. False if it was served or passed over.
+    /// Unlinks an entry for its waiter. Returns false if it was served or passed over.
     ///
     /// # Safety
     /// `entry` was last pushed to this lane, and the lock is held.

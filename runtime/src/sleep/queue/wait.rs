@@ -67,13 +67,13 @@ impl Until {
         }
     }
 
-    /// True if a cancel that has ended the sleep unwinds.
+    /// Returns true if a cancel that has ended the sleep unwinds.
     #[inline(always)]
     pub(crate) fn unwinds(self) -> bool {
         self.on_cancel == OnCancel::Unwind
     }
 
-    /// True if it spins before it blocks.
+    /// Returns true if it spins before it blocks.
     pub(crate) fn spins(self) -> bool {
         self.spins
     }
@@ -219,7 +219,8 @@ where
         }
     }
 
-    /// After a sleep: lands the wakes that a hook owes, and says how the wait has ended. `None` if it has not.
+    /// After a sleep: lands the wakes that a hook owes, and says how the wait has ended. Returns
+    /// `None` if it has not.
     #[inline(always)]
     pub(super) fn settle(&self, why: Waking) -> Option<Outcome<R>> {
         self.wake_owed();
@@ -283,7 +284,7 @@ where
         Asleep::Stay
     }
 
-    /// Takes the entry out of its lane. False if it was served.
+    /// Takes the entry out of its lane. Returns false if it was served.
     #[inline(never)]
     fn leave_unserved(&self) -> bool {
         let mut served = Served::new();

@@ -28,7 +28,7 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
         Waiters { own, ..self }
     }
 
-    /// True if no waiter is in this lane.
+    /// Returns true if no waiter is in this lane.
     #[inline(always)]
     pub fn is_empty(&self, lane: usize) -> bool {
         self.lanes[lane].is_bare() || self.front(lane).is_none()
