@@ -23,7 +23,7 @@ macro_rules! raw_conversions {
 
         impl FromRawFd for $ours {
             unsafe fn from_raw_fd(fd: RawFd) -> $ours {
-                // SAFETY: the caller's promise is the same: the descriptor is open, and nobody else's.
+                // SAFETY: the caller promises that the descriptor is open and has no other owner.
                 unsafe { OwnedFd::from_raw_fd(fd) }.into()
             }
         }

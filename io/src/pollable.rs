@@ -3,7 +3,7 @@
 //! What the reactor hears of is a duplicate of the user's descriptor, which is ours alone. An epoll registration belongs
 //! to a number and the open file behind it, and `AsFd` promises neither that the number stays the same nor that it stays
 //! open between two calls; were it the user's own number that is registered, a library that closes and reopens its
-//! connection could make us deregister somebody else's socket. With a number of our own nothing that safe code does to
+//! connection could make us deregister a socket of another owner. With a number of our own nothing that safe code does to
 //! its descriptor reaches the registrations of others, and one open file may be registered by several owners at once.
 //!
 //! Rejected: the user's number, looked at again before each use. It spares a descriptor, but finds no file that was
@@ -29,7 +29,7 @@ use crate::waiting::descriptor::Descriptor;
 /// Makes any descriptor awaitable: that of a C library, an `eventfd`, a `timerfd`, a device.
 ///
 /// The task that waits falls asleep, never the thread; a plain thread blocks. Any number of tasks and threads may wait
-/// for one descriptor, in both directions; what makes it ready wakes all who wait in that direction.
+/// for one descriptor, in both directions; an edge wakes all waiters of that direction.
 ///
 /// The descriptor has to be non-blocking if what is done with it must not block the thread: a wait tells what
 /// was the case a moment ago, and another reader may come first. [`read_with`](Pollable::read_with) and

@@ -68,7 +68,7 @@ impl<L: AsFd> Acceptor<L> {
         Acceptor { io, shared: AtomicBool::new(shared), common, exhausted: AtomicU32::new(0) }
     }
 
-    /// Returns true if its connections may have timeouts that nobody has told us of.
+    /// Returns true if its connections may inherit unknown timeouts.
     pub(crate) fn is_seen(&self) -> bool {
         // Relaxed: see `expose`.
         self.common.seen.load(Ordering::Relaxed)

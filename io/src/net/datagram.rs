@@ -42,7 +42,7 @@ impl<S: Family> Socket<S> {
         self.receive(|| self.try_receive_from(buf, flags, self.may_have_ended(&mut has_waited)))
     }
 
-    /// Sends a message to who the socket is connected to.
+    /// Sends a message to the connected peer.
     pub(crate) fn send_message(&self, buf: &[u8]) -> io::Result<usize> {
         self.dispatch(|| self.try_send(buf))
     }
@@ -88,7 +88,7 @@ impl<S: Family> Socket<S> {
         self.receive_to_the_end(call, || with_address((0, SockAddr::unix("")?)), may_have_ended)
     }
 
-    /// Sends a message to who the socket is connected to.
+    /// Sends a message to the connected peer.
     pub(crate) fn try_send(&self, buf: &[u8]) -> io::Result<Attempt<usize>> {
         sys::send(self.fd(), buf).map(Attempt::Done)
     }

@@ -18,7 +18,7 @@ mod tests;
 ///
 /// # Cancellation
 ///
-/// Waiting for a lookup is a cancellation point. The lookup itself goes on to its end, which nobody hears of.
+/// Waiting for a lookup is a cancellation point. The lookup itself goes on to its end, and its result is dropped.
 ///
 /// # Examples
 ///

@@ -39,7 +39,7 @@ pub(crate) struct Socket<S: AsFd> {
 pub(crate) trait Kind: AsFd {
     /// True if all is one stream of bytes, so that a read which fills a part of its buffer has emptied the socket.
     const SHORT_READ_DRAINS: bool;
-    /// True if who waits to write is told when its direction was shut down, here or by the peer.
+    /// True if a shutdown of the write direction, here or by the peer, wakes its waiters.
     const WRITERS_HEAR_OF_SHUTDOWN: bool;
 }
 

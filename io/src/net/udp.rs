@@ -173,7 +173,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// What `recv(2)` says: `ConnectionRefused`, for one, when nobody has the port that an earlier message was sent to.
+    /// What `recv(2)` says: `ConnectionRefused`, for one, when no socket has the port of an earlier message.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.receive_message(buf, 0)
     }

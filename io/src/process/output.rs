@@ -28,7 +28,7 @@ fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8
         let second = spawn_helper(scope, move || read_all(stderr));
         let first = read_all(stdout);
         if first.is_err() {
-            // Nobody gets what the other stream gives; it may go on for as long as the child does.
+            // The caller drops the data of the second stream; it may go on for as long as the child does.
             second.cancel();
         }
         let second = join_helper(second);

@@ -1,4 +1,4 @@
-//! Waits for children that nobody waits for any more, so that the system can forget them when they end.
+//! Waits for children without a waiter, so that the system can forget them when they end.
 //!
 //! One thread for the whole process, which is there while there are such children: they are dropped anywhere, also where
 //! there is no runtime, or one that is about to end. It waits for all of them at once, by the descriptors of the processes;
@@ -28,13 +28,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 static REAPER: Mutex<Reaper> = Mutex::new(Reaper { arrived: Vec::new(), notifier: None });
 
 struct Reaper {
-    /// Those who are to be taken over by the thread.
+    /// The children that the thread is to take over.
     arrived: Vec<Orphan>,
     /// There while the thread is.
     notifier: Option<PipeWriter>,
 }
 
-/// A child that nobody else waits for.
+/// A child without another waiter.
 pub(super) struct Orphan {
     pub(super) child: Child,
     pub(super) pidfd: Option<OwnedFd>,
@@ -108,6 +108,6 @@ fn rest(notices: &mut PipeReader, orphans: &[Orphan], in_vain: bool) -> bool {
     if rested.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
         thread::sleep(PAUSE);
     }
-    // Nothing to read means that nobody came.
+    // Nothing to read means that no child came.
     notices.read(&mut [0; 64]).is_err() && !in_vain
 }

@@ -113,7 +113,7 @@ impl Reactor {
         self.poll.poll(&mut self.events, whole)
     }
 
-    /// Tells each source of its event, and collects whom that wakes.
+    /// Reports each event to its source, and collects the waiters to wake.
     fn dispatch(&self, ready: &mut Ready) {
         if self.events.is_empty() {
             return;
@@ -147,7 +147,7 @@ impl Driver for Reactor {
 }
 
 impl Drop for Reactor {
-    /// No edge will come from here any more: whoever waits looks again, and finds another reactor.
+    /// Ends the edges from this reactor: waiters retry, and find another reactor.
     fn drop(&mut self) {
         let mut wakes = Vec::new();
         for source in self.handle.registrations.close() {

@@ -42,7 +42,7 @@ impl Registrations {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Returns true if there is nobody in it.
+    /// Returns true if it has no sources.
     pub(crate) fn is_deserted(&self) -> bool {
         // Relaxed: a hint. A look that comes too early for a source that another thread registers is followed by one that does not,
         // and a park of any length asks the system.

@@ -147,7 +147,7 @@ impl fmt::Debug for Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an overtaken clear means that the system call is to be tried again"]
 pub(crate) enum Clearing {
-    /// The direction is clear: whoever wants it waits for an edge.
+    /// The direction is clear: an operation waits for an edge.
     Cleared,
     /// An edge came after the system call had looked: try again.
     Overtaken,

@@ -11,7 +11,7 @@ pub(crate) struct SetId(u64);
 impl SetId {
     /// The id of a descriptor that is registered nowhere.
     pub(crate) const NOWHERE: SetId = SetId(0);
-    /// The id after a reactor of the set has ended: nobody sleeps before the set is known again.
+    /// The id after a reactor of the set has ended: no task sleeps before the set is known again.
     pub(crate) const ABANDONED: SetId = SetId(u64::MAX);
 
     /// Returns the id of the set of one reactor.

@@ -1,4 +1,4 @@
-//! A descriptor as its waiters and its reactors see it: its readiness, who waits for it, and which reactors know it.
+//! A descriptor as its waiters and its reactors see it: readiness, wait lists, and its reactors.
 //!
 //! **Waiting.** Any number of tasks wait in two lists, one for each direction, whose nodes lie on their stacks. An edge wakes
 //! all waiters of its direction. Where several reactors know the descriptor, an edge wakes the waiters that rely on the reactor
@@ -9,7 +9,7 @@
 //!
 //! **Reactors.** A waiter learns before its sleep which set of reactors knows the descriptor, as a [`SetId`], and compares it
 //! again under the lock. A reactor leaves the set only while the lists are empty, and the id changes before the lock is
-//! released. A reactor that ends sets `ABANDONED` and wakes all waiters: nobody sleeps until the set is known again. The set
+//! released. A reactor that ends sets `ABANDONED` and wakes all waiters: no task sleeps until the set is known again. The set
 //! itself is kept above the reactors, in `waiting/registration.rs`.
 //!
 //! ```text
@@ -80,7 +80,7 @@ impl Waiters {
         });
     }
 
-    /// Only those who rely on that reactor, or on any.
+    /// Only waiters that rely on that reactor, or on any.
     #[cold]
     fn hand_out_to(&mut self, woken_by: SetId, edge: Edge, mut wakes: impl FnMut(RawWake)) {
         let hears = |link: &Cell<SetId>| link.get() == woken_by || link.get() == SetId::NOWHERE;
@@ -132,7 +132,7 @@ impl Source {
     /// Wakes all waiters of one direction, for a source that no reactor knows. The caller holds no lock.
     pub(crate) fn notify(&self, direction: Direction) {
         self.readiness.edge(Edge::new().ready(direction, true));
-        // Mostly there is nobody, or one.
+        // Mostly there are no waiters, or one.
         let first = self.waiters.lock().of(direction).pop_front();
         if let Some(first) = first {
             first.wake();
@@ -181,7 +181,7 @@ impl Source {
         SetId::from_number(self.set_id.load(Ordering::Relaxed))
     }
 
-    /// Changes who hears of the descriptor; `choose` is told whether nobody waits.
+    /// Changes the reactors of the descriptor; tells `choose` if there are no waiters.
     pub(crate) fn settle(&self, choose: impl FnOnce(bool) -> SetId) -> SetId {
         let waiters = self.waiters.lock();
         let set_id = choose(waiters.is_empty());

@@ -1,4 +1,4 @@
-//! Waits for what the system tells nobody of: by looks, with pauses between them that grow.
+//! Waits for states without an event: polls them, with growing pauses.
 //!
 //! A thread of the blocking pool could wait instead, but not be called back: a cancel and the end of a runtime would have to
 //! wait for what may never come, and so would everybody who needs that thread for a moment.

@@ -141,7 +141,7 @@ impl<S: AsFd> Descriptor<S> {
         })
     }
 
-    /// Returns true if who waits in that direction has to look again by itself.
+    /// Returns true if a waiter in that direction must recheck by itself.
     pub(crate) fn rechecks(&self, direction: Direction) -> bool {
         direction == Direction::Write && self.rechecks_writes()
     }

@@ -1,8 +1,8 @@
-//! Calls that block a thread for nobody knows how long, such as asking a name server or opening a FIFO.
+//! Runs calls that may block a thread without end, such as asking a name server or opening a FIFO.
 //!
 //! [`unblock`](fibra_runtime::unblock) borrows, and so cannot be left before its closure has ended. These own what they
-//! need: a task that is cancelled leaves, and the call goes on to an end that nobody hears of. Nor does the end of the runtime
-//! wait for it, which would else hang on a FIFO that nobody opens: the thread is left behind with what it owns. A task that must not
+//! need: a task that is cancelled leaves, and the call goes on to its end, and its result is dropped. Nor does the end of the runtime
+//! wait for it, which would else hang on a FIFO without a peer: the thread is left behind with what it owns. A task that must not
 //! be unwound stays to the end of the call, and gets what it asks for at the end of the runtime too; but what waits for others it
 //! leaves, with an error, if it is cancelled while it unwinds from a panic or is at its own end.
 //!

@@ -3,7 +3,7 @@
 //! | it is | a call | so in a task |
 //! | --- | --- | --- |
 //! | on a disk | ends by itself, but may block the thread for as long as the disk takes | what is in memory is read in place (`RWF_NOWAIT`), all else on the blocking pool, with the buffer borrowed |
-//! | a terminal, a FIFO, a device | may never end: nobody types, nobody reads | waits until it is ready, as for a socket, and is made then |
+//! | a terminal, a FIFO, a device | may never end: no input, no reader | waits until it is ready, as for a socket, and is made then |
 //!
 //! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
 //! be cancelled and has taken nothing. What it takes at once in place is bounded, since some devices never run dry. (Where the call cannot be told not to wait, which is so for the other end of a
@@ -39,7 +39,7 @@ use crate::waiting::descriptor::Descriptor;
 /// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool, or is for the next call.
 const IN_PLACE_MAX: usize = 1 << 20;
 
-/// How long somebody else has a terminal, before it is tried again.
+/// The pause before a terminal in use by another thread is tried again.
 const CONTENDED: Duration = Duration::from_millis(1);
 
 /// See the [module](self).
@@ -47,7 +47,7 @@ pub(crate) struct StreamFile<S: AsFd> {
     io: Descriptor<S>,
     is_endless: AtomicBool,
     shared: Arc<Shared>,
-    /// Which file it was at the last look, of a descriptor that somebody may make another.
+    /// The file at the last look; the descriptor may be made another file.
     known: Option<Mutex<Option<Identity>>>,
 }
 

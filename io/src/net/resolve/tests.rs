@@ -1,4 +1,4 @@
-//! The same answers as std's trait gives, for everything that needs no name server.
+//! Compares answers with std's trait, for every address that needs no name server.
 
 #![forbid(unsafe_code)]
 

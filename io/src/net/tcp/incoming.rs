@@ -9,7 +9,7 @@ use super::{TcpListener, TcpStream};
 
 impl TcpListener {
     /// Returns an iterator over the connections: [`accept`](TcpListener::accept) as an iterator that never ends.
-    /// Errors are items too: who passes over them (`flatten`) does not hear that there are no descriptors left.
+    /// Errors are items too: an iterator that skips them (`flatten`) hides a lack of descriptors.
     ///
     /// # Cancellation
     ///

@@ -18,7 +18,7 @@ pub(super) const BACKLOG: u32 = 4096;
 
 /// Accepts TCP connections: [`std::net::TcpListener`], for tasks.
 ///
-/// [`accept`](TcpListener::accept) puts the task to sleep until somebody connects; in a plain thread it blocks it.
+/// [`accept`](TcpListener::accept) puts the task to sleep until a client connects; in a plain thread it blocks it.
 ///
 /// # Fairness
 ///
@@ -58,7 +58,7 @@ listener_methods!(TcpListener);
 ttl_methods!(TcpListener);
 
 impl TcpListener {
-    /// Takes a listener that is new, and whose descriptor nobody else has.
+    /// Takes a new listener whose descriptor has no other owner.
     pub(super) fn fresh(inner: net::TcpListener) -> io::Result<TcpListener> {
         Acceptor::fresh(inner).map(TcpListener)
     }
@@ -87,7 +87,7 @@ impl TcpListener {
     ///
     /// # Cancellation
     ///
-    /// A wait is a cancellation point; who connects meanwhile stays in the queue. So is the pause of an accept that finds no
+    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of an accept that finds no
     /// descriptor left.
     ///
     /// # Errors

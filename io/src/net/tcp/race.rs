@@ -84,7 +84,7 @@ fn first_of(
         }
         let fds: Vec<BorrowedFd<'_>> = undecided.iter().map(Connecting::fd).collect();
         match sys::wait_any(&fds, Direction::Write, left) {
-            // Nobody can be waited for. One is given up each time, so that this ends.
+            // No attempt can be waited for. Each round gives one up, so that the loop ends.
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 undecided.pop_front();
                 return Some(Err(error));

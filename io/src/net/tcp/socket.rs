@@ -251,7 +251,7 @@ impl TcpSocket {
         TcpListener::seen(self.0.into())
     }
 
-    /// Listens with a socket that was shown to nobody.
+    /// Listens with a socket whose descriptor was never exposed.
     pub(super) fn listen_unseen(self, backlog: u32) -> io::Result<TcpListener> {
         self.begin_to_listen(backlog)?;
         TcpListener::fresh(self.0.into())

@@ -13,7 +13,7 @@ use crate::net::options::listener_methods;
 
 /// Accepts connections from this machine: [`std::os::unix::net::UnixListener`], for tasks.
 ///
-/// [`accept`](UnixListener::accept) puts the task to sleep until somebody connects; in a plain thread it blocks it. The file
+/// [`accept`](UnixListener::accept) puts the task to sleep until a client connects; in a plain thread it blocks it. The file
 /// at the path stays when the listener is dropped, as with std.
 ///
 /// # Fairness
@@ -69,7 +69,7 @@ impl UnixListener {
     ///
     /// # Cancellation
     ///
-    /// A wait is a cancellation point; who connects meanwhile stays in the queue. So is the pause of an accept that finds no
+    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of an accept that finds no
     /// descriptor left.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! A wait for room in the queue of a receiver to whom one is not connected.
+//! Waits for room in the queue of a receiver without a connection to it.
 //!
 //! No event of the sender's socket tells when there is room again. A socket that is connected to the receiver hears of it, so one
 //! is made for the wait.

@@ -59,7 +59,7 @@ impl UnixStream {
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` if nobody listens there any more, `InvalidInput` if the path is too long for an address, and what
+    /// `ConnectionRefused` if no listener is there any more, `InvalidInput` if the path is too long for an address, and what
     /// `connect(2)` says.
     pub fn connect<P: AsRef<Path>>(path: P) -> io::Result<UnixStream> {
         UnixStream::connect_addr(&SocketAddr::from_pathname(path)?)
