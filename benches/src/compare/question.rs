@@ -126,7 +126,7 @@ pub(super) enum Bound {
     Best,
     /// The best of the entrants whose names begin so.
     Named(&'static str),
-    /// The same entrant's figure with one worker.
+    /// The entrant's figure with one worker.
     OneWorker,
     /// Nothing: it is the figure itself.
     Itself,

@@ -63,7 +63,7 @@ pub(crate) struct Line {
 
 /// A chart that can be drawn in any frame.
 pub(crate) struct Chart {
-    /// What a reader who cannot see it is told.
+    /// The text alternative of the chart.
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,

@@ -36,7 +36,7 @@ pub(super) struct Figure {
 /// A chart, drawn for a wide and for a narrow window.
 pub(super) struct Panel {
     pub(super) heading: &'static str,
-    /// The same as data for a reader who points at it; empty where there is none.
+    /// Data of the chart for a reader that points at it; empty where there is none.
     pub(super) data: String,
     pub(super) wide: String,
     pub(super) narrow: String,

@@ -63,7 +63,7 @@ impl Rungs {
     }
 }
 
-/// The chart of one percentile, and the same as data for a reader who points at it.
+/// The chart of one percentile, and its data for a reader that points at it.
 fn chart(report: &Report, servers: &[&Row], rungs: &Rungs, name: &str, share: f64) -> (Chart, String) {
     let all: Vec<_> = servers.iter().map(|server| rungs.latencies(report, server, share)).collect();
     let known = || all.iter().flatten().flatten().copied();

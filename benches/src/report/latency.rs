@@ -43,7 +43,7 @@ pub(super) fn figure(report: &Report) -> Option<Figure> {
     })
 }
 
-/// The curves, and the same as data for a reader who points at them.
+/// The curves, and their data for a reader that points at them.
 fn latency_chart(rows: &[&Row]) -> (Chart, String) {
     // As far to the right as the largest count bears: with a thousand requests, 99.9.
     let most = rows.iter().map(|row| row.latencies.len()).max().unwrap_or(1);

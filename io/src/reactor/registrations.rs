@@ -3,14 +3,14 @@
 //! ```text
 //!   open ──insert, remove──▶ open
 //!     │
-//!     └── close ──▶ closed, for ever: who is in it is handed out, to be told
+//!     └── close ──▶ closed for good: hands out its sources, to be woken
 //! ```
 //!
 //! A token is a key into the slab and a generation, so that an event that was fetched before its descriptor left is recognised as
 //! stale, also after the key is used again.
 //!
-//! Who closes sets the mark and then empties the slab, under its lock; who registers from afar enters the slab, under that lock,
-//! and then looks at the mark. So a source is handed out, or whoever has entered it sees that nobody will speak for it.
+//! `close` sets the mark and then empties the slab, under its lock. A registration from another worker enters the slab under
+//! that lock, and then reads the mark. So either `close` hands the source out, or the registering worker sees the mark.
 
 #![forbid(unsafe_code)]
 
@@ -61,9 +61,9 @@ impl Registrations {
     /// Takes every source out, so that reactor and sources do not keep each other alive.
     pub(crate) fn close(&self) -> Vec<Arc<Source>> {
         self.change(|entries| {
-            // Release: pairs with the Acquire in `is_closed`. Whoever was told of the closing by an edge of its source, or
-            // clears the word after that edge, sees it here and registers elsewhere. Under the lock: who sees it and takes its
-            // source out comes after it was handed out.
+            // Release: pairs with the Acquire in `is_closed`. A waiter woken by the closing edge of its source, or one that
+            // clears the word after that edge, sees the mark and registers elsewhere. Under the lock: a worker that sees the
+            // mark and removes its source does so after the source was handed out.
             self.closed.store(true, Ordering::Release);
             entries.drain()
         })

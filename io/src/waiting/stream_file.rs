@@ -39,7 +39,7 @@ use crate::waiting::descriptor::Descriptor;
 /// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool, or is for the next call.
 const IN_PLACE_MAX: usize = 1 << 20;
 
-/// The pause before a terminal in use by another thread is tried again.
+/// The pause before a terminal in use elsewhere is tried again.
 const CONTENDED: Duration = Duration::from_millis(1);
 
 /// See the [module](self).
