@@ -174,7 +174,7 @@ impl<L: AsFd> Wraps<L> for Acceptor<L> {
     }
 
     fn expose(&self) -> &L {
-        // Relaxed, both: whoever changes the mode or an option and expects an accept to know of it synchronises with it.
+        // Relaxed, both: a thread that changes the mode or an option for a later accept synchronises with that accept.
         self.shared.store(true, Ordering::Relaxed);
         self.common.seen.store(true, Ordering::Relaxed);
         self.std()

@@ -28,7 +28,7 @@
 //! condition stays up for good does not spin.
 //!
 //! The word publishes no memory of ours: the data is in the kernel. Its edges are Release and its loads Acquire only
-//! so that whoever sees an edge also sees what the reactor did before it (closing itself, for one).
+//! so that a thread that sees an edge also sees what the reactor did before it (closing itself, for one).
 //!
 //! Rejected: one tick for each direction. It would save a failed clear when an edge for writers meets a reader, which
 //! costs one system call and is rare, since an edge for readers nearly always says "writable" as well.

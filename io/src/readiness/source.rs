@@ -140,7 +140,7 @@ impl Source {
         }
     }
 
-    /// Notes that a reactor is gone that heard of the descriptor, and hands out everyone who waits, to find out who else does.
+    /// Notes that a reactor of the descriptor has ended, and hands out all waiters, to find another.
     pub(crate) fn abandon(&self, wakes: impl FnMut(RawWake)) {
         let waiters = self.waiters.lock();
         self.store_set_id(SetId::ABANDONED);
@@ -240,8 +240,8 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> WaitStrategy for Waiter<S, N> {
         if self.source.rouses(self.direction, reliance.set_id) {
             return Asleep::Rouse;
         }
-        // SAFETY: the wake is used at most once, since only who takes the node out of the list hands it out; and either that has happened and
-        // `before_awake` answers Served, or `before_awake` unlinks the node and the wake is dropped unused.
+        // SAFETY: the wake is used at most once, since only the thread that unlinks the node hands it out; and either that has happened
+        // and `before_awake` answers Served, or `before_awake` unlinks the node and the wake is dropped unused.
         let wake = unsafe { me.raw() };
         link.data().set(reliance.woken_by);
         // SAFETY: the node is a field of `self` or borrowed by it, so it stays in place until the sleep is over, and that is

@@ -90,8 +90,9 @@ impl TcpStream {
         self.std().local_addr()
     }
 
-    /// Ends one direction of the connection or both, for all clones. Whoever waits in that direction, through whichever
-    /// clone, wakes: a reader reads the end of the stream, a writer gets an error.
+    /// Ends one direction of the connection or both, for all clones.
+    ///
+    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream, a writer gets an error.
     ///
     /// # Errors
     ///

@@ -235,7 +235,9 @@ impl UnixDatagram {
         self.0.send_message(buf)
     }
 
-    /// Ends one direction or both, for all clones. Whoever waits in that direction, through whichever clone, wakes: a receiver
+    /// Ends one direction or both, for all clones.
+    ///
+    /// All waiters of that direction wake, on every clone: a receiver
     /// gets a message of no bytes; a sender an error, up to a quarter of a second later, since the system does not tell it.
     ///
     /// # Errors

@@ -137,8 +137,9 @@ impl UnixStream {
         self.0.std().peer_addr()
     }
 
-    /// Ends one direction of the connection or both, for all clones. Whoever waits in that direction, through whichever
-    /// clone, wakes: a reader reads the end of the stream; a writer gets an error, up to a quarter of a second later, since
+    /// Ends one direction of the connection or both, for all clones.
+    ///
+    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream; a writer gets an error, up to a quarter of a second later, since
     /// the system does not tell it.
     ///
     /// # Errors
