@@ -1,10 +1,11 @@
 //! Any descriptor, made awaitable.
 //!
-//! What the reactor hears of is a duplicate of the user's descriptor, which is ours alone. An epoll registration belongs
-//! to a number and the open file behind it, and `AsFd` promises neither that the number stays the same nor that it stays
-//! open between two calls; were it the user's own number that is registered, a library that closes and reopens its
-//! connection could make us deregister a socket of another owner. With a number of our own nothing that safe code does to
-//! its descriptor reaches the registrations of others, and one open file may be registered by several owners at once.
+//! What the reactor hears of is a duplicate of the user's descriptor, which is ours alone. An epoll
+//! registration belongs to a number and the open file behind it, and `AsFd` promises neither that the number
+//! stays the same nor that it stays open between two calls; were it the user's own number that is registered,
+//! a library that closes and reopens its connection could make us deregister a socket of another owner. With
+//! a number of our own nothing that safe code does to its descriptor reaches the registrations of others, and
+//! one open file may be registered by several owners at once.
 //!
 //! Rejected: the user's number, looked at again before each use. It spares a descriptor, but finds no file that was
 //! reopened under the same number, and two owners of one file exclude each other.

@@ -174,7 +174,8 @@ impl<L: AsFd> Wraps<L> for Acceptor<L> {
     }
 
     fn expose(&self) -> &L {
-        // Relaxed, both: a thread that changes the mode or an option for a later accept synchronises with that accept.
+        // Relaxed, both: a thread that changes the mode or an option for a later accept synchronises with
+        // that accept.
         self.shared.store(true, Ordering::Relaxed);
         self.common.seen.store(true, Ordering::Relaxed);
         self.std()

@@ -6,10 +6,10 @@
 //!
 //! # Waiting
 //!
-//! A system call comes first; the task falls asleep only if it would block. Any number of tasks may read, write or
-//! accept on one socket at once: whatever the kernel signals wakes all of them that wait in that direction, and they
-//! compete; which task gets the next byte is not promised. An operation that completes without waiting is counted, and after a
-//! good many of them the task lets the others run.
+//! A system call comes first; the task falls asleep only if it would block. Any number of tasks may read,
+//! write or accept on one socket at once: whatever the kernel signals wakes all of them that wait in that
+//! direction, and they compete; which task gets the next byte is not promised. An operation that completes
+//! without waiting is counted, and after a good many of them the task lets the others run.
 //!
 //! No call depends on the mode of the descriptor: turning a clone blocking or non-blocking elsewhere changes nothing here.
 //!

@@ -244,9 +244,10 @@ macro_rules! listener_methods {
 
             /// Sets the moment until which accepts wait, all of them together. `None`, the default, is for ever.
             ///
-            /// An accept that would wait beyond it fails with `WouldBlock`, as a read at its deadline. A connection that
-            /// is there already is accepted at any time, and an accept that waits already keeps the deadline that it started with.
-            /// std has no such thing: what leaves for std leaves it behind.
+            /// An accept that would wait beyond it fails with `WouldBlock`, as a read at its deadline. A
+            /// connection that is there already is accepted at any time, and an accept that waits already
+            /// keeps the deadline that it started with. std has no such thing: what leaves for std leaves it
+            /// behind.
             pub fn set_accept_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.0.limit().set_deadline(deadline);
             }

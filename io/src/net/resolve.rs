@@ -18,7 +18,8 @@ mod tests;
 ///
 /// # Cancellation
 ///
-/// Waiting for a lookup is a cancellation point. The lookup itself goes on to its end, and its result is dropped.
+/// Waiting for a lookup is a cancellation point. The lookup itself goes on to its end, and its result is
+/// dropped.
 ///
 /// # Examples
 ///

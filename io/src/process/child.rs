@@ -20,8 +20,9 @@ use super::{ChildStderr, ChildStdin, ChildStdout};
 ///
 /// # Deadlocks
 ///
-/// A child that writes more than a pipe holds (64 KiB on Linux) waits until its output is read. So read its output before the wait for
-/// its end, or at the same time, as [`wait_with_output`](Child::wait_with_output) does.
+/// A child that writes more than a pipe holds (64 KiB on Linux) waits until its output is read. So read its
+/// output before the wait for its end, or at the same time, as [`wait_with_output`](Child::wait_with_output)
+/// does.
 ///
 /// # Examples
 ///

@@ -9,8 +9,9 @@
 //! A token is a key into the slab and a generation, so that an event that was fetched before its descriptor left is recognised as
 //! stale, also after the key is used again.
 //!
-//! `close` sets the mark and then empties the slab, under its lock. A registration from another worker enters the slab under
-//! that lock, and then reads the mark. So either `close` hands the source out, or the registering worker sees the mark.
+//! `close` sets the mark and then empties the slab, under its lock. A registration from another worker enters
+//! the slab under that lock, and then reads the mark. So either `close` hands the source out, or the
+//! registering worker sees the mark.
 
 #![forbid(unsafe_code)]
 
@@ -61,9 +62,10 @@ impl Registrations {
     /// Takes every source out, so that reactor and sources do not keep each other alive.
     pub(crate) fn close(&self) -> Vec<Arc<Source>> {
         self.change(|entries| {
-            // Release: pairs with the Acquire in `is_closed`. A waiter woken by the closing edge of its source, or one that
-            // clears the word after that edge, sees the mark and registers elsewhere. Under the lock: a worker that sees the
-            // mark and removes its source does so after the source was handed out.
+            // Release: pairs with the Acquire in `is_closed`. A waiter woken by the closing edge of its
+            // source, or one that clears the word after that edge, sees the mark and registers elsewhere.
+            // Under the lock: a worker that sees the mark and removes its source does so after the source was
+            // handed out.
             self.closed.store(true, Ordering::Release);
             entries.drain()
         })

@@ -7,10 +7,11 @@
 //! The lock of the lists orders both sides. The reactor sets the readiness word, then takes the lock and empties the list. The
 //! waiter takes the lock, reads the word, and links its node only if the word is clear. The second of the two sees the first.
 //!
-//! **Reactors.** A waiter learns before its sleep which set of reactors knows the descriptor, as a [`SetId`], and compares it
-//! again under the lock. A reactor leaves the set only while the lists are empty, and the id changes before the lock is
-//! released. A reactor that ends sets `ABANDONED` and wakes all waiters: no task sleeps until the set is known again. The set
-//! itself is kept above the reactors, in `waiting/registration.rs`.
+//! **Reactors.** A waiter learns before its sleep which set of reactors knows the descriptor, as a [`SetId`],
+//! and compares it again under the lock. A reactor leaves the set only while the lists are empty, and the id
+//! changes before the lock is released. A reactor that ends sets `ABANDONED` and wakes all waiters: no task
+//! sleeps until the set is known again. The set itself is kept above the reactors, in
+//! `waiting/registration.rs`.
 //!
 //! ```text
 //!  set_id:  NOWHERE ──attach──▶ one reactor ──attach elsewhere, while nobody waits──▶ another one
@@ -240,8 +241,9 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> WaitStrategy for Waiter<S, N> {
         if self.source.rouses(self.direction, reliance.set_id) {
             return Asleep::Rouse;
         }
-        // SAFETY: the wake is used at most once, since only the thread that unlinks the node hands it out; and either that has happened
-        // and `before_awake` answers Served, or `before_awake` unlinks the node and the wake is dropped unused.
+        // SAFETY: the wake is used at most once, since only the thread that unlinks the node hands it out;
+        // and either that has happened and `before_awake` answers Served, or `before_awake` unlinks the node
+        // and the wake is dropped unused.
         let wake = unsafe { me.raw() };
         link.data().set(reliance.woken_by);
         // SAFETY: the node is a field of `self` or borrowed by it, so it stays in place until the sleep is over, and that is

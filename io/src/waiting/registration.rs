@@ -1,10 +1,11 @@
 //! The registrations of a descriptor, beside its source.
 //!
-//! Registration is lazy: a descriptor that never waits costs no `epoll_ctl`. The first wait registers it with the reactor of the
-//! waiting worker, edge-triggered and for both directions, and the registration stays. Only the reactor of its own worker wakes
-//! a task in time: any other worker may be in a task that computes. So a wait on another worker moves the registration if no
-//! task waits, and else adds one. A registration reports what is ready already, so no event is lost in between. The new one is made
-//! before the old one is cancelled, so a failed move leaves all as it was.
+//! Registration is lazy: a descriptor that never waits costs no `epoll_ctl`. The first wait registers it with
+//! the reactor of the waiting worker, edge-triggered and for both directions, and the registration stays.
+//! Only the reactor of its own worker wakes a task in time: any other worker may be in a task that computes.
+//! So a wait on another worker moves the registration if no task waits, and else adds one. A registration
+//! reports what is ready already, so no event is lost in between. The new one is made before the old one is
+//! cancelled, so a failed move leaves all as it was.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,11 @@
 //! Runs calls that may block a thread without end, such as asking a name server or opening a FIFO.
 //!
 //! [`unblock`](fibra_runtime::unblock) borrows, and so cannot be left before its closure has ended. These own what they
-//! need: a task that is cancelled leaves, and the call goes on to its end, and its result is dropped. Nor does the end of the runtime
-//! wait for it, which would else hang on a FIFO without a peer: the thread is left behind with what it owns. A task that must not
-//! be unwound stays to the end of the call, and gets what it asks for at the end of the runtime too; but what waits for others it
-//! leaves, with an error, if it is cancelled while it unwinds from a panic or is at its own end.
+//! need: a task that is cancelled leaves, and the call goes on to its end, and its result is dropped. Nor
+//! does the end of the runtime wait for it, which would else hang on a FIFO without a peer: the thread is
+//! left behind with what it owns. A task that must not be unwound stays to the end of the call, and gets what
+//! it asks for at the end of the runtime too; but what waits for others it leaves, with an error, if it is
+//! cancelled while it unwinds from a panic or is at its own end.
 //!
 //! What waits for others, a server or the other end of a FIFO, has threads of the pool beside those that are left to calls that end by
 //! themselves.

@@ -87,8 +87,8 @@ impl TcpListener {
     ///
     /// # Cancellation
     ///
-    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of an accept that finds no
-    /// descriptor left.
+    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of
+    /// an accept that finds no descriptor left.
     ///
     /// # Errors
     ///

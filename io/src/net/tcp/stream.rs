@@ -92,7 +92,8 @@ impl TcpStream {
 
     /// Ends one direction of the connection or both, for all clones.
     ///
-    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream, a writer gets an error.
+    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream, a writer
+    /// gets an error.
     ///
     /// # Errors
     ///

@@ -199,8 +199,8 @@ impl UnixDatagram {
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` if no socket has that path any more, `InvalidInput` if it is too long for an address, and what
-    /// `sendto(2)` says.
+    /// `ConnectionRefused` if no socket has that path any more, `InvalidInput` if it is too long for an
+    /// address, and what `sendto(2)` says.
     pub fn send_to<P: AsRef<Path>>(&self, buf: &[u8], path: P) -> io::Result<usize> {
         self.send_to_addr(buf, &SocketAddr::from_pathname(path)?)
     }

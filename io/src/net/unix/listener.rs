@@ -69,8 +69,8 @@ impl UnixListener {
     ///
     /// # Cancellation
     ///
-    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of an accept that finds no
-    /// descriptor left.
+    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of
+    /// an accept that finds no descriptor left.
     ///
     /// # Errors
     ///

@@ -59,8 +59,8 @@ impl UnixStream {
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` if no listener is there any more, `InvalidInput` if the path is too long for an address, and what
-    /// `connect(2)` says.
+    /// `ConnectionRefused` if no listener is there any more, `InvalidInput` if the path is too long for an
+    /// address, and what `connect(2)` says.
     pub fn connect<P: AsRef<Path>>(path: P) -> io::Result<UnixStream> {
         UnixStream::connect_addr(&SocketAddr::from_pathname(path)?)
     }
@@ -139,8 +139,8 @@ impl UnixStream {
 
     /// Ends one direction of the connection or both, for all clones.
     ///
-    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream; a writer gets an error, up to a quarter of a second later, since
-    /// the system does not tell it.
+    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream; a writer
+    /// gets an error, up to a quarter of a second later, since the system does not tell it.
     ///
     /// # Errors
     ///
