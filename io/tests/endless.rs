@@ -1,4 +1,4 @@
-//! FIFOs and terminals that several use at once hold up nobody who leaves, and reads of terminals end as they are set to.
+//! FIFOs and terminals with several users at once hold up no task that leaves.
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
@@ -11,7 +11,6 @@ use std::io::{IoSliceMut, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use common::sides::{guarded, pause};
 use common::{everywhere, in_tasks, nap, until};
@@ -22,8 +21,6 @@ use terminal::terminal;
 
 /// How often it is tried to have two of them look at the same time.
 const ROUNDS: usize = 20;
-/// The unit of the time after which a read of a terminal ends.
-const TENTH: Duration = Duration::from_millis(100);
 
 /// Lets both wait for what is enough for one, which `give` gives: one of them gets it, and the other can be cancelled.
 fn one_is_served_and_the_other_can_leave<T: Send + 'static>(two: [JoinHandle<T>; 2], give: impl FnOnce()) {
@@ -143,75 +140,6 @@ fn a_fifo_whose_writers_have_gone_ends_for_its_readers() {
     });
 }
 
-#[test]
-fn a_read_of_a_terminal_that_is_set_to_end_without_input_ends() {
-    everywhere(|| {
-        for tenths in [0, 1] {
-            let (mut master, mut terminal) = terminal();
-            end_without_input(&terminal, tenths);
-            let mut text = [0; 8];
-            assert_eq!(terminal.read(&mut text).unwrap(), 0);
-            master.write_all(b"typed").unwrap();
-            let mut typed = Vec::new();
-            until(|| {
-                let n = terminal.read(&mut text).unwrap();
-                typed.extend_from_slice(&text[..n]);
-                typed == b"typed"
-            });
-        }
-    });
-}
-
-#[test]
-fn of_two_such_reads_that_are_told_of_one_byte_the_other_ends_at_its_time() {
-    in_tasks(|| {
-        let (mut master, terminal) = terminal();
-        end_without_input(&terminal, 1);
-        let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
-        let another = Arc::new(options(true, false).open(path).unwrap());
-        let one = Arc::new(terminal);
-        for _ in 0..ROUNDS {
-            let begin = Instant::now();
-            let readers = [reader(&one), reader(&another)];
-            pause();
-            master.write_all(&[7]).unwrap();
-            until(|| has_input(&one) || readers.iter().any(JoinHandle::is_finished));
-            let typed = begin.elapsed();
-            match readers.map(|reader| reader.join().unwrap()) {
-                [1, 0] | [0, 1] => {}
-                // On a busy machine it may come when both have ended, which neither does before this time.
-                [0, 0] if typed >= TENTH => until(|| (&*one).read(&mut [0]).unwrap() == 1),
-                other => panic!("{other:?} bytes of one"),
-            }
-        }
-    });
-}
-
-#[test]
-fn such_a_read_can_be_left_before_its_time() {
-    in_tasks(|| {
-        let (_master, terminal) = terminal();
-        end_without_input(&terminal, u8::MAX);
-        let reader = reader(&Arc::new(terminal));
-        pause();
-        reader.cancel();
-        assert!(reader.join().unwrap_err().is_cancelled());
-    });
-}
-
-#[test]
-fn such_a_read_keeps_the_time_that_it_began_with() {
-    in_tasks(|| {
-        let (_master, terminal) = terminal();
-        end_without_input(&terminal, 2);
-        let terminal = Arc::new(terminal);
-        let reader = reader(&terminal);
-        pause();
-        set(&terminal, |settings| settings.c_lflag |= libc::ICANON);
-        assert_eq!(reader.join().unwrap(), 0);
-    });
-}
-
 /// The most that a read copies in place.
 const PIECE: usize = 1 << 20;
 
@@ -235,32 +163,4 @@ fn a_read_of_a_device_takes_a_piece_of_what_never_ends() {
         let n = device.read_vectored(&mut [IoSliceMut::new(&mut []), IoSliceMut::new(&mut much)]);
         assert!(is_up_to(PIECE, n));
     });
-}
-
-/// True if something was typed that nobody has read.
-fn has_input(terminal: &File) -> bool {
-    let mut entry = libc::pollfd { fd: terminal.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: there is one entry, writable, and it outlives the call.
-    unsafe { libc::poll(&mut entry, 1, 0) == 1 }
-}
-
-/// Has reads of a terminal end with nothing when nothing was typed for so many tenths of a second.
-fn end_without_input(terminal: &File, tenths: u8) {
-    set(terminal, |settings| {
-        // SAFETY: the structure is writable and outlives the call.
-        unsafe { libc::cfmakeraw(settings) };
-        settings.c_cc[libc::VMIN] = 0;
-        settings.c_cc[libc::VTIME] = tenths;
-    });
-}
-
-/// Changes how a terminal is set.
-fn set(terminal: &File, change: impl FnOnce(&mut libc::termios)) {
-    // SAFETY: all zeroes is a valid value of this structure of numbers.
-    let mut settings: libc::termios = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open, and the structure is writable and outlives the call.
-    assert_eq!(unsafe { libc::tcgetattr(terminal.as_raw_fd(), &mut settings) }, 0);
-    change(&mut settings);
-    // SAFETY: the descriptor is open, and the structure outlives the call.
-    assert_eq!(unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, &settings) }, 0);
 }

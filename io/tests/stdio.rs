@@ -5,9 +5,9 @@ mod common;
 
 use std::env;
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Seek, Write};
+use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::ptr::{null, null_mut};
@@ -103,7 +103,6 @@ fn the_actor() {
         "parent" => parent,
         "farewell" => farewell,
         "hook" => hook,
-        "exchanged" => exchanged,
         "unheard" => unheard,
         "closed" => closed,
         _ => unreachable!("no such role"),
@@ -130,60 +129,14 @@ fn hook() {
     }
 }
 
-/// Has streams that become others while what is known of the former ones says: wait.
-fn exchanged() {
-    let (former_input, _typist) = std::io::pipe().unwrap();
-    put(former_input, 0);
-    assert!(timeout(SHORT, || stdin().read_line(&mut String::new())).is_err());
-    let (input, mut typist) = std::io::pipe().unwrap();
-    put(input, 0);
-    typist.write_all(b"one\n").unwrap();
-    let read = || {
-        let mut line = String::new();
-        stdin().read_line(&mut line).map(|_| line).unwrap()
-    };
-    assert_eq!(read(), "one\n");
-    assert!(timeout(SHORT, read).is_err());
-    let kept = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
-    put(plain(b"two\n"), 0);
-    assert_eq!(read(), "two\n");
-    put(kept, 0);
-    assert!(timeout(SHORT, read).is_err());
-    typist.write_all(b"again\n").unwrap();
-    assert_eq!(read(), "again\n");
-
-    let (_unread, former_output) = std::io::pipe().unwrap();
-    put(former_output, 1);
-    assert!(timeout(SHORT, || stdout().write_all(&[b'x'; 1 << 20])).is_err());
-    let (mut reads, output) = std::io::pipe().unwrap();
-    put(output, 1);
-    stdout().write_all(b"three").unwrap();
-    let mut text = [0; 5];
-    reads.read_exact(&mut text).unwrap();
-    assert_eq!(&text, b"three");
-    assert!(timeout(SHORT, || stdout().write_all(&[b'x'; 1 << 20])).is_err());
-    let mut file = plain(b"");
-    put(file.try_clone().unwrap(), 1);
-    stdout().write_all(b"four").unwrap();
-    file.rewind().unwrap();
-    let mut text = String::new();
-    file.read_to_string(&mut text).unwrap();
-    assert_eq!(text, "four");
-}
-
-/// Writes to whom nobody reads any more: to a socket that took the place of something else.
+/// Writes to a socket whose peer stops to read.
 fn unheard() {
-    type WriteAll = fn(&[u8]) -> std::io::Result<()>;
-    let writers: [WriteAll; 2] = [|text| stdout().write_all(text), |text| stderr().write_all(text)];
-    for (number, write) in (1..).zip(writers) {
-        write(b"still a pipe\n").unwrap();
-        let (output, reader) = UnixStream::pair().unwrap();
-        put(output, number);
-        let writer = spawn(move || write(&vec![b'x'; 4 << 20]).unwrap_err().kind());
-        pause();
-        reader.shutdown(Shutdown::Read).unwrap();
-        assert_eq!(writer.join().unwrap(), ErrorKind::BrokenPipe);
-    }
+    let (output, reader) = UnixStream::pair().unwrap();
+    put(output, 2);
+    let writer = spawn(move || stderr().write_all(&vec![b'x'; 4 << 20]).unwrap_err().kind());
+    pause();
+    reader.shutdown(Shutdown::Read).unwrap();
+    assert_eq!(writer.join().unwrap(), ErrorKind::BrokenPipe);
 }
 
 /// Has no streams any more, as std sees it as well, and then some again.
@@ -219,16 +172,6 @@ fn closed() {
 fn put(file: impl Into<OwnedFd>, number: i32) {
     // SAFETY: both are open, and the second is a standard stream, which belongs to everybody.
     assert_eq!(unsafe { libc::dup2(file.into().as_raw_fd(), number) }, number);
-}
-
-/// A file on a disk with that in it, at its begin.
-fn plain(text: &[u8]) -> File {
-    let path = env::temp_dir().join(format!("fibra-stdio-{}", std::process::id()));
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
-    std::fs::remove_file(path).unwrap();
-    file.write_all(text).unwrap();
-    file.rewind().unwrap();
-    file
 }
 
 /// Says every line again.
@@ -554,11 +497,6 @@ fn ends_in_tasks(role: &str) {
             actor.ends();
         }
     });
-}
-
-#[test]
-fn a_stream_that_becomes_another_is_found_so() {
-    ends_in_tasks("exchanged");
 }
 
 #[test]

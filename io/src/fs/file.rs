@@ -20,7 +20,13 @@ use crate::waiting::stream_file::StreamFile;
 /// memory does neither. Positioned reads and writes are those of std's trait
 /// [`FileExt`](std::os::unix::fs::FileExt). The file is closed when it is dropped.
 ///
-/// What is a FIFO, a terminal or a device works as well: its reads and writes wait until it is ready.
+/// A FIFO, a terminal or a device works as well: reads and writes wait until it is ready.
+///
+/// # Cancellation
+///
+/// A read or a write that waits is a cancellation point. Of a FIFO, a terminal or a device the transfer itself runs on another
+/// thread, with a buffer of its own. If another process takes the input or the room in between, that thread waits; a task
+/// that is cancelled then leaves it behind, and what it reads later is lost.
 ///
 /// # Fairness
 ///
@@ -28,7 +34,7 @@ use crate::waiting::stream_file::StreamFile;
 ///
 /// # Differences from std
 ///
-/// * A write into a FIFO or a terminal may be short; a read of a terminal may be shorter than its `VMIN`.
+/// * A write into a FIFO or a terminal may be short; a read of a terminal waits for input also where its `VMIN` is zero.
 /// * The mode (`O_NONBLOCK`) of what is no plain file is read when a value is made of it; what becomes of it later changes
 ///   nothing in tasks.
 /// * `Arc<File>` has none of the traits, as the language has it; a `&File` out of it has all.

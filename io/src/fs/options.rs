@@ -87,23 +87,25 @@ impl OpenOptions {
         self
     }
 
-    /// Opens the file at `path`, on the blocking pool. While the opens of many FIFOs wait for the other end, later ones wait for
-    /// their turn; see [`max_blocking_threads`](fibra_runtime::Builder::max_blocking_threads).
+    /// Opens the file at `path`, on the blocking pool.
+    ///
+    /// While the opens of many FIFOs and terminals wait, later ones wait for their turn; see
+    /// [`max_blocking_threads`](fibra_runtime::Builder::max_blocking_threads).
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until the open has begun, which runs to its end then. The open of a FIFO that waits for its other end
-    /// can be left at any time.
+    /// A cancellation point until the open has begun, which runs to its end then. The open of a FIFO or a device, which may wait
+    /// for its other end, can be left at any time.
     ///
     /// # Errors
     ///
-    /// As [`std::fs::OpenOptions::open`]; and `TimedOut` for a FIFO if the task unwinds from a cancellation, or in destructors that
-    /// end a cancelled task, since it might wait for the other end; or if the task is cancelled while it waits there, or in one that
-    /// unwinds from a panic.
+    /// As [`std::fs::OpenOptions::open`]; and `TimedOut` for a FIFO or a device if the task unwinds from a cancellation, or in
+    /// destructors that end a cancelled task, since it might wait for the other end; or if the task is cancelled while it waits
+    /// there, or in one that unwinds from a panic.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
         let path = path.as_ref();
         // Any other open runs to its end before the task goes on, so that it changes nothing later.
-        let opened = unblock(|| match self.waits_for_fifo() && is_fifo(path) {
+        let opened = unblock(|| match self.may_wait(path) {
             true => Ok(None),
             false => self.inner.open(path).map(Some),
         })?;
@@ -115,9 +117,12 @@ impl OpenOptions {
         detached(move || options.open(path)).map(File::from)
     }
 
-    /// Returns true if the open of a FIFO is to wait for its other end.
-    fn waits_for_fifo(&self) -> bool {
-        self.reads != (self.writes || self.appends) && self.flags & libc::O_NONBLOCK == 0
+    /// Returns true if an open of `path` may wait for something: a FIFO for its other end, a terminal for its line.
+    fn may_wait(&self, path: &Path) -> bool {
+        let kind = || std::fs::metadata(path).ok().map(|metadata| metadata.file_type());
+        let one_way = self.reads != (self.writes || self.appends);
+        self.flags & libc::O_NONBLOCK == 0
+            && kind().is_some_and(|kind| kind.is_char_device() || kind.is_fifo() && one_way)
     }
 }
 
@@ -166,10 +171,6 @@ impl File {
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
-}
-
-fn is_fifo(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
 impl OpenOptionsExt for OpenOptions {

@@ -69,8 +69,8 @@ pub fn stderr() -> Stderr {
 ///   [`LineWriter`](io::LineWriter). What `print!` keeps in std's buffer, an unfinished line, comes later.
 /// * [`write_all`](Write::write_all), `write!` and `writeln!` hold the lock, so their texts do not mix; a single
 ///   [`write`](Write::write) may be short.
-/// * Where somebody puts another file in the place of the stream (`dup2`), the next operation of a task finds it, if it is one of
-///   another number. One that waits already may go on to wait for the former.
+/// * A file that takes the place of the stream (`dup2`) after its first use is not waited for properly: a task may go on to wait
+///   for the former.
 /// * A panic hook takes the stream as its task does, which may have it. One that another task has is waited for as in a thread, so
 ///   if that task is of the same worker the hook waits for ever: in a hook, write to std's.
 /// * A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`.

@@ -17,7 +17,6 @@ use crate::sys::Direction;
 use crate::sys::file::Uninit;
 use crate::sys::file::{Nature, nature};
 use crate::sys::pipe::{self as call, Nowait};
-use crate::sys::reopen::open_nowait;
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::{Wraps, reads, writes};
 use crate::waiting::descriptor::Descriptor;
@@ -70,8 +69,7 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// # Differences from std
 ///
 /// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
-/// once it has been used, until it leaves for std; and so is that of a device which cannot be opened once more for a call, as the
-/// controlling end of a pseudoterminal. A process that shares it then sees `WouldBlock`; so does std, if another handle of the
+/// once it has been used, until it leaves for std. A process that shares it then sees `WouldBlock`; so does std, if another handle of the
 /// same end goes on here; and a handle that is made of its descriptor meanwhile takes that mode for one that was wished for, and does
 /// not wait: `try_clone` is the way to a second one. Deadlines are additions.
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
@@ -129,12 +127,11 @@ impl From<PipeWriter> for Stdio {
     }
 }
 
-/// Either end; or the plain file that somebody has made std's type of, with which std works.
+/// Either end of a pipe, or another file under the name of one, with which std works.
 pub(crate) enum PipeEnd<S: AsFd> {
     Pipe(Pipe<S>),
-    /// It is always ready for what it can do, so that no reactor takes it; but it may block for as long as a disk does. Its
-    /// deadline is kept for who asks.
-    Plain(StreamFile<S>, Arc<Timeout>),
+    /// A file on a disk, a terminal or a device.
+    File(StreamFile<S>),
 }
 
 impl<S: AsFd> PipeEnd<S> {
@@ -149,7 +146,7 @@ impl<S: AsFd> PipeEnd<S> {
         let clone = S::from(self.expose().as_fd().try_clone_to_owned()?);
         Ok(match self {
             PipeEnd::Pipe(pipe) => PipeEnd::Pipe(pipe.with_clone(clone)),
-            PipeEnd::Plain(file, limit) => PipeEnd::Plain(file.with_clone(clone), Arc::clone(limit)),
+            PipeEnd::File(file) => PipeEnd::File(file.with_clone(clone)),
         })
     }
 
@@ -157,7 +154,7 @@ impl<S: AsFd> PipeEnd<S> {
     pub(crate) fn limit(&self) -> &Timeout {
         match self {
             PipeEnd::Pipe(pipe) => &pipe.shared.limit,
-            PipeEnd::Plain(_, limit) => limit,
+            PipeEnd::File(file) => file.limit(),
         }
     }
 
@@ -171,7 +168,7 @@ impl<S: AsFd> PipeEnd<S> {
                 let is_empty = sys::is_empty(bufs.iter().map(|buf| buf.len()));
                 pipe.run(Direction::Read, is_empty, |fd, nowait| call::read(fd, bufs, nowait))
             }
-            PipeEnd::Plain(file, _) => file.read(bufs),
+            PipeEnd::File(file) => file.read(bufs),
         }
     }
 
@@ -185,12 +182,12 @@ impl<S: AsFd> PipeEnd<S> {
                 let is_empty = sys::is_empty(bufs.iter().map(|buf| buf.len()));
                 pipe.run(Direction::Write, is_empty, |fd, nowait| call::write(fd, bufs, nowait))
             }
-            PipeEnd::Plain(file, _) => file.write(bufs),
+            PipeEnd::File(file) => file.write(bufs),
         }
     }
 }
 
-/// Calls that do not wait. They make no difference to a plain file, which is always ready: there they are the ordinary ones.
+/// Calls that do not wait. A file on a disk is always ready, and there they are the ordinary ones.
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 impl<S: AsFd> PipeEnd<S> {
     /// Fills the begin of `buf`, as far as the count tells.
@@ -200,11 +197,11 @@ impl<S: AsFd> PipeEnd<S> {
     ) -> io::Result<Attempt<usize>> {
         match self {
             PipeEnd::Pipe(pipe) => {
-                pipe.attempt(Direction::Read, &mut |fd, nowait| call::read(fd, &mut Uninit::new(buf), nowait))
+                pipe.attempt(&mut |fd, nowait| call::read(fd, &mut Uninit::new(buf), nowait))
             }
-            PipeEnd::Plain(file, _) => {
+            PipeEnd::File(file) => {
                 let mut piece = [0; PIECE];
-                let n = file.read(&mut [IoSliceMut::new(&mut piece[..buf.len().min(PIECE)])])?;
+                let n = file.try_read(&mut [IoSliceMut::new(&mut piece[..buf.len().min(PIECE)])])?.value();
                 buf[..n].write_copy_of_slice(&piece[..n]);
                 Ok(Attempt::Done(n))
             }
@@ -214,26 +211,22 @@ impl<S: AsFd> PipeEnd<S> {
     #[cfg(feature = "futures-io")]
     pub(crate) fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         match self {
-            PipeEnd::Pipe(pipe) => {
-                pipe.attempt(Direction::Read, &mut |fd, nowait| call::read(fd, bufs, nowait))
-            }
-            PipeEnd::Plain(file, _) => file.read(bufs).map(Attempt::Done),
+            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::read(fd, bufs, nowait)),
+            PipeEnd::File(file) => file.try_read(bufs),
         }
     }
 
     pub(crate) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
         match self {
-            PipeEnd::Pipe(pipe) => {
-                pipe.attempt(Direction::Write, &mut |fd, nowait| call::write(fd, bufs, nowait))
-            }
-            PipeEnd::Plain(file, _) => file.write(bufs).map(Attempt::Done),
+            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::write(fd, bufs, nowait)),
+            PipeEnd::File(file) => file.try_write(bufs),
         }
     }
 
     pub(crate) fn io(&self) -> &Descriptor<S> {
         match self {
             PipeEnd::Pipe(pipe) => &pipe.io,
-            PipeEnd::Plain(file, _) => file.io(),
+            PipeEnd::File(file) => file.io(),
         }
     }
 }
@@ -242,8 +235,8 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     /// The mode that std would obey is read from it.
     fn adopt(inner: S) -> PipeEnd<S> {
         let nature = nature(inner.as_fd());
-        if !nature.is_endless() {
-            return PipeEnd::Plain(StreamFile::new(inner), Arc::default());
+        if matches!(nature, Nature::Disk | Nature::Other) {
+            return PipeEnd::File(StreamFile::new(inner));
         }
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
         let io = Descriptor::new(inner, nonblocking);
@@ -254,14 +247,14 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     fn into_std(self) -> S {
         match self {
             PipeEnd::Pipe(pipe) => pipe.into_std(),
-            PipeEnd::Plain(file, _) => file.into_inner(),
+            PipeEnd::File(file) => file.into_inner(),
         }
     }
 
     fn expose(&self) -> &S {
         match self {
             PipeEnd::Pipe(pipe) => pipe.io.inner(),
-            PipeEnd::Plain(file, _) => file.inner(),
+            PipeEnd::File(file) => file.inner(),
         }
     }
 }
@@ -299,7 +292,7 @@ impl<S: AsFd> Pipe<S> {
         is_empty: bool,
         mut transfer: impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let call = || self.attempt(direction, &mut transfer);
+        let call = || self.attempt(&mut transfer);
         match is_empty {
             true => self.io.run_empty(direction, || self.shared.limit.left(), call),
             false => self.wait_for(direction, call),
@@ -318,7 +311,6 @@ impl<S: AsFd> Pipe<S> {
     /// One transfer that does not wait.
     fn attempt(
         &self,
-        direction: Direction,
         transfer: &mut impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
     ) -> io::Result<Attempt<usize>> {
         if !self.is_by_mode() {
@@ -330,24 +322,19 @@ impl<S: AsFd> Pipe<S> {
                 outcome => return outcome.map(Attempt::Done),
             }
         }
-        self.attempt_by_mode(direction, transfer).map(Attempt::Done)
+        self.attempt_by_mode(transfer).map(Attempt::Done)
     }
 
-    /// Makes a transfer without the flag. The mode of a terminal belongs to all of its users, so the call gets a descriptor of its
-    /// own. The mode of a pipe, and of a file that cannot be opened again, is set before each call; the handle that leaves for std
-    /// restores it. It is not lent for one call: a handle that was made separately would lose it in the midst of its own.
+    /// Makes a transfer without the flag.
+    ///
+    /// The mode is set before each call, and the handle that leaves for std restores it. It is not lent for one call: a
+    /// handle that was made separately would lose it in the midst of its own.
     #[cold]
     fn attempt_by_mode(
         &self,
-        direction: Direction,
         transfer: &mut impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
     ) -> io::Result<usize> {
         let fd = self.io.fd();
-        if nature(fd) == Nature::Other
-            && let Some(again) = open_nowait(fd, direction)
-        {
-            return transfer(again.as_fd(), Nowait::Mode);
-        }
         SockRef::from(&fd).set_nonblocking(true)?;
         transfer(fd, Nowait::Mode)
     }

@@ -104,9 +104,8 @@ pub fn stdin() -> Stdin {
 ///
 /// # Differences from std
 ///
-/// A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`. Where somebody puts
-/// another file in its place (`dup2`), the next operation of a task finds it, if it is one of another number. One that waits already
-/// may go on to wait for the former.
+/// A task waits also where the stream was made non-blocking, which in std fails with `WouldBlock`. A file that takes the place of
+/// the stream (`dup2`) after its first use is not waited for properly: a task may go on to wait for the former.
 #[derive(Debug)]
 pub struct Stdin(());
 

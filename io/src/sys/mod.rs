@@ -5,7 +5,6 @@
 //! * transfers of sockets that never wait, whatever the mode of the descriptor ([`recv`], [`recv_vectored`], [`send`],
 //!   [`send_vectored`], [`recv_from`], [`send_to`]), and never raise `SIGPIPE`;
 //! * the same for pipes, by a flag of the call or by their mode ([`pipe`]);
-//! * transfers of FIFOs and terminals that never wait, if it can ([`reopen`]);
 //! * a wait for one descriptor, or for any of several, level-triggered, with a timeout ([`wait_for`], [`wait_any`]);
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
 
@@ -24,7 +23,6 @@ mod direction;
 pub(crate) mod file;
 pub(crate) mod pipe;
 pub(crate) mod process;
-pub(crate) mod reopen;
 
 pub(crate) use self::direction::Direction;
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};

@@ -21,7 +21,6 @@ use crate::primitive::{Mutex, MutexGuard};
 use crate::reactor::Handle;
 use crate::readiness::set::{Reliance, SetId};
 use crate::readiness::source::Source;
-use crate::wait;
 
 /// See the [module](self).
 pub(crate) struct Registered {
@@ -37,16 +36,6 @@ impl Registered {
     #[inline]
     pub(crate) fn source(&self) -> &Arc<Source> {
         &self.source
-    }
-
-    /// Forgets all registrations, after `fd` has become another file. All waiters look again.
-    pub(crate) fn renew(&self, fd: RawFd) {
-        let mut wakes = Vec::new();
-        let mut set = self.set();
-        set.cancel(fd);
-        self.source.abandon(|wake| wakes.push(wake));
-        drop(set);
-        wait::wake_each(wakes);
     }
 
     /// Registers with the reactor of the caller's worker; another one does if that fails. Does nothing and returns `None` where

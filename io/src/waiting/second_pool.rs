@@ -10,8 +10,8 @@
 //! What waits for others, a server or the other end of a FIFO, has threads of the pool beside those that are left to calls that end by
 //! themselves.
 //!
-//! A task that unwinds from a cancellation is not cancelled again, so it must not come here for what may never end: whoever
-//! calls looks first, as [`check_may_wait`] does.
+//! A task that unwinds from a cancellation is not cancelled again, so it waits here for a moment only. A caller whose call
+//! waits for others as a rule looks first, as [`check_may_wait`] does.
 
 #![forbid(unsafe_code)]
 
@@ -23,9 +23,10 @@ use fibra_runtime::wait;
 
 use crate::waiting::cancel::{SLICE, check_may_wait};
 
-/// Runs `call` on the second pool while the task sleeps; in a plain thread, in place. No code of users runs in it.
+/// Runs `call` on the second pool while the task sleeps; in a plain thread, in place. It runs no code of users.
 ///
-/// A task that unwinds from a panic, or ends, leaves it once it is cancelled, with an error.
+/// A task that unwinds from a panic, or ends, leaves the call once it is cancelled, with an error. A task that is cancelled
+/// and unwinds already leaves it after [`SLICE`].
 pub(crate) fn detached<T: Send + 'static>(
     call: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -34,7 +35,7 @@ pub(crate) fn detached<T: Send + 'static>(
     }
     let mut call = spawn_call(call);
     // A join hears of no cancel there.
-    while wait::fails_if_cancelled() && !call.is_finished() {
+    while (wait::fails_if_cancelled() || wait::unwinds_cancelled()) && !call.is_finished() {
         call = match call.join_timeout(SLICE) {
             Ok(end) => return outcome_of(end),
             Err(call) => call,

@@ -1,28 +1,27 @@
 //! An open file of any kind, as tasks read and write it.
 //!
-//! | it is | a call | so in a task |
+//! | file | a call | in a task |
 //! | --- | --- | --- |
-//! | on a disk | ends by itself, but may block the thread for as long as the disk takes | what is in memory is read in place (`RWF_NOWAIT`), all else on the blocking pool, with the buffer borrowed |
-//! | a terminal, a FIFO, a device | may never end: no input, no reader | waits until it is ready, as for a socket, and is made then |
+//! | on a disk | ends by itself, but may block the thread for as long as the disk takes | reads memory in place (`RWF_NOWAIT`); all else runs on the blocking pool, with the buffer borrowed |
+//! | a terminal, a FIFO, a device | may never end: no input, no reader | waits until it is ready, as for a socket; then it runs in place if the kernel can be told not to wait, else on the second pool, with a buffer of its own |
 //!
-//! So no borrowing call is ever left waiting on the pool for something that may not come, and a task that waits for it can
-//! be cancelled and has taken nothing. What it takes at once in place is bounded, since some devices never run dry. (Where the call cannot be told not to wait, which is so for the other end of a
-//! pseudoterminal, for devices, and for what cannot be opened once more, and somebody else takes the input in between, it waits after all. So does the read of a
-//! regular file of a system like procfs that has nothing yet.) What came in non-blocking mode is not waited for, standard streams
-//! aside. In a plain thread it is the plain call.
+//! So no borrowing call waits on the pool for something that may not come, and a task that waits can be cancelled. What
+//! `poll` says is old when the call is made: another reader may have taken the input. Within the process the calls on one
+//! file look again and move their bytes in turn. Against other processes there is no such order: a call may then wait on
+//! the second pool. A task that is cancelled meanwhile leaves its call behind, and what that call reads is lost.
 //!
-//! A file system that refuses `RWF_NOWAIT` is asked once for each open file. And a call at the file's position holds a
-//! lock of the kernel; while one of those is on the pool, nobody tries the position in place, where it would block a
-//! worker for as long.
+//! A file that came in non-blocking mode is not waited for, standard streams aside. A plain thread makes the plain call.
+//!
+//! A file system that refuses `RWF_NOWAIT` is asked once for each open file. A call at the file's position holds a lock of
+//! the kernel. While such a call is on the pool, no task tries the position in place, where it would block a worker.
 
 #![forbid(unsafe_code)]
 
-use std::cell::OnceCell;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use fibra_runtime::clock;
 use fibra_runtime::{unblock, wait};
@@ -31,33 +30,55 @@ use socket2::SockRef;
 use crate::sys;
 use crate::sys::Direction;
 use crate::sys::file::{self, Identity, Place};
-use crate::sys::reopen;
 use crate::waiting::attempt::Attempt;
-use crate::waiting::cancel as op;
 use crate::waiting::descriptor::Descriptor;
+use crate::waiting::second_pool::detached;
+use crate::waiting::timeouts::Timeout;
 
 /// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool, or is for the next call.
 const IN_PLACE_MAX: usize = 1 << 20;
 
-/// The pause before a terminal in use elsewhere is tried again.
-const CONTENDED: Duration = Duration::from_millis(1);
+/// The most that a read on the second pool asks for: as much as a FIFO holds.
+const OWNED_MAX: usize = 64 << 10;
 
 /// See the [module](self).
 pub(crate) struct StreamFile<S: AsFd> {
     io: Descriptor<S>,
-    is_endless: AtomicBool,
+    is_endless: bool,
     shared: Arc<Shared>,
-    /// The file at the last look; the descriptor may be made another file.
-    known: Option<Mutex<Option<Identity>>>,
 }
 
-/// What is known of an open file, whichever of its descriptors is used.
+/// State of an open file that its descriptors share.
 #[derive(Default)]
 struct Shared {
-    /// It has refused a call that does not wait.
+    /// True once the file has refused a call that does not wait.
     refuses: AtomicBool,
     /// Calls at its position that are on the pool or on their way there.
     busy: AtomicUsize,
+    limit: Timeout,
+    turns: Arc<Turns>,
+}
+
+/// Held while a call looks and moves its bytes, one for each direction.
+#[derive(Default)]
+struct Turns {
+    read: Mutex<()>,
+    write: Mutex<()>,
+}
+
+impl Turns {
+    /// Returns the turns that all open files of `identity` share.
+    fn of(identity: Identity) -> Arc<Turns> {
+        static ALL: Mutex<BTreeMap<Identity, Weak<Turns>>> = Mutex::new(BTreeMap::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, turns| turns.strong_count() > 0);
+        let known = all.get(&identity).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let turns = Arc::default();
+            all.insert(identity, Arc::downgrade(&turns));
+            turns
+        })
+    }
 }
 
 impl Shared {
@@ -77,12 +98,12 @@ impl Shared {
     }
 }
 
-/// One call at the position.
+/// Counts one call at the position.
 struct Busy<'a>(&'a Shared);
 
 impl<'a> Busy<'a> {
     fn new(shared: &'a Shared) -> Busy<'a> {
-        // Relaxed, here and below: who misses it may block for as long as the call takes, and that is all.
+        // Relaxed, here and below: a task that misses it may block its worker for as long as the call takes.
         shared.busy.fetch_add(1, Ordering::Relaxed);
         Busy(shared)
     }
@@ -94,67 +115,38 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// What came of a look that does not wait.
+/// Outcome of a look that does not wait.
 enum Look {
     Moved(usize),
-    /// It is ready, and the call has to be made where it may block.
+    /// The file is ready, and the call may block.
     Ready,
-    /// It is ready, and somebody else has it, who may leave it so.
-    Contended,
 }
 
 impl<S: AsFd> StreamFile<S> {
     /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
     pub(crate) fn new(inner: S) -> StreamFile<S> {
-        let stream = StreamFile::known_as(None, inner);
-        if stream.is_endless() {
-            stream.io.set_nonblocking(SockRef::from(stream.inner()).nonblocking().unwrap_or(false));
+        let file = StreamFile::patient(inner);
+        if file.is_endless {
+            file.io.set_nonblocking(SockRef::from(file.inner()).nonblocking().unwrap_or(false));
         }
-        stream
+        file
     }
 
-    /// Takes an open file that tasks wait for whatever its mode, and whatever file its number becomes (`dup2`): a standard stream.
+    /// Takes an open file that tasks wait for whatever its mode: a standard stream.
     pub(crate) fn patient(inner: S) -> StreamFile<S> {
-        let identity = file::identity(inner.as_fd());
-        StreamFile::known_as(Some(Mutex::new(identity)), inner)
-    }
-
-    fn known_as(known: Option<Mutex<Option<Identity>>>, inner: S) -> StreamFile<S> {
+        let nature = file::nature(inner.as_fd());
+        let is_endless = nature.is_endless();
         let io = Descriptor::new(inner, false);
-        let stream = StreamFile { io, is_endless: AtomicBool::default(), shared: Arc::default(), known };
-        stream.look();
-        stream
+        io.recheck_writes(nature.keeps_shutdown_from_writers());
+        let identity = file::identity(io.fd()).filter(|_| is_endless);
+        let shared = Shared { turns: identity.map_or_else(Arc::default, Turns::of), ..Shared::default() };
+        StreamFile { io, is_endless, shared: Arc::new(shared) }
     }
 
-    /// Asks what is open, and how it has to be waited for.
-    fn look(&self) {
-        let nature = file::nature(self.fd());
-        // Relaxed: whoever misses it has begun before.
-        self.is_endless.store(nature.is_endless(), Ordering::Relaxed);
-        self.io.recheck_writes(nature.keeps_shutdown_from_writers());
-    }
-
-    /// Forgets what was known of another file. A wait for that one ends.
-    fn look_anew(&self) {
-        // A plain thread relies on nothing of it.
-        let Some(known) = self.known.as_ref().filter(|_| wait::in_task()) else { return };
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let present = file::identity(self.fd());
-        if *known != present {
-            *known = present;
-            self.look();
-            // Relaxed: see `look`.
-            self.shared.refuses.store(false, Ordering::Relaxed);
-            // Who looks before the renewal may wait in vain, until that wakes it.
-            drop(known);
-            self.io.registered().renew(self.fd().as_raw_fd());
-        }
-    }
-
-    /// Another descriptor of the same open file.
+    /// Makes a file of another descriptor of the same open file.
     pub(crate) fn with_clone(&self, clone: S) -> StreamFile<S> {
-        let io = self.io.with_clone(clone);
-        StreamFile { io, is_endless: self.is_endless().into(), shared: Arc::clone(&self.shared), known: None }
+        let (io, shared) = (self.io.with_clone(clone), Arc::clone(&self.shared));
+        StreamFile { io, is_endless: self.is_endless, shared }
     }
 
     pub(crate) fn inner(&self) -> &S {
@@ -174,45 +166,45 @@ impl<S: AsFd> StreamFile<S> {
         self.io.fd()
     }
 
+    /// Returns how long a transfer of an endless file waits.
+    pub(crate) fn limit(&self) -> &Timeout {
+        &self.shared.limit
+    }
+
     /// Returns true if a call may never end.
     pub(crate) fn is_endless(&self) -> bool {
-        // Relaxed: see `look`.
-        self.is_endless.load(Ordering::Relaxed)
+        self.is_endless
     }
 
     /// Reads at the position.
     pub(crate) fn read(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let fd = self.fd();
-        self.look_anew();
-        match (wait::in_task(), self.is_endless()) {
-            (false, _) => file::read(fd, bufs),
-            (true, true) if sys::is_empty(bufs.iter().map(|buf| buf.len())) => {
-                in_vain(|| file::read(fd, bufs))
-            }
-            (true, false) => match self.read_in_place(bufs, Place::Position) {
+        if !wait::in_task() {
+            return file::read(fd, bufs);
+        }
+        if !self.is_endless {
+            return match self.read_in_place(bufs, Place::Position) {
                 Some(outcome) => outcome,
                 None => self.at_position(|| file::read(fd, bufs)),
-            },
-            (true, true) => self.read_when_ready(bufs),
+            };
         }
-    }
-
-    /// Reads what may never end.
-    fn read_when_ready(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let fd = self.fd();
-        // As it is set when the read begins.
-        let set = OnceCell::new();
-        let patience = || *set.get_or_init(|| reopen::patience(fd));
+        let room = sys::total(bufs.iter().map(|buf| buf.len()));
+        if room == 0 {
+            return in_vain(|| file::read(fd, bufs));
+        }
         loop {
-            match self.io.run(Direction::Read, patience, || self.look_for_data(bufs, patience)) {
-                Ok(Look::Moved(n)) => return Ok(n),
-                Ok(Look::Ready) => return unblock(|| file::read(fd, bufs)),
-                Ok(Look::Contended) => stand_back()?,
-                Err(error) => {
-                    // So ends a read that has waited for its time.
-                    let is_over = error.kind() == io::ErrorKind::WouldBlock && !self.io.is_nonblocking();
-                    return if is_over { Ok(0) } else { Err(error) };
-                }
+            let look = || self.look_for_data(bufs);
+            if let Look::Moved(n) = self.io.run(Direction::Read, || self.limit().left(), look)? {
+                return Ok(n);
+            }
+            let mut data = vec![0; room.min(OWNED_MAX)];
+            let call = |fd: BorrowedFd<'_>| {
+                let n = file::read(fd, &mut [IoSliceMut::new(&mut data)][..])?;
+                data.truncate(n);
+                Ok(data)
+            };
+            if let Some(data) = self.call_detached(Direction::Read, call)? {
+                return (&data[..]).read_vectored(bufs);
             }
         }
     }
@@ -220,24 +212,56 @@ impl<S: AsFd> StreamFile<S> {
     /// Writes at the position.
     pub(crate) fn write(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let fd = self.fd();
-        self.look_anew();
-        match (wait::in_task(), self.is_endless()) {
-            (false, _) => file::write(fd, bufs),
-            (true, true) if sys::is_empty(bufs.iter().map(|buf| buf.len())) => {
-                in_vain(|| file::write(fd, bufs))
+        if !wait::in_task() {
+            return file::write(fd, bufs);
+        }
+        if !self.is_endless {
+            return self.at_position(|| file::write(fd, bufs));
+        }
+        if sys::is_empty(bufs.iter().map(|buf| buf.len())) {
+            return in_vain(|| file::write(fd, bufs));
+        }
+        loop {
+            let look = || self.look_for_room(bufs);
+            if let Look::Moved(n) = self.io.run(Direction::Write, || self.limit().left(), look)? {
+                return Ok(n);
             }
-            (true, false) => self.at_position(|| file::write(fd, bufs)),
-            (true, true) => loop {
-                match self.io.run(Direction::Write, || None, || self.look_for_room(bufs))? {
-                    Look::Moved(n) => return Ok(n),
-                    Look::Ready => return unblock(|| file::write(fd, &[IoSlice::new(first_of(bufs))])),
-                    Look::Contended => stand_back()?,
-                }
-            },
+            let data = first_of(bufs).to_vec();
+            let call = move |fd: BorrowedFd<'_>| file::write(fd, &[IoSlice::new(&data)]);
+            if let Some(n) = self.call_detached(Direction::Write, call)? {
+                return Ok(n);
+            }
         }
     }
 
-    /// Reads what is in memory already. None: ask the disk.
+    /// Makes a call of an endless file on the second pool, unless the file is no longer ready when its turn comes: `None`.
+    fn call_detached<T: Send + 'static>(
+        &self,
+        direction: Direction,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<Option<T>> {
+        let (fd, turns) = (self.fd().try_clone_to_owned()?, Arc::clone(&self.shared.turns));
+        let caller = Arc::new(());
+        let left = Arc::downgrade(&caller);
+        let outcome = detached(move || {
+            let turn = match direction {
+                Direction::Read => &turns.read,
+                Direction::Write => &turns.write,
+            };
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            match left.strong_count() > 0 && sys::wait_for(fd.as_fd(), direction, Some(clock::now()))? {
+                true => call(fd.as_fd()).map(Some),
+                false => Ok(None),
+            }
+        });
+        match outcome {
+            // The mode was changed through another descriptor, or another process is in a call on the terminal.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            outcome => outcome,
+        }
+    }
+
+    /// Reads what is in memory already. Returns `None` where the disk has to be asked.
     pub(crate) fn read_in_place(
         &self,
         bufs: &mut [IoSliceMut<'_>],
@@ -277,77 +301,65 @@ impl<S: AsFd> StreamFile<S> {
         self.shared.busy.load(Ordering::Relaxed) > 0
     }
 
-    /// Looks once; `patience` is how long the read waits if it ends by itself.
-    fn look_for_data(
-        &self,
-        bufs: &mut [IoSliceMut<'_>],
-        patience: impl FnOnce() -> Option<Duration>,
-    ) -> io::Result<Attempt<Look>> {
+    /// Reads what can be had without waiting.
+    fn look_for_data(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<Look>> {
         if self.shared.may_try() {
             let outcome = read_piece(self.fd(), bufs);
             if !self.shared.note(&outcome) {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
         }
-        if !self.asks(Direction::Read)? {
-            // A FIFO that no writer has opened yet is at its end, and nothing tells so but the call.
-            if self.io.is_nonblocking()
-                && let Some(again) = reopen::open_nowait(self.fd(), Direction::Read)
-            {
-                return file::read(again.as_fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
-            }
-            return match patience() {
-                Some(Duration::ZERO) => Ok(Attempt::Done(Look::Moved(0))),
-                _ => Err(io::ErrorKind::WouldBlock.into()),
-            };
+        match self.io.is_nonblocking() {
+            true => file::read(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n))),
+            false => self.look(Direction::Read),
         }
-        self.call_anew(Direction::Read, |fd| file::read(fd, bufs))
     }
 
+    /// Writes what there is room for without waiting.
     fn look_for_room(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<Look>> {
+        if self.io.rechecks_writes() {
+            // A socket has a flag of its own.
+            return sys::send_vectored(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
+        }
         if self.shared.may_try() {
             let outcome = file::write_nowait(self.fd(), bufs);
             if !self.shared.note(&outcome) {
                 return outcome.map(|n| Attempt::Done(Look::Moved(n)));
             }
         }
-        if self.io.rechecks_writes() {
-            // To ask would tell nothing, and there is a call with a flag of its own. Somebody may have put another file there since.
-            let outcome = sys::send_vectored(self.fd(), bufs);
-            if !outcome.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENOTSOCK)) {
-                return outcome.map(|n| Attempt::Done(Look::Moved(n)));
-            }
+        match self.io.is_nonblocking() {
+            true => file::write(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n))),
+            false => self.look(Direction::Write),
         }
-        if !self.asks(Direction::Write)? {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        // Some room does not mean enough of it.
-        self.call_anew(Direction::Write, |fd| file::write(fd, &[IoSlice::new(first_of(bufs))]))
+    }
+
+    /// Reads in a poll, which must not wait.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn try_read(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+        let n = match self.is_endless.then(|| self.look_for_data(bufs)).transpose()?.map(Attempt::value) {
+            Some(Look::Moved(n)) => n,
+            Some(Look::Ready) => file::read(self.fd(), bufs)?,
+            None => self.read(bufs)?,
+        };
+        Ok(Attempt::Done(n))
+    }
+
+    /// Writes in a poll, which must not wait.
+    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    pub(crate) fn try_write(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
+        let n = match self.is_endless.then(|| self.look_for_room(bufs)).transpose()?.map(Attempt::value) {
+            Some(Look::Moved(n)) => n,
+            Some(Look::Ready) => file::write(self.fd(), &[IoSlice::new(first_of(bufs))])?,
+            None => self.write(bufs)?,
+        };
+        Ok(Attempt::Done(n))
     }
 
     /// Asks whether a call would find something.
-    fn asks(&self, direction: Direction) -> io::Result<bool> {
-        sys::wait_for(self.fd(), direction, Some(clock::now()))
-    }
-
-    /// Makes a call on what is said to be ready, through a descriptor that does not wait, if one is to be had.
-    fn call_anew(
-        &self,
-        direction: Direction,
-        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
-    ) -> io::Result<Attempt<Look>> {
-        let Some(again) = reopen::open_nowait(self.fd(), direction) else {
-            return Ok(Attempt::Done(Look::Ready));
-        };
-        match call(again.as_fd()) {
-            // A terminal says so as well while somebody else is in a call, and nobody tells when that has ended.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match !self.io.is_nonblocking() && self.asks(direction)? {
-                    true => Ok(Attempt::Done(Look::Contended)),
-                    false => Err(error),
-                }
-            }
-            outcome => outcome.map(|n| Attempt::Done(Look::Moved(n))),
+    fn look(&self, direction: Direction) -> io::Result<Attempt<Look>> {
+        match sys::wait_for(self.fd(), direction, Some(clock::now()))? {
+            true => Ok(Attempt::Done(Look::Ready)),
+            false => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 }
@@ -373,13 +385,6 @@ pub(crate) fn unless_closed(outcome: io::Result<usize>, all: usize) -> io::Resul
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(all),
         outcome => outcome,
     }
-}
-
-/// Lets go on who has the terminal.
-fn stand_back() -> io::Result<()> {
-    op::check_may_wait()?;
-    op::pause(CONTENDED);
-    Ok(())
 }
 
 /// Makes a call that is to move nothing, and so waits for nothing; it may still say what is wrong.
