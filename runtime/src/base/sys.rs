@@ -4,7 +4,6 @@
 
 use std::num::NonZeroUsize;
 use std::thread;
-use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use crate::base::abort::Bomb;
@@ -19,20 +18,6 @@ pub(crate) fn may_poll(workers: usize, usable: usize) -> bool {
 /// Returns how many processors the calling thread may use.
 pub(crate) fn usable_processors() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
-}
-
-/// Returns the processor time of the calling thread.
-#[cfg(unix)]
-pub(crate) fn thread_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the place is a `timespec` of ours. The clock exists; were it refused, the time would stay zero.
-    _ = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
-}
-
-#[cfg(not(unix))]
-pub(crate) fn thread_time() -> Duration {
-    Duration::ZERO
 }
 
 /// The processors of the machine, whether this process may use them or not.

@@ -5,9 +5,8 @@
 use std::time::{Duration, Instant};
 
 use crate::base::clock;
-use crate::base::sys;
 use crate::scheduler::idle::Sight;
-use crate::scheduler::polling::Reading;
+use crate::scheduler::polling;
 use crate::scheduler::start::FEED;
 use crate::scheduler::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::scheduler::worker::Worker;
@@ -20,7 +19,6 @@ impl Worker {
     /// Waits until there may be something to run. Returns false when the runtime has ended.
     pub(crate) fn rest(&self) -> bool {
         let mut watch = WATCH_FIRST;
-        self.rests.set(self.rests.get().wrapping_add(1));
         self.block.run.end();
         loop {
             self.heed_shutdown();
@@ -95,38 +93,25 @@ impl Worker {
         !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.tempts())
     }
 
-    /// Polls the driver for a short time, where that is cheaper than sleeping.
-    ///
-    /// Returns true if work came.
+    /// Polls the driver for a short time, if polls helped lately. Returns true if work came.
     fn poll(&self) -> bool {
-        let Some(longest) = self.polling.borrow_mut().begin(self.handed.get(), || self.read()) else {
+        if !self.polling.begin() {
             return false;
-        };
+        }
         let mut begin = None;
         loop {
             self.poll_driver(Some(Duration::ZERO));
             let now = self.expire_due();
             if self.has_work() || self.take_shared() {
-                self.note_who_came();
-                self.polling.borrow_mut().succeeded();
+                self.polling.end(true);
                 return true;
             }
             let now = now.unwrap_or_else(clock::now);
-            if now - *begin.get_or_insert(now) >= longest {
-                self.polling.borrow_mut().failed(|| self.read());
+            if now - *begin.get_or_insert(now) >= polling::LONGEST {
+                self.polling.end(false);
                 return false;
             }
         }
-    }
-
-    fn note_who_came(&self) {
-        self.handed.set(!self.block.inbox.is_empty());
-    }
-
-    /// Reads what this thread has spent and done so far.
-    fn read(&self) -> Reading {
-        let done = self.picks.get().wrapping_sub(self.rests.get());
-        Reading { at: clock::machine(), spent: sys::thread_time(), done, events: self.events.get() }
     }
 
     /// Parks in the driver, unless work came meanwhile. Returns true if work came or is here now.
@@ -150,7 +135,6 @@ impl Worker {
         // it takes now.
         let woken = !self.shared.idle.unpark(self.block.index);
         self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
-        self.note_who_came();
         self.expire_due();
         let leaves = came || self.has_work();
         if watching && leaves && !self.searching.get() && self.leaves_work() {

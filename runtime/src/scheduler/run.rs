@@ -254,8 +254,7 @@ impl Worker {
         if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
             panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
         }
-        // Fits: a driver finds far fewer at a time.
-        self.events.set(self.events.get().wrapping_add(ready.len() as u32));
+        self.polling.note_batch(ready.len());
         self.wake_batch(ready.drain());
     }
 

@@ -111,10 +111,6 @@ pub(crate) struct Worker {
     /// The operations left to the running task. Falls below zero where the budget is not enforced.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
-    /// Picks that found nothing.
-    pub(super) rests: Cell<u32>,
-    /// Events that the driver found; wraps.
-    pub(super) events: Cell<u32>,
     /// The pick at which the next tick is due.
     pub(super) next_turn: Cell<u32>,
     /// Forked tasks that were taken back since the stealable queue was last searched for them.
@@ -132,9 +128,7 @@ pub(crate) struct Worker {
     pub(super) lacking: RefCell<VecDeque<io::Error>>,
     /// When the next attempt to feed a starved task is due.
     pub(super) next_feed: Cell<Instant>,
-    pub(super) polling: RefCell<Polling>,
-    /// Another thread ended the last idle time.
-    pub(super) handed: Cell<bool>,
+    pub(super) polling: Polling,
     pub(super) looks: RefCell<Looks>,
     pub(super) eye: RefCell<Eye>,
     pub(super) searching: Cell<bool>,
@@ -172,8 +166,6 @@ impl Worker {
             watched: shared.config.watched,
             budget: Cell::new(0),
             picks: Cell::new(0),
-            rests: Cell::new(0),
-            events: Cell::new(0),
             next_turn: Cell::new(tuning::TURN),
             taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
@@ -184,8 +176,7 @@ impl Worker {
             may_migrate: Cell::new(false),
             lacking: RefCell::new(VecDeque::new()),
             next_feed: Cell::new(clock::now()),
-            polling: RefCell::new(Polling::new(shared.config.polling)),
-            handed: Cell::new(false),
+            polling: Polling::new(shared.config.polling),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
             eye: RefCell::new(Eye::new(index)),
             searching: Cell::new(false),

@@ -1,6 +1,6 @@
 //! A simulated worker: the decisions of `worker/run.rs` and `worker/start.rs`, function by function, with what they cost.
 //!
-//! Left out are adaptive polling, a lack of stacks, and the end.
+//! Left out are short polls, a lack of stacks, and the end.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
