@@ -2,6 +2,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod handle;
+pub(crate) mod inspect;
 pub(crate) mod owner;
 pub(crate) mod run;
 pub(crate) mod shutdown;

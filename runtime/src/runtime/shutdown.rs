@@ -60,6 +60,11 @@ pub(super) fn tasks(shared: &Shared) -> Vec<Task> {
     tasks
 }
 
+/// Counts the tasks that have not started; `started` is the number of those that have.
+pub(super) fn unstarted(shared: &Shared, started: usize) -> u64 {
+    shared.alive().saturating_sub(started as u64)
+}
+
 fn report_remaining(shared: &Shared) {
     let tasks = tasks(shared);
     let names: Vec<String> = tasks.iter().take(20).map(ToString::to_string).collect();
@@ -68,7 +73,7 @@ fn report_remaining(shared: &Shared) {
         "the runtime is to end and still waits for {} task(s) after {} s, {} of them not started: {}{more}",
         shared.alive().max(tasks.len() as u64),
         REPORT_AFTER.as_secs(),
-        shared.alive().saturating_sub(tasks.len() as u64),
+        unstarted(shared, tasks.len()),
         names.join(", ")
     ));
 }

@@ -23,6 +23,7 @@ pub(crate) mod shared;
 pub(crate) mod start;
 pub(crate) mod task_counts;
 pub(crate) mod task_panic;
+pub(crate) mod task_table;
 pub(crate) mod tuning;
 pub(crate) mod wake;
 pub(crate) mod worker;

@@ -1,21 +1,23 @@
 //! The registry of one worker: tasks enter at their first run and leave at their end.
 //!
-//! Shutdown and reports read it, also from other threads while the worker is stuck in a task. Hence a lock, of the kind
-//! that is almost free for the worker itself. Rejected: a plain spin lock, which makes spawn and
-//! join slower.
+//! Shutdown and reports read it, also from other threads while the worker is stuck in a task. Hence
+//! a lock, of the kind that is almost free for the worker itself. Rejected: a plain spin lock,
+//! which makes spawn and join slower.
+//!
+//! A task leaves under that lock before the runtime's count of it is given up. So the header of a
+//! task that is read under the lock is alive.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use slab::Slab;
-
 use crate::base::fences;
 use crate::scheduler::biased::Biased;
+use crate::scheduler::task_table::TaskTable;
 use crate::tasks::header::{Header, TaskRef};
 use crate::tasks::task::Task;
 
 pub(crate) struct Registry {
-    tasks: Biased<Slab<TaskRef>>,
+    tasks: Biased<TaskTable>,
     /// The number of tasks, for placement. Written by the holder of `tasks`, read by any thread.
     load: AtomicUsize,
 }
@@ -23,7 +25,7 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new() -> Self {
         fences::prepare();
-        Registry { tasks: Biased::new(Slab::new()), load: AtomicUsize::new(0) }
+        Registry { tasks: Biased::new(TaskTable::new()), load: AtomicUsize::new(0) }
     }
 
     /// Enters a task; the runtime's count of it is the registry's from here on.
@@ -31,7 +33,7 @@ impl Registry {
     /// # Safety
     /// The caller is the worker whose registry this is.
     pub(crate) unsafe fn enter(&self, task: TaskRef) -> u32 {
-        let enter = |tasks: &mut Slab<TaskRef>| {
+        let enter = |tasks: &mut TaskTable| {
             let slot = tasks.insert(task);
             self.note(tasks);
             slot
@@ -56,15 +58,12 @@ impl Registry {
         self.tasks.borrow(|tasks| self.remove(tasks, slot));
     }
 
-    fn remove(&self, tasks: &mut Slab<TaskRef>, slot: u32) {
+    fn remove(&self, tasks: &mut TaskTable, slot: u32) {
         tasks.remove(slot as usize);
         self.note(tasks);
-        if tasks.is_empty() && tasks.capacity() > 1024 {
-            tasks.shrink_to_fit();
-        }
     }
 
-    fn note(&self, tasks: &Slab<TaskRef>) {
+    fn note(&self, tasks: &TaskTable) {
         // Relaxed: a hint.
         self.load.store(tasks.len(), Ordering::Relaxed);
     }
@@ -75,16 +74,32 @@ impl Registry {
         self.load.load(Ordering::Relaxed)
     }
 
+    /// Calls `see` with the tasks, under the lock, which is released after each chunk of them.
+    ///
+    /// A task that is here all the while is seen once. `see` does not suspend, and gives up no
+    /// count of a task.
+    pub(crate) fn walk(&self, mut see: impl FnMut(TaskRef)) {
+        let mut number = 0;
+        while self.tasks.borrow(|tasks| tasks.walk(number, &mut see)) {
+            number += 1;
+        }
+    }
+
     /// Returns a counted handle to the task at that address, if it is in this registry.
     pub(crate) fn find(&self, address: *const Header) -> Option<Task> {
-        self.tasks.borrow(|tasks| {
-            let found = tasks.iter().find(|(_, task)| ptr::eq(task.as_ptr(), address));
-            found.map(|(_, task)| Task::counted(*task))
-        })
+        let mut found = None;
+        self.walk(|task| {
+            if ptr::eq(task.as_ptr(), address) {
+                found = Some(Task::counted(task));
+            }
+        });
+        found
     }
 
     /// Returns counted handles to all tasks.
     pub(crate) fn tasks(&self) -> Vec<Task> {
-        self.tasks.borrow(|tasks| tasks.iter().map(|(_, task)| Task::counted(*task)).collect())
+        let mut tasks = Vec::with_capacity(self.load());
+        self.walk(|task| tasks.push(Task::counted(task)));
+        tasks
     }
 }

@@ -12,6 +12,7 @@
 //! | `cancelled.rs` | tasks whose cancel flags it is to check; modelled |
 //! | `park_state.rs` | whether it has to be woken; pure, modelled |
 //! | `registry.rs` | the tasks bound to it |
+//! | `task_table.rs` | its table, which a debugger can walk as well |
 //! | `biased.rs` | the lock around the registry, almost free for the worker itself; modelled |
 //! | `budget.rs` | the operation budget |
 //! | `tuning.rs` | how often it checks its sources, and when it sends tasks elsewhere |

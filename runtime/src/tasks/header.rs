@@ -167,7 +167,24 @@ const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 144);
 
 const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 
+/// Tells a reader of the process's memory where the fields of a [`Header`] lie, in bytes.
+#[repr(C)]
+pub(crate) struct Layout {
+    /// The wait word: 8 bytes, laid out as in `waiter/word.rs`.
+    word: u32,
+    /// The number of the task: 8 bytes.
+    id: u32,
+    /// The coroutine, which begins with the saved stack pointer where the switch is native.
+    coroutine: u32,
+}
+
 impl Header {
+    pub(crate) const LAYOUT: Layout = Layout {
+        word: (offset_of!(Header, waiter) + offset_of!(Waiter, word)) as u32,
+        id: offset_of!(Header, id) as u32,
+        coroutine: offset_of!(Header, coroutine) as u32,
+    };
+
     #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
         let (mut locals, quirks, marks) = (OnceCell::new(), Quirks::none(), Marks::new());

@@ -1,0 +1,24 @@
+//! What a reader outside of the tasks sees of a runtime: its started tasks and its unstarted ones.
+
+#![forbid(unsafe_code)]
+
+use crate::runtime::handle::Handle;
+use crate::runtime::shutdown;
+use crate::tasks::task::Task;
+
+impl Handle {
+    /// Returns all tasks that have started and not ended.
+    ///
+    /// A task that starts or ends during the call may be missing. Callable from any thread, also
+    /// while workers are stuck in tasks.
+    #[doc(hidden)]
+    pub fn started_tasks(&self) -> Vec<Task> {
+        shutdown::tasks(self.shared())
+    }
+
+    /// Counts the tasks and the closures for the pool that have not started.
+    #[doc(hidden)]
+    pub fn unstarted_tasks(&self) -> u64 {
+        shutdown::unstarted(self.shared(), self.started_tasks().len())
+    }
+}
