@@ -2,14 +2,19 @@
 
 #[expect(dead_code, reason = "these tests use a part of it")]
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use common::{everywhere, kind, with_full_pool};
+use common::sides::guarded;
+use common::{everywhere, kind, until, with_full_pool};
+use fibra_io::fs::File;
 use fibra_io::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket, lookup_host};
-use fibra_runtime::timeout;
+use fibra_runtime::{Runtime, spawn, timeout};
+use folder::Folder;
 
 /// A time that no test waits out.
 const LONG: Duration = Duration::from_secs(3600);
@@ -125,12 +130,22 @@ fn a_literal_address_needs_no_thread() {
     });
 }
 
+/// One thread for calls that may not end, which an open of a FIFO has.
 #[test]
 fn a_lookup_that_waits_for_a_thread_can_be_left() {
-    with_full_pool(|free, taker| {
-        assert!(timeout(SHORT, || lookup_host("localhost:80").map(drop)).is_err());
-        drop(free);
-        taker.join().unwrap();
-        assert!(lookup_host("localhost:80").is_ok());
+    guarded(|| {
+        let builder = Runtime::builder().driver(fibra_io::driver()).workers(1).max_blocking_threads(1);
+        builder.build().unwrap().run(|| {
+            let folder = Folder::new();
+            let path = folder.fifo();
+            let opener = spawn({
+                let path = path.clone();
+                move || File::open(path).map(drop)
+            });
+            until(|| timeout(SHORT, || lookup_host("localhost:80").map(drop)).is_err());
+            let _other_end = File::options().read(true).write(true).open(path).unwrap();
+            opener.join().unwrap().unwrap();
+            assert!(lookup_host("localhost:80").is_ok());
+        });
     });
 }

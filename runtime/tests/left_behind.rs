@@ -281,8 +281,8 @@ fn nothing_waits_behind_calls_for_a_thread_that_the_system_does_not_have() {
     let _guard = hang_guard();
     for threads in 1..=2 {
         let mut calls = Calls::new();
-        let runtime = Runtime::builder().workers(1).startable_blocking_threads(threads).build().unwrap();
-        runtime.run(|| {
+        let builder = Runtime::builder().workers(1).blocking_keep_alive(Duration::ZERO);
+        builder.startable_blocking_threads(threads).build().unwrap().run(|| {
             (0..threads).for_each(|_| calls.begin());
             let here = thread::current().id();
             assert_eq!(fibra::unblock(|| thread::current().id()), here, "it runs in place");
@@ -297,49 +297,14 @@ fn nothing_waits_behind_calls_for_a_thread_that_the_system_does_not_have() {
 }
 
 #[test]
-fn what_is_queued_behind_a_call_is_given_back_where_the_system_has_no_thread_for_it() {
-    let _alone = alone();
-    let _guard = hang_guard();
-    let runtime = Runtime::builder().workers(1).startable_blocking_threads(1).build().unwrap();
-    runtime.run(|| {
-        let (open, gate) = mpsc::channel::<()>();
-        let (end, ended) = mpsc::channel();
-        let wait = move || ended.recv().unwrap();
-        let (first, call, behind) = (
-            fibra::spawn_blocking(move || _ = gate.recv()),
-            task::spawn_call(wait),
-            fibra::spawn_blocking(|| ()),
-        );
-        let here = thread::current().id();
-        let ends = fibra::spawn(move || {
-            fibra::unblock(|| {
-                end.send(()).unwrap();
-                thread::current().id()
-            })
-        });
-        fibra::yield_now();
-        drop(open);
-        call.join().unwrap();
-        first.join().unwrap();
-        let refused = behind.join().unwrap_err();
-        assert!(refused.io_error().unwrap().to_string().contains("RLIMIT_NPROC"), "{refused}");
-        assert_eq!(ends.join().unwrap(), here, "it runs in place");
-    });
-}
-
-#[test]
 fn calls_beyond_the_maximum_come_when_one_has_ended_where_the_system_has_no_more_threads() {
     let _alone = alone();
     let _guard = hang_guard();
-    let builder = Runtime::builder().workers(1).max_blocking_threads(2).startable_blocking_threads(1);
+    let builder = Runtime::builder().workers(1).max_blocking_threads(1).startable_blocking_threads(1);
     builder.build().unwrap().run(|| {
-        let ((open, gate), (end, ended)) = (mpsc::channel::<()>(), mpsc::channel::<()>());
-        let first = fibra::spawn_blocking(move || _ = gate.recv());
+        let (end, ended) = mpsc::channel::<()>();
         let call = task::spawn_call(move || _ = ended.recv());
-        let mut others: Vec<_> = (0..5).map(|_| task::spawn_call(|| ())).collect();
-        drop(open);
-        first.join().unwrap();
-        assert!(others.remove(0).join().unwrap_err().is_not_started(), "it was queued for a thread");
+        let others: Vec<_> = (0..5).map(|_| task::spawn_call(|| ())).collect();
         drop(end);
         call.join().unwrap();
         others.into_iter().for_each(|call| call.join().unwrap());

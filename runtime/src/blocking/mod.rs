@@ -1,5 +1,5 @@
 //! Floor 7: the thread pools for calls that block.
 
+mod job;
 pub(crate) mod pool;
-pub(crate) mod thread;
 pub(crate) mod unblock;

@@ -2,8 +2,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `pool.rs` | the queue, and the number of threads |
-//! | `thread.rs` | the life of one thread |
+//! | `pool.rs` | the queues and the threads |
+//! | `job.rs` | a task or a closure in a queue |
 //!
 //! The pool grows on demand to a maximum, and keeps each thread for a while after its last job. A
 //! job is a task ([`spawn_blocking`](crate::spawn_blocking)), or a closure on the stack of a
@@ -15,33 +15,30 @@
 //! a call and must not be unwound gets its value. Such calls are *sheltered*, and begin at the end
 //! of the runtime too.
 //!
-//! Calls have a second pool: their threads do not count against the maximum of the first, and are
-//! limited to as many. Further calls wait until a call has ended. So a task that a call waits for
-//! finds a thread.
+//! Calls have threads of their own, limited to as many. Further calls wait until a call has ended.
+//! So a task that a call waits for finds a thread.
 //!
-//! Where the system has no thread, no job stays queued while all threads are in calls. Closures go
-//! back to their tasks, which run them in place; tasks end un-run, with the reason.
+//! Where the system has no thread, no job is queued behind calls: a closure runs in its task, and
+//! a task or call ends un-run, with the reason.
 //!
 //! A thread holds its runtime while it waits or works, and releases it for the time of a call. A
 //! thread that is left behind holds the pool alone, so stacks and hooks go with the runtime.
 
 use std::any::Any;
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::blocking::pool::Pool;
-use crate::blocking::pool::{Borrowed, Job, Ticket};
+use crate::blocking::job::{Borrowed, Job, Queued};
+use crate::blocking::pool::{Pool, Ticket};
 use crate::scheduler::current;
 use crate::scheduler::shared::Shared;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
-use crate::tasks::header::TaskRef;
+use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
-use crate::tasks::raw::discard_here;
-use crate::tasks::task::Task;
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -51,29 +48,30 @@ impl Shared {
     /// # Safety
     /// The task is new, and the caller gives the runtime's count.
     pub(crate) unsafe fn spawn_on_pool(self: &Arc<Self>, task: TaskRef) {
-        let handle = Task::counted(task);
-        let error = match self.admit_from_outside(task) {
-            Err(_) => JoinError::cancelled(&handle),
-            Ok(()) => match Pool::of(self).submit(self, Job::Task(task)) {
-                Ok(_) => return,
-                Err(lacking) => {
-                    self.outside_ended();
-                    match lacking {
-                        Some(refusal) => JoinError::not_started(&handle, refusal.into()),
-                        None => JoinError::cancelled(&handle),
-                    }
-                }
-            },
-        };
-        // SAFETY: never queued, so the stage and the runtime's count are this caller's.
-        unsafe { discard_here(task, error) };
+        // SAFETY: the caller's contract.
+        let queued = unsafe { Queued::new(task) };
+        if self.admit_from_outside(task).is_err() {
+            return queued.end(JoinError::cancelled);
+        }
+        let is_call = task.header().nature == Nature::Call;
+        let job = if is_call { Job::Call(queued) } else { Job::Task(queued) };
+        if let Err((Job::Task(queued) | Job::Call(queued), lacking)) = Pool::of(self).submit(self, job) {
+            self.outside_ended();
+            queued.end(|task| match lacking {
+                Some(refusal) => JoinError::not_started(task, refusal.into()),
+                None => JoinError::cancelled(task),
+            });
+        }
     }
 }
 
 /// Stack frame of one `unblock`.
+///
+/// The sleeper uses the cells before it queues the frame and after its wake; in between they belong
+/// to the thread that takes the frame from the queue.
 struct Frame<F, T> {
-    stage: UnsafeCell<Stage<F, T>>,
-    wake: UnsafeCell<Option<RawWake>>,
+    stage: Cell<Stage<F, T>>,
+    wake: Cell<Option<RawWake>>,
     /// The sleeping task.
     task: TaskRef,
 }
@@ -90,31 +88,14 @@ impl<F: FnOnce() -> T, T> Frame<F, T> {
     /// # Safety
     /// Called once, on a frame of this type that was taken from the queue. It may be gone when this returns.
     unsafe fn run(this: NonNull<()>) {
-        // SAFETY: the frame is alive until its sleeper is woken. The thread that took it from the
-        // queue has its cells for itself: the sleeper looks at them only before it queues the frame
-        // and after its wake.
+        // SAFETY: the frame is alive until its sleeper is woken, which is the last that happens here.
         let frame = unsafe { this.cast::<Self>().as_ref() };
-        // SAFETY: until the wake the cells are this thread's, see above.
-        let Stage::Waiting(f) = (unsafe { frame.stage.get().replace(Stage::Running) }) else {
-            unreachable!("a job runs once")
-        };
+        let Stage::Waiting(f) = frame.stage.replace(Stage::Running) else { unreachable!("a job runs once") };
         context::set_sleeper(Some(frame.task));
         let result = catch_unwind(AssertUnwindSafe(f));
         context::set_sleeper(None);
-        // SAFETY: until the wake the cells are this thread's, see above.
-        unsafe { *frame.stage.get() = Stage::Done(result) };
-        // SAFETY: the caller's contract; `give_back` is called here and not again.
-        unsafe { Self::give_back(this) };
-    }
-
-    /// Wakes the sleeper, which finds the closure un-run unless it has run.
-    ///
-    /// # Safety
-    /// As for [`run`](Frame::run): one of the two is called, once.
-    unsafe fn give_back(this: NonNull<()>) {
-        // SAFETY: as in `run`.
-        let wake = unsafe { (*this.cast::<Self>().as_ref().wake.get()).take() };
-        wake.expect("queued with its wake").wake();
+        frame.stage.set(Stage::Done(result));
+        frame.wake.take().expect("queued with its wake").wake();
     }
 }
 
@@ -124,23 +105,15 @@ struct OnPool<'a, F, T> {
     ticket: Cell<Ticket>,
 }
 
-impl<F: FnOnce() -> T, T> OnPool<'_, F, T> {
-    fn place(&self) -> NonNull<()> {
-        NonNull::from(self.frame).cast()
-    }
-
-    fn job(&self) -> Job {
-        // SAFETY: the frame stays until its wake lands, which is the last that both functions do.
-        Job::Borrowed(unsafe { Borrowed::new(self.place(), Frame::<F, T>::run, Frame::<F, T>::give_back) })
-    }
-}
-
 impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: not queued yet, so the cell is the sleeper's. The thread that takes the job from
-        // the queue uses the wake, and `before_awake` returns `Served` once that has happened.
-        unsafe { *self.frame.wake.get() = Some(me.raw()) };
-        match Pool::of(self.shared).submit(self.shared, self.job()) {
+        // SAFETY: the thread that takes the job from the queue uses the wake, and `before_awake`
+        // returns `Served` once that has happened.
+        self.frame.wake.set(Some(unsafe { me.raw() }));
+        let place = NonNull::from(self.frame).cast();
+        // SAFETY: the frame stays until its wake lands, which is the last that `run` does.
+        let job = Job::Borrowed(unsafe { Borrowed::new(place, Frame::<F, T>::run) });
+        match Pool::of(self.shared).submit(self.shared, job) {
             Ok(ticket) => {
                 self.ticket.set(ticket);
                 Asleep::Stay
@@ -193,7 +166,7 @@ where
     // withdrawn for an earlier cancel.
     cancel_points::cancellation_point();
     let Some(shared) = current::runtime() else { return f() };
-    let frame = Frame { stage: UnsafeCell::new(Stage::Waiting(f)), wake: UnsafeCell::new(None), task: *task };
+    let frame = Frame { stage: Cell::new(Stage::Waiting(f)), wake: Cell::new(None), task: *task };
     let on_pool = OnPool { shared: &shared, frame: &frame, ticket: Cell::new(0) };
     if task_sleep::sleep(&on_pool, None) == Waking::Cancelled {
         cancel_points::unwind_cancelled()

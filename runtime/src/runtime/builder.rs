@@ -13,7 +13,6 @@ use crate::base::limit::MOST_WORKERS;
 use crate::base::random;
 use crate::base::sys;
 use crate::blocking::pool;
-use crate::blocking::thread;
 use crate::runtime::owner::Runtime;
 use crate::runtime::run;
 use crate::runtime::shutdown;
@@ -185,9 +184,8 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Limits the threads of the blocking pool. 512 unless set.
     ///
-    /// Lookups of names and opens of FIFOs may never end. They are not counted once they have
-    /// begun, so that closures that do end always find threads. Such calls have an equal limit of
-    /// their own; further calls wait until a call ends.
+    /// Calls that may never end, such as lookups of names and opens of FIFOs, have threads of their
+    /// own with an equal limit. So closures always find threads.
     ///
     /// # Panics
     /// Panics if `threads` is 0.
@@ -204,7 +202,7 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Lets the blocking pool start so many threads in all its life, as if the system had no more; for tests.
+    /// Lets the blocking pool have so many threads at a time, as if the system had no more; for tests.
     #[doc(hidden)]
     pub fn startable_blocking_threads(mut self, threads: usize) -> Self {
         self.blocking.startable = threads;
@@ -434,7 +432,7 @@ impl<R: From<Runtime>> Builder<R> {
             idle: Idle::new(workers),
             stacks: Stacks::new(self.stacks)?,
             reserve: Stacks::new(reserve)?,
-            pool: thread::new_pool(self.blocking, format!("{}-blocking", self.threads.name)),
+            pool: pool::Pool::new(self.blocking, format!("{}-blocking", self.threads.name)),
             outside: Default::default(),
             live: Arc::new(LiveTasks::new(self.config.max_tasks)),
             stalls: AtomicU64::new(0),
