@@ -68,40 +68,18 @@ impl Local {
         Mark { last: self.head.get().and(self.tail.get()), len: self.len.get() }
     }
 
-    /// Moves the tasks pushed since that mark to the end of `other`. Nothing was popped since.
-    pub(crate) fn move_since(&self, mark: Mark, other: &Local) {
-        let moved = match mark.last {
-            Some(last) => last.next(),
-            None => self.head.get(),
-        };
-        let Some(first) = moved else { return };
-        other.append(first, self.tail.get(), self.len.get() - mark.len);
-        match mark.last {
-            Some(last) => last.set_next(None),
-            None => self.head.set(None),
+    /// Moves the tasks pushed since that mark to the front. Nothing was popped since.
+    ///
+    /// Returns how many they are.
+    pub(crate) fn bring_forward(&self, mark: Mark) -> usize {
+        // The queue becomes a ring for a moment, and opens again behind the mark.
+        if let (Some(last), Some(tail)) = (mark.last, self.tail.get()) {
+            tail.set_next(self.head.get());
+            self.head.set(last.next());
+            last.set_next(None);
+            self.tail.set(mark.last);
         }
-        self.tail.set(mark.last);
-        self.len.set(mark.len);
-    }
-
-    /// Moves all of `other` to the front of this one.
-    pub(crate) fn prepend(&self, other: &Local) {
-        let Some(first) = other.head.take() else { return };
-        let rest = self.head.replace(Some(first));
-        let (tail, len) = (self.tail.replace(other.tail.get()), self.len.replace(other.len.replace(0)));
-        if let Some(rest) = rest {
-            other.tail.get().expect("there is a first").set_next(Some(rest));
-            self.tail.set(tail);
-        }
-        self.len.set(self.len.get() + len);
-    }
-
-    fn append(&self, first: TaskRef, last: Option<TaskRef>, len: usize) {
-        match (self.head.get(), self.tail.replace(last)) {
-            (Some(_), Some(tail)) => tail.set_next(Some(first)),
-            _ => self.head.set(Some(first)),
-        }
-        self.len.set(self.len.get() + len);
+        self.len.get() - mark.len
     }
 }
 

@@ -40,7 +40,6 @@ impl Worker {
     pub(crate) fn has_work(&self) -> bool {
         let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty();
         !self.local.is_empty()
-            || !self.woken.is_empty()
             || !self.block.inbox.is_empty()
             || !self.block.marked.is_empty()
             || (!self.is_starving() && startable())

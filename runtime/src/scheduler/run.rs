@@ -70,20 +70,15 @@ impl Worker {
     /// stays behind the tasks that it has spawned. A yielding task thus lets all tasks run that
     /// were ready or spawned before, and neither kind starves the other.
     ///
-    /// A long round of unstarted tasks takes time. So tasks that the driver or a timer wakes in
-    /// such a round run in between, except migratable tasks, which are queued with the unstarted
-    /// ones.
+    /// A long round of unstarted tasks takes time. So tasks that the driver or a timer wakes in such
+    /// a round move to the front of the queue, and take all but one of [`STARTS`] picks. Migratable
+    /// tasks do not: they are queued with the unstarted ones.
     fn next_in_round(&self) -> Option<TaskRef> {
         // While no task waits to start there is nothing to alternate with.
         if self.round.get().is_over() && self.stealable.is_empty() {
             return self.local.pop();
         }
         cold_path();
-        if !self.woken.is_empty()
-            && let Some(task) = self.next_woken()
-        {
-            return Some(task);
-        }
         self.next_by_turns()
     }
 
@@ -91,62 +86,34 @@ impl Worker {
     fn next_by_turns(&self) -> Option<TaskRef> {
         for _ in 0..4 {
             let round = self.round.get();
-            if round.left > 0 {
-                self.round.set(Round { left: round.left - 1, ..round });
+            let (round, task) = if round.woken > 0 && !self.picks.get().is_multiple_of(STARTS) {
+                (Round { woken: round.woken - 1, ..round }, self.local.pop())
+            } else if round.left > 0 {
                 let task = match round.side {
                     Side::Started => self.local.pop(),
                     Side::Unstarted => self.next_unstarted(),
                 };
-                if task.is_some() {
-                    return task;
-                }
+                (Round { left: round.left - 1, ..round }, task)
+            } else {
+                (round, None)
+            };
+            if task.is_some() {
+                self.round.set(round);
+                return task;
             }
-            self.round.set(self.round_after(self.with_woken(round)));
+            self.round.set(self.round_after(round));
         }
         None
     }
 
-    /// Takes a task that was woken in this round of unstarted tasks.
-    ///
-    /// One pick in [`STARTS`], and the last pick of the round, go to unstarted tasks. At the last
-    /// pick the woken tasks become the first of those behind the round.
-    #[cold]
-    fn next_woken(&self) -> Option<TaskRef> {
-        let round = self.round.get();
-        if round.left == 1 {
-            self.round.set(self.with_woken(round));
-            return None;
-        }
-        if self.picks.get().is_multiple_of(STARTS) {
-            return None;
-        }
-        let task = self.woken.pop();
-        if let Some(next) = self.woken.peek() {
-            next.header().coroutine.prefetch();
-        }
-        task
-    }
-
-    /// Moves the woken tasks to the front of those behind a round that ends, also if thieves took
-    /// its rest.
-    #[inline]
-    fn with_woken(&self, round: Round) -> Round {
-        if self.woken.is_empty() {
-            return round;
-        }
-        cold_path();
-        let woken = self.woken.len();
-        self.local.prepend(&self.woken);
-        Round { behind: round.behind + woken, ..round }
-    }
-
     fn round_after(&self, round: Round) -> Round {
-        if round.side == Side::Unstarted && round.behind > 0 {
-            return Round { side: Side::Started, left: round.behind, behind: 0 };
+        let ready = round.behind + round.woken;
+        if round.side == Side::Unstarted && ready > 0 {
+            return Round { side: Side::Started, left: ready, behind: 0, woken: 0 };
         }
         match self.stealable.len() {
-            0 => Round { side: Side::Started, left: self.local.len(), behind: 0 },
-            some => Round { side: Side::Unstarted, left: some, behind: self.local.len() },
+            0 => Round { side: Side::Started, left: self.local.len(), behind: 0, woken: 0 },
+            some => Round { side: Side::Unstarted, left: some, behind: self.local.len(), woken: 0 },
         }
     }
 
@@ -163,7 +130,6 @@ impl Worker {
     /// Takes a task that other threads put here, or where any worker may take it.
     #[inline(never)]
     fn next_from_others(&self) -> Option<TaskRef> {
-        debug_assert!(self.woken.is_empty(), "no turn is left to them");
         if self.is_starving() {
             return None;
         }
@@ -217,12 +183,18 @@ impl Worker {
     }
 
     /// Makes ready the tasks that the driver and the timers wake.
+    ///
+    /// In a round of unstarted tasks they run before it is over, and those of the last tick first.
     fn heed_events(&self) {
+        let round = self.round.get();
+        if round.woken > 0 {
+            return;
+        }
         let mark = self.local.mark();
         self.poll_driver(Some(Duration::ZERO));
         self.expire_due();
-        if self.round.get().is_of_unstarted() {
-            self.local.move_since(mark, &self.woken);
+        if round.is_of_unstarted() {
+            self.round.set(Round { woken: self.local.bring_forward(mark), ..round });
         }
     }
 

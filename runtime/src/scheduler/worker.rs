@@ -69,12 +69,14 @@ pub(super) struct Round {
     pub(super) left: usize,
     /// In a round of unstarted tasks: how many started ones were ready when it began.
     pub(super) behind: usize,
+    /// In a round of unstarted tasks: how many tasks at the front of the local queue were woken in it.
+    pub(super) woken: usize,
 }
 
 impl Round {
     /// Returns true if no task is left in it, nor behind it.
     pub(super) fn is_over(self) -> bool {
-        self.left | self.behind == 0
+        self.left | self.behind | self.woken == 0
     }
 
     /// Returns true in a round of unstarted tasks.
@@ -88,9 +90,6 @@ pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) block: Arc<Block>,
     pub(super) local: Local,
-    /// Tasks that the driver and the timers woke in this round of unstarted tasks. Empty in all
-    /// other rounds.
-    pub(super) woken: queue::Local,
     pub(super) stealable: Stealable,
     pub(super) wheel: Wheel,
     pub(super) stacks: RefCell<Pool>,
@@ -152,7 +151,6 @@ impl Worker {
         reserve.give(warm);
         Ok(Worker {
             local: queue::Local::new(),
-            woken: queue::Local::new(),
             stealable,
             wheel: Wheel::new(clock::now()),
             stacks: RefCell::new(stacks),
@@ -169,7 +167,7 @@ impl Worker {
             picks: Cell::new(0),
             next_turn: Cell::new(tuning::TURN),
             taken_back: Cell::new(0),
-            round: Cell::new(Round { side: Side::Started, left: 0, behind: 0 }),
+            round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
             ids: Cell::new((0, 0)),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),

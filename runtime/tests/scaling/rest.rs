@@ -22,10 +22,7 @@ impl Worker {
     }
 
     fn has_work(&self) -> bool {
-        !self.local.is_empty()
-            || !self.woken.is_empty()
-            || !self.stealable.is_empty()
-            || !self.block().placed.is_empty()
+        !self.local.is_empty() || !self.stealable.is_empty() || !self.block().placed.is_empty()
     }
 
     fn search(&self) -> bool {

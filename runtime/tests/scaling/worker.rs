@@ -24,7 +24,6 @@ pub(crate) struct Worker {
     pub(crate) model: Rc<Model>,
     pub(crate) index: usize,
     pub(crate) local: Local,
-    pub(crate) woken: Local,
     pub(crate) stealable: Stealable,
     /// Events of this worker, by the place of their task in `known`.
     pub(crate) events: RefCell<Events>,
@@ -37,6 +36,8 @@ pub(crate) struct Worker {
     /// How many un-started tasks are left in their turn, and how many started ones in the one that follows.
     unstarted: Cell<usize>,
     started: Cell<usize>,
+    /// How many tasks at the front of the local queue were woken in this turn.
+    woken: Cell<usize>,
     /// What the simulation calls time 0.
     epoch: Instant,
 }
@@ -52,7 +53,6 @@ impl Worker {
         Worker {
             index,
             local: Local::new(),
-            woken: Local::new(),
             stealable,
             events: RefCell::new(times.collect()),
             known: RefCell::new(events.into_iter().map(|(_, task)| task).collect()),
@@ -63,6 +63,7 @@ impl Worker {
             next_turn: Cell::new(TURN),
             unstarted: Cell::new(0),
             started: Cell::new(0),
+            woken: Cell::new(0),
             epoch: Instant::now(),
             model,
         }
@@ -93,48 +94,42 @@ impl Worker {
 
     fn next_in_round(&self) -> Option<TaskRef> {
         for _ in 0..4 {
-            if self.unstarted.get() > 0 {
-                if let Some(task) = self.next_woken() {
-                    return Some(task);
+            let source = match () {
+                () if self.woken.get() > 0 && !self.picks.get().is_multiple_of(STARTS) => Some(&self.woken),
+                () if self.unstarted.get() > 0 => Some(&self.unstarted),
+                () if self.started.get() > 0 && self.woken.get() == 0 => Some(&self.started),
+                () => None,
+            };
+            if let Some(left) = source {
+                left.set(left.get() - 1);
+                let starts = std::ptr::eq(left, &self.unstarted);
+                let task = if starts { self.pop_stealable() } else { self.local.pop() };
+                if task.is_some() {
+                    return task;
                 }
-                self.unstarted.set(self.unstarted.get() - 1);
-                if let Some(task) = self.pop_stealable() {
-                    return Some(task);
-                }
-                self.unstarted.set(0);
-                self.let_woken_follow();
-            } else if self.started.get() > 0 {
-                self.started.set(self.started.get() - 1);
-                if let Some(task) = self.local.pop() {
-                    return Some(task);
-                }
-                self.started.set(0);
+                left.set(0);
             }
-            if self.unstarted.get() == 0 && self.started.get() == 0 {
-                self.unstarted.set(self.stealable.len());
-                self.started.set(self.local.len());
+            if self.unstarted.get() == 0 {
+                match self.started.get() + self.woken.replace(0) {
+                    0 => {
+                        self.unstarted.set(self.stealable.len());
+                        self.started.set(self.local.len());
+                    }
+                    started => self.started.set(started),
+                }
             }
         }
         None
     }
 
-    fn next_woken(&self) -> Option<TaskRef> {
-        if self.unstarted.get() == 1 {
-            self.let_woken_follow();
-        }
-        if self.picks.get().is_multiple_of(STARTS) { None } else { self.woken.pop() }
-    }
-
-    fn let_woken_follow(&self) {
-        self.started.set(self.started.get() + self.woken.len());
-        self.local.prepend(&self.woken);
-    }
-
     fn heed_events(&self) {
+        if self.woken.get() > 0 {
+            return;
+        }
         let mark = self.local.mark();
         self.poll_driver();
         if self.unstarted.get() > 0 {
-            self.local.move_since(mark, &self.woken);
+            self.woken.set(self.local.bring_forward(mark));
         }
     }
 
