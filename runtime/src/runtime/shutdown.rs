@@ -11,7 +11,7 @@ use crate::blocking::pool::Pool;
 use crate::scheduler::shared::Shared;
 use crate::sleep::task_sleep;
 use crate::tasks::task::Task;
-use crate::waiter::strategy::Waking;
+use crate::waiter::strategy::{UntilRaised, Waking};
 
 /// Time after which a shutdown names the tasks that it still waits for.
 const REPORT_AFTER: Duration = Duration::from_secs(5);
@@ -36,9 +36,9 @@ pub(super) fn end_unstarted(shared: &Arc<Shared>) {
 /// Waits for the end. Returns true if it came in time.
 pub(super) fn wait(shared: &Shared, timeout: Option<Duration>) -> bool {
     let deadline = timeout.and_then(sleep::deadline);
-    let until = shared.ending.until_ended();
+    let flag = shared.ending.flag();
     while !shared.has_ended() {
-        if task_sleep::sleep_shielded(&until, deadline) == Waking::TimedOut {
+        if task_sleep::sleep_shielded(&UntilRaised(&flag), deadline) == Waking::TimedOut {
             return shared.has_ended();
         }
     }

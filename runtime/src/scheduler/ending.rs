@@ -14,12 +14,17 @@
 //! A waiter checks the phase under the lock of the list. The thread that makes the last move then
 //! takes that lock to find the waiters.
 
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+
+use slab::Slab;
+
 use crate::base::primitive::{AtomicU8, Ordering};
 use crate::base::spin_lock::Lock;
 use crate::scheduler::task_counts::Counts;
-use crate::waiter::kind::{RawWake, WakeHandle};
-use crate::waiter::list::{List, Node};
-use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+use crate::waiter::kind::{RetainedWake, WakeHandle};
+use crate::waiter::strategy::{Asleep, Flag, Waking};
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
@@ -28,12 +33,12 @@ const ENDED: u8 = 2;
 /// Holds the phase of a runtime, and the waiters for the last one.
 pub(crate) struct Ending {
     phase: AtomicU8,
-    waiters: Lock<List>,
+    waiters: Lock<Slab<RetainedWake>>,
 }
 
 impl Ending {
     pub(crate) const fn new() -> Self {
-        Ending { phase: AtomicU8::new(RUNNING), waiters: Lock::new(List::new()) }
+        Ending { phase: AtomicU8::new(RUNNING), waiters: Lock::new(Slab::new()) }
     }
 
     /// Returns true once the end has begun.
@@ -75,37 +80,43 @@ impl Ending {
     }
 
     /// Takes the next waiter that the end wakes.
-    pub(crate) fn next_waiter(&self) -> Option<RawWake> {
-        self.waiters.lock().pop_front()
+    pub(crate) fn next_waiter(&self) -> Option<RetainedWake> {
+        let mut waiters = self.waiters.lock();
+        let (key, _) = waiters.iter().next()?;
+        Some(waiters.remove(key))
     }
 
-    /// Returns the strategy of a sleep until the end.
-    pub(crate) fn until_ended(&self) -> UntilEnded<'_> {
-        UntilEnded { ending: self, node: Node::new() }
+    /// Returns the flag that is raised by the end, for one waiter.
+    pub(crate) fn flag(&self) -> EndFlag<'_> {
+        EndFlag { ending: self, key: Cell::new(None) }
     }
 }
 
-/// Waits for the end.
-pub(crate) struct UntilEnded<'a> {
+/// The flag that one waiter for the end sleeps on.
+pub(crate) struct EndFlag<'a> {
     ending: &'a Ending,
-    node: Node,
+    /// The key of the waiter, once it sleeps.
+    key: Cell<Option<usize>>,
 }
 
-impl WaitStrategy for UntilEnded<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+impl Flag for EndFlag<'_> {
+    const SPINS: bool = false;
+
+    fn enter(&self, me: WakeHandle<'_>) -> Asleep {
         let mut waiters = self.ending.waiters.lock();
         if self.ending.has_ended() {
             return Asleep::Rouse;
         }
-        // SAFETY: the node lives until the sleep is over and is withdrawn then; it is in no list; the wake is taken
-        // under this lock.
-        unsafe { waiters.push_back(&self.node, me.raw()) };
+        self.key.set(Some(waiters.insert(me.retain())));
         Asleep::Stay
     }
 
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // SAFETY: the node is in this list or in none.
-        let linked = unsafe { self.ending.waiters.lock().remove(&self.node) };
-        if linked || why == Waking::Notified { Withdrawal::Withdrawn } else { Withdrawal::Served }
+    fn leave(&self, _why: Waking) -> bool {
+        if let Some(key) = self.key.take() {
+            // The end may have taken it. No other waiter has the key then: none enters after the end.
+            self.ending.waiters.lock().try_remove(key);
+        }
+        // A retained wake may come late, so none is waited for.
+        false
     }
 }

@@ -8,6 +8,7 @@ use crate::ending::Ending;
 use crate::gate::assert_no_wake_is_left;
 use crate::primitive::{Ordering, check, check_bounded, fence};
 use crate::task_counts::{Counts, alive, finished, spawned};
+use crate::wait::strategy::UntilRaised;
 use crate::wait::{self, Waking, over};
 
 /// In which order the sums are taken.
@@ -134,7 +135,7 @@ fn who_waits_for_the_end_is_told_of_it() {
                 runtime.workers[0].finish();
                 runtime.end_if_quiescent();
             });
-            let why = wait::sleep(&runtime.ending.until_ended(), hurried.then(over));
+            let why = wait::sleep(&UntilRaised(&runtime.ending.flag()), hurried.then(over));
             assert!(hurried || runtime.ending.has_ended());
             assert!(why == Waking::Notified || hurried);
             assert_no_wake_is_left();
