@@ -6,8 +6,10 @@ cd "$(dirname "$0")/.."
 # libtest then runs each test in a process of its own. Only the switch for that is unstable.
 export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/abort"
 run() { cargo test -Zpanic-abort-tests --config 'profile.dev.panic = "abort"' "$@"; }
-run -p fibra-runtime -p fibra-sync -p fibra-io --test abort
+run -p fibra-runtime --test processes -- abort::
+run -p fibra-sync --test waits -- abort::
+run -p fibra-io --test tasks -- abort::
 # Skipped: tests that catch panics or observe unwinding.
-run -p fibra-runtime --test blocking --test join --test park --test tasks -- \
-    --skip panic --skip error --skip outside --skip cancelled --skip withdrawn
-run -p fibra-runtime --test parallel_for -- turn_once overlap nest
+run -p fibra-runtime --test runtimes --test tasks --test waits -- blocking:: join:: park:: tasks:: \
+    --skip structured_join:: --skip panic --skip error --skip outside --skip cancelled --skip withdrawn
+run -p fibra-runtime --test tasks -- turn_once wait_overlap loops_nest

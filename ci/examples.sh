@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo build --release --examples
-cargo test --release --test examples
+cargo test --release --test programs examples::

@@ -5,14 +5,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/have
 
-cargo test -p fibra-io --features compat-tests --lib --test 'compat_*'
+cargo test -p fibra-io --features compat-tests --lib --test compat
 cargo test -p fibra-io --features compat-tests --doc
 
 # One set of features for all examples, so that they are built once.
 features=compat-examples,store-examples,tls-examples,websocket-examples
 cargo build -p fibra --features "$features" --examples
-cargo test -p fibra --features "$features" --test https_get --test 'tls*' --test 'websocket*'
-cargo test -p fibra --features "$features" --test examples --test faults --test malformed -- hyper redis websocket
+cargo test -p fibra --features "$features" --test 'tls*' --test websocket
+cargo test -p fibra --features "$features" --test programs -- hyper redis websocket
 for tool in curl openssl; do
     if have "$tool"; then
         cargo test -p fibra --features "$features" --test tls_tools -- --ignored "$tool"

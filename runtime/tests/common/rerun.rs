@@ -9,9 +9,12 @@ pub(crate) fn is_child() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// Runs the test `name` of this binary once more, alone in a process of its own.
+/// Runs the test `name` of this binary, with its module, once more: alone in a process of its own.
 pub(crate) fn rerun(name: &str) -> Output {
-    child(name).output().expect("the test binary runs again")
+    let output = child(name).output().expect("the test binary runs again");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("running 1 test"), "no test is called {name}: {stdout}");
+    output
 }
 
 /// What runs that test.

@@ -19,8 +19,8 @@ use std::thread;
 use fibra_runtime as fibra;
 use fibra_sync::{AutoResetEvent, ManualResetEvent};
 
-use super::channels::us;
-use super::common::{guarded, runtime};
+use crate::channels::us;
+use crate::common::{guarded, runtime};
 
 struct Counting;
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::wait;
 use fibra_sync::channel::{Receiver, Sender, bounded, unbounded};
 
-use super::common::{Side, beside, beside_in_a_thread, everywhere, in_tasks};
+use crate::common::{Side, beside, beside_in_a_thread, everywhere, in_tasks};
 
 /// The capacities that every promise is tried with: a rendezvous, one slot, a few, and no bound.
 pub(crate) const KINDS: [Option<usize>; 4] = [Some(0), Some(1), Some(5), None];

@@ -18,7 +18,7 @@ use fibra_sync::{
     Condvar, MutexGuard, ReentrantMutexGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, SemaphorePermit,
 };
 
-use super::common::give_way;
+use crate::common::give_way;
 
 /// A lock of one holder at a time.
 pub(crate) trait Exclusive: Send + Sync + 'static {
@@ -314,7 +314,7 @@ macro_rules! suite {
     };
     (@lock $name:ident $lock:ty, [$($promise:ident)*]) => {
         mod $name {
-            use super::exclusive::*;
+            use crate::exclusive::*;
             $(#[test] fn $promise() { super::$promise::<$lock>() })*
         }
     };

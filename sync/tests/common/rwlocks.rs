@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fibra_runtime as fibra;
 use fibra_sync::RwLock;
 
-use super::common::{guarded, runtime};
+use crate::common::{guarded, runtime};
 
 /// Both policies, for promises that do not depend on it.
 pub(crate) fn both<T: Clone>(value: T) -> [Arc<RwLock<T>>; 2] {

@@ -1,0 +1,18 @@
+//! The promises of files, pipes and copies.
+
+#[expect(dead_code, reason = "these tests use a part of it")]
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/folder.rs"]
+mod folder;
+#[path = "../common/terminal.rs"]
+mod terminal;
+
+mod copy;
+mod copy_both_ways;
+mod duplex;
+mod endless;
+mod file_locks;
+mod fs;
+mod pipe;
+mod pollable;

@@ -1,0 +1,17 @@
+//! The promises of runtimes: their builder, drivers, pools and limits, and how they end.
+
+#[path = "../common/at_end.rs"]
+mod at_end;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/ledger.rs"]
+mod ledger;
+
+mod blocking;
+mod driver;
+mod inspect;
+mod lacking;
+mod runtimes;
+mod shortage;
+mod shutdown;
+mod shutdown_waits;

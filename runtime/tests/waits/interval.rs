@@ -1,0 +1,127 @@
+//! Promises of intervals.
+
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{hang_guard, runtime};
+use fibra::time::{Duration, Instant, MissedTickBehavior, interval, interval_at};
+use fibra_runtime as fibra;
+
+/// Runs `promise` in a plain thread, and in a task of one worker, of two, and of four.
+fn everywhere(promise: impl Fn() + Send + Sync) {
+    let _guard = hang_guard();
+    promise();
+    for workers in [1, 2, 4] {
+        runtime(workers).run(&promise);
+    }
+}
+
+#[test]
+fn ticks_are_a_period_apart_and_none_is_early() {
+    everywhere(|| {
+        let (begin, period) = (Instant::now(), Duration::from_millis(2));
+        let mut ticks = interval(period);
+        let first = ticks.tick();
+        assert!(first >= begin);
+        for count in 1..10 {
+            assert_eq!(ticks.tick(), first + period * count);
+            assert!(Instant::now() >= first + period * count, "tick {count} is early");
+        }
+    });
+}
+
+#[test]
+fn the_first_tick_is_due_when_it_was_said_to_be() {
+    everywhere(|| {
+        let start = Instant::now() + Duration::from_millis(5);
+        let mut ticks = interval_at(start, Duration::from_secs(3600));
+        assert_eq!(ticks.tick(), start);
+        assert!(Instant::now() >= start);
+    });
+}
+
+#[test]
+fn a_tick_can_be_set_anew() {
+    everywhere(|| {
+        let mut ticks = interval(Duration::from_secs(3600));
+        ticks.tick();
+        let before = Instant::now();
+        ticks.reset_immediately();
+        assert!(ticks.tick() >= before);
+        ticks.reset_after(Duration::from_millis(1));
+        assert!(ticks.tick() >= before + Duration::from_millis(1));
+        ticks.reset_at(before);
+        assert_eq!(ticks.tick(), before);
+        assert_eq!(ticks.period(), Duration::from_secs(3600));
+    });
+}
+
+#[test]
+fn a_behavior_can_be_chosen() {
+    everywhere(|| {
+        let hour = Duration::from_secs(3600);
+        let start = Instant::now() - Duration::from_millis(25);
+        for behavior in [MissedTickBehavior::Burst, MissedTickBehavior::Delay, MissedTickBehavior::Skip] {
+            let mut ticks = interval_at(start, Duration::from_millis(10));
+            ticks.set_missed_tick_behavior(behavior);
+            assert_eq!(ticks.missed_tick_behavior(), behavior);
+            assert_eq!(ticks.tick(), start);
+            let came = Instant::now();
+            let second = ticks.tick();
+            match behavior {
+                MissedTickBehavior::Burst => assert_eq!(second, start + Duration::from_millis(10)),
+                MissedTickBehavior::Delay => assert!(second >= start + Duration::from_millis(35)),
+                MissedTickBehavior::Skip => {
+                    assert!(second >= start + Duration::from_millis(30) && second < came + hour);
+                    assert_eq!((second - start).as_millis() % 10, 0);
+                }
+            }
+        }
+    });
+}
+
+/// One worker: nobody else runs the other task.
+#[test]
+fn a_burst_of_missed_ticks_lets_the_others_run() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let ran = Arc::new(AtomicBool::new(false));
+        let other = {
+            let ran = Arc::clone(&ran);
+            fibra::spawn(move || ran.store(true, Ordering::SeqCst))
+        };
+        // A million missed ticks.
+        let mut ticks = interval_at(Instant::now() - Duration::from_millis(1), Duration::from_nanos(1));
+        let mut count = 0;
+        while !ran.load(Ordering::SeqCst) {
+            ticks.tick();
+            count += 1;
+            assert!(count < 1000, "the other task starves");
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn whoever_unwinds_from_a_tick_has_used_up_none() {
+    let _guard = hang_guard();
+    for workers in [1, 2, 4] {
+        runtime(workers).run(|| {
+            let start = Instant::now();
+            let mut ticks = interval_at(start, Duration::from_secs(3600));
+            let token = fibra::CancelToken::new();
+            token.cancel();
+            assert!(token.scope(|| ticks.tick()).is_err(), "due already");
+            assert_eq!(ticks.tick(), start);
+            let before = format!("{ticks:?}");
+            assert!(fibra::timeout(Duration::from_millis(1), || ticks.tick()).is_err(), "due in an hour");
+            assert_eq!(format!("{ticks:?}"), before);
+        });
+    }
+}
+
+#[test]
+fn ticks_without_time_between_them_are_refused() {
+    assert!(catch_unwind(|| interval(Duration::ZERO)).is_err());
+}

@@ -1,0 +1,35 @@
+//! The promises of waits: parking, the wait core, time, cancellation and futures.
+
+#[path = "../common/at_end.rs"]
+mod at_end;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/counted.rs"]
+mod counted;
+#[path = "../common/ending.rs"]
+mod ending;
+#[path = "../common/recorded.rs"]
+mod recorded;
+#[path = "../common/rest.rs"]
+mod rest;
+#[path = "../common/rounds.rs"]
+mod rounds;
+#[path = "../common/tokens.rs"]
+mod tokens;
+#[path = "../common/workers.rs"]
+mod workers;
+
+mod block_on;
+mod cancel;
+mod cancel_scenarios;
+mod cancel_tokens;
+mod deadline_scenarios;
+mod interval;
+mod join_future;
+mod park;
+mod time;
+mod timeouts;
+mod wait_any;
+mod wait_kinds;
+mod wait_races;
+mod wait_rules;

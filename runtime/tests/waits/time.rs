@@ -1,0 +1,195 @@
+//! Promises of sleeps.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{hang_guard, runtime};
+use fibra_runtime::{self as fibra, wait};
+
+#[test]
+fn a_sleep_does_not_end_early() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        runtime(workers).run(|| {
+            for micros in [0, 1, 15, 16, 17, 50, 333, 1000, 4095, 4096, 4097] {
+                let (begin, duration) = (Instant::now(), Duration::from_micros(micros));
+                fibra::sleep(duration);
+                assert!(begin.elapsed() >= duration, "{micros} µs");
+            }
+        });
+    }
+}
+
+#[test]
+fn ten_thousand_sleeps_of_all_lengths_do_not_end_early() {
+    let _guard = hang_guard();
+    runtime(2).run(|| {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let sleeps: Vec<_> = (0..10_000)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                // From nanoseconds to 300 ms, each order of magnitude as likely as the next.
+                let duration = Duration::from_nanos((300_000_000 >> (state >> 59)) + (state >> 40) % 1000);
+                fibra::spawn(move || {
+                    let begin = Instant::now();
+                    fibra::sleep(duration);
+                    begin.elapsed().checked_sub(duration)
+                })
+            })
+            .collect();
+        let late: Vec<_> =
+            sleeps.into_iter().map(|sleep| sleep.join().unwrap().expect("not early")).collect();
+        println!("latest: {:?}", late.iter().max());
+    });
+}
+
+#[test]
+fn sleeps_end_in_the_order_of_their_deadlines() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        // Sets five clocks, and tells in which order they rang; nothing if one was due before all had been set.
+        let ring = |unit: Duration| {
+            let order = Rc::new(std::cell::RefCell::new(Vec::new()));
+            let begin = Instant::now();
+            let sleeps: Vec<_> = [5, 1, 4, 2, 3]
+                .into_iter()
+                .map(|number| {
+                    let order = Rc::clone(&order);
+                    fibra::spawn_local(move || {
+                        fibra::sleep_until(begin + unit * number);
+                        order.borrow_mut().push(number);
+                    })
+                })
+                .collect();
+            fibra::yield_now();
+            let all_were_set = wait::others_are_asleep() && begin.elapsed() < unit;
+            sleeps.into_iter().for_each(|sleep| sleep.join().unwrap());
+            all_were_set.then(|| order.take())
+        };
+        // On a busy machine the setting alone may take long.
+        let order = (0..).find_map(|doubled| ring(Duration::from_millis(20) * (1 << doubled)));
+        assert_eq!(order.unwrap(), [1, 2, 3, 4, 5]);
+    });
+}
+
+#[test]
+fn a_sleep_until_the_past_lets_others_run_and_returns() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let turns = Rc::new(Cell::new(0));
+        let count = Rc::clone(&turns);
+        let beside = fibra::spawn_local(move || {
+            loop {
+                count.set(count.get() + 1);
+                fibra::yield_now();
+            }
+        });
+        let past = Instant::now();
+        (0..10).for_each(|_| fibra::sleep_until(past));
+        (0..10).for_each(|_| fibra::sleep(Duration::ZERO));
+        assert!(turns.get() >= 10);
+        beside.task().cancel();
+    });
+}
+
+#[test]
+fn a_sleep_of_more_than_the_clock_can_tell_is_for_ever() {
+    let _guard = hang_guard();
+    for workers in [1, 2] {
+        runtime(workers).run(|| {
+            let durations = [Duration::MAX, Duration::from_secs(u64::MAX / 2), Duration::from_secs(1 << 40)];
+            let sleeps: Vec<_> =
+                durations.into_iter().map(|duration| fibra::spawn(move || fibra::sleep(duration))).collect();
+            fibra::sleep(Duration::from_millis(3));
+            for sleep in sleeps {
+                assert!(!sleep.is_finished());
+                sleep.task().cancel();
+                assert!(sleep.join().unwrap_err().is_cancelled());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_far_deadline_does_not_hold_up_a_near_one() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let far = fibra::spawn(|| fibra::sleep(Duration::from_secs(36_000)));
+        fibra::yield_now();
+        (0..20).for_each(|_| fibra::sleep(Duration::from_micros(300)));
+        far.task().cancel();
+    });
+}
+
+#[test]
+fn sleeps_on_a_plain_thread_are_those_of_std() {
+    let begin = Instant::now();
+    fibra::sleep(Duration::from_millis(1));
+    fibra::sleep_until(begin + Duration::from_millis(2));
+    fibra::sleep_until(begin);
+    assert!(begin.elapsed() >= Duration::from_millis(2));
+}
+
+#[test]
+fn a_task_may_sleep_for_long_while_its_worker_computes() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let sleeper = fibra::spawn(|| {
+            let begin = Instant::now();
+            fibra::sleep(Duration::from_millis(1));
+            begin.elapsed()
+        });
+        fibra::sleep(Duration::from_micros(200));
+        thread::sleep(Duration::from_millis(10));
+        assert!(sleeper.join().unwrap() >= Duration::from_millis(1));
+    });
+}
+
+#[test]
+fn a_lone_sleep_of_50_microseconds_is_not_early() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let duration = Duration::from_micros(50);
+        let late = |sleep: fn(Duration)| {
+            let begin = Instant::now();
+            sleep(duration);
+            begin.elapsed().checked_sub(duration).expect("not early")
+        };
+        // In turns with the thread's own, which are as late as the machine is busy.
+        let (mut ours, mut own): (Vec<_>, Vec<_>) =
+            (0..500).map(|_| (late(fibra::sleep), late(thread::sleep))).unzip();
+        ours.sort_unstable();
+        own.sort_unstable();
+        println!("a lone sleep(50 µs): median {:?} late, worst {:?}", ours[250], ours[499]);
+        // Nothing about speed, which depends on the machine: a tick that nobody keeps is what this would find.
+        let most = Duration::from_millis(10) + own[250] * 10;
+        assert!(
+            ours[250] < most,
+            "half of the sleeps were later than {:?}, the thread's than {:?}",
+            ours[250],
+            own[250]
+        );
+    });
+}
+
+#[test]
+fn sleeps_that_are_cancelled_leave_the_clock_in_order() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        for round in 0..200_u64 {
+            let sleeps: Vec<_> = (0..20)
+                .map(|i| {
+                    fibra::spawn(move || fibra::sleep(Duration::from_micros(20 + (i * 7 + round) % 200)))
+                })
+                .collect();
+            fibra::sleep(Duration::from_micros(60));
+            sleeps.iter().step_by(2).for_each(|sleep| sleep.task().cancel());
+            for (number, sleep) in sleeps.into_iter().enumerate() {
+                let result = sleep.join();
+                assert!(result.is_ok() || number % 2 == 0);
+            }
+        }
+    });
+}

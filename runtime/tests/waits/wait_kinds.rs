@@ -1,0 +1,395 @@
+//! Rule 7 of the wait core: a waiter is a task, a plain thread or a polled future, and all of them mix.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use crate::common::{hang_guard, runtime};
+use crate::rounds::rounds;
+use crate::tokens::{Acquire, Tokens};
+use fibra_runtime::wait::list::{List, Node};
+use fibra_runtime::wait::{
+    self, Asleep, Lock, Polled, RetainedWake, WaitStrategy, WakeHandle, Waking, Withdrawal,
+};
+use fibra_runtime::{self as fibra, Task, task};
+
+/// Unparks whoever polls: a task or a thread.
+enum Parked {
+    Task(Task),
+    Thread(Thread),
+}
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        match &*self {
+            Parked::Task(task) => task.unpark(),
+            Parked::Thread(thread) => thread.unpark(),
+        }
+    }
+}
+
+fn here() -> Waker {
+    let parked = task::try_current().map_or_else(|| Parked::Thread(thread::current()), Parked::Task);
+    Waker::from(Arc::new(parked))
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = here();
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => task::park(),
+        }
+    }
+}
+
+/// Counts its wakes.
+#[derive(Default)]
+struct Counter(AtomicUsize);
+
+impl Wake for Counter {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn poll_once(future: Pin<&mut Polled<Acquire<'_>>>, counter: &Arc<Counter>) -> Poll<Waking> {
+    future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(counter))))
+}
+
+/// Keeps the wakes of all its sleeps.
+struct Keeping<'a>(&'a Mutex<Vec<RetainedWake>>);
+
+impl WaitStrategy for Keeping<'_> {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        self.0.lock().unwrap().push(me.retain());
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, _why: Waking) -> Withdrawal {
+        Withdrawal::Withdrawn
+    }
+}
+
+#[test]
+fn a_wake_of_a_future_that_is_kept_wakes_its_own_sleep_and_no_other() {
+    let (wakes, counter) = (Mutex::new(Vec::new()), Arc::new(Counter::default()));
+    let mut sleep = Box::pin(Polled::new(Keeping(&wakes)));
+    let wake = |number: usize| wakes.lock().unwrap()[number].clone().wake();
+    let woken = || counter.0.load(Ordering::SeqCst);
+    let poll = |sleep: Pin<&mut Polled<Keeping<'_>>>| {
+        sleep.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&counter))))
+    };
+    assert!(poll(sleep.as_mut()).is_pending());
+    assert!(!sleep.as_mut().withdraw());
+    sleep.as_mut().renew();
+    assert!(poll(sleep.as_mut()).is_pending());
+    wake(0);
+    assert!(woken() == 0 && poll(sleep.as_mut()).is_pending(), "the first sleep is over");
+    wake(1);
+    assert_eq!((woken(), poll(sleep.as_mut())), (1, Poll::Ready(Waking::Notified)));
+    sleep.as_mut().renew();
+    assert!(poll(sleep.as_mut()).is_pending());
+    drop(sleep);
+    (0..3).for_each(wake);
+    assert_eq!((woken(), Arc::strong_count(&counter)), (1, 1));
+}
+
+#[test]
+fn rule_7_a_task_a_thread_and_a_future_wait_in_one_line() {
+    let _guard = hang_guard();
+    let runtime = runtime(2);
+    let (tokens, order) = (Arc::new(Tokens::new()), Arc::new(Mutex::new(Vec::new())));
+    let counter = Arc::new(Counter::default());
+    let mut future = pin!(Polled::new(tokens.strategy()));
+    assert!(poll_once(future.as_mut(), &counter).is_pending());
+    let waiting = || {
+        let (tokens, order) = (Arc::clone(&tokens), Arc::clone(&order));
+        move |name: &'static str| {
+            assert_eq!(tokens.acquire(None), Waking::Notified);
+            order.lock().unwrap().push(name);
+            tokens.release();
+        }
+    };
+    let (first, second) = (waiting(), waiting());
+    let task = runtime.spawn(move || first("task"));
+    let thread = thread::spawn(move || second("thread"));
+    tokens.release();
+    assert_eq!(poll_once(future.as_mut(), &counter), Poll::Ready(Waking::Notified));
+    assert_eq!(counter.0.load(Ordering::SeqCst), 1);
+    tokens.release();
+    task.join().unwrap();
+    thread.join().unwrap();
+    assert_eq!(order.lock().unwrap().len(), 2);
+    assert_eq!(tokens.free(), 1);
+}
+
+#[test]
+fn tasks_threads_and_futures_hand_tokens_around() {
+    const ROUNDS: usize = 500;
+    let _guard = hang_guard();
+    let runtime = runtime(2);
+    let tokens = Tokens::new();
+    (0..3).for_each(|_| tokens.release());
+    let taken = AtomicUsize::new(0);
+    let blocking = || {
+        for _ in 0..ROUNDS {
+            assert_eq!(tokens.acquire(None), Waking::Notified);
+            taken.fetch_add(1, Ordering::Relaxed);
+            tokens.release();
+        }
+    };
+    let polling = || {
+        for _ in 0..ROUNDS {
+            assert_eq!(block_on(Polled::new(tokens.strategy())), Waking::Notified);
+            taken.fetch_add(1, Ordering::Relaxed);
+            tokens.release();
+        }
+    };
+    thread::scope(|scope| {
+        (0..2).for_each(|_| _ = scope.spawn(blocking));
+        (0..2).for_each(|_| _ = scope.spawn(polling));
+        (0..2).for_each(|_| _ = scope.spawn(|| runtime.run(blocking)));
+        (0..2).for_each(|_| _ = scope.spawn(|| runtime.run(polling)));
+    });
+    assert_eq!(taken.load(Ordering::Relaxed), 8 * ROUNDS);
+    assert_eq!(tokens.free(), 3);
+}
+
+#[test]
+fn a_future_that_need_not_wait_is_ready_at_the_first_poll() {
+    let tokens = Tokens::new();
+    tokens.release();
+    let counter = Arc::new(Counter::default());
+    let mut future = pin!(Polled::new(tokens.strategy()));
+    assert_eq!(poll_once(future.as_mut(), &counter), Poll::Ready(Waking::Notified));
+    assert_eq!(counter.0.load(Ordering::SeqCst), 0);
+    assert_eq!(tokens.free(), 0);
+}
+
+#[test]
+fn a_future_never_polled_waits_for_nothing() {
+    let tokens = Tokens::new();
+    drop(Polled::new(tokens.strategy()));
+    tokens.release();
+    assert_eq!(tokens.free(), 1);
+}
+
+#[test]
+fn a_future_dropped_before_its_notification_has_left_the_line() {
+    let tokens = Tokens::new();
+    let counter = Arc::new(Counter::default());
+    {
+        let mut future = pin!(Polled::new(tokens.strategy()));
+        assert!(poll_once(future.as_mut(), &counter).is_pending());
+        assert!(tokens.has_waiters());
+    }
+    assert!(!tokens.has_waiters());
+    tokens.release();
+    assert_eq!(tokens.free(), 1);
+    assert_eq!(counter.0.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_future_withdrawn_after_its_notification_says_so() {
+    let tokens = Tokens::new();
+    let counter = Arc::new(Counter::default());
+    let mut future = pin!(Polled::new(tokens.strategy()));
+    assert!(poll_once(future.as_mut(), &counter).is_pending());
+    tokens.release();
+    assert_eq!(counter.0.load(Ordering::SeqCst), 1);
+    assert!(future.as_mut().withdraw(), "the token is ours to pass on");
+    assert_eq!(tokens.free(), 0);
+    assert!(!future.as_mut().withdraw(), "and only once");
+}
+
+#[test]
+fn a_future_withdrawn_before_its_notification_says_so() {
+    let tokens = Tokens::new();
+    let counter = Arc::new(Counter::default());
+    let mut future = pin!(Polled::new(tokens.strategy()));
+    assert!(poll_once(future.as_mut(), &counter).is_pending());
+    assert!(!future.as_mut().withdraw());
+    tokens.release();
+    assert_eq!(tokens.free(), 1);
+}
+
+#[test]
+fn a_sleep_that_is_over_keeps_no_waker() {
+    let tokens = Tokens::new();
+    let counter = Arc::new(Counter::default());
+    let is_kept = || Arc::strong_count(&counter) > 1;
+    let mut future = pin!(Polled::new(tokens.strategy()));
+    tokens.release();
+    assert!(poll_once(future.as_mut(), &counter).is_ready());
+    assert!(!is_kept(), "it never slept");
+    future.as_mut().renew();
+    assert!(poll_once(future.as_mut(), &counter).is_pending());
+    assert!(is_kept());
+    assert!(!future.as_mut().withdraw());
+    assert!(!is_kept(), "it was withdrawn");
+    future.as_mut().renew();
+    assert!(poll_once(future.as_mut(), &counter).is_pending());
+    tokens.release();
+    assert!(poll_once(future.as_mut(), &counter).is_ready());
+    assert!(!is_kept(), "it was woken");
+}
+
+#[test]
+fn a_future_tells_the_waker_of_its_last_poll() {
+    let tokens = Tokens::new();
+    let (old, new) = (Arc::new(Counter::default()), Arc::new(Counter::default()));
+    let mut future = pin!(Polled::new(tokens.strategy()));
+    assert!(poll_once(future.as_mut(), &old).is_pending());
+    assert!(poll_once(future.as_mut(), &new).is_pending());
+    tokens.release();
+    assert_eq!((old.0.load(Ordering::SeqCst), new.0.load(Ordering::SeqCst)), (0, 1));
+    assert!(poll_once(future.as_mut(), &new).is_ready());
+}
+
+#[test]
+fn a_future_dropped_while_a_thread_notifies_it_loses_no_token() {
+    let _guard = hang_guard();
+    let counter = Arc::new(Counter::default());
+    for round in rounds(3000) {
+        let (tokens, turn) = (Tokens::new(), AtomicUsize::new(0));
+        let notified = thread::scope(|scope| {
+            let mut future = pin!(Polled::new(tokens.strategy()));
+            assert!(poll_once(future.as_mut(), &counter).is_pending());
+            let notifier = scope.spawn(|| {
+                turn.store(1, Ordering::SeqCst);
+                tokens.release();
+            });
+            while round % 3 > 0 && turn.load(Ordering::SeqCst) == 0 {
+                std::hint::spin_loop();
+            }
+            let notified = future.as_mut().withdraw();
+            notifier.join().unwrap();
+            notified
+        });
+        assert_eq!(usize::from(notified) + tokens.free(), 1, "round {round}");
+    }
+}
+
+/// Futures in a line, each of which is followed by another one as soon as it is woken.
+struct Crowd {
+    line: Arc<Lock<List>>,
+    waiting: Mutex<Vec<Pin<Box<Polled<Place>>>>>,
+    woken: AtomicUsize,
+}
+
+/// A place in the line.
+struct Place {
+    line: Arc<Lock<List>>,
+    node: Node,
+}
+
+// SAFETY: the node is only touched under the lock of its list.
+unsafe impl Send for Place {}
+
+impl WaitStrategy for Place {
+    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
+        // SAFETY: the node is in no list, is pinned with its future, and is only touched under this lock; its wake is taken
+        // out of it there, and `before_awake` answers `Served` from then on.
+        unsafe { self.line.lock().push_back(&self.node, me.raw()) };
+        Asleep::Stay
+    }
+
+    fn before_awake(&self, why: Waking) -> Withdrawal {
+        // SAFETY: the node is in this list or in none.
+        match why == Waking::Notified || unsafe { self.line.lock().remove(&self.node) } {
+            true => Withdrawal::Withdrawn,
+            false => Withdrawal::Served,
+        }
+    }
+}
+
+impl Crowd {
+    fn grow(self: &Arc<Self>) {
+        let place = Place { line: Arc::clone(&self.line), node: Node::new() };
+        let mut waiting = Box::pin(Polled::new(place));
+        let waker = Waker::from(Arc::clone(self));
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        self.waiting.lock().unwrap().push(waiting);
+    }
+}
+
+impl Wake for Crowd {
+    fn wake(self: Arc<Self>) {
+        // Without an end of its own the test would have none where it fails.
+        if self.woken.fetch_add(1, Ordering::SeqCst) < 1000 {
+            self.grow();
+        }
+    }
+}
+
+#[test]
+fn who_enters_a_line_while_it_is_woken_sleeps_on() {
+    let line = Arc::new(Lock::new(List::new()));
+    let crowd = Arc::new(Crowd { line, waiting: Mutex::default(), woken: AtomicUsize::new(0) });
+    wait::wake_present(&crowd.line, |line| line);
+    assert_eq!(crowd.woken.load(Ordering::SeqCst), 0);
+    // Fewer, as many and more than are woken under one hold of the lock.
+    for (grows, size) in [(1, 1), (31, 32), (1, 33), (67, 100)] {
+        (0..grows).for_each(|_| crowd.grow());
+        let before = crowd.woken.load(Ordering::SeqCst);
+        wait::wake_present(&crowd.line, |line| line);
+        assert_eq!(crowd.woken.load(Ordering::SeqCst), before + size);
+    }
+    crowd.waiting.lock().unwrap().clear();
+}
+
+#[test]
+fn a_deadline_ends_the_wait_of_a_thread_and_of_a_task() {
+    let _guard = hang_guard();
+    let tokens = Tokens::new();
+    let check = || {
+        let begin = Instant::now();
+        assert_eq!(tokens.acquire(Some(begin + Duration::from_millis(2))), Waking::TimedOut);
+        assert!(begin.elapsed() >= Duration::from_millis(2));
+    };
+    check();
+    runtime(1).run(check);
+    assert!(!tokens.has_waiters());
+}
+
+#[test]
+fn a_wait_with_a_deadline_in_the_past_ends() {
+    let _guard = hang_guard();
+    let tokens = Tokens::new();
+    let check = || {
+        let past = Instant::now();
+        thread::sleep(Duration::from_micros(100));
+        assert_eq!(tokens.acquire(Some(past)), Waking::TimedOut);
+        tokens.release();
+        assert_eq!(tokens.acquire(Some(past)), Waking::Notified, "what is there is taken all the same");
+    };
+    check();
+    runtime(1).run(check);
+}
+
+#[test]
+fn a_thread_wakes_a_task_and_a_task_a_thread() {
+    const ROUNDS: usize = 3000;
+    let _guard = hang_guard();
+    let (ping, pong) = (Arc::new(Tokens::new()), Arc::new(Tokens::new()));
+    let (to, back) = (Arc::clone(&ping), Arc::clone(&pong));
+    let runtime = runtime(1);
+    let task = runtime.spawn(move || {
+        for _ in 0..ROUNDS {
+            assert_eq!(to.acquire(None), Waking::Notified);
+            back.release();
+        }
+    });
+    for _ in 0..ROUNDS {
+        ping.release();
+        assert_eq!(pong.acquire(None), Waking::Notified);
+    }
+    task.join().unwrap();
+    runtime.run(fibra::yield_now);
+}

@@ -1,0 +1,27 @@
+//! The promises of channels of every kind.
+
+#[path = "../common/channels.rs"]
+mod channels;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/future.rs"]
+mod future;
+
+mod broadcast;
+mod broadcast_lag;
+mod broadcast_weak;
+mod channel;
+mod channel_async;
+mod channel_bounded;
+mod channel_cancel;
+mod channel_disconnect;
+mod channel_errors;
+mod channel_iter;
+mod channel_kinds;
+mod channel_programs;
+mod channel_races;
+mod channel_rendezvous;
+mod channel_timers;
+mod channel_unbounded;
+mod oneshot;
+mod watch;

@@ -1,0 +1,193 @@
+//! Waits that need not wait: each ends a task that was cancelled before it all the same, and takes nothing; and a loop over it
+//! lets others run.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::common::in_tasks;
+use fibra_runtime::{self as fibra, CancelToken, task};
+use fibra_sync::channel::{Select, bounded, unbounded};
+use fibra_sync::{
+    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Once, OnceCell, Semaphore,
+    WaitGroup, broadcast, oneshot, select, watch,
+};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// More than enough for a task to use up its turn.
+const MANY: usize = 10_000;
+
+/// Runs each of `points` in a task that is cancelled before, and over and over until another task of the worker has run.
+fn are_points<const COUNT: usize>(points: [(&'static str, fn()); COUNT]) {
+    in_tasks(|| {
+        for (name, point) in points {
+            let cancelled = fibra::spawn(move || {
+                task::current().cancel();
+                point();
+            });
+            assert!(cancelled.join().is_err_and(|error| error.is_cancelled()), "{name}");
+            let other = fibra::spawn_local(|| ());
+            let rounds = (0..MANY).take_while(|_| {
+                point();
+                !other.is_finished()
+            });
+            assert!(rounds.count() < MANY, "{name} lets nobody else run");
+        }
+    });
+}
+
+fn soon() -> Instant {
+    Instant::now() + LONG
+}
+
+#[test]
+fn waits_for_what_has_come_already() {
+    are_points([
+        ("AutoResetEvent::wait", || AutoResetEvent::new(true).wait()),
+        ("AutoResetEvent::wait_timeout", || _ = AutoResetEvent::new(true).wait_timeout(LONG)),
+        ("AutoResetEvent::wait_deadline", || _ = AutoResetEvent::new(true).wait_deadline(soon())),
+        ("ManualResetEvent::wait", || ManualResetEvent::new(true).wait()),
+        ("ManualResetEvent::wait_timeout", || _ = ManualResetEvent::new(true).wait_timeout(LONG)),
+        ("ManualResetEvent::wait_deadline", || _ = ManualResetEvent::new(true).wait_deadline(soon())),
+        ("CountdownEvent::wait", || CountdownEvent::new(0).wait()),
+        ("CountdownEvent::wait_timeout", || _ = CountdownEvent::new(0).wait_timeout(LONG)),
+        ("WaitGroup::wait", || WaitGroup::new().wait()),
+        ("WaitGroup::wait_deadline", || _ = WaitGroup::new().wait_deadline(soon())),
+        ("Barrier::wait", || _ = Barrier::new(1).wait()),
+        ("Barrier::wait_timeout", || _ = Barrier::new(1).wait_timeout(LONG)),
+        ("CancelToken::cancelled", || {
+            let token = CancelToken::new();
+            token.cancel();
+            token.cancelled();
+        }),
+        ("Once::wait", || {
+            let once = Once::new();
+            once.call_once(|| ());
+            once.wait();
+        }),
+        ("OnceCell::wait", || _ = OnceCell::from(1).wait()),
+        ("OnceCell::wait_timeout", || _ = OnceCell::from(1).wait_timeout(LONG)),
+        ("Condvar::wait_for", || _ = Condvar::new().wait_for(&mut Mutex::new(0).lock(), Duration::ZERO)),
+    ]);
+}
+
+#[test]
+fn permits_that_are_free() {
+    are_points([
+        ("acquire", || drop(Semaphore::new(1).acquire())),
+        ("acquire_many of none", || drop(Semaphore::new(1).acquire_many(0))),
+        ("acquire_timeout", || drop(Semaphore::new(1).acquire_timeout(LONG))),
+        ("acquire_many_deadline", || drop(Semaphore::new(2).acquire_many_deadline(2, soon()))),
+        ("acquire_owned", || drop(Arc::new(Semaphore::new(1)).acquire_owned())),
+        ("acquire_owned_timeout", || drop(Arc::new(Semaphore::new(1)).acquire_owned_timeout(LONG))),
+        ("acquire_owned_deadline", || drop(Arc::new(Semaphore::new(1)).acquire_owned_deadline(soon()))),
+    ]);
+}
+
+/// The one half of a pair without the other.
+fn left<L, R>((left, _): (L, R)) -> L {
+    left
+}
+
+fn right<L, R>((_, right): (L, R)) -> R {
+    right
+}
+
+/// A channel with a message.
+fn filled() -> (fibra_sync::channel::Sender<i32>, fibra_sync::channel::Receiver<i32>) {
+    let (sender, receiver) = bounded(2);
+    sender.try_send(1).unwrap();
+    (sender, receiver)
+}
+
+#[test]
+fn messages_that_are_there_and_room_for_some() {
+    are_points([
+        ("recv", || _ = filled().1.recv()),
+        ("recv_timeout", || _ = filled().1.recv_timeout(LONG)),
+        ("recv of what has ended", || _ = right(unbounded::<i32>()).recv()),
+        ("iter", || _ = filled().1.iter().next()),
+        ("send", || _ = filled().0.send(2)),
+        ("send to what has ended", || _ = left(bounded(0)).send(1)),
+        ("send_deadline", || _ = filled().0.send_deadline(2, soon())),
+        ("send without bounds", || _ = unbounded().0.send(2)),
+        ("select!", || {
+            let (_sender, receiver) = filled();
+            select! { recv(receiver) -> _ => {} }
+        }),
+        ("select! with a timeout", || {
+            let (sender, _receiver) = filled();
+            select! {
+                send(sender, 1) -> _ => {}
+                default(LONG) => {}
+            }
+        }),
+        ("select! of an event", || {
+            let event = ManualResetEvent::new(true);
+            select! { wait(event) => {} }
+        }),
+        ("Select::ready", || {
+            let (_sender, receiver) = filled();
+            let mut select = Select::new();
+            select.recv(&receiver);
+            _ = select.ready();
+        }),
+        ("oneshot recv", || {
+            let (sender, receiver) = oneshot::channel();
+            sender.send(1).unwrap();
+            _ = receiver.recv();
+        }),
+        ("oneshot closed", || left(oneshot::channel::<()>()).closed()),
+        ("broadcast recv", || {
+            let (sender, mut receiver) = broadcast::channel(2);
+            sender.send(1).unwrap();
+            _ = receiver.recv();
+        }),
+        ("broadcast recv of what has ended", || _ = right(broadcast::channel::<()>(2)).recv()),
+        ("broadcast closed", || left(broadcast::channel::<()>(2)).closed()),
+        ("watch changed", || {
+            let (_sender, mut receiver) = watch::channel(1);
+            receiver.mark_changed();
+            _ = receiver.changed();
+        }),
+        ("watch changed of what has ended", || _ = right(watch::channel(1)).changed()),
+        ("watch wait_for of what has ended", || _ = right(watch::channel(1)).wait_for(|_| false).is_ok()),
+        ("watch wait_for", || _ = watch::channel(1).1.wait_for(|_| true).is_ok()),
+        ("watch wait_for_timeout", || _ = watch::channel(1).1.wait_for_timeout(|_| true, LONG).is_ok()),
+        ("watch closed", || left(watch::channel(1)).closed()),
+    ]);
+}
+
+#[test]
+fn what_a_cancelled_task_did_not_wait_for_is_still_there() {
+    in_tasks(|| {
+        let event = Arc::new(AutoResetEvent::new(true));
+        let permits = Arc::new(Semaphore::new(1));
+        let (sender, receiver) = filled();
+        let points: [Box<dyn FnOnce() + Send>; 4] = [
+            Box::new({
+                let event = Arc::clone(&event);
+                move || event.wait()
+            }),
+            Box::new({
+                let permits = Arc::clone(&permits);
+                move || permits.acquire().forget()
+            }),
+            Box::new({
+                let receiver = receiver.clone();
+                move || _ = receiver.recv()
+            }),
+            Box::new(move || _ = sender.send(2)),
+        ];
+        for point in points {
+            let cancelled = fibra::spawn(move || {
+                task::current().cancel();
+                point();
+            });
+            assert!(cancelled.join().unwrap_err().is_cancelled());
+        }
+        assert!(event.wait_timeout(Duration::ZERO));
+        assert_eq!(permits.available_permits(), 1);
+        assert!(receiver.iter().eq([1]));
+    });
+}

@@ -1,0 +1,8 @@
+//! Promises of the crate's own interface.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod balance;
+mod std_paths;
+mod wakers;
