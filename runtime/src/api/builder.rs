@@ -1,13 +1,13 @@
 //! Builders of tasks.
 
 use std::fmt;
-use std::ptr::NonNull;
+use std::io;
+use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use crate::api::join_handle::JoinHandle;
 use crate::scheduler::current;
-use crate::scheduler::shared;
-use crate::scheduler::shared::Shared;
+use crate::scheduler::shared::{self, Shared};
 use crate::scheduler::wake;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points::may_unwind;
@@ -16,9 +16,7 @@ use crate::tasks::context;
 use crate::tasks::header::{Nature, Origin, TaskRef, Traits};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
-use crate::tasks::raw;
-use crate::tasks::raw::Kin;
-use crate::tasks::raw::discard_here;
+use crate::tasks::raw::{self, Kin};
 use crate::tasks::switch_hook::{Switch, SwitchHook};
 
 /// Describes a task: its name, the size of its stack, where it may run.
@@ -153,8 +151,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: `f` and `T` are `Send` and `'static`.
-        unsafe { self.spawn_kin(f, ()) }
+        self.spawn_with(f, ())
     }
 
     /// Spawns the task on the current worker, where it stays.
@@ -182,8 +179,8 @@ impl Builder {
     {
         self.inherit();
         // SAFETY: `f` and `T` are `'static`.
-        let spawned = current::with_worker(|worker| unsafe { self.spawn_local_erased(worker, f) });
-        spawned.unwrap_or_else(|| off_the_runtime("spawn_local"))
+        let made = current::with_worker(|worker| unsafe { self.make_local(worker, f) });
+        made.unwrap_or_else(|| off_the_runtime("spawn_local")).queue(spawn_here)
     }
 
     /// Runs `f` on the blocking pool of the current runtime.
@@ -216,45 +213,59 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let task = self.make(None, f, (), nature, shared::reserve_ids(1));
-        // SAFETY: made with `T` just now; the handle's count goes to it, the runtime's to the pool.
-        let handle = unsafe { JoinHandle::new(task) };
-        // SAFETY: as above.
-        unsafe { shared.spawn_on_pool(task) };
-        handle
+        self.nature = nature;
+        self.make_owned(shared, f).queue(|task| {
+            // SAFETY: made just now; the runtime's count goes to the pool.
+            unsafe { shared.spawn_on_pool(task) };
+            Ok(())
+        })
     }
 
-    /// # Safety
-    /// `f` and its value may be used on any thread, and what they borrow lives until the handle
-    /// says that the task is done.
-    pub(crate) unsafe fn spawn_erased<F, T>(self, shared: &Arc<Shared>, f: F) -> JoinHandle<T>
+    /// Spawns the task on the runtime `shared`.
+    pub(crate) fn spawn_on_runtime<F, T>(self, shared: &Shared, f: F) -> JoinHandle<T>
     where
-        F: FnOnce() -> T,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
     {
-        // SAFETY: by this function's contract.
-        unsafe { self.spawn_kin_on(shared, f, ()) }
+        // SAFETY: `f` and `T` are `Send` and `'static`.
+        unsafe { self.spawn_erased_on(shared, f) }
     }
 
-    /// Spawns a task with task hooks, `kin`, on the current runtime.
+    /// Spawns a task that starts and stays on worker `index` of the runtime `shared`.
+    pub(crate) fn spawn_on_worker<F, T>(mut self, shared: &Shared, index: usize, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.inherit();
+        self.nature = Nature::Local;
+        self.make_owned(shared, f).queue(|task| count_out_refused(shared, shared.inject_at(index, task)))
+    }
+
+    /// Spawns an internal task on the runtime `shared`. It inherits nothing.
+    pub(crate) fn spawn_internal<F, T>(mut self, shared: &Shared, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.nature = Nature::Servant;
+        self.make_owned(shared, f).queue(|task| count_out_refused(shared, shared.inject(task)))
+    }
+
+    /// Spawns the task with task hooks on the current runtime.
     ///
     /// # Panics
     /// Panics off a runtime.
-    ///
-    /// # Safety
-    /// As for `spawn_erased`; and `kin` may be told on any thread, until it was told of the end.
+    #[inline(always)]
     #[track_caller]
-    pub(crate) unsafe fn spawn_kin<F, T, K>(self, f: F, kin: K) -> JoinHandle<T>
+    pub(crate) fn spawn_with<F, T, K>(self, f: F, hooks: K) -> JoinHandle<T>
     where
-        F: FnOnce() -> T,
-        K: Kin,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+        K: Kin + Send + 'static,
     {
-        if let Some(worker) = current::worker() {
-            // SAFETY: by this function's contract; the worker is this thread's.
-            return unsafe { self.spawn_here(worker, f, kin) };
-        }
-        let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
-        // SAFETY: by this function's contract.
-        unsafe { self.spawn_kin_on(&shared, f, kin) }
+        // SAFETY: all of them are `Send` and `'static`.
+        unsafe { self.spawn_erased(f, hooks) }
     }
 
     /// # Panics
@@ -266,181 +277,109 @@ impl Builder {
         }
     }
 
+    /// Spawns the task with task hooks on the current runtime.
+    ///
+    /// # Panics
+    /// Panics off a runtime.
+    ///
     /// # Safety
-    /// As for `spawn_kin`.
-    pub(crate) unsafe fn spawn_kin_on<F, T, K>(mut self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
+    /// As for `make`.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn spawn_erased<F, T, K>(mut self, f: F, hooks: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
         K: Kin,
     {
-        let here = |worker: &NonNull<Worker>| {
-            // SAFETY: the pointer is the worker of this thread.
-            Arc::ptr_eq(unsafe { worker.as_ref() }.shared(), shared)
-        };
-        if let Some(worker) = current::worker().filter(here) {
+        let Some(may_inherit) = current::with_worker(has_heirs) else {
+            let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
+            self.inherit();
             // SAFETY: by this function's contract.
-            return unsafe { self.spawn_here(worker, f, kin) };
+            return unsafe { self.make(&shared, None, f, hooks) }
+                .queue(|task| count_out_refused(&shared, shared.inject(task)));
+        };
+        if may_inherit {
+            self.inherit();
+        }
+        // SAFETY: by this function's contract.
+        let made = |worker: &Worker| unsafe { self.make(worker.shared(), Some(worker), f, hooks) };
+        current::with_worker(made).expect("tasks of a runtime stay on its workers").queue(spawn_here)
+    }
+
+    /// Spawns the task on the runtime `shared`.
+    ///
+    /// # Safety
+    /// As for `make`.
+    pub(crate) unsafe fn spawn_erased_on<F, T>(mut self, shared: &Shared, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+    {
+        if current::with_worker(|worker| ptr::eq(&**worker.shared(), shared)) == Some(true) {
+            // SAFETY: by this function's contract.
+            return unsafe { self.spawn_erased(f, ()) };
         }
         self.inherit();
         // SAFETY: by this function's contract.
-        unsafe { self.spawn_outside(shared, f, kin) }
+        unsafe { self.make(shared, None, f, ()) }.queue(|task| count_out_refused(shared, shared.inject(task)))
     }
 
-    /// Spawns a task as from outside the workers of `shared`; it inherits what was cloned for it before.
+    /// Spawns the task on `worker`, which is this thread's, or about to be.
     ///
     /// # Safety
-    /// As for `spawn_kin`.
-    pub(crate) unsafe fn spawn_outside<F, T, K>(self, shared: &Arc<Shared>, f: F, kin: K) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T,
-        K: Kin,
-    {
-        let nature = self.nature();
-        // SAFETY: by this function's contract.
-        unsafe { self.spawn_outside_as(nature, shared, f, kin) }
-    }
-
-    /// # Safety
-    /// As for `spawn_kin`.
-    pub(crate) unsafe fn spawn_outside_as<F, T, K>(
-        self,
-        nature: Nature,
-        shared: &Arc<Shared>,
-        f: F,
-        kin: K,
-    ) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T,
-        K: Kin,
-    {
-        let (task, handle) = match self.admit_as(nature, shared, None, f, kin, shared::reserve_ids(1)) {
-            Ok(made) => made,
-            Err(handle) => return handle,
-        };
-        end_if_refused(shared, shared.inject(task), &handle);
-        handle
-    }
-
-    /// # Safety
-    /// As for `spawn_kin`, and `worker` is this thread's.
-    #[inline(always)]
-    unsafe fn spawn_here<F, T, K>(mut self, mut worker: NonNull<Worker>, f: F, kin: K) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T,
-        K: Kin,
-    {
-        // SAFETY: by the contract.
-        if has_heirs(unsafe { worker.as_ref() }) {
-            self.inherit();
-            // A clone may have suspended, and the task be on another worker since.
-            worker = current::worker().expect("tasks of a runtime stay on its workers");
-        }
-        // SAFETY: by the contract; the reference is not used after `admit` has refused, which may suspend.
-        let worker = unsafe { worker.as_ref() };
-        match self.admit(worker.shared(), Some(worker), f, kin, worker.next_id()) {
-            Ok((task, handle)) => {
-                worker.spawned(task);
-                handle
-            }
-            Err(handle) => handle,
-        }
-    }
-
-    /// # Safety
-    /// What `f` and its value borrow lives until the task is done; `worker` is this thread's, or about to be.
+    /// What `f` and its value borrow lives until the task is done.
     pub(crate) unsafe fn spawn_local_erased<F, T>(self, worker: &Worker, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
     {
         // SAFETY: by this function's contract.
-        unsafe { self.spawn_local_as(Nature::Local, worker, f) }
+        let made = unsafe { self.make_local(worker, f) };
+        made.queue(|task| {
+            worker.spawned(task);
+            Ok(())
+        })
     }
 
     /// # Safety
     /// As for `spawn_local_erased`.
-    unsafe fn spawn_local_as<F, T>(mut self, nature: Nature, worker: &Worker, f: F) -> JoinHandle<T>
+    unsafe fn make_local<F, T>(mut self, worker: &Worker, f: F) -> Made<T>
     where
         F: FnOnce() -> T,
     {
-        let admitted = worker.shared().live.admit(nature);
-        let task = self.make(Some(worker), f, (), nature, worker.next_id());
-        // SAFETY: made with `T` just now; the handle's count goes to it.
-        let handle = unsafe { JoinHandle::new(task) };
-        match admitted {
-            Ok(()) => worker.spawned(task),
-            // SAFETY: never queued, so the stage and the runtime's count are this caller's.
-            Err(error) => unsafe { discard_here(task, JoinError::not_started(handle.task(), error)) },
-        }
-        handle
+        self.nature = Nature::Local;
+        // SAFETY: by this function's contract; the task stays on its worker.
+        unsafe { self.make(worker.shared(), Some(worker), f, ()) }
     }
 
-    /// Makes the task, or, over the limit of tasks, a handle that says so.
-    pub(crate) fn admit<F, T, K>(
-        self,
-        shared: &Shared,
-        worker: Option<&Worker>,
-        f: F,
-        kin: K,
-        id: u64,
-    ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
+    fn make_owned<F, T>(self, shared: &Shared, f: F) -> Made<T>
     where
-        F: FnOnce() -> T,
-        K: Kin,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
     {
-        let nature = self.nature();
-        self.admit_as(nature, shared, worker, f, kin, id)
+        // SAFETY: `f` and `T` are `Send` and `'static`.
+        unsafe { self.make(shared, None, f, ()) }
     }
 
-    pub(crate) fn nature(&self) -> Nature {
-        self.nature
-    }
-
-    pub(crate) fn admit_as<F, T, K>(
-        mut self,
-        nature: Nature,
-        shared: &Shared,
-        worker: Option<&Worker>,
-        f: F,
-        kin: K,
-        id: u64,
-    ) -> Result<(TaskRef, JoinHandle<T>), JoinHandle<T>>
+    /// Makes the task. Here the lifetimes of `f`, its value and the hooks go.
+    ///
+    /// # Safety
+    /// `f` and its value may be used on any thread that the task may run on. What they borrow lives until
+    /// the handle or the hooks say that the task is done, and the hooks until they were told so.
+    #[inline(always)]
+    unsafe fn make<F, T, K>(mut self, shared: &Shared, worker: Option<&Worker>, f: F, hooks: K) -> Made<T>
     where
         F: FnOnce() -> T,
         K: Kin,
     {
+        let nature = self.nature;
         let admitted = shared.live.admit(nature);
-        let task = self.make(worker, f, kin, nature, id);
+        let (slabs, id) = match worker {
+            Some(worker) => (Some(&worker.context().slabs), worker.next_id()),
+            None => (None, shared::reserve_ids(1)),
+        };
+        let task =
+            raw::new(slabs, f, hooks, Origin { kind: &wake::TASK, id, nature, traits: self.traits.take() });
         // SAFETY: made with `T` just now; the handle's count goes to it.
-        let handle = unsafe { JoinHandle::new(task) };
-        match admitted {
-            Ok(()) => Ok((task, handle)),
-            Err(error) => {
-                // SAFETY: never queued, so the stage and the runtime's count are this caller's.
-                unsafe { discard_here(task, JoinError::not_started(handle.task(), error)) };
-                Err(handle)
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn make<F, T, K>(
-        &mut self,
-        worker: Option<&Worker>,
-        f: F,
-        kin: K,
-        nature: Nature,
-        id: u64,
-    ) -> TaskRef
-    where
-        F: FnOnce() -> T,
-        K: Kin,
-    {
-        raw::new(
-            worker.map(|worker| &worker.context().slabs),
-            f,
-            kin,
-            Origin { kind: &wake::TASK, id, nature, traits: self.traits.take() },
-        )
+        Made { task, handle: unsafe { JoinHandle::new(task) }, admitted }
     }
 
     /// Clones the task-locals that tasks of the running code inherit.
@@ -474,20 +413,48 @@ impl Builder {
         }
     }
 
-    /// The task that a thread makes for a closure which it waits for.
     /// Makes a task that its owner may take back while no worker has begun it.
     pub(crate) fn forked(mut self) -> Self {
         self.nature = Nature::Forked;
         self
     }
 
-    pub(crate) fn named_main(self) -> Self {
-        self.name("main")
-    }
-
     fn traits(&mut self) -> &mut Traits {
         self.traits.get_or_insert_default()
     }
+}
+
+/// A task that is in no queue yet.
+struct Made<T> {
+    task: TaskRef,
+    handle: JoinHandle<T>,
+    admitted: io::Result<()>,
+}
+
+impl<T> Made<T> {
+    /// Queues the task by `push`. Ends it where the limit of tasks or `push` refuses it.
+    #[inline(always)]
+    fn queue(self, push: impl FnOnce(TaskRef) -> Result<(), TaskRef>) -> JoinHandle<T> {
+        let Made { task, handle, admitted } = self;
+        match admitted.map(|()| push(task)) {
+            Ok(Ok(())) => {}
+            Ok(Err(task)) => refuse(task, JoinError::cancelled(handle.task())),
+            Err(error) => refuse(task, JoinError::not_started(handle.task(), error)),
+        }
+        handle
+    }
+}
+
+/// Counts a task that a runtime which is ending refuses out of its live tasks.
+fn count_out_refused(shared: &Shared, queued: Result<(), TaskRef>) -> Result<(), TaskRef> {
+    queued.inspect_err(|task| shared.live.ended(task.header().nature))
+}
+
+/// Ends a task that is in no queue.
+#[cold]
+fn refuse(task: TaskRef, error: JoinError) {
+    // SAFETY: never queued, so the stage and the runtime's count are this caller's.
+    unsafe { raw::discard_here(task, error) };
 }
 
 impl fmt::Debug for Builder {
@@ -511,14 +478,9 @@ fn has_heirs(worker: &Worker) -> bool {
     }
 }
 
-/// Ends a task that a runtime which is ending has refused.
-pub(crate) fn end_if_refused<T>(shared: &Shared, queued: Result<(), TaskRef>, handle: &JoinHandle<T>) {
-    if let Err(task) = queued {
-        let error = JoinError::cancelled(handle.task());
-        shared.live.ended(task.header().nature);
-        // SAFETY: never queued, so the stage and the runtime's count are this caller's.
-        unsafe { discard_here(task, error) };
-    }
+/// Queues a task on the worker of this thread.
+fn spawn_here(task: TaskRef) -> Result<(), TaskRef> {
+    current::with_worker(|worker| worker.spawned(task)).ok_or(task)
 }
 
 #[track_caller]

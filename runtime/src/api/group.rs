@@ -1,21 +1,23 @@
 //! A growing set of tasks.
 //!
-//! The group's members are linked in one of two rings, running and ended, by links that lie in the
-//! tasks themselves; the group has the count and the right to the result that a `JoinHandle` would
-//! have. Both are kept under one lock.
+//! The group keeps the handles of its members: of those that run by key, of those that have ended in
+//! the order of their ends. A hook in each task moves its handle at its end.
 
-use std::cell::Cell;
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
+
+use slab::Slab;
 
 use crate::api::builder::Builder;
 use crate::api::group_error::{GroupError, StillRunning};
 use crate::api::join_handle::JoinHandle;
 use crate::api::sleep;
-use crate::base::intrusive_list::{Link, Ring};
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
@@ -60,18 +62,12 @@ use crate::tasks::task::Task;
 /// group.spawn(|| text.len());
 /// ```
 pub struct TaskGroup<T> {
-    shared: Arc<Shared>,
-    /// Invariant: results go in by a shared reference, and come out by another.
-    result: PhantomData<fn(T) -> T>,
+    shared: Arc<Shared<T>>,
 }
 
-// SAFETY: what the group moves between threads are results.
-unsafe impl<T: Send> Send for TaskGroup<T> {}
-// SAFETY: as above; a result leaves the group once, and no `&T` is ever given out.
-unsafe impl<T: Send> Sync for TaskGroup<T> {}
-
-struct Shared {
-    queue: WaitQueue<State, (), 2>,
+struct Shared<T> {
+    /// Each waiter of the lane `SPAWNERS` gets the key of its place.
+    queue: WaitQueue<State<T>, usize, 2>,
     limit: usize,
 }
 
@@ -80,107 +76,99 @@ const JOINERS: usize = 0;
 /// The lane of tasks that wait for a place.
 const SPAWNERS: usize = 1;
 
-struct State {
-    /// Members that have not ended; their tasks are alive.
-    running: Ring<Place>,
-    /// Members that have ended and are not joined; the group's count keeps them.
-    ended: Ring<Place>,
-    /// Members that count against the limit: running, or about to be made.
-    occupied: usize,
-    /// All members: in a ring, or about to be made.
-    members: usize,
+struct State<T> {
+    /// Members that count against the limit, by key.
+    running: Slab<Place<T>>,
+    /// Members that have ended and are not joined.
+    ended: VecDeque<Ended<T>>,
+    /// How many places were taken so far.
     spawned: u64,
 }
 
-/// A member's place in the rings.
-struct Place {
-    /// Set once the task is made.
-    task: Cell<Option<TaskRef>>,
-    /// Number of its spawn.
-    number: Cell<u64>,
+/// A running member: the number of its spawn, and its stage.
+struct Place<T> {
+    number: u64,
+    stage: Stage<T>,
 }
 
-/// Link of a task to its group. Lies in the task.
-struct Member {
-    link: Link<Place>,
-    shared: Arc<Shared>,
+enum Stage<T> {
+    Spawning,
+    Running(JoinHandle<T>),
+    /// Ended before its spawner has left the handle here.
+    EndedEarly,
 }
 
-impl Kin for Member {
+/// The handle of an ended task, with the number of its spawn.
+type Ended<T> = (u64, JoinHandle<T>);
+
+/// Tells the group of the end of a member.
+struct Member<T> {
+    shared: Arc<Shared<T>>,
+    key: usize,
+}
+
+impl<T> Kin for Member<T> {
     const AWAITS: bool = true;
 
-    fn made(&self, task: TaskRef) {
-        // The spawn's own: the group's may be used up, with the result, before the spawn returns.
-        task.retain();
-        self.link.data().task.set(Some(task));
-        self.shared.queue.with(|state, _| {
-            state.spawned += 1;
-            self.link.data().number.set(state.spawned);
-            // SAFETY: new to every ring; it lies in the task, which stays until it was taken out: the runtime's count
-            // keeps it while it runs, and the group's from then on.
-            unsafe { state.running.push_back(&self.link) };
-        });
-    }
+    fn made(&self, _task: TaskRef) {}
 
     fn unclaimed(&self, _error: &JoinError) {}
 
     fn ended(&self) {
-        // A joiner may take this member's result at once; the runtime's count keeps the task until this returns.
         self.shared.queue.with(|state, waiters| {
-            // SAFETY: in this ring, unless the group has gone, which took it out of all.
-            if unsafe { state.running.remove(&self.link) } {
-                // SAFETY: in no ring now.
-                unsafe { state.ended.push_back(&self.link) };
-                waiters.serve_front(JOINERS, |()| ());
-                state.vacate(waiters);
+            // A group that was dropped has none of its places left.
+            let Some(place) = state.running.get_mut(self.key) else { return };
+            if let Stage::Running(handle) = mem::replace(&mut place.stage, Stage::EndedEarly) {
+                state.end(self.key, handle, waiters);
             }
         });
     }
 }
 
-/// Gives a place back, should the spawn unwind that it was occupied for: what a task inherits is
-/// cloned by code of the user's.
-struct Occupied<'a>(&'a Shared);
+/// Gives the place of a spawn back that unwinds.
+struct Occupied<'a, T> {
+    shared: &'a Shared<T>,
+    key: usize,
+}
 
-impl Drop for Occupied<'_> {
+impl<T> Drop for Occupied<'_, T> {
     fn drop(&mut self) {
-        self.0.queue.with(|state, waiters| {
-            state.vacate(waiters);
-            state.leave(waiters);
+        self.shared.queue.with(|state, waiters| {
+            state.vacate(self.key, waiters);
+            state.wake_if_empty(waiters);
         });
     }
 }
 
-impl State {
-    /// Occupies a place for a task that is to be made. Returns false if there is none.
-    fn occupy(&mut self, limit: usize) -> bool {
-        let vacant = self.occupied < limit;
-        self.occupied += usize::from(vacant);
-        self.members += usize::from(vacant);
-        vacant
+impl<T> State<T> {
+    fn len(&self) -> usize {
+        self.running.len() + self.ended.len()
     }
 
-    /// One place less is occupied, or it belongs to the first waiting spawner, which is to be woken.
-    fn vacate(&mut self, waiters: &mut Waiters<'_, (), 2>) {
-        match waiters.serve_front(SPAWNERS, |()| ()) {
-            Some(()) => self.members += 1,
-            None => self.occupied -= 1,
-        }
+    /// Takes a place for a spawn, and returns its key.
+    fn occupy(&mut self) -> usize {
+        self.spawned += 1;
+        self.running.insert(Place { number: self.spawned, stage: Stage::Spawning })
     }
 
-    /// Counts a member out. Nothing comes for joiners once there are none.
-    fn leave(&mut self, waiters: &mut Waiters<'_, (), 2>) {
-        self.members -= 1;
-        if self.members == 0 {
+    /// Empties a place, and hands it to the next spawner that waits. Returns the number of its spawn.
+    fn vacate(&mut self, key: usize, waiters: &mut Waiters<'_, usize, 2>) -> u64 {
+        let place = self.running.remove(key);
+        waiters.serve_front(SPAWNERS, |key| *key = self.occupy());
+        place.number
+    }
+
+    fn end(&mut self, key: usize, handle: JoinHandle<T>, waiters: &mut Waiters<'_, usize, 2>) {
+        let number = self.vacate(key, waiters);
+        self.ended.push_back((number, handle));
+        waiters.serve_front(JOINERS, |_| ());
+    }
+
+    /// Wakes all joiners if there is nothing left to wait for.
+    fn wake_if_empty(&self, waiters: &mut Waiters<'_, usize, 2>) {
+        if self.len() == 0 {
             waiters.serve_all(JOINERS);
         }
-    }
-}
-
-impl Shared {
-    /// Waits in a lane as `admit` says.
-    fn wait(&self, lane: usize, until: Until, admit: impl Fn(&mut State) -> Admit<()>) -> Outcome<()> {
-        self.queue.wait(lane, (), until, |state, (), _| admit(state), || (), |_, (), _, _| ()).0
     }
 }
 
@@ -212,8 +200,8 @@ impl<T> TaskGroup<T> {
     #[track_caller]
     pub fn with_limit(limit: usize) -> Self {
         assert!(limit > 0, "a group with a limit of 0 would never run anything");
-        let state = State { running: Ring::new(), ended: Ring::new(), occupied: 0, members: 0, spawned: 0 };
-        TaskGroup { shared: Arc::new(Shared { queue: WaitQueue::new(state), limit }), result: PhantomData }
+        let state = State { running: Slab::new(), ended: VecDeque::new(), spawned: 0 };
+        TaskGroup { shared: Arc::new(Shared { queue: WaitQueue::new(state), limit }) }
     }
 
     /// Returns how many tasks run or have an untaken result.
@@ -232,7 +220,7 @@ impl<T> TaskGroup<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn len(&self) -> usize {
-        self.shared.queue.with(|state, _| state.members)
+        self.shared.queue.with(|state, _| state.len())
     }
 
     /// Returns true when no task runs or has an untaken result.
@@ -260,70 +248,55 @@ impl<T> TaskGroup<T> {
         self.running().iter().for_each(Task::cancel);
     }
 
-    /// Returns counted handles to all members that have not ended.
+    /// Returns handles to all members that have not ended.
     fn running(&self) -> Vec<Task> {
-        let mut tasks = Vec::new();
-        loop {
-            // Room is made without the lock.
-            let members = self.shared.queue.with(|state, _| state.members);
-            tasks.reserve(members);
-            let is_done = self.shared.queue.with(|state, _| {
-                let has_room = state.members <= tasks.capacity();
-                if has_room {
-                    state.running.for_each(|place| tasks.extend(place.task.get().map(Task::counted)));
-                }
-                has_room
-            });
-            if is_done {
-                return tasks;
-            }
-        }
+        let task = |(_, place): (usize, &Place<T>)| match &place.stage {
+            Stage::Running(handle) => Some(handle.task().clone()),
+            Stage::Spawning | Stage::EndedEarly => None,
+        };
+        self.shared.queue.with(|state, _| state.running.iter().filter_map(task).collect())
     }
 
-    /// Takes out the first ended member.
-    fn take(&self) -> Taken<T> {
-        let taken = self.shared.queue.with(|state, waiters| {
-            let Some(link) = state.ended.pop_front() else { return Err(state.members == 0) };
-            state.leave(waiters);
-            // SAFETY: it was in this ring, so it is alive, and stays so by the group's count.
-            let place = unsafe { link.as_ref() }.data();
-            Ok((place.task.get(), place.number.get()))
-        });
-        let (task, number) = match taken {
-            Ok((task, number)) => (task.expect("a member is a task"), number),
-            Err(true) => return Taken::Empty,
-            Err(false) => return Taken::Nothing,
-        };
-        // SAFETY: made by this group's `spawn` with `T`, and the handle's count was left to the group.
-        Taken::Ended(number, unsafe { JoinHandle::new(task) })
+    /// Takes out the first ended member: `Ready(None)` without members, and pending while none has ended.
+    fn take(&self) -> Poll<Option<Ended<T>>> {
+        self.shared.queue.with(|state, waiters| match state.ended.pop_front() {
+            Some(ended) => {
+                state.wake_if_empty(waiters);
+                Poll::Ready(Some(ended))
+            }
+            None if state.running.is_empty() => Poll::Ready(None),
+            None => Poll::Pending,
+        })
     }
 
     /// Waits for the next task to end, and returns its result and number.
     ///
     /// Returns `None` when there are no tasks.
-    fn next(&self, deadline: Option<Instant>) -> Result<Option<Ended<T>>, StillRunning> {
+    fn next(&self, deadline: Option<Instant>) -> Result<Option<Joined<T>>, StillRunning> {
         cancel_points::checkpoint();
         loop {
-            match self.take() {
-                Taken::Ended(number, handle) => return Ok(Some((number, handle.take()))),
-                Taken::Empty => return Ok(None),
-                Taken::Nothing => {}
+            if let Poll::Ready(taken) = self.take() {
+                return Ok(taken.map(|(number, handle)| (number, handle.take())));
             }
-            let admit = |state: &mut State| match state.ended.is_empty() && state.members > 0 {
-                true => Admit::Back,
-                false => Admit::Done(()),
-            };
-            if self.shared.wait(JOINERS, Until::unwind(deadline), admit) == Outcome::TimedOut {
+            let (outcome, _) = self.shared.queue.wait(
+                JOINERS,
+                0,
+                Until::unwind(deadline),
+                |state, _, _| match state.ended.is_empty() && !state.running.is_empty() {
+                    true => Admit::Back,
+                    false => Admit::Done(()),
+                },
+                || (),
+                |_, _, _, _| (),
+            );
+            if outcome == Outcome::TimedOut {
                 return Err(StillRunning);
             }
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = Ended<T>> {
-        std::iter::from_fn(|| match self.next(None) {
-            Ok(ended) => ended,
-            Err(StillRunning) => unreachable!("a wait without a deadline does not run out"),
-        })
+    fn all(&self) -> impl Iterator<Item = Joined<T>> {
+        std::iter::from_fn(|| self.next(None).expect("a wait without a deadline does not run out"))
     }
 
     /// Waits for the next task to end and takes its result; `None` without tasks.
@@ -374,8 +347,8 @@ impl<T> TaskGroup<T> {
     /// ```
     pub fn try_join_next(&self) -> Option<Result<T, JoinError>> {
         match self.take() {
-            Taken::Ended(_, handle) => Some(handle.take()),
-            Taken::Empty | Taken::Nothing => None,
+            Poll::Ready(ended) => ended.map(|(_, handle)| handle.take()),
+            Poll::Pending => None,
         }
     }
 
@@ -470,35 +443,40 @@ impl<T: Send + 'static> TaskGroup<T> {
         F: FnOnce() -> T + Send + 'static,
     {
         Builder::require_runtime("TaskGroup::spawn");
-        self.occupy();
-        let occupied = Occupied(&self.shared);
-        let place = Place { task: Cell::new(None), number: Cell::new(0) };
-        let member = Member { link: Link::new(place), shared: Arc::clone(&self.shared) };
-        // SAFETY: `f` and `T` are `Send` and `'static`. A member uses its link only under the
-        // group's lock.
-        let handle = unsafe { builder.spawn_kin(f, member) };
+        let key = self.occupy();
+        let occupied = Occupied { shared: &self.shared, key };
+        let handle = builder.spawn_with(f, Member { shared: Arc::clone(&self.shared), key });
         mem::forget(occupied);
-        // SAFETY: the count that `made` has taken for this. Nothing but the handle itself is looked at: its count and the right
-        // to the result have been the group's since the task could run, and it may have been joined by now.
-        let task = unsafe { Task::from_count(handle.task().as_ref()) };
-        mem::forget(handle);
+        let task = handle.task().clone();
+        self.shared.queue.with(|state, waiters| match &mut state.running[key].stage {
+            Stage::EndedEarly => state.end(key, handle, waiters),
+            stage => *stage = Stage::Running(handle),
+        });
         task
     }
 
-    /// Counts a new task against the limit, and waits for that if need be.
-    fn occupy(&self) {
+    /// Takes a place for a new task, and waits while the limit leaves none.
+    fn occupy(&self) -> usize {
         if self.shared.limit < usize::MAX {
             cancel_points::checkpoint();
         }
         let limit = self.shared.limit;
-        if self.shared.queue.with(|state, _| state.occupy(limit)) {
-            return;
+        let place = |state: &mut State<T>| (state.running.len() < limit).then(|| state.occupy());
+        if let Some(key) = self.shared.queue.with(|state, _| place(state)) {
+            return key;
         }
-        // Occupied when it is admitted, or handed over by a task that ended.
-        self.shared.wait(SPAWNERS, Until::unwind(None), |state| match state.occupy(limit) {
-            true => Admit::Done(()),
-            false => Admit::Back,
-        });
+        let (outcome, handed_over) = self.shared.queue.wait(
+            SPAWNERS,
+            0,
+            Until::unwind(None),
+            |state, _, _| place(state).map_or(Admit::Back, Admit::Done),
+            || (),
+            |_, _, _, _| (),
+        );
+        match outcome {
+            Outcome::Done(key) => key,
+            _ => handed_over,
+        }
     }
 }
 
@@ -553,15 +531,7 @@ impl<T, E> TaskGroup<Result<T, E>> {
 }
 
 /// Result of an ended task, with the number of its spawn.
-type Ended<T> = (u64, Result<T, JoinError>);
-
-enum Taken<T> {
-    Ended(u64, JoinHandle<T>),
-    /// None has ended.
-    Nothing,
-    /// There are no tasks.
-    Empty,
-}
+type Joined<T> = (u64, Result<T, JoinError>);
 
 fn in_order<V>(mut numbered: Vec<(u64, V)>) -> Vec<V> {
     numbered.sort_by_key(|(number, _)| *number);
@@ -570,19 +540,15 @@ fn in_order<V>(mut numbered: Vec<(u64, V)>) -> Vec<V> {
 
 impl<T> Drop for TaskGroup<T> {
     fn drop(&mut self) {
-        let tasks = self.running();
-        tasks.iter().for_each(Task::cancel);
-        loop {
-            let task = self.shared.queue.with(|state, _| {
-                let link = state.ended.pop_front().or_else(|| state.running.pop_front())?;
-                // SAFETY: it was in a ring, so it is alive, and stays so by the group's count.
-                Some(unsafe { link.as_ref() }.data().task.get())
-            });
-            let Some(task) = task else { break };
-            // SAFETY: made by this group's `spawn` with `T`, and the handle's count was left to the group. The drop detaches
-            // the task, or drops its result.
-            drop(unsafe { JoinHandle::<T>::new(task.expect("a member is a task")) });
+        let (running, ended) =
+            self.shared.queue.with(|state, _| (mem::take(&mut state.running), mem::take(&mut state.ended)));
+        for (_, place) in &running {
+            if let Stage::Running(handle) = &place.stage {
+                handle.cancel();
+            }
         }
+        // Detaches the tasks, and drops the results.
+        drop((ended, running));
     }
 }
 

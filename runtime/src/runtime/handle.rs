@@ -115,7 +115,7 @@ impl Handle {
     {
         let workers = self.workers();
         assert!(worker < workers, "there is no worker {worker}: this runtime has {workers}, from 0 on");
-        Builder::new().spawn_on_worker(self, worker, f)
+        Builder::new().spawn_on_worker(&self.shared, worker, f)
     }
 
     /// Returns the number of workers.

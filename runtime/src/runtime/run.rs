@@ -27,7 +27,7 @@ where
     refuse_inside_a_task();
     // SAFETY: the handle is joined below before anything that `f` borrows can go: `join` on a plain thread ends only when
     // the task is done, or dropped un-run by a runtime that is ending.
-    let handle = unsafe { Builder::new().named_main().spawn_erased(shared, f) };
+    let handle = unsafe { Builder::new().name("main").spawn_erased_on(shared, f) };
     let bomb = Bomb::of_runtime("the wait for a task that borrows has unwound");
     let result = handle.join();
     bomb.defuse();
@@ -72,7 +72,7 @@ where
             let _end = end;
             f()
         };
-        let mut first = Builder::new().named_main();
+        let mut first = Builder::new().name("main");
         first.inherit();
         // SAFETY: the worker runs until every task of the runtime has ended, so what `f` borrows outlives it.
         main = Some(unsafe { first.spawn_local_erased(worker, body) });

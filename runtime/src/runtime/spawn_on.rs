@@ -1,10 +1,10 @@
 //! Spawning on a runtime from elsewhere, by its handle.
 
+#![forbid(unsafe_code)]
+
 use crate::api::builder::Builder;
-use crate::api::builder::end_if_refused;
 use crate::api::join_handle::JoinHandle;
 use crate::runtime::handle::Handle;
-use crate::scheduler::shared;
 use crate::tasks::header::Nature;
 
 impl Builder {
@@ -24,24 +24,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: `f` and `T` are `Send` and `'static`.
-        unsafe { self.spawn_erased(handle.shared(), f) }
-    }
-
-    /// Spawns a task that starts and stays on that worker of the runtime of `handle`.
-    pub(crate) fn spawn_on_worker<F, T>(mut self, handle: &Handle, worker: usize, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.inherit();
-        let shared = handle.shared();
-        let (task, handle) = match self.admit_as(Nature::Local, shared, None, f, (), shared::reserve_ids(1)) {
-            Ok(made) => made,
-            Err(handle) => return handle,
-        };
-        end_if_refused(shared, shared.inject_at(worker, task), &handle);
-        handle
+        self.spawn_on_runtime(handle.shared(), f)
     }
 
     /// Runs `f` on the blocking pool of the runtime of `handle`.
@@ -66,6 +49,5 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: `f` and `T` are `Send` and `'static`, and there are no task hooks.
-    unsafe { Builder::new().spawn_outside_as(Nature::Servant, handle.shared(), f, ()) }
+    Builder::new().spawn_internal(handle.shared(), f)
 }
