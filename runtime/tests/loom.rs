@@ -29,8 +29,6 @@ mod holders;
 mod idle;
 #[path = "../src/scheduler/inbox.rs"]
 mod inbox;
-#[path = "../src/base/intrusive_list.rs"]
-mod intrusive_list;
 #[path = "../src/tasks/join_state.rs"]
 mod join_state;
 #[path = "../src/scheduler/park_state.rs"]
@@ -47,8 +45,6 @@ mod primitive;
 mod run_watch;
 #[path = "../src/scheduler/task_counts.rs"]
 mod task_counts;
-#[path = "../src/api/wake_signal.rs"]
-mod wake_signal;
 /// The stacks of a runtime, over memory that is only counted.
 #[path = "../src/stack"]
 mod stack {
@@ -82,7 +78,7 @@ mod wait;
 /// The floors of the library, as the files that are included import from them: each name leads to the module that stands for it.
 mod base {
     pub(crate) use crate::wait::lock as spin_lock;
-    pub(crate) use crate::{clock, intrusive_list, payload, prefetch, primitive};
+    pub(crate) use crate::{clock, payload, prefetch, primitive};
 }
 mod waiter {
     pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
@@ -124,8 +120,6 @@ mod marks_models;
 mod park_models;
 #[path = "loom/polled_models.rs"]
 mod polled_models;
-#[path = "loom/signal_models.rs"]
-mod signal_models;
 #[path = "loom/sleep_models.rs"]
 mod sleep_models;
 #[path = "loom/stack_models.rs"]

@@ -1,17 +1,23 @@
 //! Futures from blocking code: a task or a thread polls a future until it is ready.
 
+#![forbid(unsafe_code)]
+
 use std::future::IntoFuture;
+use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::api::wake_signal::Signal;
 use crate::coroutine::stop::Stop;
 use crate::sleep::cancel_points;
-use crate::sleep::task_sleep;
+use crate::sleep::queue::WaitQueue;
+use crate::sleep::queue::wait::{Admit, Until};
 use crate::tasks::context;
-use crate::waiter::kind::WakeHandle;
-use crate::waiter::strategy::{Asleep, Flag, UntilRaised, Waking};
+
+/// The flag that the waker raises: set until the sleeper takes it, unless the sleeper is woken.
+///
+/// A waker that is kept for ever finds no sleeper and raises the flag, no more.
+struct Signal(WaitQueue<bool, ()>);
 
 impl Wake for Signal {
     fn wake(self: Arc<Self>) {
@@ -19,26 +25,24 @@ impl Wake for Signal {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if let Some(wake) = self.raise() {
-            wake.wake();
-        }
+        self.0.with(|raised, waiters| *raised = waiters.serve_front(0, |()| ()).is_none());
     }
 }
 
-impl Flag for Signal {
-    const SPINS: bool = true;
-
-    fn enter(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: only the waker that raises the flag of a parked sleeper takes the wake, and then `leave` tells, and the
-        // strategy answers `Served`. Otherwise the wake is dropped unused.
-        match Signal::enter(self, unsafe { me.raw() }) {
-            true => Asleep::Stay,
-            false => Asleep::Rouse,
-        }
+impl Signal {
+    fn take(&self) -> bool {
+        self.0.with(|raised, _| mem::take(raised))
     }
 
-    fn leave(&self, _why: Waking) -> bool {
-        Signal::leave(self)
+    /// Sleeps until the flag is raised, and takes it.
+    #[track_caller]
+    fn sleep(&self) {
+        let admit = |raised: &mut bool| match mem::take(raised) {
+            true => Admit::Done(()),
+            false => Admit::Back,
+        };
+        let until = Until::unwind(None).spinning();
+        self.0.wait(0, (), until, |raised, (), _| admit(raised), || (), |_, (), _, _| ());
     }
 }
 
@@ -88,7 +92,7 @@ impl Flag for Signal {
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
-    let signal = Arc::new(Signal::new());
+    let signal = Arc::new(Signal(WaitQueue::new(false)));
     let waker = Waker::from(Arc::clone(&signal));
     let mut context = Context::from_waker(&waker);
     cancel_points::checkpoint();
@@ -98,16 +102,8 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
         }
         match signal.take() {
             true => give_way(),
-            false => sleep_until_raised(&signal),
+            false => signal.sleep(),
         }
-    }
-}
-
-#[track_caller]
-fn sleep_until_raised(signal: &Signal) {
-    let until = UntilRaised(signal);
-    if task_sleep::sleep(&until, None) == Waking::Cancelled {
-        cancel_points::unwind_cancelled();
     }
 }
 

@@ -23,5 +23,4 @@ pub(crate) mod sleep;
 pub(crate) mod spawn;
 pub(crate) mod task_local;
 pub(crate) mod timeout;
-pub(crate) mod wake_signal;
 pub(crate) mod yield_now;

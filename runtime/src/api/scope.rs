@@ -8,35 +8,32 @@
 //! The shared state lies in the frame of the scope, and each child's link to it in the child's own
 //! allocation. A child costs a task and two short locks.
 
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, catch_unwind};
-use std::task::Poll;
 
 use crate::api::builder::Builder;
 use crate::api::join_handle::JoinHandle;
-use crate::api::scope_children::{Family, Lost, Member};
+use crate::api::scope_children::{Children, Lost};
 use crate::base::abort::Bomb;
-use crate::base::intrusive_list::Link;
 use crate::scheduler::current;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
-use crate::sleep::task_sleep;
+use crate::sleep::queue::wait::{Outcome, Until};
 use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
-use crate::tasks::raw;
-use crate::tasks::raw::Kin;
+use crate::tasks::raw::{self, Kin};
 use crate::tasks::task::Task;
-use crate::waiter::strategy::{UntilRaised, Waking};
 
 /// Spawns tasks that borrow; made by [`scope`](scope()).
 pub struct Scope<'scope, 'env: 'scope> {
     /// Lies in the frame of [`scope`], where it stays until all children are counted out.
-    family: Family,
+    children: Children,
     /// Invariant in both, as `std::thread::Scope` is.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -80,10 +77,10 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let family = Family::new(cancel::CAN_UNWIND && !cancel_points::may_unwind());
-    let scope = Scope { family, scope: PhantomData, env: PhantomData };
+    let children = Children::new(cancel::CAN_UNWIND && !cancel_points::may_unwind());
+    let scope = Scope { children, scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    let lost = scope.family.await_children(result.is_err());
+    let lost = scope.children.await_all(result.is_err());
     match (result, lost) {
         (Err(payload), _) => panic::resume_unwind(payload),
         (Ok(_), Some(Lost::Panicked)) => panic!("a task of the scope panicked"),
@@ -154,11 +151,11 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         forbid::check_may_suspend();
-        let child = Child(Link::new(Member::of(&self.family)));
+        let child = Child { children: &self.children, entry: Cell::new(None) };
         // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait; and
-        // that waits until the child's kin was told of its end, after closure and result are gone. A result that a handle
+        // that waits until the child's hooks were told of its end, after closure and result are gone. A result that a handle
         // owns is reached through the handle alone, which does not outlive 'scope.
-        let task = unsafe { builder.spawn_kin(f, child) };
+        let task = unsafe { builder.spawn_erased(f, child) };
         ScopedJoinHandle { task, scope: PhantomData }
     }
 }
@@ -166,27 +163,26 @@ impl<'scope> Scope<'scope, '_> {
 impl Scope<'_, '_> {
     /// Cancels all live tasks of the scope, and all later ones.
     pub(crate) fn cancel_children(&self) {
-        self.family.cancel_children();
+        self.children.cancel_all();
     }
 }
 
-/// Links a child to its scope. Lies in the task, so it stays until it is told of the end.
-struct Child(Link<Member>);
+/// Tells the scope of a child. Lies in the task.
+struct Child<'scope> {
+    /// Valid until the child is counted out. A handle, which may ask after that, does not outlive the scope.
+    children: &'scope Children,
+    /// The child and its key, once it is made.
+    entry: Cell<Option<(TaskRef, usize)>>,
+}
 
-impl Child {
-    fn family(&self) -> &Family {
-        // SAFETY: the family lies in the scope's frame, which is not left before this child is counted out; and a handle,
-        // which may ask after that, does not outlive the scope.
-        unsafe { self.0.data().family().as_ref() }
-    }
-
+impl Child<'_> {
     /// Returns what the unclaimed error of the child means for the scope; `None` for a
     /// cancellation.
     fn lost(&self, error: &JoinError) -> Option<Lost> {
         if error.is_panic() {
             return Some(Lost::Panicked);
         }
-        let header = self.0.data().task()?.header();
+        let header = self.entry.get()?.0.header();
         if header.marks.is_asked() {
             return None;
         }
@@ -198,65 +194,54 @@ impl Child {
     }
 }
 
-impl Kin for Child {
+impl Kin for Child<'_> {
     const AWAITS: bool = true;
 
     fn made(&self, task: TaskRef) {
-        if self.family().shelters() {
+        if self.children.shelters() {
             task.header().shelter();
         }
-        // SAFETY: the link lies in the task, which is made and stays; `ended` takes it out.
-        if unsafe { self.family().enter(&self.0, task) } {
+        let (key, is_cancelled) = self.children.enter(task);
+        self.entry.set(Some((task, key)));
+        if is_cancelled {
             task.header().marks.set_cancelled();
         }
     }
 
     fn unclaimed(&self, error: &JoinError) {
         if let Some(lost) = self.lost(error) {
-            self.family().lose(lost);
+            self.children.lose(lost);
         }
     }
 
     fn ended(&self) {
-        // SAFETY: `made` has entered it.
-        if let Some(parent) = unsafe { self.family().leave(&self.0) } {
-            parent.wake();
+        if let Some((_, key)) = self.entry.get() {
+            self.children.leave(key);
         }
     }
 }
 
-impl Family {
-    fn cancel_children(&self) {
+impl Children {
+    fn cancel_all(&self) {
         self.cancel().iter().for_each(Task::cancel);
     }
 
     /// Waits until every child is counted out, and reports a child without a result.
     ///
     /// `unwinding` is true if the scope's closure has panicked, perhaps by a cancellation.
-    fn await_children(&self, unwinding: bool) -> Option<Lost> {
-        if self.alive() == 0
-            && let Poll::Ready(lost) = self.try_end()
-        {
-            return lost;
-        }
-        let until = UntilRaised(self);
-        // The frame must not be left while children borrow from it. A leaked guard may forbid the
-        // wait, which then panics.
-        let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
-        let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
-        let cut_short =
-            (unwinding && cancelled()) || task_sleep::sleep_or_cancel(&until, None) == Waking::Cancelled;
-        if cut_short {
-            self.cancel_children();
-        }
-        let lost = loop {
-            if let Poll::Ready(lost) = self.try_end() {
-                break lost;
+    fn await_all(&self, unwinding: bool) -> Option<Lost> {
+        if self.alive() > 0 {
+            // The frame must not be left while children borrow from it. A leaked guard may forbid the
+            // wait, which then panics.
+            let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
+            let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
+            if (unwinding && cancelled()) || self.wait(Until::report(None)) == Outcome::Cancelled {
+                self.cancel_all();
+                self.wait(Until::shielded(None));
             }
-            _ = task_sleep::sleep_shielded(&until, None);
-        };
-        bomb.defuse();
-        lost
+            bomb.defuse();
+        }
+        self.take_lost()
     }
 }
 
@@ -337,12 +322,12 @@ impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
     }
 }
 
-// As std's, so that a child can be spawned inside of a `catch_unwind`: the family is changed under its lock alone.
+// As std's, so that a child can be spawned inside of a `catch_unwind`: the set of children is changed under its lock alone.
 impl RefUnwindSafe for Scope<'_, '_> {}
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("alive", &self.family.alive()).finish_non_exhaustive()
+        f.debug_struct("Scope").field("alive", &self.children.alive()).finish_non_exhaustive()
     }
 }
 

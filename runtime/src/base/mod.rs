@@ -1,9 +1,8 @@
-//! Floor 0: what knows nothing of tasks: system calls, atomics, the spin lock, the intrusive list, aborts.
+//! Floor 0: what knows nothing of tasks: system calls, atomics, the spin lock, aborts.
 
 pub(crate) mod abort;
 pub(crate) mod clock;
 pub(crate) mod fences;
-pub(crate) mod intrusive_list;
 pub(crate) mod limit;
 pub(crate) mod payload;
 pub(crate) mod prefetch;

@@ -64,7 +64,7 @@ pub enum Withdrawal {
     Served,
 }
 
-/// A flag that one waiter sleeps on: the token of a park, the waker of a `block_on`, the end of a scope.
+/// A flag that one waiter sleeps on: the token of a park, the end of a runtime.
 pub(crate) trait Flag {
     /// Leaves the waiter's wake for the caller that raises the flag. Does not sleep where it is up.
     fn enter(&self, me: WakeHandle<'_>) -> Asleep;

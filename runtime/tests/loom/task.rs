@@ -2,12 +2,12 @@
 
 #[path = "../../src/tasks/bounds.rs"]
 pub(crate) mod bounds;
+#[path = "../../src/api/scope_children.rs"]
+mod children;
+#[path = "children_models.rs"]
+mod children_models;
 #[path = "../../src/tasks/enclosing.rs"]
 mod enclosing;
-#[path = "../../src/api/scope_children.rs"]
-mod family;
-#[path = "family_models.rs"]
-mod family_models;
 #[path = "../../src/tasks/cancel_flags.rs"]
 pub(crate) mod marks;
 #[path = "../../src/tasks/refs.rs"]
