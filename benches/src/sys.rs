@@ -9,11 +9,8 @@ mod semaphore;
 pub(crate) use semaphore::Semaphore;
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -22,17 +19,6 @@ pub(crate) fn raise_open_files() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     Ok(limit.maximum.unwrap_or(u64::MAX))
-}
-
-/// Waits until `fd` has something to read, for `timeout` at the most, to the nanosecond where the system can.
-///
-/// An interruption is no error, since waits may end early.
-pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<()> {
-    let timeout = Timespec::try_from(timeout).ok();
-    match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], timeout.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Kills all processes of a group.

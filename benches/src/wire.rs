@@ -16,7 +16,7 @@ pub(crate) const STOP: &str = "stop";
 pub(crate) enum Client {
     /// A fibra task for every connection.
     Fibra,
-    /// One epoll loop that knows nothing of fibra.
+    /// A thread of std for every connection.
     Plain,
 }
 

@@ -108,7 +108,11 @@ fn connect_one(order: &Order, deadline: Instant) -> io::Result<TcpStream> {
 pub(crate) fn connect_plainly(order: &Order, count: usize, board: &Board) -> Vec<std::net::TcpStream> {
     let deadline = Instant::now() + patience(count);
     let connect = |_| -> io::Result<_> {
-        std::net::TcpStream::connect_timeout(&order.address, time_left(order, deadline)?)
+        let stream = std::net::TcpStream::connect_timeout(&order.address, time_left(order, deadline)?)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(order.timeout))?;
+        stream.set_write_timeout(Some(order.timeout))?;
+        Ok(stream)
     };
     let tries = (0..count).take_while(|_| !board.is_stopped()).map(connect);
     tries.filter_map(|stream| stream.map_err(|error| board.count(&Fault::System(error))).ok()).collect()

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// From this many bytes on, a batch is written by a task of its own: an echo server answers while it is still being
 /// asked, and without a reader both sides would end up writing into full buffers.
-const WRITE_ASIDE: usize = 16 * 1024;
+pub(super) const WRITE_ASIDE: usize = 16 * 1024;
 
 /// Whatever is asked, in any protocol.
 pub(crate) trait Link {
@@ -82,8 +82,8 @@ fn write_aside(
 }
 
 /// Reads the replies to a batch.
-fn collect(
-    mut stream: &TcpStream,
+pub(super) fn collect(
+    mut stream: impl Read,
     batch: &Batch,
     replies: &mut [u8],
     dues: &mut Vec<Instant>,

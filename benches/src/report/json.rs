@@ -98,5 +98,5 @@ fn latency(row: &Row) -> Value {
 }
 
 fn cross_check(check: &CrossCheck) -> Value {
-    json!({ "client": "plain epoll", "ratio": check.ratio, "server": server(&check.row) })
+    json!({ "client": "plain threads", "ratio": check.ratio, "server": server(&check.row) })
 }

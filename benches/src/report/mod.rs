@@ -346,7 +346,7 @@ impl CrossCheck {
     pub(crate) fn sentence(&self) -> String {
         let latency = |share| self.row.latency(share).map_or_else(|| "none".into(), units::nanos);
         format!(
-            "cross-check: a plain epoll client saw {} req/s of {}, p50 {}, p99 {} ({:.2} times the rate of the fibra client)",
+            "cross-check: a client of plain threads saw {} req/s of {}, p50 {}, p99 {} ({:.2} times the rate of the fibra client)",
             units::rate(self.row.rate()),
             self.row.name,
             latency(0.5),
