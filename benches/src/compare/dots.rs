@@ -1,60 +1,20 @@
 //! The chart of a subject: a line for each question, on which each entrant is a dot, as far to the right as it needs times
 //! what fibra needs.
 
-use askama::Template;
+use plotters::prelude::*;
 
 use super::figures::{Figure, Row};
 use super::question::Measure;
-use super::table::{ratio, with_unit};
-use crate::report::chart::{LogScale, tenths};
+use crate::report::chart::{RULE, hue, log_range, svg, text};
 
-/// The drawing's measures, in its own units.
-const WIDTH: f64 = 960.0;
-const LEFT: f64 = 285.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 30.0;
-const LINE: f64 = 27.0;
+/// Heights of a line and of the axis, and the width of the names of lines, in units of the drawing.
+const LINE: u32 = 27;
+const AXIS: u32 = 30;
+const NAMES: u32 = 285;
 
 /// Proportions are drawn up to these, so that a distant entrant does not push all others together.
 const LEAST: f64 = 0.05;
 const MOST: f64 = 100.0;
-
-/// The scale begins at 1, proportions do not.
-const UNIT: f64 = 1e3;
-
-/// Where the names of the lines end.
-const NAMES: f64 = LEFT - 14.0;
-
-#[derive(Template)]
-#[template(path = "dots.svg")]
-struct Dots {
-    width: f64,
-    /// Of a line.
-    height: f64,
-    top: f64,
-    bottom: f64,
-    names: f64,
-    one: f64,
-    ticks: Vec<(f64, String)>,
-    lines: Vec<DotRow>,
-}
-
-/// A line of the chart.
-struct DotRow {
-    top: f64,
-    label: String,
-    dots: Vec<Dot>,
-}
-
-/// An entrant.
-struct Dot {
-    title: String,
-    hue: usize,
-    lower: f64,
-    median: f64,
-    upper: f64,
-    radius: f64,
-}
 
 /// Draws the rows that have proportions. Entrants have the colours of their `numbers`.
 pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
@@ -62,38 +22,50 @@ pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
     let all =
         rows.iter().flat_map(|(row, base)| row.figures.iter().map(|figure| share(figure.median(), *base)));
     let (low, high) = all.fold((0.8_f64, 2.0_f64), |(low, high), share| (low.min(share), high.max(share)));
-    let scale = LogScale::covering(low * UNIT, high * UNIT);
-    let place = |at: f64| tenths(LEFT + at * (WIDTH - LEFT - RIGHT));
-    let x = |proportion: f64| place(scale.share(proportion * UNIT));
-    let line = |(number, (row, base)): (usize, &(&Row, f64))| {
-        let dot = |figure: &Figure| {
-            let [lower, median, upper] = figure.quartiles.map(|quartile| x(share(quartile, *base)));
-            let radius = if figure.entrant == "fibra" { 6.5 } else { 5.0 };
-            let title = title(row.measure, figure, *base);
-            Dot { title, hue: numbers(figure.entrant), lower, median, upper, radius }
+    let lines = rows.len() as i32;
+    svg(AXIS + LINE * rows.len() as u32, |root| {
+        // The first row is the highest.
+        let (x, y) = (log_range(low * 0.9, high * 1.1), (0..(lines - 1).max(0)).into_segmented());
+        let mut chart = ChartBuilder::on(root)
+            .margin_right(24)
+            .set_label_area_size(LabelAreaPosition::Top, AXIS)
+            .set_label_area_size(LabelAreaPosition::Left, NAMES)
+            .build_cartesian_2d(x, y)?;
+        let label = |place: &SegmentValue<i32>| match place {
+            SegmentValue::CenterOf(line) => {
+                rows.get((lines - 1 - line) as usize).map_or_else(String::new, |(row, _)| row.label())
+            }
+            _ => String::new(),
         };
-        // fibra last, so that it lies above the others.
-        let dots = row.figures.iter().rev().map(dot).collect();
-        DotRow { top: TOP + LINE * number as f64, label: row.label(), dots }
-    };
-    let ticks = scale.ticks(|value| format!("{}", value / UNIT));
-    let drawing = Dots {
-        width: WIDTH,
-        height: LINE,
-        top: TOP,
-        bottom: TOP + LINE * rows.len() as f64,
-        names: NAMES,
-        one: x(1.0),
-        ticks: ticks.into_iter().map(|tick| (place(tick.at), tick.label)).collect(),
-        lines: rows.iter().enumerate().map(line).collect(),
-    };
-    drawing.render().expect("a text has room")
+        chart
+            .configure_mesh()
+            .y_labels(rows.len())
+            .y_label_formatter(&label)
+            .x_label_formatter(&|proportion| proportion.to_string())
+            .bold_line_style(RULE)
+            .light_line_style(TRANSPARENT)
+            .axis_style(TRANSPARENT)
+            .label_style(text(16))
+            .draw()?;
+        let ends = [SegmentValue::Exact(0), SegmentValue::Last];
+        chart.draw_series([PathElement::new(ends.map(|end| (1.0, end)), hue(0).stroke_width(2))])?;
+        for (number, (row, base)) in (0..).zip(&rows) {
+            let middle = SegmentValue::CenterOf(lines - 1 - number);
+            // fibra last, so that it lies above the others.
+            for figure in row.figures.iter().rev() {
+                let [lower, median, upper] = figure.quartiles.map(|quartile| share(quartile, *base));
+                let (colour, radius) = (hue(numbers(figure.entrant)), if is_fibra(figure) { 7 } else { 5 });
+                let range = [lower, upper].map(|end| (end, middle.clone()));
+                chart.draw_series([PathElement::new(range, colour.mix(0.5).stroke_width(2))])?;
+                chart.draw_series([Circle::new((median, middle.clone()), radius, colour.filled())])?;
+            }
+        }
+        Ok(())
+    })
 }
 
-impl DotRow {
-    fn middle(&self) -> f64 {
-        self.top + LINE / 2.0
-    }
+fn is_fibra(figure: &Figure) -> bool {
+    figure.entrant == "fibra"
 }
 
 /// What is 1: fibra's median, or the first entrant's where fibra was not asked. Shares are figures of their own, in no
@@ -105,10 +77,4 @@ fn base(row: &Row) -> Option<f64> {
 
 fn share(figure: f64, base: f64) -> f64 {
     (figure / base).clamp(LEAST, MOST)
-}
-
-fn title(measure: Measure, figure: &Figure, base: f64) -> String {
-    let [lower, median, upper] = figure.quartiles.map(|quartile| with_unit(measure, quartile));
-    let times = ratio(figure.median() / base);
-    format!("{}: {median}, half of the samples {lower} to {upper}; {times} times fibra", figure.entrant)
 }
