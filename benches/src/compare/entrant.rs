@@ -1,6 +1,7 @@
 //! The entrants: the libraries that are asked.
 
-use super::question::{Answer, Question, Size, Target};
+use super::question::{Answer, Question, Row, Size, Target};
+use super::targets;
 
 /// A library that was started with some number of workers.
 pub(super) trait Rival<Q> {
@@ -62,7 +63,7 @@ pub struct Contest {
     /// The table in which it stands.
     pub subject: &'static str,
     /// What is asked.
-    pub name: String,
+    pub name: &'static str,
     /// How many workers each runtime has.
     pub workers: usize,
     /// The entrants, in the order of the columns.
@@ -108,10 +109,17 @@ impl Contest {
 
     /// All questions of one kind with so many workers.
     pub(super) fn all<Q: Question>(entrants: &'static [Entrant<Q>], workers: usize) -> Vec<Self> {
-        Q::all(workers).into_iter().map(|question| Contest::new(question, entrants, workers)).collect()
+        let rows = Q::ALL.iter().flat_map(|(subject, rows)| rows.iter().map(move |row| (*subject, row)));
+        let asked = rows.filter(|(_, row)| row.0.includes(workers));
+        asked.map(|(subject, row)| Contest::new(subject, row, entrants, workers)).collect()
     }
 
-    fn new<Q: Question>(question: Q, entrants: &'static [Entrant<Q>], workers: usize) -> Self {
+    fn new<Q: Question>(
+        subject: &'static str,
+        &(_, question, name, size): &Row<Q>,
+        entrants: &'static [Entrant<Q>],
+        workers: usize,
+    ) -> Self {
         let numbered = entrants.iter().enumerate();
         let entering = numbered.filter(|(_, entrant)| (entrant.enters)(question, workers));
         let contestant = |(place, entrant): (usize, &'static Entrant<Q>)| Contestant {
@@ -124,13 +132,13 @@ impl Contest {
             }),
         };
         Contest {
-            subject: question.subject(),
-            name: question.name(),
+            subject,
+            name,
             workers,
             entrants: entering.map(contestant).collect(),
-            size: question.size(),
-            targets: question.targets(workers),
-            is_alone: question.is_alone(),
+            size,
+            targets: targets::of(&format!("{subject}: {name}"), workers),
+            is_alone: Q::IS_ALONE,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::question::{Bound, Measure, Target};
 pub(super) struct Row {
     pub(super) subject: &'static str,
     pub(super) workers: usize,
-    pub(super) name: String,
+    pub(super) name: &'static str,
     pub(super) measure: Measure,
     pub(super) figures: Vec<Figure>,
     pub(super) standing: Option<Ratio>,
@@ -39,7 +39,7 @@ pub(super) struct Ratio {
 
 /// What became of a target.
 pub(super) struct Verdict {
-    pub(super) who: &'static str,
+    pub(super) entrant: &'static str,
     pub(super) most: f64,
     /// What it is in proportion to; `None` for the figure itself.
     pub(super) of: Option<String>,
@@ -80,7 +80,7 @@ pub(super) fn rows(contest: &Contest, found: &Found, one_worker: &mut OneWorker)
         let mut row = Row {
             subject: contest.subject,
             workers: contest.workers,
-            name: contest.name.clone(),
+            name: contest.name,
             measure,
             figures: figures(contest, &found.series, measure),
             standing: None,
@@ -142,26 +142,26 @@ impl Row {
         some.min_by(|one, other| one.median().total_cmp(&other.median()))
     }
 
-    fn ratio(&self, who: &str, of: &Figure) -> Option<Ratio> {
-        let ratio = median_ratio(&self.figure(who)?.samples, &of.samples)?;
+    fn ratio(&self, entrant: &str, of: &Figure) -> Option<Ratio> {
+        let ratio = median_ratio(&self.figure(entrant)?.samples, &of.samples)?;
         Some(Ratio { of: of.entrant.to_owned(), ratio })
     }
 
     fn verdict(&self, target: &Target, one_worker: &OneWorker) -> Option<Verdict> {
-        let ours = self.figure(target.who)?;
+        let ours = self.figure(target.entrant)?;
         let Ratio { of, ratio } = match target.of {
-            Bound::Best => self.ratio(target.who, self.best(|figure| figure.kind == Kind::Theirs)?)?,
+            Bound::Best => self.ratio(target.entrant, self.best(|figure| figure.kind == Kind::Theirs)?)?,
             Bound::Named(name) => {
-                self.ratio(target.who, self.best(|figure| figure.entrant.starts_with(name))?)?
+                self.ratio(target.entrant, self.best(|figure| figure.entrant.starts_with(name))?)?
             }
             Bound::OneWorker => {
-                let key = (format!("{}: {}", self.subject, self.name), self.measure, target.who);
+                let key = (format!("{}: {}", self.subject, self.name), self.measure, target.entrant);
                 Ratio { of: "one worker".to_owned(), ratio: ours.median() / one_worker.0.get(&key)? }
             }
             Bound::Itself => Ratio { of: String::new(), ratio: ours.median() },
         };
         let of = Some(of).filter(|of| !of.is_empty());
-        Some(Verdict { who: target.who, most: target.most, of, reached: ratio })
+        Some(Verdict { entrant: target.entrant, most: target.most, of, reached: ratio })
     }
 }
 

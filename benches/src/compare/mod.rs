@@ -3,7 +3,7 @@
 //! | module | is |
 //! | --- | --- |
 //! | `options` | the command line |
-//! | `question`, `entrant` | the questions, and the libraries that are asked |
+//! | `question`, `entrant`, `targets` | the questions, the libraries that are asked, and what fibra means to reach |
 //! | `worlds` | where tasks run: fibra, may, threads; tokio, smol |
 //! | `blocking`, `awaiting` | the two kinds of tasks, and the libraries with their primitives |
 //! | `asked` | the questions about both, one generic function each |
@@ -35,6 +35,7 @@ mod question;
 mod record;
 mod structured;
 mod table;
+mod targets;
 mod tasks;
 #[cfg(test)]
 mod tests;

@@ -4,27 +4,33 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// One kind of operation that is asked about.
+/// The questions of one kind, each of which is about one kind of operation.
 pub(super) trait Question: Copy + Send + 'static {
-    /// All that are asked with so many workers, in the order of the tables.
-    fn all(workers: usize) -> Vec<Self>;
-
-    /// The table in which it stands.
-    fn subject(self) -> &'static str;
-
-    fn name(self) -> String;
-
-    /// How much is asked at a time.
-    fn size(self) -> Size {
-        Size::ANY
-    }
-
-    /// What fibra means to reach, if it means to reach anything.
-    fn targets(self, workers: usize) -> Vec<Target>;
+    /// Tables with their questions, in order.
+    const ALL: &'static [(&'static str, &'static [Row<Self>])];
 
     /// Whether each answer wants a process of its own.
-    fn is_alone(self) -> bool {
-        false
+    const IS_ALONE: bool = false;
+}
+
+/// When a question is asked, the question, its name, and how much is asked at a time.
+pub(super) type Row<Q> = (When, Q, &'static str, Size);
+
+/// With how many workers something is asked or judged.
+#[derive(Clone, Copy)]
+pub(super) enum When {
+    One,
+    More,
+    Always,
+}
+
+impl When {
+    pub(super) fn includes(self, workers: usize) -> bool {
+        match self {
+            When::One => workers == 1,
+            When::More => workers > 1,
+            When::Always => true,
+        }
     }
 }
 
@@ -41,7 +47,12 @@ pub(super) enum Size {
 
 impl Size {
     /// As many as fill the time that there is.
-    pub(super) const ANY: Self = Size::Filling { at_least: Duration::ZERO, operations: 1 };
+    pub(super) const ANY: Self = Size::at_least(1);
+
+    /// No fewer than so many.
+    pub(super) const fn at_least(operations: u64) -> Self {
+        Size::Filling { at_least: Duration::ZERO, operations }
+    }
 }
 
 /// What is measured; less is better.
@@ -114,7 +125,7 @@ impl From<Duration> for Answer {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Target {
     pub(super) measure: Measure,
-    pub(super) who: &'static str,
+    pub(super) entrant: &'static str,
     pub(super) most: f64,
     pub(super) of: Bound,
 }
@@ -130,16 +141,4 @@ pub(super) enum Bound {
     OneWorker,
     /// Nothing: it is the figure itself.
     Itself,
-}
-
-impl Target {
-    /// At most so many times as long as what `of` takes.
-    pub(super) const fn time(most: f64, of: Bound) -> Self {
-        Target { measure: Measure::Time, who: "fibra", most, of }
-    }
-
-    /// The luckiest task may get so many times as much as the unluckiest.
-    pub(super) const fn shares(most: f64) -> Self {
-        Target { measure: Measure::Shares, who: "fibra", most, of: Bound::Itself }
-    }
 }

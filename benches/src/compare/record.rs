@@ -50,7 +50,7 @@ fn figure(figure: &Figure) -> Value {
 
 fn verdict(verdict: &Verdict) -> Value {
     json!({
-        "entrant": verdict.who,
+        "entrant": verdict.entrant,
         "in_proportion_to": verdict.of,
         "at_most": verdict.most,
         "reached": verdict.reached,

@@ -119,19 +119,19 @@ fn judge(rows: &[Row], text: &mut String) {
         let _ = writeln!(text, "✗ {}: {}", row.label(), sentence(row.measure, verdict));
     }
     for (row, target) in rows.iter().flat_map(|row| row.unjudged.iter().map(move |target| (row, target))) {
-        let (who, most) = (target.who, target.most);
+        let (entrant, most) = (target.entrant, target.most);
         let why = "not judged, since nothing was asked with one worker";
-        let _ = writeln!(text, "? {}: {who} to one worker, meant at most {most}: {why}", row.label());
+        let _ = writeln!(text, "? {}: {entrant} to one worker, meant at most {most}: {why}", row.label());
     }
 }
 
 /// What was to be reached, and what was.
 pub(super) fn sentence(measure: Measure, verdict: &Verdict) -> String {
-    let Verdict { who, most, of, reached } = verdict;
+    let Verdict { entrant, most, of, reached } = verdict;
     match of {
-        Some(of) => format!("{who} {} of {of}, meant at most {most}", ratio(*reached)),
+        Some(of) => format!("{entrant} {} of {of}, meant at most {most}", ratio(*reached)),
         None => {
-            format!("{who} {}, meant at most {}", with_unit(measure, *reached), with_unit(measure, *most))
+            format!("{entrant} {}, meant at most {}", with_unit(measure, *reached), with_unit(measure, *most))
         }
     }
 }

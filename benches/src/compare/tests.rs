@@ -83,13 +83,13 @@ const MEANT: [Meant; 58] = [
 #[test]
 fn what_is_meant_to_be_reached_is_asked_and_judged() {
     let all = [1, 2].map(contests);
-    for (title, workers, measure, who, of, most) in MEANT {
+    for (title, workers, measure, entrant, of, most) in MEANT {
         let contest = all[workers - 1].iter().find(|contest| contest.title() == title);
         let contest = contest.unwrap_or_else(|| panic!("{title} is not asked with {workers} workers"));
-        let meant = Target { measure, who, most, of };
+        let meant = Target { measure, entrant, most, of };
         assert!(contest.targets.contains(&meant), "{title}: {:?} instead of {meant:?}", contest.targets);
         let enters = |name: &str| contest.entrants.iter().any(|entrant| entrant.name.starts_with(name));
-        assert!(enters(who), "{title}: {who} does not enter");
+        assert!(enters(entrant), "{title}: {entrant} does not enter");
         if let Named(name) = of {
             assert!(enters(name), "{title}: {name} does not enter");
         }

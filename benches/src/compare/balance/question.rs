@@ -1,6 +1,6 @@
 //! What is asked, and what fibra means to reach.
 
-use crate::compare::question::{self, Bound, Measure, Size, Target};
+use crate::compare::question::{self, Row, Size, When};
 
 /// How many pieces of work there are.
 pub(in crate::compare) const PIECES: u64 = 1_000;
@@ -22,41 +22,13 @@ pub(in crate::compare) enum Question {
     Stuck,
 }
 
-const ALL: [Question; 3] = [Question::Born, Question::Started, Question::Stuck];
-
 impl question::Question for Question {
-    /// One worker alone has nothing to share.
-    fn all(workers: usize) -> Vec<Self> {
-        match workers {
-            1 => Vec::new(),
-            _ => ALL.to_vec(),
-        }
-    }
-
-    fn subject(self) -> &'static str {
-        "skewed load"
-    }
-
-    fn name(self) -> String {
-        match self {
-            Question::Born => "tasks born on one worker",
-            Question::Started => "tasks started on one worker",
-            Question::Stuck => "tasks behind a long computation",
-        }
-        .to_owned()
-    }
-
-    fn size(self) -> Size {
-        Size::Fixed(PIECES)
-    }
-
-    fn targets(self, _: usize) -> Vec<Target> {
-        let (who, most) = match self {
-            Question::Born | Question::Stuck => ("fibra", 1.2),
-            // Started tasks stay on their worker unless they may migrate.
-            Question::Started => ("fibra migr.", 1.3),
-        };
-        let target = |most, of| Target { measure: Measure::Time, who, most, of };
-        vec![target(most, Bound::Named("even shares")), target(1.0, Bound::Best)]
-    }
+    const ALL: &'static [(&'static str, &'static [Row<Self>])] = &[(
+        "skewed load",
+        &[
+            (When::More, Question::Born, "tasks born on one worker", Size::Fixed(PIECES)),
+            (When::More, Question::Started, "tasks started on one worker", Size::Fixed(PIECES)),
+            (When::More, Question::Stuck, "tasks behind a long computation", Size::Fixed(PIECES)),
+        ],
+    )];
 }

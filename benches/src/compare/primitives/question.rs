@@ -1,8 +1,8 @@
-//! What is asked, and what fibra means to reach.
+//! What is asked.
 
 use std::time::Duration;
 
-use crate::compare::question::{self, Bound, Size, Target};
+use crate::compare::question::{self, Row, Size, When};
 
 use Question::*;
 
@@ -180,184 +180,94 @@ impl Question {
     }
 }
 
+/// As many operations as fill a longer time, and enough for each of the tasks.
+const fn over_yields(tasks: u64) -> Size {
+    Size::Filling { at_least: CROWDED, operations: SHARE * tasks }
+}
+
+/// For tasks that do not yield.
+const fn briefly(tasks: u64) -> Size {
+    Size::Filling { at_least: BRIEF, operations: SHARE * tasks }
+}
+
 impl question::Question for Question {
-    fn all(workers: usize) -> Vec<Self> {
-        let mut all = Vec::new();
-        let pairs = |place| [PingPong(place), Rendezvous(place), Event(place), Condition(place), Call(place)];
-        if workers == 1 {
-            all.extend([
-                MutexFree,
-                ReadFree,
-                WriteFree,
-                SemaphoreFree,
-                MutexOverYield(2),
-                MutexOverYield(64),
-            ]);
-            all.extend([
-                MutexOverYield(1000),
-                ReentrantOverYield,
-                ReadWrite,
-                Semaphore,
-                EventFree,
-                ChannelFree,
-            ]);
-        } else {
-            all.extend([MutexTiny(2), MutexApart, MutexTiny(8), MutexTiny(64), ReentrantTiny, ReadWriteTiny]);
-            all.extend([SemaphoreTiny, MutexOverYield(64), ReentrantOverYield, ReadWrite, Semaphore]);
-        }
-        all.extend(pairs(Place::Together));
-        all.extend([
-            Bounded(Place::Together),
-            BoundedEight,
-            Unbounded(Place::Together),
-            Select,
-            Broadcast,
-            Watch,
-        ]);
-        all.extend(
-            [Meeting::Barrier, Meeting::WaitGroup, Meeting::Countdown, Meeting::ManualEvent].map(Meet),
-        );
-        all.extend([Call::Event, Call::NotifyOne, Call::NotifyAll].map(Wake));
-        if workers == 1 {
-            // Of one task alone, which other workers do not concern.
-            all.extend([ReentrantFree, UpgradableFree, NotifyFree, ManualEventFree, OnceFree, CellFree]);
-            all.extend([OneshotFree, BroadcastFree, WatchFree, SelectFree]);
-            all.extend([BarrierFree, WaitGroupFree, CountdownFree]);
-        } else {
-            all.extend(pairs(Place::Apart));
-            all.extend([Bounded(Place::Apart), Unbounded(Place::Apart)]);
-        }
-        all
-    }
-
-    fn subject(self) -> &'static str {
-        match self {
-            MutexFree | ReadFree | WriteFree | SemaphoreFree | MutexOverYield(_) | ReentrantOverYield
-            | ReadWrite | Semaphore | MutexTiny(_) | MutexApart | ReentrantTiny | ReadWriteTiny
-            | SemaphoreTiny => "locks",
-            Meet(_) | Wake(_) => "crowds",
-            ReentrantFree | UpgradableFree | NotifyFree | ManualEventFree | OnceFree | CellFree
-            | OneshotFree | BroadcastFree | WatchFree | SelectFree | BarrierFree | WaitGroupFree
-            | CountdownFree => "free",
-            _ if self.place() == Place::Apart => "hand-over, apart",
-            _ => "hand-over",
-        }
-    }
-
-    fn name(self) -> String {
-        match self {
-            MutexFree => "mutex, free".to_owned(),
-            MutexOverYield(tasks) => format!("mutex over a yield, {tasks} tasks"),
-            MutexTiny(tasks) => format!("mutex, tiny section, {tasks} tasks"),
-            MutexApart => "mutex, tiny section, 2 tasks apart".to_owned(),
-            ReadFree => "read lock, free".to_owned(),
-            WriteFree => "write lock, free".to_owned(),
-            SemaphoreFree => "semaphore, free".to_owned(),
-            EventFree => "event, set and wait, free".to_owned(),
-            ChannelFree => "128 slots, one task alone".to_owned(),
-            PingPong(_) => "ping-pong, 1 slot".to_owned(),
-            Rendezvous(_) => "ping-pong, rendezvous".to_owned(),
-            Event(_) => "ping-pong, event".to_owned(),
-            Condition(_) => "ping-pong, condition variable".to_owned(),
-            Call(_) => "call and oneshot reply".to_owned(),
-            Bounded(_) => "128 slots, 1 producer".to_owned(),
-            BoundedEight => "128 slots, 8 producers".to_owned(),
-            Unbounded(_) => "unbounded, 1 producer".to_owned(),
-            Select => "select of two, 128 slots".to_owned(),
-            ReadWrite => format!("1 write in 8, yield, {READERS} tasks"),
-            Semaphore => format!("semaphore, {PERMITS} of {ACQUIRERS} tasks"),
-            ReentrantOverYield => format!("reentrant mutex over a yield, {LOCKERS} tasks"),
-            ReadWriteTiny => format!("1 write in 8, tiny section, {CONTENDERS} tasks"),
-            ReentrantTiny => format!("reentrant mutex, tiny section, {CONTENDERS} tasks"),
-            SemaphoreTiny => format!("semaphore, tiny section, {PERMITS} of {CONTENDERS} tasks"),
-            Broadcast => format!("broadcast to {RECEIVERS} receivers"),
-            Watch => format!("watch of {RECEIVERS} receivers"),
-            Meet(Meeting::Barrier) => format!("barrier, {CROWD} tasks"),
-            Meet(Meeting::WaitGroup) => format!("wait group, {CROWD} tasks"),
-            Meet(Meeting::Countdown) => format!("countdown, {CROWD} tasks"),
-            Meet(Meeting::ManualEvent) => format!("manual-reset event, {CROWD} tasks"),
-            Wake(Call::Event) => format!("auto-reset event, one of {CROWD} tasks"),
-            Wake(Call::NotifyOne) => format!("condition variable, one of {CROWD} tasks"),
-            Wake(Call::NotifyAll) => format!("condition variable, all {CROWD} tasks"),
-            ReentrantFree => "reentrant mutex".to_owned(),
-            UpgradableFree => "upgradable read lock".to_owned(),
-            NotifyFree => "condition variable, notify nobody".to_owned(),
-            ManualEventFree => "manual-reset event, set and wait".to_owned(),
-            OnceFree => "once, when done".to_owned(),
-            CellFree => "once-cell, get when set".to_owned(),
-            OneshotFree => "oneshot, send and receive".to_owned(),
-            BroadcastFree => "broadcast, send and receive".to_owned(),
-            WatchFree => "watch, send and receive".to_owned(),
-            SelectFree => "select of two, one ready".to_owned(),
-            BarrierFree => "barrier of one".to_owned(),
-            WaitGroupFree => "wait group of one".to_owned(),
-            CountdownFree => "countdown of one".to_owned(),
-        }
-    }
-
-    fn size(self) -> Size {
-        match self {
-            MutexTiny(tasks) => Size::Filling { at_least: BRIEF, operations: SHARE * u64::from(tasks) },
-            MutexOverYield(tasks) => {
-                Size::Filling { at_least: CROWDED, operations: SHARE * u64::from(tasks) }
-            }
-            MutexApart => Size::Filling { at_least: BRIEF, operations: 2 * SHARE },
-            Meet(_) | Wake(_) => Size::Filling { at_least: CROWDED, operations: SHARE * CROWD },
-            ReentrantTiny | ReadWriteTiny | SemaphoreTiny => {
-                Size::Filling { at_least: BRIEF, operations: SHARE * CONTENDERS }
-            }
-            ReentrantOverYield => Size::Filling { at_least: CROWDED, operations: SHARE * LOCKERS },
-            ReadWrite => Size::Filling { at_least: CROWDED, operations: SHARE * READERS },
-            Semaphore => Size::Filling { at_least: CROWDED, operations: SHARE * ACQUIRERS },
-            _ => Size::ANY,
-        }
-    }
-
-    fn targets(self, workers: usize) -> Vec<Target> {
-        match workers {
-            1 => self.targets_with_one(),
-            _ => self.targets_with_more(),
-        }
-    }
+    const ALL: &'static [(&'static str, &'static [Row<Self>])] = &[
+        ("locks", LOCKS),
+        ("hand-over", PAIRS),
+        ("crowds", CROWDS),
+        ("free", FREE),
+        ("hand-over, apart", APART),
+    ];
 }
 
-impl Question {
-    fn targets_with_one(self) -> Vec<Target> {
-        let target = match self {
-            MutexFree | ReadFree => Target::time(1.05, Bound::Named("parking_lot")),
-            MutexOverYield(_) => return vec![Target::time(0.4, Bound::Best), Target::shares(1.1)],
-            ReentrantOverYield => Target::shares(1.1),
-            PingPong(_) => Target::time(0.4, Bound::Best),
-            Event(_) => Target::time(0.3, Bound::Best),
-            Condition(_) => Target::time(0.45, Bound::Best),
-            Call(_) => Target::time(0.5, Bound::Best),
-            Semaphore => Target::time(0.35, Bound::Best),
-            Bounded(_) | BoundedEight => Target::time(0.35, Bound::Named("tokio")),
-            _ => return Vec::new(),
-        };
-        vec![target]
-    }
+const LOCKS: &[Row<Question>] = &[
+    (When::One, MutexFree, "mutex, free", Size::ANY),
+    (When::One, ReadFree, "read lock, free", Size::ANY),
+    (When::One, WriteFree, "write lock, free", Size::ANY),
+    (When::One, SemaphoreFree, "semaphore, free", Size::ANY),
+    (When::More, MutexTiny(2), "mutex, tiny section, 2 tasks", briefly(2)),
+    (When::More, MutexApart, "mutex, tiny section, 2 tasks apart", briefly(2)),
+    (When::More, MutexTiny(8), "mutex, tiny section, 8 tasks", briefly(8)),
+    (When::More, MutexTiny(64), "mutex, tiny section, 64 tasks", briefly(64)),
+    (When::More, ReentrantTiny, "reentrant mutex, tiny section, 8 tasks", briefly(CONTENDERS)),
+    (When::More, ReadWriteTiny, "1 write in 8, tiny section, 8 tasks", briefly(CONTENDERS)),
+    (When::More, SemaphoreTiny, "semaphore, tiny section, 3 of 8 tasks", briefly(CONTENDERS)),
+    (When::One, MutexOverYield(2), "mutex over a yield, 2 tasks", over_yields(2)),
+    (When::Always, MutexOverYield(64), "mutex over a yield, 64 tasks", over_yields(64)),
+    (When::One, MutexOverYield(1000), "mutex over a yield, 1000 tasks", over_yields(1000)),
+    (When::Always, ReentrantOverYield, "reentrant mutex over a yield, 64 tasks", over_yields(LOCKERS)),
+    (When::Always, ReadWrite, "1 write in 8, yield, 64 tasks", over_yields(READERS)),
+    (When::Always, Semaphore, "semaphore, 3 of 1000 tasks", over_yields(ACQUIRERS)),
+];
 
-    fn targets_with_more(self) -> Vec<Target> {
-        let best = Target::time(1.0, Bound::Best);
-        match self {
-            // Two tasks that are spawned together stay on one worker, where nothing is contended.
-            MutexTiny(2) => Vec::new(),
-            MutexTiny(_) | MutexApart => {
-                vec![Target::time(1.5, Bound::Named("parking_lot")), Target::shares(2.0)]
-            }
-            PingPong(Place::Apart)
-            | Rendezvous(Place::Apart)
-            | Event(Place::Apart)
-            | Condition(Place::Apart)
-            | Call(Place::Apart) => vec![best, Target::time(2.5, Bound::Named("cache lines"))],
-            PingPong(_) | Rendezvous(_) | Event(_) | Condition(_) | Call(_) => {
-                vec![best, Target::time(1.3, Bound::OneWorker)]
-            }
-            Bounded(Place::Together) | Unbounded(Place::Together) => {
-                vec![best, Target::time(1.3, Bound::OneWorker)]
-            }
-            _ => vec![best],
-        }
-    }
-}
+const PAIRS: &[Row<Question>] = &[
+    (When::One, EventFree, "event, set and wait, free", Size::ANY),
+    (When::One, ChannelFree, "128 slots, one task alone", Size::ANY),
+    (When::Always, PingPong(Place::Together), "ping-pong, 1 slot", Size::ANY),
+    (When::Always, Rendezvous(Place::Together), "ping-pong, rendezvous", Size::ANY),
+    (When::Always, Event(Place::Together), "ping-pong, event", Size::ANY),
+    (When::Always, Condition(Place::Together), "ping-pong, condition variable", Size::ANY),
+    (When::Always, Call(Place::Together), "call and oneshot reply", Size::ANY),
+    (When::Always, Bounded(Place::Together), "128 slots, 1 producer", Size::ANY),
+    (When::Always, BoundedEight, "128 slots, 8 producers", Size::ANY),
+    (When::Always, Unbounded(Place::Together), "unbounded, 1 producer", Size::ANY),
+    (When::Always, Select, "select of two, 128 slots", Size::ANY),
+    (When::Always, Broadcast, "broadcast to 8 receivers", Size::ANY),
+    (When::Always, Watch, "watch of 8 receivers", Size::ANY),
+];
+
+const CROWDS: &[Row<Question>] = &[
+    (When::Always, Meet(Meeting::Barrier), "barrier, 64 tasks", over_yields(CROWD)),
+    (When::Always, Meet(Meeting::WaitGroup), "wait group, 64 tasks", over_yields(CROWD)),
+    (When::Always, Meet(Meeting::Countdown), "countdown, 64 tasks", over_yields(CROWD)),
+    (When::Always, Meet(Meeting::ManualEvent), "manual-reset event, 64 tasks", over_yields(CROWD)),
+    (When::Always, Wake(Call::Event), "auto-reset event, one of 64 tasks", over_yields(CROWD)),
+    (When::Always, Wake(Call::NotifyOne), "condition variable, one of 64 tasks", over_yields(CROWD)),
+    (When::Always, Wake(Call::NotifyAll), "condition variable, all 64 tasks", over_yields(CROWD)),
+];
+
+const FREE: &[Row<Question>] = &[
+    (When::One, ReentrantFree, "reentrant mutex", Size::ANY),
+    (When::One, UpgradableFree, "upgradable read lock", Size::ANY),
+    (When::One, NotifyFree, "condition variable, notify nobody", Size::ANY),
+    (When::One, ManualEventFree, "manual-reset event, set and wait", Size::ANY),
+    (When::One, OnceFree, "once, when done", Size::ANY),
+    (When::One, CellFree, "once-cell, get when set", Size::ANY),
+    (When::One, OneshotFree, "oneshot, send and receive", Size::ANY),
+    (When::One, BroadcastFree, "broadcast, send and receive", Size::ANY),
+    (When::One, WatchFree, "watch, send and receive", Size::ANY),
+    (When::One, SelectFree, "select of two, one ready", Size::ANY),
+    (When::One, BarrierFree, "barrier of one", Size::ANY),
+    (When::One, WaitGroupFree, "wait group of one", Size::ANY),
+    (When::One, CountdownFree, "countdown of one", Size::ANY),
+];
+
+const APART: &[Row<Question>] = &[
+    (When::More, PingPong(Place::Apart), "ping-pong, 1 slot", Size::ANY),
+    (When::More, Rendezvous(Place::Apart), "ping-pong, rendezvous", Size::ANY),
+    (When::More, Event(Place::Apart), "ping-pong, event", Size::ANY),
+    (When::More, Condition(Place::Apart), "ping-pong, condition variable", Size::ANY),
+    (When::More, Call(Place::Apart), "call and oneshot reply", Size::ANY),
+    (When::More, Bounded(Place::Apart), "128 slots, 1 producer", Size::ANY),
+    (When::More, Unbounded(Place::Apart), "unbounded, 1 producer", Size::ANY),
+];

@@ -1,6 +1,6 @@
 //! What is asked, and what fibra means to reach.
 
-use crate::compare::question::{self, Bound, Target};
+use crate::compare::question::{self, Row, Size, When};
 
 /// How many children each task of the tree has, but for its leaves.
 pub(super) const BRANCHES: u64 = 10;
@@ -22,41 +22,15 @@ pub(in crate::compare) enum Question {
     Loop,
 }
 
-const ON_ONE: [Question; 4] =
-    [Question::Timeout, Question::Scope, Question::Skynet(10_000), Question::Skynet(100_000)];
-const ON_MORE: [Question; 4] =
-    [Question::Scope, Question::Skynet(10_000), Question::Skynet(100_000), Question::Loop];
-
 impl question::Question for Question {
-    fn all(workers: usize) -> Vec<Self> {
-        match workers {
-            1 => ON_ONE.to_vec(),
-            _ => ON_MORE.to_vec(),
-        }
-    }
-
-    fn subject(self) -> &'static str {
-        "structured"
-    }
-
-    fn name(self) -> String {
-        match self {
-            Question::Timeout => "timeout around what does not wait".to_owned(),
-            Question::Scope => "scope of two children".to_owned(),
-            Question::Skynet(leaves) => format!("skynet of {leaves} leaves"),
-            Question::Loop => "loop over 10 million small items".to_owned(),
-        }
-    }
-
-    fn targets(self, workers: usize) -> Vec<Target> {
-        let own = match self {
-            Question::Timeout => Target::time(60.0, Bound::Itself),
-            Question::Scope => Target::time(1.3, Bound::Named("two spawns")),
-            Question::Skynet(_) => return vec![Target::time(1.0, Bound::Best)],
-            Question::Loop => Target::time(1.3, Bound::Named("rayon")),
-        };
-        // Whatever else is meant: with more workers no rival is to be ahead.
-        let best = (workers > 1).then(|| Target::time(1.0, Bound::Best));
-        [Some(own), best].into_iter().flatten().collect()
-    }
+    const ALL: &'static [(&'static str, &'static [Row<Self>])] = &[(
+        "structured",
+        &[
+            (When::One, Question::Timeout, "timeout around what does not wait", Size::ANY),
+            (When::Always, Question::Scope, "scope of two children", Size::ANY),
+            (When::Always, Question::Skynet(10_000), "skynet of 10000 leaves", Size::ANY),
+            (When::Always, Question::Skynet(100_000), "skynet of 100000 leaves", Size::ANY),
+            (When::More, Question::Loop, "loop over 10 million small items", Size::ANY),
+        ],
+    )];
 }

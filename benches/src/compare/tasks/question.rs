@@ -1,8 +1,6 @@
 //! What is asked, and what fibra means to reach.
 
-use std::time::Duration;
-
-use crate::compare::question::{self, Bound, Size, Target};
+use crate::compare::question::{self, Row, Size, When};
 
 /// How many turns each task takes at least, so that its beginning and its end do not count much.
 const TURNS: u64 = 100;
@@ -24,19 +22,6 @@ pub(in crate::compare) enum Question {
     Park,
 }
 
-const ALL: [Question; 10] = [
-    Question::Switch,
-    Question::Yield(2),
-    Question::Yield(1_000),
-    Question::Yield(10_000),
-    Question::Yield(100_000),
-    Question::SpawnOne,
-    Question::SpawnMany(10_000),
-    Question::SpawnMany(100_000),
-    Question::Chain,
-    Question::Park,
-];
-
 impl Question {
     /// How many tasks are alive at the same time.
     pub(in crate::compare) fn tasks(self) -> u64 {
@@ -47,50 +32,24 @@ impl Question {
     }
 }
 
+const fn yields(tasks: u32) -> Size {
+    Size::at_least(TURNS * tasks as u64)
+}
+
 impl question::Question for Question {
-    fn all(_: usize) -> Vec<Self> {
-        ALL.to_vec()
-    }
-
-    fn subject(self) -> &'static str {
-        "tasks"
-    }
-
-    fn name(self) -> String {
-        match self {
-            Question::Switch => "switch, there and back".to_owned(),
-            Question::Yield(tasks) => format!("yield, {tasks} tasks"),
-            Question::SpawnOne => "spawn and join one".to_owned(),
-            Question::SpawnMany(tasks) => format!("spawn {tasks}, join all"),
-            Question::Chain => "each spawns the next".to_owned(),
-            Question::Park => "park and unpark, there and back".to_owned(),
-        }
-    }
-
-    fn size(self) -> Size {
-        match self {
-            Question::Yield(tasks) => {
-                Size::Filling { at_least: Duration::ZERO, operations: TURNS * u64::from(tasks) }
-            }
-            Question::SpawnMany(tasks) => {
-                Size::Filling { at_least: Duration::ZERO, operations: tasks.into() }
-            }
-            _ => Size::ANY,
-        }
-    }
-
-    fn targets(self, workers: usize) -> Vec<Target> {
-        let target = match self {
-            _ if workers > 1 => Target::time(1.0, Bound::Best),
-            Question::Yield(2) => Target::time(0.35, Bound::Best),
-            Question::Yield(1_000) => Target::time(0.5, Bound::Best),
-            Question::SpawnOne => Target::time(0.5, Bound::Best),
-            Question::SpawnMany(100_000) => Target::time(0.8, Bound::Best),
-            Question::Park => Target::time(0.6, Bound::Named("tokio")),
-            Question::Switch | Question::Yield(_) | Question::SpawnMany(_) | Question::Chain => {
-                return Vec::new();
-            }
-        };
-        vec![target]
-    }
+    const ALL: &'static [(&'static str, &'static [Row<Self>])] = &[(
+        "tasks",
+        &[
+            (When::Always, Question::Switch, "switch, there and back", Size::ANY),
+            (When::Always, Question::Yield(2), "yield, 2 tasks", yields(2)),
+            (When::Always, Question::Yield(1_000), "yield, 1000 tasks", yields(1_000)),
+            (When::Always, Question::Yield(10_000), "yield, 10000 tasks", yields(10_000)),
+            (When::Always, Question::Yield(100_000), "yield, 100000 tasks", yields(100_000)),
+            (When::Always, Question::SpawnOne, "spawn and join one", Size::ANY),
+            (When::Always, Question::SpawnMany(10_000), "spawn 10000, join all", Size::at_least(10_000)),
+            (When::Always, Question::SpawnMany(100_000), "spawn 100000, join all", Size::at_least(100_000)),
+            (When::Always, Question::Chain, "each spawns the next", Size::ANY),
+            (When::Always, Question::Park, "park and unpark, there and back", Size::ANY),
+        ],
+    )];
 }
