@@ -1,30 +1,31 @@
 #!/usr/bin/env bash
 # Pairs this tree with an older commit: fibra's figures of `compare` from both, taken in turn, and the ratios of now to before.
-# Usage: benches/pair.sh COMMIT [turns, 5 unless given] [options and questions of compare]; a built `compare` may stand for COMMIT.
+# Usage: benches/pair.sh COMMIT [turns, 5 unless given] [options and questions of compare]; a built `compare` may stand for COMMIT,
+# which needs a `compare` that knows --json.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
-before=$1 turns=${2:-5}
+before=${1:?the commit to pair with} turns=${2:-5}
 shift $(($# < 2 ? $# : 2))
+program=(-p fibra-bench --features rivals --bin compare)
+if [[ ! -x $before || -d $before ]]; then
+    before=$(benches/before.sh "$before" "${program[@]}" | head -n 1)/compare
+fi
+cargo build --release "${program[@]}"
 now=${CARGO_TARGET_DIR:-target}/release/compare
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-build() { cargo build --release -p fibra-bench --features rivals --bin compare; }
-if [[ ! -x $before || -d $before ]]; then
-    pair=$(realpath -m "${CARGO_TARGET_DIR:-target}/pair") commit=$(git rev-parse --verify "$before^{commit}")
-    git archive "$commit" | tar x -C "$work"
-    # A folder of its own, so that the rivals are built once for all commits.
-    (cd "$work" && CARGO_TARGET_DIR=$pair build)
-    before=$pair/release/compare
-fi
-build
-
 # Prints a row for each figure of one run: what it is of, and the median.
 figures() {
-    "$1" --among fibra --html "$work/page.html" --json "$work/figures.json" "${@:2}" >/dev/null 2>&1
+    rm -f "$work/figures.json"
+    # An entrant that dies or a file that cannot be written is an error, but leaves the other figures.
+    "$1" --among fibra --html "$work/page.html" --json "$work/figures.json" "${@:2}" >/dev/null 2>"$work/complaints" ||
+        cat "$work/complaints" >&2
+    [[ -s $work/figures.json ]] || return 1
     sed 's/{"best_rival"/\n&/g' "$work/figures.json" | sed -nE \
         's/.*"median":([0-9.e+]*),"name":"fibra".*"measure":"(\w*)".*"question":"([^"]*)".*"subject":"([^"]*)".*"workers":([0-9]*).*/\5 \4: \3 [\2]\t\1/p'
 }
@@ -32,9 +33,11 @@ for turn in $(seq "$turns"); do
     order=(before now)
     ((turn % 2)) || order=(now before)
     for name in "${order[@]}"; do
+        echo "turn $turn of $turns: $name" >&2
         figures "${!name}" "$@" | sed "s/^/$turn\t$name\t/"
     done
 done >"$work/all"
+[[ -s $work/all ]] || { echo "fibra answered none of the questions" >&2; exit 1; }
 
 awk -F '\t' '
     { figure[$3, $1, $2] = $4; if (!($3 in seen)) { seen[$3]; row[++rows] = $3 }; if ($1 > turns) turns = $1 }
@@ -52,5 +55,6 @@ awk -F '\t' '
                 if (old > 0 && new > 0) { count++; olds[count] = old; news[count] = new; ratios[count] = new / old }
             }
             if (count) printf "%-60s %12.1f %12.1f %8.2f\n", row[r], middle(olds, count), middle(news, count), middle(ratios, count)
+            else printf "%-60s asked of one of the two only\n", row[r]
         }
     }' "$work/all"
