@@ -1,4 +1,4 @@
-//! What a reader outside of the tasks sees of a runtime: its started tasks and its unstarted ones.
+//! What a reader outside of the tasks sees of a runtime: its tasks, and what its workers count.
 
 #![forbid(unsafe_code)]
 
@@ -20,5 +20,11 @@ impl Handle {
     #[doc(hidden)]
     pub fn unstarted_tasks(&self) -> u64 {
         shutdown::unstarted(self.shared(), self.started_tasks().len())
+    }
+
+    /// Returns what each worker counts, with the names of the numbers.
+    #[doc(hidden)]
+    pub fn counters(&self) -> Vec<[(&'static str, u64); 11]> {
+        self.shared().blocks.iter().map(|block| block.counters.read()).collect()
     }
 }

@@ -6,10 +6,12 @@
 //!
 //! `park_state.rs` tells whether its worker has to be woken.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
+use crossbeam_utils::CachePadded;
+
 use crate::scheduler::cancelled::Marked;
+use crate::scheduler::counters::Counters;
 use crate::scheduler::driver::Unpark;
 use crate::scheduler::inbox::Inbox;
 use crate::scheduler::park_state::{Found, ParkState};
@@ -17,7 +19,6 @@ use crate::scheduler::queue;
 use crate::scheduler::queue::{Shared, Thief};
 use crate::scheduler::registry::Registry;
 use crate::scheduler::run_watch::Run;
-use crate::scheduler::task_counts::Counts;
 use crate::tasks::header::{Home, TaskRef};
 
 pub(crate) struct Block {
@@ -30,12 +31,8 @@ pub(crate) struct Block {
     pub(crate) placed: Shared,
     /// The thieves' end of the stealable queue.
     pub(crate) thief: Thief,
-    /// How many tasks this worker has taken out of its stealable queue. Only this worker writes it.
-    /// A thief tells by it whether the tasks that it saw there have waited.
-    pub(crate) taken: AtomicU32,
-    /// How many tasks were spawned on this worker and how many ended on it. Only this worker writes
-    /// it.
-    pub(crate) counts: Counts,
+    /// Only this worker writes them.
+    pub(crate) counters: CachePadded<Counters>,
     /// The started tasks that are bound to this worker.
     pub(crate) registry: Registry,
     /// The present run, for the watchdog.
@@ -52,8 +49,7 @@ impl Block {
             marked: Marked::new(),
             placed: queue::Shared::new(),
             thief,
-            taken: AtomicU32::new(0),
-            counts: Counts::default(),
+            counters: CachePadded::default(),
             registry: Registry::new(),
             run: Run::default(),
             state: ParkState::new(),
@@ -68,6 +64,16 @@ impl Block {
     /// Returns the block as its tasks point to it.
     pub(crate) fn as_home(self: &Arc<Self>) -> *const Home {
         Arc::as_ptr(self).cast()
+    }
+
+    /// Returns how many tasks the worker has taken that thieves might have taken; a hint.
+    pub(crate) fn taken(&self) -> u64 {
+        self.counters.taken.get()
+    }
+
+    /// Returns how many tasks were spawned on the worker; a hint.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.counters.tasks.spawned()
     }
 
     /// Returns how many tasks wait here that thieves may take.

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::scheduler::block::Block;
@@ -23,8 +22,8 @@ pub(crate) struct Looks {
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
-    taken: u32,
-    waiting: u32,
+    taken: u64,
+    waiting: u64,
 }
 
 impl Looks {
@@ -40,8 +39,8 @@ impl Looks {
     /// Returns true if some task that the last look saw in this queue is still there.
     pub(crate) fn has_waited(&self, block: &Block) -> bool {
         let seen = self.seen[block.index];
-        // Relaxed: a hint; the queue itself decides what a theft finds.
-        let taken_since = block.taken.load(Ordering::Relaxed).wrapping_sub(seen.taken);
+        // A hint: the queue itself decides what a theft finds.
+        let taken_since = block.taken().wrapping_sub(seen.taken);
         taken_since < seen.waiting && block.waiting() > 0
     }
 
@@ -50,13 +49,9 @@ impl Looks {
         let mut waiting = false;
         let mut spawned = 0_u64;
         for block in blocks.iter().filter(|block| block.index != own) {
-            let seen = Seen {
-                // Relaxed: hints, as above.
-                taken: block.taken.load(Ordering::Relaxed),
-                waiting: u32::try_from(block.waiting()).unwrap_or(u32::MAX),
-            };
+            let seen = Seen { taken: block.taken(), waiting: block.waiting() as u64 };
             waiting |= seen.waiting > 0;
-            spawned = spawned.wrapping_add(block.counts.spawned());
+            spawned = spawned.wrapping_add(block.spawned());
             self.seen[block.index] = seen;
         }
         let news = std::mem::replace(&mut self.spawned, spawned) != spawned;
@@ -78,7 +73,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 pub(crate) struct Eye {
     on: usize,
     /// How many tasks that worker had taken, and since when it has taken no more though some wait.
-    seen: Option<(u32, Instant)>,
+    seen: Option<(u64, Instant)>,
 }
 
 impl Eye {
@@ -92,8 +87,7 @@ impl Eye {
     /// Returns the worker once that has lasted so long that the caller may help.
     pub(crate) fn look(&mut self, now: Instant, blocks: &[Arc<Block>], own: usize) -> Option<usize> {
         let block = &blocks[self.on];
-        // Relaxed: a hint, as above.
-        let taken = block.taken.load(Ordering::Relaxed);
+        let taken = block.taken();
         let waits = self.on != own && block.waiting() > 0;
         if !waits || self.seen.is_some_and(|(before, _)| before != taken) {
             *self = Eye::new((self.on + 1) % blocks.len());

@@ -4,6 +4,7 @@ pub(crate) mod biased;
 pub(crate) mod block;
 pub(crate) mod budget;
 pub(crate) mod cancelled;
+pub(crate) mod counters;
 pub(crate) mod current;
 pub(crate) mod driver;
 pub(crate) mod driver_here;

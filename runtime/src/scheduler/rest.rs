@@ -19,6 +19,8 @@ impl Worker {
     /// Waits until there may be something to run. Returns false when the runtime has ended.
     pub(crate) fn rest(&self) -> bool {
         let mut watch = WATCH_FIRST;
+        self.count_picks();
+        self.block.counters.rests.add(1);
         self.block.run.end();
         loop {
             self.heed_shutdown();
@@ -123,6 +125,7 @@ impl Worker {
         let timeout = [timeout, watching.then_some(watch)].into_iter().flatten().min();
         let came = if self.block.begin_park() {
             let came = self.sees_work(sight);
+            self.block.counters.parks.add(u64::from(!came));
             self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
             came
         } else {

@@ -142,7 +142,10 @@ impl Worker {
 
     #[cold]
     pub(crate) fn take_inbox(&self) {
-        self.block.inbox.take(|task| self.make_ready(task));
+        self.block.inbox.take(|task| {
+            self.block.counters.arrivals.add(1);
+            self.make_ready(task);
+        });
     }
 
     /// Moves tasks that other workers placed here into the stealable queue, where they take part in
@@ -171,6 +174,7 @@ impl Worker {
     /// Runs the tick: checks everything that the picks do not check.
     #[cold]
     fn turn(&self) {
+        self.count_picks();
         self.take_from_shared();
         self.take_placed();
         self.help();
@@ -217,7 +221,9 @@ impl Worker {
     pub(crate) fn take_from(&self, block: &Block) -> bool {
         let stolen = block.thief.steal_half(&self.stealable);
         self.may_migrate.set(self.may_migrate.get() || stolen);
-        stolen || block.placed.steal_batch(&self.stealable)
+        let came = stolen || block.placed.steal_batch(&self.stealable);
+        self.block.counters.thefts.add(u64::from(came));
+        came
     }
 
     /// Waits in the driver, and makes ready the tasks it found.
@@ -226,6 +232,8 @@ impl Worker {
         if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
             panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
         }
+        self.block.counters.polls.add(1);
+        self.block.counters.events.add(ready.len() as u64);
         self.polling.note_batch(ready.len());
         self.wake_batch(ready.drain());
     }
@@ -361,7 +369,7 @@ impl Worker {
         // SAFETY: the runtime's count is this worker's to give up, as the task is in no queue and
         // no registry.
         unsafe { task.release() };
-        self.block.counts.finish();
+        self.block.counters.tasks.finish();
         if self.is_starving() {
             self.feed_starved();
         }

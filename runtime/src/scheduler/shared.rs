@@ -170,7 +170,7 @@ impl Shared {
 
     /// Returns how many tasks are alive: maybe too many while some end, never too few.
     pub(crate) fn alive(&self) -> u64 {
-        alive(self.blocks.iter().map(|block| &block.counts).chain([&*self.outside]))
+        alive(self.blocks.iter().map(|block| &block.counters.tasks).chain([&*self.outside]))
     }
 
     /// Wakes all waiters for the end of the runtime.

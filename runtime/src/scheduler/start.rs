@@ -219,7 +219,7 @@ impl Worker {
         for _ in 0..self.stealable.len() {
             let Some(task) = self.stealable.pop() else { break };
             if task.header().is_started() {
-                self.count_taken();
+                self.block.counters.taken.add(1);
                 self.local.push(task);
             } else {
                 self.stealable.push(task);

@@ -46,6 +46,12 @@ impl Counts {
         // Relaxed: nothing is published by it.
         self.spawned.load(Ordering::Relaxed)
     }
+
+    /// Returns how many ended here; a hint.
+    pub(crate) fn finished(&self) -> u64 {
+        // Relaxed: as above.
+        self.finished.load(Ordering::Relaxed)
+    }
 }
 
 /// Adds to a counter that only the caller writes: no locked instruction.

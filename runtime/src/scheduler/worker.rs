@@ -24,7 +24,6 @@ use std::hint::cold_path;
 use std::io;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::base::clock;
@@ -225,6 +224,12 @@ impl Worker {
         self.next_turn.set(self.picks.get().wrapping_add(1));
     }
 
+    /// Counts the picks since the last call, at each tick and rest: a pick has no instruction to spare.
+    pub(super) fn count_picks(&self) {
+        let counted = self.block.counters.picks.get() as u32;
+        self.block.counters.picks.add(u64::from(self.picks.get().wrapping_sub(counted)));
+    }
+
     /// Returns a number that tells this worker from all others alive.
     pub(crate) fn place(&self) -> usize {
         Arc::as_ptr(&self.block).addr()
@@ -261,7 +266,7 @@ impl Worker {
 
     /// Queues a task that was spawned on this worker and has not run.
     pub(crate) fn spawned(&self, task: TaskRef) {
-        self.block.counts.spawn();
+        self.block.counters.tasks.spawn();
         match task.header().nature {
             Nature::Local => {
                 task.header().set_home(self.block.as_home());
@@ -342,6 +347,7 @@ impl Worker {
             // its way to this worker, which disarms before anything else. So the task has not
             // ended.
             let task = unsafe { TaskRef::of_timer(node) };
+            self.block.counters.timers.add(1);
             let word = &task.header().waiter.word;
             // Armed until now, so the sleep has not ended: this worker disarms before any sleep
             // ends.
@@ -388,7 +394,7 @@ impl Worker {
     /// Takes from the stealable queue, and counts it for thieves.
     pub(super) fn pop_stealable(&self) -> Option<TaskRef> {
         let task = self.stealable.pop()?;
-        self.count_taken();
+        self.block.counters.taken.add(1);
         Some(task)
     }
 
@@ -398,13 +404,7 @@ impl Worker {
             return None;
         }
         let task = self.block.placed.pop()?;
-        self.count_taken();
+        self.block.counters.taken.add(1);
         Some(task)
-    }
-
-    pub(super) fn count_taken(&self) {
-        let taken = self.block.taken.load(Ordering::Relaxed);
-        // Relaxed: a hint for thieves, written by this worker alone.
-        self.block.taken.store(taken.wrapping_add(1), Ordering::Relaxed);
     }
 }

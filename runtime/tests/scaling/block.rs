@@ -1,6 +1,6 @@
 //! What others may reach of a simulated worker: as much of a block as `looks.rs` asks for, and as the model needs.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::park_state::ParkState;
 use crate::queue;
@@ -10,7 +10,7 @@ pub(crate) struct Block {
     pub(crate) index: usize,
     pub(crate) placed: queue::Shared,
     pub(crate) thief: queue::Thief,
-    pub(crate) taken: AtomicU32,
+    pub(crate) taken: AtomicU64,
     pub(crate) counts: Counts,
     /// The started tasks that are at home here.
     pub(crate) load: AtomicUsize,
@@ -23,11 +23,19 @@ impl Block {
             index,
             placed: queue::Shared::new(),
             thief,
-            taken: AtomicU32::new(0),
+            taken: AtomicU64::new(0),
             counts: Counts::default(),
             load: AtomicUsize::new(0),
             state: ParkState::new(),
         }
+    }
+
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn spawned(&self) -> u64 {
+        self.counts.spawned()
     }
 
     pub(crate) fn waiting(&self) -> usize {
