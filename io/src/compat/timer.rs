@@ -6,14 +6,14 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::Handle;
 use fibra_runtime::clock;
 use fibra_runtime::time;
 
-use super::clock::{Alarm, Clock};
+use super::clock::{Clock, Due};
 
 /// Gives hyper its time-outs, by the timers of a runtime of ours.
 ///
@@ -55,7 +55,7 @@ impl Timer {
     }
 
     fn at(&self, deadline: Option<Instant>) -> Sleep {
-        Sleep { clock: Arc::clone(&self.clock), alarm: Arc::new(Alarm::new(deadline)) }
+        Sleep { clock: Arc::clone(&self.clock), deadline, number: self.clock.number(), waker: None }
     }
 }
 
@@ -77,7 +77,7 @@ impl hyper::rt::Timer for Timer {
 
     fn reset(&self, sleep: &mut Pin<Box<dyn hyper::rt::Sleep>>, deadline: Instant) {
         match sleep.as_mut().downcast_mut_pin::<Sleep>() {
-            Some(sleep) => sleep.clock.reset(&sleep.alarm, deadline),
+            Some(sleep) => sleep.get_mut().reset(deadline),
             None => *sleep = self.sleep_until(deadline),
         }
     }
@@ -92,7 +92,25 @@ impl fmt::Debug for Timer {
 /// A future that is ready at a point in time; made by a [`Timer`].
 pub struct Sleep {
     clock: Arc<Clock>,
-    alarm: Arc<Alarm>,
+    /// None: never.
+    deadline: Option<Instant>,
+    number: u64,
+    /// Kept where there is no time to enter it for.
+    waker: Option<Waker>,
+}
+
+impl Sleep {
+    fn due(&self) -> Option<Due> {
+        Some((self.deadline?, self.number))
+    }
+
+    fn reset(&mut self, deadline: Instant) {
+        let waker = self.due().and_then(|due| self.clock.remove(due)).or_else(|| self.waker.take());
+        self.deadline = Some(deadline);
+        if let Some(waker) = waker {
+            self.clock.enter((deadline, self.number), waker);
+        }
+    }
 }
 
 impl hyper::rt::Sleep for Sleep {}
@@ -100,23 +118,25 @@ impl hyper::rt::Sleep for Sleep {}
 impl Future for Sleep {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.alarm.deadline().is_some_and(|deadline| deadline <= clock::now()) {
-            return Poll::Ready(());
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let waker = context.waker().clone();
+        match self.due() {
+            Some((deadline, _)) if deadline <= clock::now() => return Poll::Ready(()),
+            Some(due) => self.clock.enter(due, waker),
+            None => self.waker = Some(waker),
         }
-        self.clock.arm(&self.alarm, context.waker());
         Poll::Pending
     }
 }
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        self.clock.forget(&self.alarm);
+        drop(self.due().and_then(|due| self.clock.remove(due)));
     }
 }
 
 impl fmt::Debug for Sleep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sleep").field("deadline", &self.alarm.deadline()).finish_non_exhaustive()
+        f.debug_struct("Sleep").field("deadline", &self.deadline).finish_non_exhaustive()
     }
 }

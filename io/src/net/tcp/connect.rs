@@ -11,7 +11,7 @@ use socket2::Socket;
 
 use super::TcpStream;
 use super::connecting::Connecting;
-use super::race::{connect_first, connect_first_in_place};
+use super::race::connect_first;
 use crate::net::ToSocketAddrs;
 use crate::net::resolve::{no_address, try_each};
 
@@ -65,11 +65,10 @@ pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io
     let first = addresses.next().ok_or_else(no_address)?;
     let Some(second) = addresses.next() else { return connect_to(first, None) };
     let all: Vec<SocketAddr> = [first, second].into_iter().chain(addresses).collect();
-    match (wait::in_task(), wait::unwinds_cancelled()) {
-        (true, false) => connect_first(all),
+    match wait::unwinds_cancelled() {
         // It waits for none.
-        (true, true) => try_each(&all[..], |address| connect_to(address, None)),
-        (false, _) => connect_first_in_place(all),
+        true => try_each(&all[..], |address| connect_to(address, None)),
+        false => connect_first(all),
     }
 }
 
