@@ -50,9 +50,9 @@ fn carry_out(order: Order) -> io::Result<()> {
         Client::Fibra => {
             let runtime = fibra::Runtime::builder().workers(1).build()?;
             runtime.run(|| run(&order, &board));
-            Ok(())
         }
     }
+    Ok(())
 }
 
 /// Stops the run at the line `stop`, or when the orchestrator has gone.

@@ -9,7 +9,7 @@ use super::drive::drive;
 use super::link::{Link, WRITE_ASIDE, collect};
 use super::{connect, say};
 use crate::wire::{Event, Order};
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -19,7 +19,7 @@ use std::time::Instant;
 const STACK: usize = 128 * 1024;
 
 /// Runs `order` to its end.
-pub(super) fn run(order: &Arc<Order>, board: &Arc<Board>) -> io::Result<()> {
+pub(super) fn run(order: &Arc<Order>, board: &Arc<Board>) {
     let idle = connect::connect_plainly(order, order.idle, board);
     let streams = connect::connect_plainly(order, order.connections, board);
     let connections = Connections { busy: streams.len(), idle };
@@ -27,16 +27,17 @@ pub(super) fn run(order: &Arc<Order>, board: &Arc<Board>) -> io::Result<()> {
     let plan = Plan::new(order);
     for (id, stream) in streams.into_iter().enumerate() {
         board.connection_starts();
-        let (order, board) = (Arc::clone(order), Arc::clone(board));
+        let (order, shared) = (Arc::clone(order), Arc::clone(board));
         let run = move || {
             let (batch, replies) = (Batch::new(id as u32, &order), vec![0; order.batch_bytes()]);
-            let mut echo = PlainEcho { stream, batch, replies, board: &board };
-            board.connection_ends(drive(&mut echo, id, &order, plan, &board, sleep_until));
+            let mut echo = PlainEcho { stream, batch, replies, board: &shared };
+            shared.connection_ends(drive(&mut echo, id, &order, plan, &shared, sleep_until));
         };
-        thread::Builder::new().stack_size(STACK).spawn(run)?;
+        if let Err(error) = thread::Builder::new().stack_size(STACK).spawn(run) {
+            board.connection_ends(Err(error.into()));
+        }
     }
     conductor::conduct(order, plan, board, &connections, thread::sleep);
-    Ok(())
 }
 
 fn sleep_until(moment: Instant) {
