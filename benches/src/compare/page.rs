@@ -23,7 +23,7 @@ struct Page<'a> {
     cards: Vec<Card>,
     /// The question, its table, and what was to be reached.
     missed: Vec<(String, String, String)>,
-    subjects: Vec<Subject>,
+    subjects: Vec<Subject<'a>>,
     facts: Vec<(&'static str, String)>,
 }
 
@@ -38,37 +38,12 @@ struct Card {
 }
 
 /// A chart and a table.
-struct Subject {
+struct Subject<'a> {
     heading: String,
     /// The entrants, each with the number of its colour.
     columns: Vec<(&'static str, usize)>,
     dots: String,
-    rows: Vec<TableRow>,
-}
-
-/// A line of a table.
-struct TableRow {
-    label: String,
-    /// The best rival.
-    of: String,
-    ratio: String,
-    marks: Vec<Mark>,
-    cells: Vec<Cell>,
-}
-
-/// A target.
-struct Mark {
-    sentence: String,
-    limit: String,
-    is_met: bool,
-}
-
-/// What an entrant showed.
-#[derive(Default)]
-struct Cell {
-    class: &'static str,
-    title: String,
-    text: String,
+    rows: &'a [Row],
 }
 
 /// The findings as a page.
@@ -81,7 +56,7 @@ pub(super) fn render(findings: &Findings) -> String {
     let page = Page {
         findings,
         title: "fibra beside its rivals",
-        date: units::date(findings.started),
+        date: httpdate::fmt_http_date(findings.started),
         sample: units::time(findings.sample),
         cards: findings.rows.chunk_by(|one, other| one.workers == other.workers).map(card).collect(),
         missed: missed
@@ -134,47 +109,38 @@ fn names(rows: &[Row]) -> Vec<&'static str> {
     names
 }
 
-fn subject(rows: &[Row], names: &[&'static str]) -> Subject {
+fn subject<'a>(rows: &'a [Row], names: &[&'static str]) -> Subject<'a> {
     let hue = |name: &str| names.iter().position(|known| *known == name).unwrap_or(0) % HUES;
     let columns: Vec<_> = columns(rows).into_iter().map(|(name, _)| (name, hue(name))).collect();
-    Subject {
-        heading: heading(&rows[0]),
-        dots: dots::draw(rows, hue),
-        rows: rows.iter().map(|row| line(row, &columns)).collect(),
-        columns,
-    }
+    Subject { heading: heading(&rows[0]), dots: dots::draw(rows, hue), rows, columns }
 }
 
-fn line(row: &Row, columns: &[(&'static str, usize)]) -> TableRow {
-    let figures = row.figures.iter().filter(|figure| figure.kind != Kind::Floor);
-    let best = figures.map(Figure::median).fold(f64::MAX, f64::min);
-    let standing = row.standing.as_ref().map(|standing| (standing.of.clone(), ratio(standing.ratio)));
-    let (of, ratio) = standing.unwrap_or_default();
-    let mark = |verdict: &Verdict| Mark {
-        sentence: sentence(row.measure, verdict),
-        limit: limit(row.measure, verdict),
-        is_met: verdict.is_met(),
-    };
-    let cell = |(name, _): &(&str, usize)| match row.figure(name) {
-        None => Cell { class: "none", text: "·".into(), ..Cell::default() },
-        Some(figure) => shown(row.measure, figure, figure.median() <= best),
-    };
-    TableRow {
-        label: row.label(),
-        of,
-        ratio,
-        marks: row.verdicts.iter().map(mark).collect(),
-        cells: columns.iter().map(cell).collect(),
+impl Subject<'_> {
+    /// The best rival and the ratio to it, in one cell.
+    fn standing(&self, row: &Row) -> [(String, String); 1] {
+        let standing = row.standing.as_ref();
+        [standing.map_or_else(Default::default, |best| (format!("of {}", best.of), ratio(best.ratio)))]
     }
-}
 
-/// The cell of an entrant.
-fn shown(measure: Measure, figure: &Figure, is_best: bool) -> Cell {
-    let [lower, _, upper] = figure.quartiles.map(|quartile| with_unit(measure, quartile));
-    Cell {
-        class: if is_best { "best" } else { "" },
-        title: format!("half of the samples: {lower} to {upper}"),
-        text: cell(measure, figure.median()),
+    /// The sentence and the limit of each target, and whether it is met.
+    fn marks(&self, row: &Row) -> Vec<(String, String, bool)> {
+        let mark = |verdict: &Verdict| {
+            (sentence(row.measure, verdict), limit(row.measure, verdict), verdict.is_met())
+        };
+        row.verdicts.iter().map(mark).collect()
+    }
+
+    /// The class, the details and the text of each cell of a row.
+    fn cells(&self, row: &Row) -> Vec<(&'static str, String, String)> {
+        let figures = row.figures.iter().filter(|figure| figure.kind != Kind::Floor);
+        let best = figures.map(Figure::median).fold(f64::MAX, f64::min);
+        let shown = |(name, _): &(&str, usize)| {
+            let Some(figure) = row.figure(name) else { return ("none", String::new(), "·".into()) };
+            let [lower, _, upper] = figure.quartiles.map(|quartile| with_unit(row.measure, quartile));
+            let class = if figure.median() <= best { "best" } else { "" };
+            (class, format!("half of the samples: {lower} to {upper}"), cell(row.measure, figure.median()))
+        };
+        self.columns.iter().map(shown).collect()
     }
 }
 

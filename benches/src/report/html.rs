@@ -47,7 +47,7 @@ pub(crate) fn render(report: &Report) -> String {
     let page = Page {
         report,
         title: title(report),
-        date: units::date(report.started),
+        date: httpdate::fmt_http_date(report.started),
         cards: cards(report),
         figures_before: ladder.into_iter().chain(latency::figure(report)).collect(),
         headings: table::headings(report),

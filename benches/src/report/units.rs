@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 use indicatif::HumanCount;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// A time in nanoseconds with three digits: `950 ns`, `12.3 µs`, `4.56 ms`, `7.89 s`.
 #[must_use]
@@ -71,34 +71,12 @@ pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A moment in UTC: `2026-01-31 23:59 UTC`.
-#[must_use]
-pub fn date(moment: SystemTime) -> String {
-    let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let (year, month, day) = civil(seconds / 86_400);
-    let minutes = seconds / 60 % (24 * 60);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
-}
-
 fn three_digits(value: f64) -> String {
     match value {
         v if v < 9.995 => format!("{v:.2}"),
         v if v < 99.95 => format!("{v:.1}"),
         v => format!("{v:.0}"),
     }
-}
-
-/// The date of a day after 1970-01-01, in years that begin in March, so that the leap day comes last
-/// (after Howard Hinnant, "chrono-compatible low-level date algorithms").
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
