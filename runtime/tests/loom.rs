@@ -59,13 +59,12 @@ mod stack {
     pub(crate) mod stacks;
     #[path = "../../tests/loom/memory.rs"]
     pub(crate) mod sys;
-    pub(crate) mod trim;
 
+    pub(crate) use exchange::Trim;
     pub(crate) use guard::Guards;
     pub(crate) use handle::Stack;
     pub(crate) use pool::Pool;
     pub(crate) use stacks::{Config, Stacks};
-    pub(crate) use trim::Trim;
 }
 #[path = "loom/task.rs"]
 mod task;

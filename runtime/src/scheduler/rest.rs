@@ -10,7 +10,7 @@ use crate::scheduler::polling;
 use crate::scheduler::start::FEED;
 use crate::scheduler::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::scheduler::worker::Worker;
-use crate::stack::trim::Trim;
+use crate::stack::exchange::Trim;
 
 /// The interval between two checks of unused stacks, while there are warm ones.
 const TRIM: Duration = Duration::from_millis(500);

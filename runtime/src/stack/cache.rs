@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::base::clock;
-use crate::stack::exchange::{Class, LOT};
+use crate::stack::exchange::{Class, LOT, Trim};
 use crate::stack::fresh::Fresh;
 use crate::stack::handle::Stack;
 use crate::stack::stacks::Stacks;
-use crate::stack::trim::Trim;
 
 /// A cache that is this full sends a batch to the exchange.
 const FULL: usize = 96;

@@ -14,7 +14,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::mem;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -23,14 +22,25 @@ use crate::base::primitive::{Mutex, MutexGuard};
 use crate::stack::fresh::Fresh;
 use crate::stack::guard::Guards;
 use crate::stack::handle::Stack;
-use crate::stack::region::{Region, Regions};
+use crate::stack::region::Region;
 use crate::stack::size;
 #[cfg(test)]
 use crate::stack::stacks::Counts;
-use crate::stack::trim::Trim;
 
 /// How many stacks are trimmed in one go at most: a third of a millisecond of work where all were used deeply.
 pub(super) const LOT: usize = 16;
+
+/// Tells what is left to do after a [`Pool::trim`](crate::stack::pool::Pool::trim).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use = "cold memory stays resident unless trimming goes on"]
+pub(crate) enum Trim {
+    /// Nothing: no unused stack holds more than its topmost page.
+    Clean,
+    /// Some unused stacks hold memory but are not old enough: call again after [`Config::trim_after`](crate::stack::stacks::Config).
+    Later,
+    /// One lot is done and more is ready: look for work, then call again.
+    More,
+}
 
 /// All that is common to the stacks of one size in one runtime.
 pub(super) struct Class {
@@ -50,8 +60,6 @@ struct Shared {
     cold: Vec<Stack>,
     /// Ranges of regions that are not cut yet.
     fresh: Vec<Fresh>,
-    /// Every region of the class.
-    regions: Regions,
     /// The stacks of all regions.
     mapped: usize,
 }
@@ -65,7 +73,6 @@ impl Class {
             marked: clock::machine(),
             cold: Vec::new(),
             fresh: Vec::new(),
-            regions: Regions::default(),
             mapped: 0,
         };
         Self { size, guard, guards, shared: Mutex::new(shared) }
@@ -99,7 +106,6 @@ impl Class {
             let stacks = size::stacks_in_region(self.size, shared.mapped);
             let region = Region::map(self.size, self.guard, stacks, self.guards)?;
             shared.mapped += region.stacks();
-            let region = shared.regions.add(region);
             shared.fresh.push(Fresh::whole(region));
         }
         let last = shared.fresh.len() - 1;
@@ -133,10 +139,8 @@ impl Class {
     /// Adds what there is of this class to a runtime's count.
     pub(super) fn count(&self, counts: &mut Counts) {
         let shared = self.lock();
-        counts.regions += shared.regions.iter().len();
         counts.mapped += shared.mapped;
         counts.exchanged += shared.warm.len() + shared.cold.len();
-        counts.lost += shared.regions.iter().map(|region| region.lost()).sum::<usize>();
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -173,13 +177,5 @@ impl Shared {
             (0, false) => Trim::Later,
             _ => Trim::More,
         }
-    }
-}
-
-impl Drop for Class {
-    fn drop(&mut self) {
-        let shared = self.shared.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let stacks = shared.warm.drain(..).chain(shared.cold.drain(..)).map(Stack::go_home);
-        mem::take(&mut shared.regions).end(stacks.chain(shared.fresh.drain(..).map(Fresh::go_home)));
     }
 }

@@ -4,24 +4,25 @@
 
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use crate::stack::handle::Stack;
-use crate::stack::region::{Home, RegionRef};
+use crate::stack::region::Region;
 use crate::stack::size::{COLOUR_STEP, COLOURS};
 
 /// A range of stacks that are not cut yet: they have no guard and were never touched.
 ///
-/// Like a [`Stack`] it must return for the region to be unmapped; forgotten, it leaks the region.
+/// Like a [`Stack`] it keeps the region mapped.
 pub(super) struct Fresh {
-    pub(super) region: RegionRef,
-    pub(super) next: usize,
-    pub(super) end: usize,
+    region: Arc<Region>,
+    next: usize,
+    end: usize,
 }
 
 impl Fresh {
     /// All of a region, to be cut.
-    pub(super) fn whole(region: RegionRef) -> Fresh {
-        Fresh { region, next: 0, end: region.stacks() }
+    pub(super) fn whole(region: Arc<Region>) -> Fresh {
+        Fresh { next: 0, end: region.stacks(), region }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -32,7 +33,7 @@ impl Fresh {
     pub(super) fn split(&mut self, most: usize) -> Fresh {
         let (next, end) = (self.next, self.end.min(self.next + most));
         self.next = end;
-        Fresh { region: self.region, next, end }
+        Fresh { region: Arc::clone(&self.region), next, end }
     }
 
     /// Cuts the next stack and installs its guard; `None` at the end of the range. After an error it may be tried again.
@@ -40,20 +41,12 @@ impl Fresh {
         if self.next == self.end {
             return None;
         }
-        Some(self.region.install_guard(self.next).map(|()| {
-            let index = self.next;
+        let index = self.next;
+        Some(self.region.install_guard(index).map(|()| {
             self.next += 1;
-            stack_at(self.region, index)
+            let base = self.region.limit_of(index) + self.region.stride() - (index % COLOURS) * COLOUR_STEP;
+            let base = NonZeroUsize::new(base).expect("a mapping is never at address zero");
+            Stack::new(base, Arc::clone(&self.region))
         }))
     }
-
-    /// Ends the range.
-    pub(super) fn go_home(self) -> Home {
-        Home { region: self.region, stacks: self.len() }
-    }
-}
-
-fn stack_at(region: RegionRef, index: usize) -> Stack {
-    let base = region.limit_of(index) + region.stride() - (index % COLOURS) * COLOUR_STEP;
-    Stack::new(NonZeroUsize::new(base).expect("a mapping is never at address zero"), region)
 }

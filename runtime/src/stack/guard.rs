@@ -10,10 +10,11 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::stack::sys::{self, Unused};
+use crate::stack::sys::{self, Mapping};
 
 /// Chooses the guards of a runtime's stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,11 +43,11 @@ pub(super) enum Made {
 }
 
 /// Decides for a whole region by trying it on the guard of its first stack.
-pub(super) fn decide(guards: Guards, pages: &Unused) -> io::Result<Kind> {
+pub(super) fn decide(guards: Guards, mapping: &Mapping, pages: Range<usize>) -> io::Result<Kind> {
     if guards == Guards::Protect {
         return Ok(Kind::Protect);
     }
-    match (pages.mark_guard(), guards) {
+    match (mapping.mark_guard(pages), guards) {
         (Ok(()), Guards::Auto) => Ok(Kind::Marker { or_protect: true }),
         (Ok(()), _) => Ok(Kind::Marker { or_protect: false }),
         (Err(_), Guards::Auto) => Ok(Kind::Protect),
@@ -55,16 +56,16 @@ pub(super) fn decide(guards: Guards, pages: &Unused) -> io::Result<Kind> {
 }
 
 /// Makes the guard of one stack. Doing it twice is harmless.
-pub(super) fn install(kind: Kind, pages: &Unused) -> io::Result<Made> {
+pub(super) fn install(kind: Kind, mapping: &Mapping, pages: Range<usize>) -> io::Result<Made> {
     if let Kind::Marker { or_protect } = kind {
-        match pages.mark_guard() {
+        match mapping.mark_guard(pages.clone()) {
             Ok(()) => return Ok(Made::Marker),
             // The memory may have been locked since the decision.
             Err(error) if !or_protect => return Err(no_markers(&error)),
             Err(_) => {}
         }
     }
-    protect(pages).map(|()| Made::Protection)
+    protect(mapping, pages).map(|()| Made::Protection)
 }
 
 /// Tells that a region with so many protected guards is unmapped.
@@ -77,11 +78,11 @@ pub(super) fn retire(protected: usize) {
 static PROTECTED: AtomicUsize = AtomicUsize::new(0);
 
 /// Protects one guard, unless mappings run short: the process that has none left cannot even allocate.
-fn protect(pages: &Unused) -> io::Result<()> {
+fn protect(mapping: &Mapping, pages: Range<usize>) -> io::Result<()> {
     // Relaxed: a count for a limit; it publishes nothing.
     let before = PROTECTED.fetch_add(1, Ordering::Relaxed);
     let result = if before < most_protected() {
-        pages.protect()
+        mapping.protect(pages)
     } else {
         Err(io::Error::from_raw_os_error(libc::ENOMEM))
     };

@@ -3,12 +3,12 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::base::prefetch;
-use crate::stack::region::{Home, RegionRef};
+use crate::stack::region::Region;
 use crate::stack::sys;
 
 /// How far below its guard a wild access still counts as an overflow: a big frame that was not probed.
@@ -19,18 +19,17 @@ const FIRST_LINES: usize = 3;
 
 /// The right to run on one piece of memory, with a guard at its low end.
 ///
-/// Give it back to a [`Pool`](crate::stack::pool::Pool) of the runtime that it came from. Dropped instead, it is counted as lost and its
-/// region is never unmapped; no memory is freed or reused.
-#[must_use = "a stack that is not given back is lost"]
+/// Give it back to a [`Pool`](crate::stack::pool::Pool) of the runtime that it came from. Forgotten, it keeps its region mapped
+/// for ever.
+#[must_use = "a stack that is not given back is not used again"]
 pub(crate) struct Stack {
     /// Where the coroutine starts: the end of the memory, less the colour.
     base: NonZeroUsize,
-    /// Invariant: the region is mapped, since this stack is not in its exchange when that is dropped.
-    region: RegionRef,
+    region: Arc<Region>,
 }
 
 impl Stack {
-    pub(super) fn new(base: NonZeroUsize, region: RegionRef) -> Self {
+    pub(super) fn new(base: NonZeroUsize, region: Arc<Region>) -> Self {
         Self { base, region }
     }
 
@@ -88,11 +87,6 @@ impl Stack {
         self.discard_below(self.end());
     }
 
-    /// Ends the handle without counting the stack as lost.
-    pub(super) fn go_home(self) -> Home {
-        Home { region: ManuallyDrop::new(self).region, stacks: 1 }
-    }
-
     fn end(&self) -> usize {
         self.limit() + self.size()
     }
@@ -100,12 +94,6 @@ impl Stack {
     fn discard_below(&mut self, end: usize) {
         let start = self.guard_range().end;
         self.region.discard(start..end);
-    }
-}
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        self.region.count_lost();
     }
 }
 

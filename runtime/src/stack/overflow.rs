@@ -1,34 +1,39 @@
 //! The report of a stack overflow: a handler of SIGSEGV and SIGBUS for the whole process.
 //!
 //! It runs on the thread's alternate stack, asks the runtime whose guard was touched, writes one line and aborts. Every
-//! fault that is not an overflow of a task goes to whatever handled the signal before, as if we were not there.
+//! fault that is not an overflow of a task goes to the handler that the signal had before, as if ours were not there.
 //!
-//! All that the handler does is async-signal-safe: loads of atomics, `write`, `abort`, and, to hand a fault on, `sigaction`,
-//! `pthread_sigmask` and `raise`.
+//! All that the handler does is async-signal-safe: loads of atomics, formatting into an array, `write`, `abort`, and, to hand
+//! a fault on, `sigaction`, `pthread_sigmask` and `raise`.
 
-use std::io;
+use std::fmt::{self, Write};
+use std::io::{self, Cursor};
+use std::marker::PhantomData;
 use std::mem;
+use std::process;
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::stack::alternate::AltStack;
-use crate::stack::overflow_line::Line;
+use crate::stack::sys;
+
+/// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
+const ROOM: usize = 64 * 1024;
+
+/// The most of a name that is reported, in characters.
+const NAME: usize = 120;
 
 /// Identifies the task that overflowed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Overflow {
+pub(crate) struct Overflow<'a> {
     /// The task's number.
     pub(crate) id: u64,
-    /// The task's name: where it lies, and how many bytes it has. Without a name the length is 0.
-    pub(crate) name: *const u8,
-    pub(crate) name_len: usize,
+    pub(crate) name: Option<&'a str>,
     /// The size of its stack in bytes, as the user knows it: [`Stack::size`](crate::stack::handle::Stack::size).
     pub(crate) stack_size: usize,
 }
 
-/// Finds the task of the current thread whose stack overflows with a fault at this address.
-pub(crate) type Lookup = fn(fault: usize) -> Option<Overflow>;
+/// Calls `report` with the task of the current thread whose stack overflows with a fault at this address, if there is one.
+pub(crate) type Lookup = fn(fault: usize, report: fn(&Overflow<'_>));
 
 /// Installs the handler, once for the process; later calls change nothing.
 ///
@@ -38,30 +43,19 @@ pub(crate) type Lookup = fn(fault: usize) -> Option<Overflow>;
 ///
 /// # Safety
 ///
-/// `lookup` is async-signal-safe and may run at any instruction of any thread. The name it returns can be read then.
+/// `lookup` is async-signal-safe and may run at any instruction of any thread.
 pub(crate) unsafe fn install(lookup: Lookup) -> io::Result<()> {
     static INSTALLED: Mutex<bool> = Mutex::new(false);
-    let mut installed = INSTALLED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if !*installed {
-        // Release: pairs with the Acquire in `overflow_at`.
-        LOOKUP.store(lookup as *mut (), Ordering::Release);
+        _ = LOOKUP.set(lookup);
         SIGNALS.iter().try_for_each(Chained::install)?;
         *installed = true;
     }
     Ok(())
 }
 
-/// Makes sure that the current thread has an alternate stack for the handler to run on, until the value is dropped.
-///
-/// # Errors
-///
-/// Where there is no memory for it.
-pub(crate) fn thread_setup() -> io::Result<AltStack> {
-    AltStack::ensure()
-}
-
-/// The [`Lookup`]; null until it is installed.
-static LOOKUP: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+static LOOKUP: OnceLock<Lookup> = OnceLock::new();
 
 /// The signals by which systems tell of a touched guard.
 static SIGNALS: [Chained; 2] = [Chained::new(libc::SIGSEGV), Chained::new(libc::SIGBUS)];
@@ -69,95 +63,75 @@ static SIGNALS: [Chained; 2] = [Chained::new(libc::SIGSEGV), Chained::new(libc::
 /// Holds one signal and its previous handler.
 struct Chained {
     signal: libc::c_int,
-    /// Null, or leaked and therefore valid for ever.
-    previous: AtomicPtr<libc::sigaction>,
+    previous: OnceLock<libc::sigaction>,
 }
+
+/// A handler with `SA_SIGINFO`.
+type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 impl Chained {
     const fn new(signal: libc::c_int) -> Self {
-        Self { signal, previous: AtomicPtr::new(ptr::null_mut()) }
+        Self { signal, previous: OnceLock::new() }
     }
 
-    /// Installs our handler in front of the previous one.
     fn install(&self) -> io::Result<()> {
         // The present action is remembered first, since our handler may run as soon as it is set.
-        let found = change(self.signal, None)?;
-        self.remember(found);
-        // SAFETY: all-zero bytes are a valid `sigaction`: no handler, an empty mask, no flags.
-        let mut ours: libc::sigaction = unsafe { mem::zeroed() };
-        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = handle;
+        _ = self.previous.set(change(self.signal, None)?);
+        let handler: Handler = handle;
+        let mut ours = no_action();
         ours.sa_sigaction = handler as *const () as usize;
         // Not SA_NODEFER: a fault inside the handler must end the process, not run the handler again.
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        let replaced = change(self.signal, Some(&ours))?;
-        // Differs only where another thread installed a handler in between.
-        if (replaced.sa_sigaction, replaced.sa_flags) != (found.sa_sigaction, found.sa_flags) {
-            self.remember(replaced);
-        }
-        Ok(())
+        change(self.signal, Some(&ours)).map(drop)
     }
 
-    fn remember(&self, previous: libc::sigaction) {
-        // Release: pairs with the Acquire in `hand_on`.
-        self.previous.store(Box::into_raw(Box::new(previous)), Ordering::Release);
-    }
-
-    /// Does what would happen without our handler.
-    fn hand_on(&self, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-        // Acquire: pairs with the Release in `remember`.
-        let previous = self.previous.load(Ordering::Acquire);
-        // SAFETY: `install` remembered an action before it set our handler; it is never freed nor changed.
-        let previous = unsafe { &*previous };
+    /// Does with the signal what its previous action does.
+    fn hand_on(&self, was_sent: bool, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        let Some(previous) = self.previous.get() else { return };
         match previous.sa_sigaction {
             // The kernel does not let a fault be ignored; a signal that was merely sent it does.
-            libc::SIG_IGN if was_sent(info) => {}
-            libc::SIG_DFL | libc::SIG_IGN => self.resign(previous, info),
+            libc::SIG_IGN if was_sent => {}
+            libc::SIG_DFL | libc::SIG_IGN => self.resign(previous, was_sent),
             _ => self.call(previous, info, context),
         }
     }
 
-    /// Restores the previous action, and lets the signal come again: a fault by itself, a sent one by sending it.
-    fn resign(&self, previous: &libc::sigaction, info: *mut libc::siginfo_t) {
+    /// Sets the previous action again. The fault is then repeated, and ends in it.
+    fn resign(&self, previous: &libc::sigaction, was_sent: bool) {
         // An error cannot be reported from here; the fault then comes again, and leads here again.
-        let _ = change(self.signal, Some(previous));
-        if was_sent(info) {
+        _ = change(self.signal, Some(previous));
+        if was_sent {
             // SAFETY: raise has no precondition. The signal is blocked here and is delivered when the handler returns.
             unsafe { libc::raise(self.signal) };
         }
     }
 
-    /// Calls the previous handler, under the mask that it asked for.
+    /// Calls the previous handler as the kernel would.
     fn call(&self, previous: &libc::sigaction, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
         if previous.sa_flags & libc::SA_RESETHAND != 0 {
             // Such a handler runs once; after it comes the default.
             let mut default = *previous;
             default.sa_sigaction = libc::SIG_DFL;
-            let _ = change(self.signal, Some(&default));
+            _ = change(self.signal, Some(&default));
         }
         self.mask_for(previous);
-        let handler = previous.sa_sigaction;
-        if previous.sa_flags & libc::SA_SIGINFO != 0 {
-            // SAFETY: neither SIG_DFL nor SIG_IGN, so it is a handler, and SA_SIGINFO says that it has this signature.
-            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
-                unsafe { mem::transmute(ptr::with_exposed_provenance::<()>(handler)) };
-            handler(self.signal, info, context);
-        } else {
-            // SAFETY: as above; without SA_SIGINFO a handler takes the signal alone.
-            let handler: extern "C" fn(libc::c_int) =
-                unsafe { mem::transmute(ptr::with_exposed_provenance::<()>(handler)) };
-            handler(self.signal);
+        let handler = ptr::with_exposed_provenance::<()>(previous.sa_sigaction);
+        // SAFETY: neither SIG_DFL nor SIG_IGN, so it is a handler, and SA_SIGINFO says which signature it has.
+        unsafe {
+            match previous.sa_flags & libc::SA_SIGINFO {
+                0 => mem::transmute::<*const (), extern "C" fn(libc::c_int)>(handler)(self.signal),
+                _ => mem::transmute::<*const (), Handler>(handler)(self.signal, info, context),
+            }
         }
     }
 
-    /// Sets the signal mask as the kernel would have for this handler. On return the kernel restores the interrupted one.
+    /// Blocks what the previous handler wants blocked.
     fn mask_for(&self, previous: &libc::sigaction) {
-        // SAFETY: the mask is a valid set; the old one is not asked for.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &previous.sa_mask, ptr::null_mut()) };
-        if previous.sa_flags & libc::SA_NODEFER != 0 {
-            // SAFETY: all-zero bytes are a valid set to be initialized; the calls get valid pointers to it.
-            unsafe {
-                let mut only_this: libc::sigset_t = mem::zeroed();
-                libc::sigemptyset(&mut only_this);
+        let mut only_this = no_action().sa_mask;
+        // SAFETY: all pointers are to valid sets, or null: the old mask is not asked for.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &previous.sa_mask, ptr::null_mut());
+            if previous.sa_flags & libc::SA_NODEFER != 0 {
                 libc::sigaddset(&mut only_this, self.signal);
                 libc::pthread_sigmask(libc::SIG_UNBLOCK, &only_this, ptr::null_mut());
             }
@@ -166,54 +140,106 @@ impl Chained {
 }
 
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    if let Some(overflow) = overflow_at(info) {
-        report_and_abort(&overflow);
+    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO; for a fault it has an address.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
+    // Linux gives the codes of sent signals no positive numbers; some BSDs number them from 0x10001.
+    let was_sent = code <= 0 || code > 0x1_0000;
+    if let Some(lookup) = LOOKUP.get().filter(|_| !was_sent) {
+        lookup(address, report_and_abort);
     }
     if let Some(chained) = SIGNALS.iter().find(|chained| chained.signal == signal) {
-        chained.hand_on(info, context);
+        chained.hand_on(was_sent, info, context);
     }
 }
 
-fn overflow_at(info: *mut libc::siginfo_t) -> Option<Overflow> {
-    if was_sent(info) {
-        return None;
+fn report_and_abort(overflow: &Overflow<'_>) {
+    let mut line = Cursor::new([0; 768]);
+    // What has no room is cut off.
+    _ = io::Write::write_fmt(&mut line, format_args!("{overflow}"));
+    let len = usize::try_from(line.position()).unwrap_or(0);
+    sys::write_to_stderr(&line.get_ref()[..len]);
+    process::abort();
+}
+
+/// The line of the report.
+impl fmt::Display for Overflow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("fibra: task ")?;
+        if let Some(name) = self.name {
+            f.write_char('\'')?;
+            name.chars().take(NAME).try_for_each(|c| f.write_char(if c.is_control() { '?' } else { c }))?;
+            f.write_str(if name.chars().nth(NAME).is_some() { "...' " } else { "' " })?;
+        }
+        let (size, unit) = match self.stack_size {
+            bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => (bytes >> 20, "MiB"),
+            bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => (bytes >> 10, "KiB"),
+            bytes => (bytes, "bytes"),
+        };
+        writeln!(
+            f,
+            "(id {}) overflowed its stack of {size} {unit}; \
+             raise it with task::Builder::stack_size or Runtime::builder().stack_size",
+            self.id
+        )
     }
-    // Acquire: pairs with the Release in `install`.
-    let lookup = LOOKUP.load(Ordering::Acquire);
-    // SAFETY: `install` stored a `Lookup`, whose size is a pointer's, before it set the handler that calls this.
-    let lookup: Lookup = unsafe { mem::transmute(lookup) };
-    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO; for a fault it has an address.
-    lookup(unsafe { (*info).si_addr() }.addr())
 }
 
-/// Returns true if a process sent the signal, rather than an access causing it.
-fn was_sent(info: *mut libc::siginfo_t) -> bool {
-    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO.
-    let code = unsafe { (*info).si_code };
-    // Linux gives the codes of sent signals no positive numbers; some BSDs number them from 0x10001.
-    code <= 0 || code > 0x1_0000
-}
-
-fn report_and_abort(overflow: &Overflow) -> ! {
-    let name = match overflow.name_len {
-        0 => &[],
-        // SAFETY: the contract of `install`: the name that the lookup returned can be read now.
-        len => unsafe { std::slice::from_raw_parts(overflow.name, len) },
-    };
-    let line = Line::report(overflow.id, name, overflow.stack_size);
-    let bytes = line.as_bytes();
-    // SAFETY: the pointer and length are those of a slice; an error (no standard error) leaves nothing to be done.
-    unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) };
-    // SAFETY: abort has no precondition and is async-signal-safe.
-    unsafe { libc::abort() }
-}
-
-/// Sets the action of a signal, unless it is `None`, and returns the previous one.
-fn change(signal: libc::c_int, to: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
+/// An action with an empty mask and no flags.
+fn no_action() -> libc::sigaction {
     // SAFETY: all-zero bytes are a valid `sigaction`.
-    let mut previous = unsafe { mem::zeroed() };
+    unsafe { mem::zeroed() }
+}
+
+/// Sets the action of the signal, if there is one to set, and returns the action before.
+fn change(signal: libc::c_int, to: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
+    let mut previous = no_action();
     let to = to.map_or(ptr::null(), ptr::from_ref);
     // SAFETY: the new action is null or valid, the old one is writable.
     let result = unsafe { libc::sigaction(signal, to, &mut previous) };
     if result == 0 { Ok(previous) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The alternate signal stack of the current thread; undone when dropped, on that thread.
+#[must_use = "the alternate stack goes when this is dropped"]
+pub(crate) struct AltStack {
+    /// The memory of our own, if the thread had none.
+    own: Option<Vec<u8>>,
+    /// Stays on its thread, whose kernel state it is.
+    _not_send: PhantomData<*mut ()>,
+}
+
+/// Keeps the alternate stack that the thread has (std gives its threads one), or makes one, until the value is dropped.
+///
+/// # Errors
+///
+/// What `sigaltstack` says.
+pub(crate) fn thread_setup() -> io::Result<AltStack> {
+    let present = change_alternate(None)?;
+    let is_set = present.ss_flags & libc::SS_DISABLE == 0 && !present.ss_sp.is_null();
+    let mut own = (!is_set).then(|| Vec::<u8>::with_capacity(sys::min_signal_stack() + ROOM));
+    if let Some(own) = &mut own {
+        let (ss_sp, ss_size) = (own.as_mut_ptr().cast(), own.capacity());
+        change_alternate(Some(&libc::stack_t { ss_sp, ss_size, ss_flags: 0 }))?;
+    }
+    Ok(AltStack { own, _not_send: PhantomData })
+}
+
+impl Drop for AltStack {
+    fn drop(&mut self) {
+        let Some(own) = self.own.take() else { return };
+        let is_ours = change_alternate(None).is_ok_and(|present| present.ss_sp.addr() == own.as_ptr().addr());
+        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_size: 0, ss_flags: libc::SS_DISABLE };
+        if is_ours && change_alternate(Some(&none)).is_err() {
+            // A handler runs on it right now.
+            mem::forget(own);
+        }
+    }
+}
+
+/// Sets the alternate stack, if there is one to set, and returns the one before. Its memory stays while it is set.
+fn change_alternate(to: Option<&libc::stack_t>) -> io::Result<libc::stack_t> {
+    let mut before = libc::stack_t { ss_sp: ptr::null_mut(), ss_size: 0, ss_flags: 0 };
+    // SAFETY: the new one is null, disabled, or memory that `AltStack` keeps; the old one is writable.
+    let result = unsafe { libc::sigaltstack(to.map_or(ptr::null(), ptr::from_ref), &mut before) };
+    if result == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }
 }

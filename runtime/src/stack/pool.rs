@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use crate::base::clock;
 use crate::stack::cache::Cache;
-use crate::stack::exchange::Class;
+use crate::stack::exchange::{Class, Trim};
 use crate::stack::handle::Stack;
 use crate::stack::size;
 use crate::stack::stacks::Stacks;
 use crate::stack::sys;
-use crate::stack::trim::Trim;
 
 /// Holds one worker's stacks: a cache for each size it has met, the usual size first.
 ///

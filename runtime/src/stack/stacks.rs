@@ -54,19 +54,15 @@ impl Default for Config {
 }
 
 #[cfg(test)]
-/// Counts regions and stacks; see [`Stacks::counts`].
+/// Counts stacks; see [`Stacks::counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Regions, each one mapping unless guards are made of page protection.
-    pub(crate) regions: usize,
     /// Stacks that the regions have room for.
     pub(crate) mapped: usize,
-    /// Stacks in use or in the workers' pools, lost ones included.
+    /// Stacks in use or in the workers' pools.
     pub(crate) outside: usize,
     /// Stacks in the exchanges.
     pub(crate) exchanged: usize,
-    /// Stacks that were dropped instead of given back.
-    pub(crate) lost: usize,
 }
 
 /// Owns the stacks of one runtime.

@@ -5,83 +5,98 @@
 //! these are missing the portable half answers "unsupported", or does nothing when it was only a hint.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Range;
+use std::ptr;
 
-/// The size of a page of memory in bytes.
-pub(super) fn page_size() -> usize {
-    static PAGE: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: every thread computes the same number; nothing is published by it.
-    match PAGE.load(Ordering::Relaxed) {
-        0 => {
-            // SAFETY: sysconf takes no pointer and has no precondition.
-            let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-            let page = usize::try_from(page).unwrap_or(4096);
-            PAGE.store(page, Ordering::Relaxed);
-            page
-        }
-        page => page,
-    }
-}
+pub(super) use rustix::param::page_size;
 
-/// Maps `len` bytes of fresh memory, readable and writable, and returns their lowest address.
-pub(super) fn map(len: usize) -> io::Result<usize> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | particular::MAP_FLAGS;
-    // SAFETY: no address is asked for, so that no existing mapping is replaced; an anonymous mapping needs no descriptor.
-    let start = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
-    if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(start.expose_provenance()) }
-}
+pub(super) use particular::{max_mappings, min_signal_stack};
 
-/// Unmaps `len` bytes from `start`.
+/// Anonymous memory, readable and writable, and all zero; unmapped when dropped.
 ///
-/// # Safety
-///
-/// The range is one that [`map`] returned, and nothing uses it any more.
-pub(super) unsafe fn unmap(start: usize, len: usize) {
-    // SAFETY: the caller says that the range is mapped, is ours, and is unused.
-    let failed = unsafe { libc::munmap(at(start), len) } != 0;
-    debug_assert!(!failed, "munmap: {}", io::Error::last_os_error());
-}
-
-/// Whole pages of one mapping made by [`map`], in which nothing is in use.
-pub(super) struct Unused {
+/// Invariant: code uses a page only while it holds the page's stack. Contents and access of a page are taken away by the
+/// holder of its stack, or before the stack is handed out.
+#[derive(Debug)]
+pub(super) struct Mapping {
     start: usize,
     len: usize,
 }
 
-impl Unused {
-    /// # Safety
+impl Mapping {
+    /// Maps memory. Keeps huge pages away, since one touched page would cost two MiB.
     ///
-    /// The range is what the type says, until this is dropped.
-    pub(super) unsafe fn new(start: usize, len: usize) -> Self {
-        Unused { start, len }
+    /// # Errors
+    /// What `mmap` says.
+    pub(super) fn new(len: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | particular::MAP_FLAGS;
+        // SAFETY: no address is asked for, so that no existing mapping is replaced; an anonymous mapping needs no descriptor.
+        let start = unsafe { libc::mmap(ptr::null_mut(), len, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mapping = Mapping { start: start.expose_provenance(), len };
+        // Only a hint.
+        _ = particular::NO_HUGE_PAGES
+            .map_or(Ok(()), |advice| mapping.advise(mapping.start..mapping.end(), advice));
+        Ok(mapping)
     }
 
-    /// Forbids every access by page protection; this splits the mapping.
-    pub(super) fn protect(&self) -> io::Result<()> {
-        // SAFETY: the pages are ours and unused, so that no code is surprised to lose access.
-        check(unsafe { libc::mprotect(at(self.start), self.len, libc::PROT_NONE) })
+    pub(super) fn start(&self) -> usize {
+        self.start
     }
 
-    /// Makes every access fault, without a mapping of its own where the system can. It outlives [`discard`](Self::discard).
-    pub(super) fn mark_guard(&self) -> io::Result<()> {
-        // SAFETY: the pages are ours and unused, so their contents and access may go.
-        unsafe { particular::mark_guard(self.start, self.len) }
+    fn end(&self) -> usize {
+        self.start + self.len
     }
 
-    /// Gives the memory back; the addresses stay mapped, and hold zeroes or the old bytes.
+    /// Forbids every access to the pages. Costs two mappings of the process.
     ///
-    /// Best effort: memory that is locked stays.
-    pub(super) fn discard(&self) {
-        // SAFETY: the pages are ours, and no code relies on what they hold.
-        unsafe { libc::madvise(at(self.start), self.len, particular::DISCARD) };
+    /// # Errors
+    /// What `mprotect` says.
+    pub(super) fn protect(&self, pages: Range<usize>) -> io::Result<()> {
+        debug_assert!(self.start <= pages.start && pages.end <= self.end());
+        // SAFETY: pages of this mapping, which no code uses, by the invariant.
+        check(unsafe {
+            libc::mprotect(ptr::with_exposed_provenance_mut(pages.start), pages.len(), libc::PROT_NONE)
+        })
+    }
+
+    /// Makes the pages fault, without a mapping of their own.
+    ///
+    /// # Errors
+    /// What the system says where it cannot.
+    pub(super) fn mark_guard(&self, pages: Range<usize>) -> io::Result<()> {
+        match particular::GUARD {
+            Some(advice) => self.advise(pages, advice),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Gives the memory of the pages back; they stay mapped, and read as zero.
+    pub(super) fn discard(&self, pages: Range<usize>) {
+        // A refusal costs memory alone.
+        _ = self.advise(pages, particular::DISCARD);
+    }
+
+    fn advise(&self, pages: Range<usize>, advice: libc::c_int) -> io::Result<()> {
+        debug_assert!(self.start <= pages.start && pages.end <= self.end());
+        // SAFETY: pages of this mapping, whose contents and access no code relies on, by the invariant.
+        check(unsafe { libc::madvise(ptr::with_exposed_provenance_mut(pages.start), pages.len(), advice) })
     }
 }
 
-pub(super) use particular::{forbid_huge_pages, max_mappings, min_signal_stack};
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is what `new` has mapped. No stack of it is left.
+        let result = check(unsafe { libc::munmap(ptr::with_exposed_provenance_mut(self.start), self.len) });
+        debug_assert!(result.is_ok(), "munmap: {result:?}");
+    }
+}
 
-fn at(address: usize) -> *mut libc::c_void {
-    std::ptr::with_exposed_provenance_mut(address)
+/// Writes to standard error, async-signal-safe. An error leaves nothing to be done.
+pub(super) fn write_to_stderr(bytes: &[u8]) {
+    _ = rustix::io::write(rustix::stdio::stderr(), bytes);
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {
@@ -90,61 +105,34 @@ fn check(result: libc::c_int) -> io::Result<()> {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod particular {
-    use std::io;
-
-    /// Linux 6.13: puts the guard into the page table, not into a mapping of its own.
+    /// Not in `libc` yet.
     const MADV_GUARD_INSTALL: libc::c_int = 102;
 
     pub(super) const MAP_FLAGS: libc::c_int = libc::MAP_NORESERVE;
     pub(super) const DISCARD: libc::c_int = libc::MADV_DONTNEED;
+    pub(super) const GUARD: Option<libc::c_int> = Some(MADV_GUARD_INSTALL);
+    pub(super) const NO_HUGE_PAGES: Option<libc::c_int> = Some(libc::MADV_NOHUGEPAGE);
 
-    /// Asks for small pages only, so that touching one page of a stack never makes 2 MiB resident. A hint.
-    pub(in super::super) fn forbid_huge_pages(start: usize, len: usize) {
-        // SAFETY: this advice changes neither contents nor access; on a range that is not mapped it only fails.
-        unsafe { libc::madvise(super::at(start), len, libc::MADV_NOHUGEPAGE) };
-    }
-
-    /// Makes every access to a range fault, without a mapping of its own. It outlives a discard.
-    ///
-    /// # Safety
-    ///
-    /// The range consists of whole pages of one mapping made by [`map`](super::map), and nothing in it is in use.
-    pub(in super::super) unsafe fn mark_guard(start: usize, len: usize) -> io::Result<()> {
-        // SAFETY: the caller says that the pages are ours and unused, so their contents and access may go.
-        super::check(unsafe { libc::madvise(super::at(start), len, MADV_GUARD_INSTALL) })
-    }
-
-    /// Returns how many mappings a process may have, where that is bounded and known.
+    /// Returns how many mappings a process may have, if the system says.
     pub(in super::super) fn max_mappings() -> Option<usize> {
         std::fs::read_to_string("/proc/sys/vm/max_map_count").ok()?.trim().parse().ok()
     }
 
-    /// Returns the bytes that the kernel needs at least to deliver a signal on this processor.
+    /// Returns the least size of a signal stack: what the kernel writes there when a handler starts.
     pub(in super::super) fn min_signal_stack() -> usize {
-        // SAFETY: getauxval reads a table of the process and has no precondition; an unknown entry is 0.
-        let by_kernel = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };
-        usize::try_from(by_kernel).unwrap_or(0).max(libc::MINSIGSTKSZ)
+        rustix::param::linux_minsigstksz().max(libc::MINSIGSTKSZ)
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod particular {
-    use std::io;
-
     #[cfg(target_os = "openbsd")]
     pub(super) const MAP_FLAGS: libc::c_int = libc::MAP_STACK;
     #[cfg(not(target_os = "openbsd"))]
     pub(super) const MAP_FLAGS: libc::c_int = 0;
     pub(super) const DISCARD: libc::c_int = libc::MADV_FREE;
-
-    pub(in super::super) fn forbid_huge_pages(_start: usize, _len: usize) {}
-
-    /// # Safety
-    ///
-    /// None is needed: this only says that there is no such guard here.
-    pub(in super::super) unsafe fn mark_guard(_start: usize, _len: usize) -> io::Result<()> {
-        Err(io::Error::from(io::ErrorKind::Unsupported))
-    }
+    pub(super) const GUARD: Option<libc::c_int> = None;
+    pub(super) const NO_HUGE_PAGES: Option<libc::c_int> = None;
 
     pub(in super::super) fn max_mappings() -> Option<usize> {
         None

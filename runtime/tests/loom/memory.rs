@@ -2,17 +2,18 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 use loom::cell::UnsafeCell;
 
 thread_local! {
     // loom runs all threads of a model on one thread of the system.
-    static MAPPINGS: RefCell<Vec<Mapping>> = const { RefCell::new(Vec::new()) };
+    static MAPPINGS: RefCell<Vec<Mapped>> = const { RefCell::new(Vec::new()) };
 }
 
 #[derive(Clone)]
-struct Mapping {
+struct Mapped {
     start: usize,
     end: usize,
     contents: Rc<UnsafeCell<()>>,
@@ -25,7 +26,7 @@ pub(crate) fn mappings() -> usize {
 
 /// Somebody writes to what lies at that address, or below it to the next mapping.
 pub(crate) fn touch(address: usize) {
-    let is_there = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
+    let is_there = |mapping: &&Mapped| (mapping.start..mapping.end).contains(&address);
     let mapping = MAPPINGS.with_borrow(|all| all.iter().find(is_there).cloned());
     mapping.expect("it is mapped").contents.with_mut(|_| ());
 }
@@ -34,42 +35,47 @@ pub(super) fn page_size() -> usize {
     4096
 }
 
-pub(super) fn map(len: usize) -> io::Result<usize> {
-    MAPPINGS.with_borrow_mut(|all| {
-        let start = all.last().map_or(len, |last| last.end);
-        all.push(Mapping { start, end: start + len, contents: Rc::new(UnsafeCell::new(())) });
-        Ok(start)
-    })
+/// A mapping of the library's, by its first address.
+pub(super) struct Mapping(usize);
+
+impl std::fmt::Debug for Mapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mapping({:#x})", self.0)
+    }
 }
 
-pub(super) unsafe fn unmap(start: usize, _len: usize) {
-    touch(start);
-    MAPPINGS.with_borrow_mut(|all| all.retain(|mapping| mapping.start != start));
-}
-
-pub(super) struct Unused {
-    start: usize,
-}
-
-impl Unused {
-    pub(super) unsafe fn new(start: usize, _len: usize) -> Self {
-        Unused { start }
+impl Mapping {
+    pub(super) fn new(len: usize) -> io::Result<Self> {
+        MAPPINGS.with_borrow_mut(|all| {
+            let start = all.last().map_or(len, |last| last.end);
+            all.push(Mapped { start, end: start + len, contents: Rc::new(UnsafeCell::new(())) });
+            Ok(Mapping(start))
+        })
     }
 
-    pub(super) fn protect(&self) -> io::Result<()> {
+    pub(super) fn start(&self) -> usize {
+        self.0
+    }
+
+    pub(super) fn protect(&self, _pages: Range<usize>) -> io::Result<()> {
         Ok(())
     }
 
-    pub(super) fn mark_guard(&self) -> io::Result<()> {
+    pub(super) fn mark_guard(&self, _pages: Range<usize>) -> io::Result<()> {
         Ok(())
     }
 
-    pub(super) fn discard(&self) {
-        touch(self.start);
+    pub(super) fn discard(&self, pages: Range<usize>) {
+        touch(pages.start);
     }
 }
 
-pub(super) fn forbid_huge_pages(_start: usize, _len: usize) {}
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        touch(self.0);
+        MAPPINGS.with_borrow_mut(|all| all.retain(|mapped| mapped.start != self.0));
+    }
+}
 
 pub(super) fn max_mappings() -> Option<usize> {
     None

@@ -15,10 +15,32 @@ fn child(test: &str, case: &str) -> std::process::Output {
 /// What the lookup of the children answers for.
 static FAULT: AtomicUsize = AtomicUsize::new(0);
 
-fn lookup(fault: usize) -> Option<Overflow> {
-    let name = b"parser";
-    let ours = FAULT.load(Ordering::Relaxed) == fault;
-    ours.then_some(Overflow { id: 7, name: name.as_ptr(), name_len: name.len(), stack_size: SIZE })
+fn lookup(fault: usize, report: fn(&Overflow<'_>)) {
+    if FAULT.load(Ordering::Relaxed) == fault {
+        report(&Overflow { id: 7, name: Some("parser"), stack_size: SIZE });
+    }
+}
+
+fn line(id: u64, name: Option<&str>, stack_size: usize) -> String {
+    Overflow { id, name, stack_size }.to_string()
+}
+
+#[test]
+fn names_task_size_and_knob() {
+    let knob = "raise it with task::Builder::stack_size or Runtime::builder().stack_size\n";
+    let with_name = line(7, Some("parser"), 256 << 10);
+    assert_eq!(with_name, format!("fibra: task 'parser' (id 7) overflowed its stack of 256 KiB; {knob}"));
+    let without = line(u64::MAX, None, 8 << 20);
+    let expected = format!("fibra: task (id 18446744073709551615) overflowed its stack of 8 MiB; {knob}");
+    assert_eq!(without, expected);
+    assert!(line(0, None, 1000).contains("(id 0) overflowed its stack of 1000 bytes;"));
+}
+
+#[test]
+fn is_one_line_whatever_the_name() {
+    let line = line(1, Some(&"a\nb".repeat(1000)), 1 << 14);
+    assert_eq!(line.matches('\n').count(), 1);
+    assert!(line.contains("a?ba?b") && line.contains("...' (id 1)") && line.ends_with("stack_size\n"));
 }
 
 fn install() {
