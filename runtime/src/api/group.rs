@@ -55,7 +55,7 @@ use crate::tasks::task::Task;
 /// ```
 ///
 /// Its tasks may not borrow:
-/// ```compile_fail,E0597
+/// ```compile_fail,E0373
 /// # use fibra_runtime as fibra;
 /// let group = fibra::TaskGroup::new();
 /// let text = String::from("here");
