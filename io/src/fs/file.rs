@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use fibra_runtime::unblock;
 
 use super::lock::{EXCLUSIVE, SHARED, lock};
-use crate::waiting::convert::Wraps;
+use crate::waiting::convert::{Wraps, forward};
 use crate::waiting::stream_file::StreamFile;
 
 /// Is an open file: [`std::fs::File`], for tasks.
@@ -212,31 +212,27 @@ impl File {
         lock(self.std(), SHARED)
     }
 
-    /// Locks the file for this handle alone, if that can be had at once.
-    ///
-    /// # Errors
-    ///
-    /// `WouldBlock` if somebody else has a lock, and what `flock(2)` says.
-    pub fn try_lock(&self) -> Result<(), TryLockError> {
-        self.std().try_lock()
-    }
+    forward! { self => self.std();
+        /// Locks the file for this handle alone, if that can be had at once.
+        ///
+        /// # Errors
+        ///
+        /// `WouldBlock` if somebody else has a lock, and what `flock(2)` says.
+        fn try_lock() -> Result<(), TryLockError>;
 
-    /// Locks the file beside others who lock it so, if that can be had at once.
-    ///
-    /// # Errors
-    ///
-    /// `WouldBlock` if somebody else has a lock for himself, and what `flock(2)` says.
-    pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
-        self.std().try_lock_shared()
-    }
+        /// Locks the file beside others who lock it so, if that can be had at once.
+        ///
+        /// # Errors
+        ///
+        /// `WouldBlock` if somebody else has a lock for himself, and what `flock(2)` says.
+        fn try_lock_shared() -> Result<(), TryLockError>;
 
-    /// Releases the lock.
-    ///
-    /// # Errors
-    ///
-    /// What `flock(2)` says.
-    pub fn unlock(&self) -> io::Result<()> {
-        self.std().unlock()
+        /// Releases the lock.
+        ///
+        /// # Errors
+        ///
+        /// What `flock(2)` says.
+        fn unlock() -> io::Result<()>;
     }
 }
 

@@ -17,210 +17,204 @@ pub(crate) fn with_path<T: Send>(
     unblock(|| call(path))
 }
 
-/// Runs `call` with two paths on the blocking pool.
-fn with_paths<T: Send>(
-    from: impl AsRef<Path>,
-    to: impl AsRef<Path>,
-    call: impl FnOnce(&Path, &Path) -> io::Result<T> + Send,
-) -> io::Result<T> {
-    let (from, to) = (from.as_ref(), to.as_ref());
-    unblock(|| call(from, to))
+/// Writes std's functions on one path or two, each as one closure on the blocking pool.
+macro_rules! on_pool {
+    ($($(#[$attribute:meta])* fn $name:ident($path:ident: P) -> $output:ty;)+) => {$(
+        $(#[$attribute])*
+        pub fn $name<P: AsRef<Path>>($path: P) -> io::Result<$output> {
+            with_path($path, |path| std::fs::$name(path))
+        }
+    )+};
+    ($($(#[$attribute:meta])* fn $name:ident($from:ident: P, $to:ident: Q) -> $output:ty;)+) => {$(
+        $(#[$attribute])*
+        pub fn $name<P: AsRef<Path>, Q: AsRef<Path>>($from: P, $to: Q) -> io::Result<$output> {
+            let (from, to) = ($from.as_ref(), $to.as_ref());
+            unblock(|| std::fs::$name(from, to))
+        }
+    )+};
 }
 
-/// Returns the path in its absolute form, with all symbolic links resolved.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::canonicalize`].
-pub fn canonicalize<P: AsRef<Path>>(path: P) -> io::Result<PathBuf> {
-    with_path(path, |path| std::fs::canonicalize(path))
+on_pool! {
+    /// Returns the path in its absolute form, with all symbolic links resolved.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::canonicalize`].
+    fn canonicalize(path: P) -> PathBuf;
+
+    /// Makes an empty directory. See [`DirBuilder`](super::DirBuilder) for the mode.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::create_dir`].
+    fn create_dir(path: P) -> ();
+
+    /// Makes a directory and all above it that do not exist.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::create_dir_all`].
+    fn create_dir_all(path: P) -> ();
+
+    /// Returns true if the path points to something.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be found out, as [`std::fs::exists`].
+    fn exists(path: P) -> bool;
+
+    /// Tells what the system knows of a file; of what a symbolic link points to.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::metadata`].
+    fn metadata(path: P) -> Metadata;
+
+    /// Reads a whole file.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::read`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::fs;
+    ///
+    /// let path = std::env::temp_dir().join(format!("fibra-read-{}", std::process::id()));
+    /// fs::write(&path, b"contents")?;
+    /// assert_eq!(fs::read(&path)?, b"contents");
+    /// fs::remove_file(&path)?;
+    /// assert!(!fs::exists(&path)?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    fn read(path: P) -> Vec<u8>;
+
+    /// Gives what a symbolic link points to.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::read_link`].
+    fn read_link(path: P) -> PathBuf;
+
+    /// Reads a whole file of text.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::read_to_string`]: `InvalidData` if it is not UTF-8.
+    fn read_to_string(path: P) -> String;
+
+    /// Removes an empty directory.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::remove_dir`].
+    fn remove_dir(path: P) -> ();
+
+    /// Removes a directory with all that is in it. Symbolic links are removed, not followed.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::remove_dir_all`].
+    fn remove_dir_all(path: P) -> ();
+
+    /// Removes a file's name, and the file with its last one.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::remove_file`].
+    fn remove_file(path: P) -> ();
+
+    /// Tells what the system knows of a file; of a symbolic link itself.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::symlink_metadata`].
+    fn symlink_metadata(path: P) -> Metadata;
 }
 
-/// Copies the contents of a file and its permissions, and gives the number of bytes. The kernel copies, where the file
-/// systems have that.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::copy`].
-pub fn copy<P: AsRef<Path>, Q: AsRef<Path>>(from: P, to: Q) -> io::Result<u64> {
-    with_paths(from, to, |from, to| std::fs::copy(from, to))
-}
+on_pool! {
+    /// Copies the contents of a file and its permissions, and gives the number of bytes. The kernel copies, where the file
+    /// systems have that.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::copy`].
+    fn copy(from: P, to: Q) -> u64;
 
-/// Makes an empty directory. See [`DirBuilder`](super::DirBuilder) for the mode.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::create_dir`].
-pub fn create_dir<P: AsRef<Path>>(path: P) -> io::Result<()> {
-    with_path(path, |path| std::fs::create_dir(path))
-}
+    /// Makes a second name for a file.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::hard_link`].
+    fn hard_link(original: P, link: Q) -> ();
 
-/// Makes a directory and all above it that do not exist.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::create_dir_all`].
-pub fn create_dir_all<P: AsRef<Path>>(path: P) -> io::Result<()> {
-    with_path(path, |path| std::fs::create_dir_all(path))
-}
-
-/// Returns true if the path points to something.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
-///
-/// # Errors
-///
-/// When that cannot be found out, as [`std::fs::exists`].
-pub fn exists<P: AsRef<Path>>(path: P) -> io::Result<bool> {
-    with_path(path, |path| std::fs::exists(path))
-}
-
-/// Makes a second name for a file.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::hard_link`].
-pub fn hard_link<P: AsRef<Path>, Q: AsRef<Path>>(original: P, link: Q) -> io::Result<()> {
-    with_paths(original, link, |original, link| std::fs::hard_link(original, link))
-}
-
-/// Tells what the system knows of a file; of what a symbolic link points to.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::metadata`].
-pub fn metadata<P: AsRef<Path>>(path: P) -> io::Result<Metadata> {
-    with_path(path, |path| std::fs::metadata(path))
-}
-
-/// Reads a whole file.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::read`].
-///
-/// # Examples
-///
-/// ```
-/// use fibra_io::fs;
-///
-/// let path = std::env::temp_dir().join(format!("fibra-read-{}", std::process::id()));
-/// fs::write(&path, b"contents")?;
-/// assert_eq!(fs::read(&path)?, b"contents");
-/// fs::remove_file(&path)?;
-/// assert!(!fs::exists(&path)?);
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub fn read<P: AsRef<Path>>(path: P) -> io::Result<Vec<u8>> {
-    with_path(path, |path| std::fs::read(path))
-}
-
-/// Gives what a symbolic link points to.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::read_link`].
-pub fn read_link<P: AsRef<Path>>(path: P) -> io::Result<PathBuf> {
-    with_path(path, |path| std::fs::read_link(path))
-}
-
-/// Reads a whole file of text.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::read_to_string`]: `InvalidData` if it is not UTF-8.
-pub fn read_to_string<P: AsRef<Path>>(path: P) -> io::Result<String> {
-    with_path(path, |path| std::fs::read_to_string(path))
-}
-
-/// Removes an empty directory.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::remove_dir`].
-pub fn remove_dir<P: AsRef<Path>>(path: P) -> io::Result<()> {
-    with_path(path, |path| std::fs::remove_dir(path))
-}
-
-/// Removes a directory with all that is in it. Symbolic links are removed, not followed.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::remove_dir_all`].
-pub fn remove_dir_all<P: AsRef<Path>>(path: P) -> io::Result<()> {
-    with_path(path, |path| std::fs::remove_dir_all(path))
-}
-
-/// Removes a file's name, and the file with its last one.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::remove_file`].
-pub fn remove_file<P: AsRef<Path>>(path: P) -> io::Result<()> {
-    with_path(path, |path| std::fs::remove_file(path))
-}
-
-/// Renames a file or a directory, and replaces what has the new name.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::rename`].
-pub fn rename<P: AsRef<Path>, Q: AsRef<Path>>(from: P, to: Q) -> io::Result<()> {
-    with_paths(from, to, |from, to| std::fs::rename(from, to))
+    /// Renames a file or a directory, and replaces what has the new name.
+    ///
+    /// # Cancellation
+    ///
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`std::fs::rename`].
+    fn rename(from: P, to: Q) -> ();
 }
 
 /// Changes who may do what with a file.
@@ -234,19 +228,6 @@ pub fn rename<P: AsRef<Path>, Q: AsRef<Path>>(from: P, to: Q) -> io::Result<()> 
 /// As [`std::fs::set_permissions`].
 pub fn set_permissions<P: AsRef<Path>>(path: P, perm: Permissions) -> io::Result<()> {
     with_path(path, |path| std::fs::set_permissions(path, perm))
-}
-
-/// Tells what the system knows of a file; of a symbolic link itself.
-///
-/// # Cancellation
-///
-/// A cancellation point until it has begun on the blocking pool; from then on it runs to its end.
-///
-/// # Errors
-///
-/// As [`std::fs::symlink_metadata`].
-pub fn symlink_metadata<P: AsRef<Path>>(path: P) -> io::Result<Metadata> {
-    with_path(path, |path| std::fs::symlink_metadata(path))
 }
 
 /// Writes a whole file, and replaces the one that was there.

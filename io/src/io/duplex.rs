@@ -17,6 +17,7 @@ use fibra_runtime::wait;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 use crate::readiness::source::Source;
 use crate::sys::Direction;
+use crate::waiting::convert::{reads_by_reference, writes_by_reference};
 use crate::waiting::manual::ManualSource;
 use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods};
 
@@ -191,21 +192,8 @@ impl Write for &DuplexStream {
     }
 }
 
-impl Read for DuplexStream {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buf)
-    }
-}
-
-impl Write for DuplexStream {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        (&*self).write(buf)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+reads_by_reference!(DuplexStream);
+writes_by_reference!(DuplexStream);
 
 impl fmt::Debug for DuplexStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

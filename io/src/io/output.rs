@@ -16,6 +16,7 @@ use fibra_runtime::wait;
 
 use crate::sys;
 use crate::sys::Direction;
+use crate::waiting::convert::writes_by_reference;
 use crate::waiting::manual::ManualSource;
 use crate::waiting::stream_file::{StreamFile, unless_closed};
 
@@ -250,27 +251,7 @@ impl<S: OutputKind> Write for &OutputStream<S> {
     }
 }
 
-impl<S: OutputKind> Write for OutputStream<S> {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        (&*self).write(buf)
-    }
-
-    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        (&*self).write_vectored(bufs)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn write_all(&mut self, buf: &[u8]) -> io::Result<()> {
-        (&*self).write_all(buf)
-    }
-
-    fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {
-        (&*self).write_fmt(args)
-    }
-}
+writes_by_reference!(OutputStream<S> where S: OutputKind);
 
 impl<S: OutputKind> Drop for OutputLock<'_, S> {
     fn drop(&mut self) {

@@ -13,6 +13,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::sys::Direction;
+use crate::waiting::convert::reads_by_reference;
 use crate::waiting::manual::ManualSource;
 use crate::waiting::stream_file::{StreamFile, unless_closed};
 
@@ -169,23 +170,7 @@ impl Read for &Stdin {
     }
 }
 
-impl Read for Stdin {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.lock_to_read()?.read(buf)
-    }
-
-    fn read_exact(&mut self, buf: &mut [u8]) -> io::Result<()> {
-        self.lock_to_read()?.read_exact(buf)
-    }
-
-    fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-        self.lock_to_read()?.read_to_end(buf)
-    }
-
-    fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-        self.lock_to_read()?.read_to_string(buf)
-    }
-}
+reads_by_reference!(Stdin);
 
 impl AsFd for Stdin {
     fn as_fd(&self) -> BorrowedFd<'_> {

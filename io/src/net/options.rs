@@ -19,24 +19,22 @@ macro_rules! handle_methods {
                 self.0.try_clone().map($ours)
             }
 
-            /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has waited that long
-            /// fails with `WouldBlock`, as in std on every Unix. A read that waits already keeps the timeout that it
-            /// started with.
-            ///
-            /// # Errors
-            ///
-            /// `InvalidInput` if the timeout is zero.
-            pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
-                self.0.set_read_timeout(timeout)
-            }
+            $crate::waiting::convert::forward! { self => self.0;
+                /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has waited that long
+                /// fails with `WouldBlock`, as in std on every Unix. A read that waits already keeps the timeout that it
+                /// started with.
+                ///
+                /// # Errors
+                ///
+                /// `InvalidInput` if the timeout is zero.
+                fn set_read_timeout(timeout: Option<std::time::Duration>) -> std::io::Result<()>;
 
-            /// Sets how long a write waits for room; otherwise as [`set_read_timeout`](Self::set_read_timeout).
-            ///
-            /// # Errors
-            ///
-            /// `InvalidInput` if the timeout is zero.
-            pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
-                self.0.set_write_timeout(timeout)
+                /// Sets how long a write waits for room; otherwise as [`set_read_timeout`](Self::set_read_timeout).
+                ///
+                /// # Errors
+                ///
+                /// `InvalidInput` if the timeout is zero.
+                fn set_write_timeout(timeout: Option<std::time::Duration>) -> std::io::Result<()>;
             }
 
             /// Returns the read timeout, as it was set.
@@ -91,42 +89,36 @@ macro_rules! handle_methods {
 macro_rules! buffer_methods {
     ($ours:ident) => {
         impl $ours {
-            /// Sets how many bytes the system keeps that have come and were not read (`SO_RCVBUF`). Linux doubles the number,
-            /// to have room for its own records, and caps it at `net.core.rmem_max`.
-            ///
-            /// # Errors
-            ///
-            /// What `setsockopt(2)` says.
-            pub fn set_recv_buffer_size(&self, bytes: usize) -> std::io::Result<()> {
-                self.option().set_recv_buffer_size(bytes)
-            }
+            $crate::waiting::convert::forward! { self => self.option();
+                /// Sets how many bytes the system keeps that have come and were not read (`SO_RCVBUF`). Linux doubles the number,
+                /// to have room for its own records, and caps it at `net.core.rmem_max`.
+                ///
+                /// # Errors
+                ///
+                /// What `setsockopt(2)` says.
+                fn set_recv_buffer_size(bytes: usize) -> std::io::Result<()>;
 
-            /// Returns the size of the buffer for what has come, as the system has it.
-            ///
-            /// # Errors
-            ///
-            /// What `getsockopt(2)` says.
-            pub fn recv_buffer_size(&self) -> std::io::Result<usize> {
-                self.option().recv_buffer_size()
-            }
+                /// Returns the size of the buffer for what has come, as the system has it.
+                ///
+                /// # Errors
+                ///
+                /// What `getsockopt(2)` says.
+                fn recv_buffer_size() -> std::io::Result<usize>;
 
-            /// Sets how many bytes the system keeps that are to be sent (`SO_SNDBUF`). Linux doubles the number, and caps it
-            /// at `net.core.wmem_max`.
-            ///
-            /// # Errors
-            ///
-            /// What `setsockopt(2)` says.
-            pub fn set_send_buffer_size(&self, bytes: usize) -> std::io::Result<()> {
-                self.option().set_send_buffer_size(bytes)
-            }
+                /// Sets how many bytes the system keeps that are to be sent (`SO_SNDBUF`). Linux doubles the number, and caps it
+                /// at `net.core.wmem_max`.
+                ///
+                /// # Errors
+                ///
+                /// What `setsockopt(2)` says.
+                fn set_send_buffer_size(bytes: usize) -> std::io::Result<()>;
 
-            /// Returns the size of the buffer for what is to be sent, as the system has it.
-            ///
-            /// # Errors
-            ///
-            /// What `getsockopt(2)` says.
-            pub fn send_buffer_size(&self) -> std::io::Result<usize> {
-                self.option().send_buffer_size()
+                /// Returns the size of the buffer for what is to be sent, as the system has it.
+                ///
+                /// # Errors
+                ///
+                /// What `getsockopt(2)` says.
+                fn send_buffer_size() -> std::io::Result<usize>;
             }
         }
     };
@@ -136,23 +128,21 @@ macro_rules! buffer_methods {
 macro_rules! tcp_methods {
     ($ours:ident) => {
         impl $ours {
-            /// Sets how long closing the last handle goes on trying to deliver what is unsent (`SO_LINGER`, whole seconds).
-            /// Zero throws it away and resets the connection. Closing with a linger time may block the thread.
-            ///
-            /// # Errors
-            ///
-            /// What `setsockopt(2)` says.
-            pub fn set_linger(&self, linger: Option<std::time::Duration>) -> std::io::Result<()> {
-                self.option().set_linger(linger)
-            }
+            $crate::waiting::convert::forward! { self => self.option();
+                /// Sets how long closing the last handle goes on trying to deliver what is unsent (`SO_LINGER`, whole seconds).
+                /// Zero throws it away and resets the connection. Closing with a linger time may block the thread.
+                ///
+                /// # Errors
+                ///
+                /// What `setsockopt(2)` says.
+                fn set_linger(linger: Option<std::time::Duration>) -> std::io::Result<()>;
 
-            /// Returns the linger time, if one is set.
-            ///
-            /// # Errors
-            ///
-            /// What `getsockopt(2)` says.
-            pub fn linger(&self) -> std::io::Result<Option<std::time::Duration>> {
-                self.option().linger()
+                /// Returns the linger time, if one is set.
+                ///
+                /// # Errors
+                ///
+                /// What `getsockopt(2)` says.
+                fn linger() -> std::io::Result<Option<std::time::Duration>>;
             }
 
             /// Sets whether and how a silent peer is asked if it is still there (`SO_KEEPALIVE`). One that does not answer
@@ -199,22 +189,20 @@ macro_rules! tcp_methods {
 macro_rules! ttl_methods {
     ($ours:ident) => {
         impl $ours {
-            /// Sets the time to live of the packets sent from here, in hops.
-            ///
-            /// # Errors
-            ///
-            /// What `setsockopt(2)` says.
-            pub fn set_ttl(&self, ttl: u32) -> std::io::Result<()> {
-                self.0.std().set_ttl(ttl)
-            }
+            $crate::waiting::convert::forward! { self => self.0.std();
+                /// Sets the time to live of the packets sent from here, in hops.
+                ///
+                /// # Errors
+                ///
+                /// What `setsockopt(2)` says.
+                fn set_ttl(ttl: u32) -> std::io::Result<()>;
 
-            /// Returns the time to live, in hops.
-            ///
-            /// # Errors
-            ///
-            /// What `getsockopt(2)` says.
-            pub fn ttl(&self) -> std::io::Result<u32> {
-                self.0.std().ttl()
+                /// Returns the time to live, in hops.
+                ///
+                /// # Errors
+                ///
+                /// What `getsockopt(2)` says.
+                fn ttl() -> std::io::Result<u32>;
             }
         }
     };
@@ -270,4 +258,45 @@ macro_rules! listener_methods {
     };
 }
 
-pub(crate) use {buffer_methods, handle_methods, listener_methods, tcp_methods, ttl_methods};
+/// Gives the connections of a listener as an iterator without end.
+macro_rules! incoming {
+    ($ours:ident, $stream:ident) => {
+        impl $ours {
+            /// Returns an iterator over the connections: [`accept`](Self::accept) as an iterator that never ends.
+            ///
+            /// Errors are items too: an iterator that skips them (`flatten`) hides a lack of descriptors.
+            ///
+            /// # Cancellation
+            ///
+            /// As for [`accept`](Self::accept), each time.
+            pub fn incoming(&self) -> Incoming<'_> {
+                Incoming { listener: self }
+            }
+        }
+
+        /// Gives the connections of a borrowed listener, one after the other, for ever.
+        ///
+        #[doc = concat!("Made by [`", stringify!($ours), "::incoming`].")]
+        #[derive(Debug)]
+        #[must_use = "iterators are lazy and do nothing unless consumed"]
+        pub struct Incoming<'a> {
+            listener: &'a $ours,
+        }
+
+        impl Iterator for Incoming<'_> {
+            type Item = std::io::Result<$stream>;
+
+            fn next(&mut self) -> Option<std::io::Result<$stream>> {
+                Some(self.listener.accept().map(|(stream, _peer)| stream))
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (usize::MAX, None)
+            }
+        }
+
+        impl std::iter::FusedIterator for Incoming<'_> {}
+    };
+}
+
+pub(crate) use {buffer_methods, handle_methods, incoming, listener_methods, tcp_methods, ttl_methods};

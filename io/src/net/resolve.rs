@@ -87,53 +87,20 @@ pub(crate) fn no_address() -> io::Error {
     invalid("could not resolve to any addresses")
 }
 
-impl ToSocketAddrs for SocketAddr {
-    type Iter = option::IntoIter<SocketAddr>;
+/// Implements the trait for addresses that need no lookup.
+macro_rules! addresses {
+    ($($ours:ty),+) => {$(
+        impl ToSocketAddrs for $ours {
+            type Iter = option::IntoIter<SocketAddr>;
 
-    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
-        Ok(Some(*self).into_iter())
-    }
+            fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
+                Ok(Some(SocketAddr::from(*self)).into_iter())
+            }
+        }
+    )+};
 }
 
-impl ToSocketAddrs for SocketAddrV4 {
-    type Iter = option::IntoIter<SocketAddr>;
-
-    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
-        SocketAddr::V4(*self).to_socket_addrs()
-    }
-}
-
-impl ToSocketAddrs for SocketAddrV6 {
-    type Iter = option::IntoIter<SocketAddr>;
-
-    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
-        SocketAddr::V6(*self).to_socket_addrs()
-    }
-}
-
-impl ToSocketAddrs for (IpAddr, u16) {
-    type Iter = option::IntoIter<SocketAddr>;
-
-    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
-        SocketAddr::from(*self).to_socket_addrs()
-    }
-}
-
-impl ToSocketAddrs for (Ipv4Addr, u16) {
-    type Iter = option::IntoIter<SocketAddr>;
-
-    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
-        SocketAddr::from(*self).to_socket_addrs()
-    }
-}
-
-impl ToSocketAddrs for (Ipv6Addr, u16) {
-    type Iter = option::IntoIter<SocketAddr>;
-
-    fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
-        SocketAddr::from(*self).to_socket_addrs()
-    }
-}
+addresses!(SocketAddr, SocketAddrV4, SocketAddrV6, (IpAddr, u16), (Ipv4Addr, u16), (Ipv6Addr, u16));
 
 impl ToSocketAddrs for (&str, u16) {
     type Iter = vec::IntoIter<SocketAddr>;

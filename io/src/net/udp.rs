@@ -15,6 +15,7 @@ use super::resolve::try_each;
 use super::socket::Socket;
 use crate::sys;
 use crate::waiting::attempt::Attempt;
+use crate::waiting::convert::forward;
 
 /// Is a UDP socket: [`std::net::UdpSocket`], for tasks.
 ///
@@ -104,22 +105,20 @@ impl UdpSocket {
         try_each(addr, |address| self.0.std().connect(address))
     }
 
-    /// Returns the address that the socket is connected to.
-    ///
-    /// # Errors
-    ///
-    /// `NotConnected` if it is not.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.std().peer_addr()
-    }
+    forward! { self => self.0.std();
+        /// Returns the address that the socket is connected to.
+        ///
+        /// # Errors
+        ///
+        /// `NotConnected` if it is not.
+        fn peer_addr() -> io::Result<SocketAddr>;
 
-    /// Returns the address that the socket is bound to.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockname(2)` says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.std().local_addr()
+        /// Returns the address that the socket is bound to.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockname(2)` says.
+        fn local_addr() -> io::Result<SocketAddr>;
     }
 
     /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
@@ -204,112 +203,90 @@ impl UdpSocket {
         self.0.send_message(buf)
     }
 
-    /// Allows messages to broadcast addresses, or forbids them.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
-        self.0.std().set_broadcast(broadcast)
-    }
+    forward! { self => self.0.std();
+        /// Allows messages to broadcast addresses, or forbids them.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_broadcast(broadcast: bool) -> io::Result<()>;
 
-    /// Returns true if messages to broadcast addresses are allowed.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn broadcast(&self) -> io::Result<bool> {
-        self.0.std().broadcast()
-    }
+        /// Returns true if messages to broadcast addresses are allowed.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn broadcast() -> io::Result<bool>;
 
-    /// Sets whether messages to IPv4 groups come back to this machine.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_multicast_loop_v4(&self, multicast_loop_v4: bool) -> io::Result<()> {
-        self.0.std().set_multicast_loop_v4(multicast_loop_v4)
-    }
+        /// Sets whether messages to IPv4 groups come back to this machine.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_multicast_loop_v4(multicast_loop_v4: bool) -> io::Result<()>;
 
-    /// Returns true if messages to IPv4 groups come back to this machine.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn multicast_loop_v4(&self) -> io::Result<bool> {
-        self.0.std().multicast_loop_v4()
-    }
+        /// Returns true if messages to IPv4 groups come back to this machine.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn multicast_loop_v4() -> io::Result<bool>;
 
-    /// Sets the time to live of messages to IPv4 groups, in hops.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_multicast_ttl_v4(&self, multicast_ttl_v4: u32) -> io::Result<()> {
-        self.0.std().set_multicast_ttl_v4(multicast_ttl_v4)
-    }
+        /// Sets the time to live of messages to IPv4 groups, in hops.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_multicast_ttl_v4(multicast_ttl_v4: u32) -> io::Result<()>;
 
-    /// Returns the time to live of messages to IPv4 groups, in hops.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn multicast_ttl_v4(&self) -> io::Result<u32> {
-        self.0.std().multicast_ttl_v4()
-    }
+        /// Returns the time to live of messages to IPv4 groups, in hops.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn multicast_ttl_v4() -> io::Result<u32>;
 
-    /// Sets whether messages to IPv6 groups come back to this machine.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_multicast_loop_v6(&self, multicast_loop_v6: bool) -> io::Result<()> {
-        self.0.std().set_multicast_loop_v6(multicast_loop_v6)
-    }
+        /// Sets whether messages to IPv6 groups come back to this machine.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_multicast_loop_v6(multicast_loop_v6: bool) -> io::Result<()>;
 
-    /// Returns true if messages to IPv6 groups come back to this machine.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn multicast_loop_v6(&self) -> io::Result<bool> {
-        self.0.std().multicast_loop_v6()
-    }
+        /// Returns true if messages to IPv6 groups come back to this machine.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn multicast_loop_v6() -> io::Result<bool>;
 
-    /// Joins an IPv4 group on the interface that has that address; the unspecified one leaves the choice to the system.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn join_multicast_v4(&self, multiaddr: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.0.std().join_multicast_v4(multiaddr, interface)
-    }
+        /// Joins an IPv4 group on the interface that has that address; the unspecified one leaves the choice to the system.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn join_multicast_v4(multiaddr: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()>;
 
-    /// Joins an IPv6 group on the interface with that number; zero leaves the choice to the system.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn join_multicast_v6(&self, multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.0.std().join_multicast_v6(multiaddr, interface)
-    }
+        /// Joins an IPv6 group on the interface with that number; zero leaves the choice to the system.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn join_multicast_v6(multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()>;
 
-    /// Leaves a group that was joined by [`join_multicast_v4`](UdpSocket::join_multicast_v4).
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn leave_multicast_v4(&self, multiaddr: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.0.std().leave_multicast_v4(multiaddr, interface)
-    }
+        /// Leaves a group that was joined by [`join_multicast_v4`](UdpSocket::join_multicast_v4).
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn leave_multicast_v4(multiaddr: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()>;
 
-    /// Leaves a group that was joined by [`join_multicast_v6`](UdpSocket::join_multicast_v6).
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn leave_multicast_v6(&self, multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.0.std().leave_multicast_v6(multiaddr, interface)
+        /// Leaves a group that was joined by [`join_multicast_v6`](UdpSocket::join_multicast_v6).
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn leave_multicast_v6(multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()>;
     }
 }
 

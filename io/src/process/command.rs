@@ -12,6 +12,7 @@ use std::process::{self, CommandArgs, CommandEnvs, ExitStatus, Output, Stdio};
 use fibra_runtime::driver::unpinned;
 
 use super::Child;
+use crate::waiting::convert::forward;
 
 /// Describes a child process and starts it: [`std::process::Command`], for tasks.
 ///
@@ -235,24 +236,18 @@ impl Command {
         self.spawn()?.wait()
     }
 
-    /// Returns the program.
-    pub fn get_program(&self) -> &OsStr {
-        self.inner.get_program()
-    }
+    forward! { self => self.inner;
+        /// Returns the program.
+        fn get_program() -> &OsStr;
 
-    /// Returns the arguments.
-    pub fn get_args(&self) -> CommandArgs<'_> {
-        self.inner.get_args()
-    }
+        /// Returns the arguments.
+        fn get_args() -> CommandArgs<'_>;
 
-    /// Returns the variables that were set, and, without a value, those that were taken out.
-    pub fn get_envs(&self) -> CommandEnvs<'_> {
-        self.inner.get_envs()
-    }
+        /// Returns the variables that were set, and, without a value, those that were taken out.
+        fn get_envs() -> CommandEnvs<'_>;
 
-    /// Returns the folder that it is to run in, if one was set.
-    pub fn get_current_dir(&self) -> Option<&Path> {
-        self.inner.get_current_dir()
+        /// Returns the folder that it is to run in, if one was set.
+        fn get_current_dir() -> Option<&Path>;
     }
 
     /// Makes the child be waited for as on a system that has no descriptors of processes: for tests.

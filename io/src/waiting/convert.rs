@@ -16,14 +16,23 @@ pub(crate) trait Wraps<S: AsFd> {
     fn expose(&self) -> &S;
 }
 
-/// `Read` for the type and for a shared reference to it.
+/// Writes methods that call the method of their name on a part of the type.
+macro_rules! forward {
+    ($this:ident => $part:expr; $(
+        $(#[$attribute:meta])*
+        fn $name:ident($($argument:ident: $type:ty),*) -> $output:ty;
+    )+) => {$(
+        $(#[$attribute])*
+        pub fn $name(&$this $(, $argument: $type)*) -> $output {
+            $part.$name($($argument),*)
+        }
+    )+};
+}
+
+/// Writes `Read` for a type and for a shared reference to it, which reads from its only field.
 macro_rules! reads {
     ($ours:ident) => {
-        $crate::waiting::convert::reads!(@for $ours);
-        $crate::waiting::convert::reads!(@for &$ours);
-    };
-    (@for $reader:ty) => {
-        impl std::io::Read for $reader {
+        impl std::io::Read for &$ours {
             #[inline]
             fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.0.read(buf)
@@ -33,17 +42,43 @@ macro_rules! reads {
                 self.0.read_vectored(bufs)
             }
         }
+
+        $crate::waiting::convert::reads_by_reference!($ours);
     };
 }
 
-/// `Write` for the type and for a shared reference to it.
+/// Writes `Read` for a type by that of a shared reference to it.
+macro_rules! reads_by_reference {
+    ($ours:ty) => {
+        impl std::io::Read for $ours {
+            #[inline]
+            fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+                (&*self).read(buf)
+            }
+
+            fn read_vectored(&mut self, bufs: &mut [std::io::IoSliceMut<'_>]) -> std::io::Result<usize> {
+                (&*self).read_vectored(bufs)
+            }
+
+            fn read_exact(&mut self, buf: &mut [u8]) -> std::io::Result<()> {
+                (&*self).read_exact(buf)
+            }
+
+            fn read_to_end(&mut self, buf: &mut Vec<u8>) -> std::io::Result<usize> {
+                (&*self).read_to_end(buf)
+            }
+
+            fn read_to_string(&mut self, buf: &mut String) -> std::io::Result<usize> {
+                (&*self).read_to_string(buf)
+            }
+        }
+    };
+}
+
+/// Writes `Write` for a type and for a shared reference to it, which writes to its only field.
 macro_rules! writes {
     ($ours:ident) => {
-        $crate::waiting::convert::writes!(@for $ours);
-        $crate::waiting::convert::writes!(@for &$ours);
-    };
-    (@for $writer:ty) => {
-        impl std::io::Write for $writer {
+        impl std::io::Write for &$ours {
             #[inline]
             fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
                 self.0.write(buf)
@@ -58,7 +93,38 @@ macro_rules! writes {
                 Ok(())
             }
         }
+
+        $crate::waiting::convert::writes_by_reference!($ours);
     };
 }
 
-pub(crate) use {reads, writes};
+/// Writes `Write` for a type by that of a shared reference to it.
+macro_rules! writes_by_reference {
+    ($ours:ty $(where $parameter:ident: $bound:ident)?) => {
+        impl $(<$parameter: $bound>)? std::io::Write for $ours {
+            #[inline]
+            fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+                (&*self).write(buf)
+            }
+
+            fn write_vectored(&mut self, bufs: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
+                (&*self).write_vectored(bufs)
+            }
+
+            fn write_all(&mut self, buf: &[u8]) -> std::io::Result<()> {
+                (&*self).write_all(buf)
+            }
+
+            fn write_fmt(&mut self, args: std::fmt::Arguments<'_>) -> std::io::Result<()> {
+                (&*self).write_fmt(args)
+            }
+
+            #[inline]
+            fn flush(&mut self) -> std::io::Result<()> {
+                (&*self).flush()
+            }
+        }
+    };
+}
+
+pub(crate) use {forward, reads, reads_by_reference, writes, writes_by_reference};

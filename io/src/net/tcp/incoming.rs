@@ -6,18 +6,11 @@ use std::io;
 use std::iter::FusedIterator;
 
 use super::{TcpListener, TcpStream};
+use crate::net::options::incoming;
+
+incoming!(TcpListener, TcpStream);
 
 impl TcpListener {
-    /// Returns an iterator over the connections: [`accept`](TcpListener::accept) as an iterator that never ends.
-    /// Errors are items too: an iterator that skips them (`flatten`) hides a lack of descriptors.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`accept`](TcpListener::accept), each time.
-    pub fn incoming(&self) -> Incoming<'_> {
-        Incoming { listener: self }
-    }
-
     /// Returns an iterator over the connections that owns the listener.
     ///
     /// # Cancellation
@@ -28,23 +21,6 @@ impl TcpListener {
         IntoIncoming { listener: self }
     }
 }
-
-/// Gives the connections of a borrowed listener, one after the other, for ever: made by [`TcpListener::incoming`].
-#[derive(Debug)]
-#[must_use = "iterators are lazy and do nothing unless consumed"]
-pub struct Incoming<'a> {
-    listener: &'a TcpListener,
-}
-
-impl Iterator for Incoming<'_> {
-    type Item = io::Result<TcpStream>;
-
-    fn next(&mut self) -> Option<io::Result<TcpStream>> {
-        Some(self.listener.accept().map(|(stream, _peer)| stream))
-    }
-}
-
-impl FusedIterator for Incoming<'_> {}
 
 /// Gives the connections of a listener that it owns: made by [`TcpListener::into_incoming`].
 #[derive(Debug)]

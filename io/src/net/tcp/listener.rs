@@ -78,7 +78,7 @@ impl TcpListener {
     ///
     /// What `getsockname(2)` says.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.std().local_addr()
+        self.0.std().local_addr()
     }
 
     /// Waits for the next connection, and gives it with the address of its other end.

@@ -16,6 +16,7 @@ use crate::net::ToSocketAddrs;
 use crate::net::options::{buffer_methods, tcp_methods};
 use crate::net::resolve::try_each;
 use crate::sys;
+use crate::waiting::convert::forward;
 
 /// Is a TCP socket that neither listens nor connects yet: for what has to be set before it does.
 ///
@@ -91,60 +92,50 @@ impl TcpSocket {
         SockRef::from(&self.0)
     }
 
-    /// Sets `SO_REUSEADDR`: bind although connections of a former listener linger on that port.
-    /// [`TcpListener::bind`] does it.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_reuse_address(&self, reuse: bool) -> io::Result<()> {
-        self.0.set_reuse_address(reuse)
-    }
+    forward! { self => self.0;
+        /// Sets `SO_REUSEADDR`: bind although connections of a former listener linger on that port.
+        /// [`TcpListener::bind`] does it.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_reuse_address(reuse: bool) -> io::Result<()>;
 
-    /// Returns true if `SO_REUSEADDR` is set.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn reuse_address(&self) -> io::Result<bool> {
-        self.0.reuse_address()
-    }
+        /// Returns true if `SO_REUSEADDR` is set.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn reuse_address() -> io::Result<bool>;
 
-    /// Sets `SO_REUSEPORT`: several listeners may have one port if each of them asks for it, and the system divides the
-    /// connections between them. See [`TcpListener::serve_on_each_worker`].
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
-        self.0.set_reuse_port(reuse)
-    }
+        /// Sets `SO_REUSEPORT`: several listeners may have one port if each of them asks for it, and the system divides the
+        /// connections between them. See [`TcpListener::serve_on_each_worker`].
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_reuse_port(reuse: bool) -> io::Result<()>;
 
-    /// Returns true if `SO_REUSEPORT` is set.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn reuse_port(&self) -> io::Result<bool> {
-        self.0.reuse_port()
-    }
+        /// Returns true if `SO_REUSEPORT` is set.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn reuse_port() -> io::Result<bool>;
 
-    /// Sets `IPV6_V6ONLY`: leave IPv4 to others.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_only_v6(&self, only_v6: bool) -> io::Result<()> {
-        self.0.set_only_v6(only_v6)
-    }
+        /// Sets `IPV6_V6ONLY`: leave IPv4 to others.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_only_v6(only_v6: bool) -> io::Result<()>;
 
-    /// Returns true if `IPV6_V6ONLY` is set.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn only_v6(&self) -> io::Result<bool> {
-        self.0.only_v6()
+        /// Returns true if `IPV6_V6ONLY` is set.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn only_v6() -> io::Result<bool>;
     }
 
     /// Has closing the connection reset it and throw away what is unsent: a linger time of zero, with which closing never blocks.
@@ -156,70 +147,58 @@ impl TcpSocket {
         self.set_linger(Some(Duration::ZERO))
     }
 
-    /// Sets the type of service of IPv4 packets sent from here (`IP_TOS`).
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
-        self.0.set_tos_v4(tos)
-    }
+    forward! { self => self.0;
+        /// Sets the type of service of IPv4 packets sent from here (`IP_TOS`).
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_tos_v4(tos: u32) -> io::Result<()>;
 
-    /// Returns the type of service of IPv4 packets.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn tos_v4(&self) -> io::Result<u32> {
-        self.0.tos_v4()
-    }
+        /// Returns the type of service of IPv4 packets.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn tos_v4() -> io::Result<u32>;
 
-    /// Sets the traffic class of IPv6 packets sent from here (`IPV6_TCLASS`).
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says.
-    pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
-        self.0.set_tclass_v6(tclass)
-    }
+        /// Sets the traffic class of IPv6 packets sent from here (`IPV6_TCLASS`).
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says.
+        fn set_tclass_v6(tclass: u32) -> io::Result<()>;
 
-    /// Returns the traffic class of IPv6 packets.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn tclass_v6(&self) -> io::Result<u32> {
-        self.0.tclass_v6()
-    }
+        /// Returns the traffic class of IPv6 packets.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn tclass_v6() -> io::Result<u32>;
 
-    /// Binds to the network interface of that name (`SO_BINDTODEVICE`), or to none any more: only what goes through it is sent
-    /// and received.
-    ///
-    /// # Errors
-    ///
-    /// What `setsockopt(2)` says: `PermissionDenied`, for one, when it is bound to another one already and this is not root.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
-        self.0.bind_device(interface)
-    }
+        /// Binds to the network interface of that name (`SO_BINDTODEVICE`), or to none any more: only what goes through it is sent
+        /// and received.
+        ///
+        /// # Errors
+        ///
+        /// What `setsockopt(2)` says: `PermissionDenied`, for one, when it is bound to another one already and this is not root.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        fn bind_device(interface: Option<&[u8]>) -> io::Result<()>;
 
-    /// Returns the name of the network interface that it is bound to.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
-        self.0.device()
-    }
+        /// Returns the name of the network interface that it is bound to.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        fn device() -> io::Result<Option<Vec<u8>>>;
 
-    /// Takes the pending error of the socket away (`SO_ERROR`).
-    ///
-    /// # Errors
-    ///
-    /// What `getsockopt(2)` says.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.0.take_error()
+        /// Takes the pending error of the socket away (`SO_ERROR`).
+        ///
+        /// # Errors
+        ///
+        /// What `getsockopt(2)` says.
+        fn take_error() -> io::Result<Option<io::Error>>;
     }
 
     /// Takes an address for this end; port 0 asks for a free one.

@@ -7,7 +7,7 @@ use std::net::{self, Shutdown, SocketAddr};
 
 use crate::net::options::{handle_methods, tcp_methods, ttl_methods};
 use crate::net::socket::Socket;
-use crate::waiting::convert::{reads, writes};
+use crate::waiting::convert::{forward, reads, writes};
 use crate::waiting::descriptor::Descriptor;
 
 /// Is one end of a TCP connection: [`std::net::TcpStream`], for tasks.
@@ -72,34 +72,30 @@ impl TcpStream {
         self.0.io()
     }
 
-    /// Returns the address of the other end.
-    ///
-    /// # Errors
-    ///
-    /// `NotConnected` once the connection has ended.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.std().peer_addr()
-    }
+    forward! { self => self.0.std();
+        /// Returns the address of the other end.
+        ///
+        /// # Errors
+        ///
+        /// `NotConnected` once the connection has ended.
+        fn peer_addr() -> io::Result<SocketAddr>;
 
-    /// Returns the address of this end.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockname(2)` says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.std().local_addr()
-    }
+        /// Returns the address of this end.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockname(2)` says.
+        fn local_addr() -> io::Result<SocketAddr>;
 
-    /// Ends one direction of the connection or both, for all clones.
-    ///
-    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream, a writer
-    /// gets an error.
-    ///
-    /// # Errors
-    ///
-    /// `NotConnected` if the connection has ended already.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.std().shutdown(how)
+        /// Ends one direction of the connection or both, for all clones.
+        ///
+        /// All waiters of that direction wake, on every clone: a reader reads the end of the stream, a writer
+        /// gets an error.
+        ///
+        /// # Errors
+        ///
+        /// `NotConnected` if the connection has ended already.
+        fn shutdown(how: Shutdown) -> io::Result<()>;
     }
 
     /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.

@@ -22,6 +22,7 @@ use crate::net::socket::Socket;
 use crate::sys;
 use crate::sys::Direction;
 use crate::waiting::attempt::Attempt;
+use crate::waiting::convert::forward;
 
 /// Is a socket for messages within this machine: [`std::os::unix::net::UnixDatagram`], for tasks.
 ///
@@ -112,31 +113,27 @@ impl UnixDatagram {
         self.0.std().connect(path)
     }
 
-    /// Connects to an address, which may be an abstract name.
-    ///
-    /// # Errors
-    ///
-    /// As [`connect`](UnixDatagram::connect).
-    pub fn connect_addr(&self, socket_addr: &SocketAddr) -> io::Result<()> {
-        self.0.std().connect_addr(socket_addr)
-    }
+    forward! { self => self.0.std();
+        /// Connects to an address, which may be an abstract name.
+        ///
+        /// # Errors
+        ///
+        /// As [`connect`](UnixDatagram::connect).
+        fn connect_addr(socket_addr: &SocketAddr) -> io::Result<()>;
 
-    /// Returns the address that the socket is bound to.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockname(2)` says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.std().local_addr()
-    }
+        /// Returns the address that the socket is bound to.
+        ///
+        /// # Errors
+        ///
+        /// What `getsockname(2)` says.
+        fn local_addr() -> io::Result<SocketAddr>;
 
-    /// Returns the address that the socket is connected to.
-    ///
-    /// # Errors
-    ///
-    /// `NotConnected` if it is not.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.std().peer_addr()
+        /// Returns the address that the socket is connected to.
+        ///
+        /// # Errors
+        ///
+        /// `NotConnected` if it is not.
+        fn peer_addr() -> io::Result<SocketAddr>;
     }
 
     /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.

@@ -3,13 +3,12 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::iter::FusedIterator;
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 
 use super::UnixStream;
 use crate::net::acceptor::Acceptor;
-use crate::net::options::listener_methods;
+use crate::net::options::{incoming, listener_methods};
 
 /// Accepts connections from this machine: [`std::os::unix::net::UnixListener`], for tasks.
 ///
@@ -45,6 +44,7 @@ use crate::net::options::listener_methods;
 pub struct UnixListener(pub(crate) Acceptor<net::UnixListener>);
 
 listener_methods!(UnixListener);
+incoming!(UnixListener, UnixStream);
 
 impl UnixListener {
     /// Binds a new listener to a path, at which there must be no file.
@@ -95,15 +95,6 @@ impl UnixListener {
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.std().local_addr()
     }
-
-    /// Returns an iterator over the connections: [`accept`](UnixListener::accept) as an iterator that never ends.
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`accept`](UnixListener::accept), each time.
-    pub fn incoming(&self) -> Incoming<'_> {
-        Incoming { listener: self }
-    }
 }
 
 impl<'a> IntoIterator for &'a UnixListener {
@@ -114,24 +105,3 @@ impl<'a> IntoIterator for &'a UnixListener {
         self.incoming()
     }
 }
-
-/// Gives the connections of a listener, one after the other, for ever: made by [`UnixListener::incoming`].
-#[derive(Debug)]
-#[must_use = "iterators are lazy and do nothing unless consumed"]
-pub struct Incoming<'a> {
-    listener: &'a UnixListener,
-}
-
-impl Iterator for Incoming<'_> {
-    type Item = io::Result<UnixStream>;
-
-    fn next(&mut self) -> Option<io::Result<UnixStream>> {
-        Some(self.listener.accept().map(|(stream, _peer)| stream))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (usize::MAX, None)
-    }
-}
-
-impl FusedIterator for Incoming<'_> {}
