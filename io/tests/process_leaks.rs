@@ -109,16 +109,13 @@ fn descriptors_run_out() {
     command.arg("100").kill_on_drop(true);
     let child = command.spawn().unwrap();
     let refused = without_descriptors(|| {
-        // The one who would wait for it cannot be started.
+        // A thread waits for it, which needs none.
         drop(child);
         [command.stdin(Stdio::piped()).spawn().map(drop), Pollable::new(&ours).map(drop)]
     });
     for refusal in refused {
         assert_eq!(refusal.unwrap_err().raw_os_error(), Some(libc::EMFILE));
     }
-    assert_eq!(children(), 1);
-    // With this one it can, though it needs nobody to wait for it.
-    assert!(Command::new("true").status().unwrap().success());
     until(|| children() == 0);
     Pollable::new(&ours).unwrap();
 }

@@ -10,12 +10,12 @@ pub mod net {
     use std::io;
     #[cfg(target_os = "android")]
     pub use std::os::android::net::SocketAddrExt;
-    use std::os::fd::AsFd;
     #[cfg(target_os = "linux")]
     pub use std::os::linux::net::SocketAddrExt;
 
+    use socket2::SockRef;
+
     use crate::net::TcpStream;
-    use crate::sys::quickack;
 
     mod sealed {
         pub trait Sealed {}
@@ -43,11 +43,11 @@ pub mod net {
 
     impl TcpStreamExt for TcpStream {
         fn set_quickack(&self, quickack: bool) -> io::Result<()> {
-            quickack::set(self.as_fd(), quickack)
+            SockRef::from(self).set_tcp_quickack(quickack)
         }
 
         fn quickack(&self) -> io::Result<bool> {
-            quickack::get(self.as_fd())
+            SockRef::from(self).tcp_quickack()
         }
     }
 }

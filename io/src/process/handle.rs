@@ -13,7 +13,7 @@ use std::time::Instant;
 use fibra_runtime::clock;
 use fibra_runtime::wait;
 
-use super::reaper::{self, Orphan};
+use super::reaper::reap;
 use crate::sys::Direction;
 use crate::sys::process::open_pidfd;
 use crate::waiting::attempt::Attempt;
@@ -95,7 +95,8 @@ impl Drop for ChildHandle {
             // It fails for a child that has become another user's, which then goes on.
             let _ = child.kill();
         }
-        let pidfd = self.pidfd.take().map(Descriptor::into_inner);
-        reaper::take_over(is_running.then_some(Orphan { child, pidfd }));
+        if is_running {
+            reap(child);
+        }
     }
 }

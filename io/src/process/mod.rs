@@ -16,7 +16,7 @@
 //!
 //! # No zombies
 //!
-//! A [`Child`] that is dropped before it was waited for goes on running, and a thread of the library's own waits for it in the
+//! A [`Child`] that is dropped before it was waited for goes on running, and a thread of the library waits for it in the
 //! background, so that the system can forget it when it ends. By choice it is killed instead
 //! ([`Command::kill_on_drop`]). In std a child that is not waited for stays in the system's table until its parent ends.
 //!

@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use libc::c_int;
+use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, SockRef};
 
 use super::{NO_SIGNAL, transferred};
@@ -37,8 +38,9 @@ pub(crate) fn send_to(fd: BorrowedFd<'_>, buf: &[u8], address: &SockAddr) -> io:
 /// Returns true if nothing more will be received: the direction was shut down.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) fn is_shut_down(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    let events = super::poll_one(fd.as_raw_fd(), libc::POLLRDHUP, Some(Duration::ZERO))?;
-    Ok(events & libc::POLLRDHUP != 0)
+    let mut entry = [PollFd::from_borrowed_fd(fd, PollFlags::RDHUP)];
+    super::poll(&mut entry, Some(Duration::ZERO))?;
+    Ok(entry[0].revents().contains(PollFlags::RDHUP))
 }
 
 /// Where the system does not tell.

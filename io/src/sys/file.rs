@@ -9,10 +9,10 @@
 //! * copying within the kernel ([`copy_range`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::c_int;
+use rustix::fs::{Dev, FileType, fstat, tell};
 
 use super::{MAX_BUFFERS, transferred};
 
@@ -48,8 +48,7 @@ pub(crate) fn read(fd: BorrowedFd<'_>, room: &mut (impl Room + ?Sized)) -> io::R
 
 /// Writes at the file's position. May block the thread.
 pub(crate) fn write(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-    // SAFETY: as in `read`; `IoSlice` has the layout of `iovec`, and the buffers are readable.
-    transferred(unsafe { libc::writev(fd.as_raw_fd(), bufs.as_ptr().cast(), count(bufs.len())) })
+    Ok(rustix::io::writev(fd, bufs)?)
 }
 
 fn count(bufs: usize) -> c_int {
@@ -84,10 +83,8 @@ pub(crate) fn read_nowait(
 /// Writes what there is room for without waiting.
 #[cfg(target_os = "linux")]
 pub(crate) fn write_nowait(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-    let (count, offset) = (count(bufs.len()), Place::Position.offset()?);
-    // SAFETY: as in `write`.
-    let n = unsafe { libc::pwritev2(fd.as_raw_fd(), bufs.as_ptr().cast(), count, offset, libc::RWF_NOWAIT) };
-    transferred(n)
+    // All ones: at the file's own position.
+    Ok(rustix::io::pwritev2(fd, bufs, u64::MAX, rustix::io::ReadWriteFlags::NOWAIT)?)
 }
 
 #[cfg(target_os = "linux")]
@@ -112,27 +109,13 @@ pub(crate) fn write_nowait(_: BorrowedFd<'_>, _: &[IoSlice<'_>]) -> io::Result<u
     Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
 }
 
-/// True unless there are more bytes in the file than those before `place`. Waits for nothing.
+/// Returns true unless there are more bytes in the file than those before `place`. Waits for nothing.
 pub(crate) fn is_at_end(fd: BorrowedFd<'_>, place: Place) -> bool {
     let before = match place {
-        Place::Position => position(fd),
-        Place::Offset(offset) => libc::off_t::try_from(offset).unwrap_or(libc::off_t::MAX),
+        Place::Position => tell(fd).unwrap_or(0),
+        Place::Offset(offset) => offset,
     };
-    status(fd).is_some_and(|status| before >= status.st_size)
-}
-
-pub(super) fn status(fd: BorrowedFd<'_>) -> Option<libc::stat> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the descriptor is borrowed, so it is open; the structure is writable and outlives the call.
-    let told = unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } == 0;
-    // SAFETY: the call has succeeded, so it has filled the structure.
-    told.then(|| unsafe { status.assume_init() })
-}
-
-/// Negative if there is none.
-fn position(fd: BorrowedFd<'_>) -> libc::off_t {
-    // SAFETY: the descriptor is borrowed, so it is open; no memory is touched.
-    unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) }
+    fstat(fd).is_ok_and(|status| u64::try_from(status.st_size).is_ok_and(|size| before >= size))
 }
 
 /// Returns true if the system, or the file system, does not have the call or the flag: asking again would be in vain.
@@ -144,11 +127,11 @@ pub(crate) fn is_refusal(error: &io::Error) -> bool {
 }
 
 /// The numbers of the device that a file lies on and of itself.
-pub(crate) type Identity = (libc::dev_t, libc::ino_t);
+pub(crate) type Identity = (Dev, u64);
 
 /// Tells which file is open; none where that cannot be asked.
 pub(crate) fn identity(fd: BorrowedFd<'_>) -> Option<Identity> {
-    status(fd).map(|status| (status.st_dev, status.st_ino))
+    fstat(fd).ok().map(|status| (status.st_dev, status.st_ino))
 }
 
 /// What is open.
@@ -178,21 +161,18 @@ impl Nature {
 
 /// Tells what is open. What cannot be asked is taken for something on a disk.
 pub(crate) fn nature(fd: BorrowedFd<'_>) -> Nature {
-    let Some(status) = status(fd) else { return Nature::Disk };
-    match status.st_mode & libc::S_IFMT {
-        libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK | libc::S_IFLNK => Nature::Disk,
-        libc::S_IFIFO => Nature::Pipe,
-        libc::S_IFSOCK => Nature::Socket,
-        _ => Nature::Other,
+    match fstat(fd).map(|status| FileType::from_raw_mode(status.st_mode)) {
+        Ok(FileType::Fifo) => Nature::Pipe,
+        Ok(FileType::Socket) => Nature::Socket,
+        Ok(FileType::CharacterDevice | FileType::Unknown) => Nature::Other,
+        _ => Nature::Disk,
     }
 }
 
 /// Copies up to `len` bytes from one file to another, both at their positions, without bringing them into the process.
 #[cfg(target_os = "linux")]
 pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
-    let here = std::ptr::null_mut();
-    // SAFETY: the descriptors are borrowed, so they are open; a null offset means the file's own position.
-    transferred(unsafe { libc::copy_file_range(from.as_raw_fd(), here, to.as_raw_fd(), here, len, 0) })
+    Ok(rustix::fs::copy_file_range(from, None, to, None, len)?)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -202,11 +182,11 @@ pub(crate) fn copy_range(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::
 
 /// Is memory that need not be initialized, for reads that initialize its begin.
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-pub(crate) struct Uninit<'a>(libc::iovec, std::marker::PhantomData<&'a mut [MaybeUninit<u8>]>);
+pub(crate) struct Uninit<'a>(libc::iovec, std::marker::PhantomData<&'a mut [std::mem::MaybeUninit<u8>]>);
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 impl<'a> Uninit<'a> {
-    pub(crate) fn new(buf: &'a mut [MaybeUninit<u8>]) -> Uninit<'a> {
+    pub(crate) fn new(buf: &'a mut [std::mem::MaybeUninit<u8>]) -> Uninit<'a> {
         let vector = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
         Uninit(vector, std::marker::PhantomData)
     }

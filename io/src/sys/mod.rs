@@ -9,11 +9,12 @@
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use libc::{c_int, c_short};
-use rustix::net::{self, RecvFlags, SendFlags};
+use libc::c_int;
+use rustix::event::{self, PollFd, PollFlags, Timespec};
+use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendFlags};
 
 use fibra_runtime::clock;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -58,16 +59,12 @@ pub(crate) fn recv_uninit(fd: BorrowedFd<'_>, buf: &mut [std::mem::MaybeUninit<u
 
 /// Receives into several buffers in turn, without waiting.
 pub(crate) fn recv_vectored(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-    // SAFETY: all zeroes is a valid `msghdr`: null pointers and lengths of zero.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    // `IoSliceMut` is guaranteed to have the layout of `iovec`.
-    message.msg_iov = bufs.as_mut_ptr().cast();
-    // The type of this field differs between systems, and the largest value fits every one.
-    message.msg_iovlen = bufs.len().min(MAX_BUFFERS) as _;
-    // SAFETY: the descriptor is borrowed, so it is open; the vector has `msg_iovlen` entries, each of them a buffer
-    // that is writable for its length, and all of them outlive the call.
-    let n = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, libc::MSG_DONTWAIT) };
-    transferred(n)
+    let bufs = match bufs.len() {
+        0..=MAX_BUFFERS => bufs,
+        _ => &mut bufs[..MAX_BUFFERS],
+    };
+    let received = net::recvmsg(fd, bufs, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT)?;
+    Ok(received.bytes)
 }
 
 /// Sends what there is room for, without waiting; as `recv` does.
@@ -130,21 +127,7 @@ pub(crate) fn stream_socket_nonblocking(domain: Domain, protocol: Option<Protoco
     }
 }
 
-/// Reads or sets `TCP_QUICKACK`.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) mod quickack {
-    use super::{BorrowedFd, SockRef, io};
-
-    pub(crate) fn set(fd: BorrowedFd<'_>, quickack: bool) -> io::Result<()> {
-        SockRef::from(&fd).set_tcp_quickack(quickack)
-    }
-
-    pub(crate) fn get(fd: BorrowedFd<'_>) -> io::Result<bool> {
-        SockRef::from(&fd).tcp_quickack()
-    }
-}
-
-/// Blocks the thread until the descriptor is ready or has an error to tell: true. False once the deadline is reached.
+/// Blocks the thread until the descriptor is ready or has an error to tell. Returns false once the deadline is reached.
 pub(crate) fn wait_for(
     fd: BorrowedFd<'_>,
     direction: Direction,
@@ -152,82 +135,54 @@ pub(crate) fn wait_for(
 ) -> io::Result<bool> {
     loop {
         let left = deadline.map(|at| at.saturating_duration_since(clock::now()));
-        match poll_one(fd.as_raw_fd(), events_of(direction), left) {
-            Ok(0) if left.is_some_and(|left| left.is_zero()) => return Ok(false),
-            Ok(0) => {}
-            Ok(_) => return Ok(true),
+        match poll(&mut [entry(fd, direction)], left) {
+            Ok(true) => return Ok(true),
+            Ok(false) if left.is_some_and(|left| left.is_zero()) => return Ok(false),
+            Ok(false) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-fn events_of(direction: Direction) -> c_short {
-    match direction {
-        Direction::Read => libc::POLLIN,
-        Direction::Write => libc::POLLOUT,
-    }
-}
-
-/// Blocks the thread until one of the descriptors is ready or has an error to tell, or `timeout` has passed, or a signal
-/// comes.
+/// Blocks the thread until one of the descriptors is ready or has an error to tell: true.
+///
+/// Returns false once `timeout` has passed. A signal ends the wait early, with `Interrupted`.
 pub(crate) fn wait_any(
     fds: &[BorrowedFd<'_>],
     direction: Direction,
     timeout: Option<Duration>,
-) -> io::Result<()> {
-    let entry =
-        |fd: &BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: events_of(direction), revents: 0 };
-    poll(&mut fds.iter().map(entry).collect::<Vec<_>>(), timeout)
+) -> io::Result<bool> {
+    let mut entries: Vec<_> = fds.iter().map(|fd| entry(*fd, direction)).collect();
+    poll(&mut entries, timeout)
 }
 
-/// Waits until the descriptor is readable or `timeout` has passed, finer than a millisecond. False, at once, where the
-/// system has no such call, or refuses it to a process that may have no descriptors; then the caller has to round.
+fn entry(fd: BorrowedFd<'_>, direction: Direction) -> PollFd<'_> {
+    let events = match direction {
+        Direction::Read => PollFlags::IN,
+        Direction::Write => PollFlags::OUT,
+    };
+    PollFd::from_borrowed_fd(fd, events)
+}
+
+/// Waits until the descriptor is readable or `timeout` has passed, finer than a millisecond. Returns false, at once, where
+/// the system has no such call, or refuses it to a process that may have no descriptors; then the caller has to round.
 pub(crate) fn wait_readable_briefly(fd: &impl AsRawFd, timeout: Duration) -> io::Result<bool> {
     if !cfg!(any(target_os = "linux", target_os = "android", target_os = "freebsd")) {
         return Ok(false);
     }
-    match poll_one(fd.as_raw_fd(), libc::POLLIN, Some(timeout)) {
+    // SAFETY: the descriptor is open as long as the borrow of its owner.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
+    match poll(&mut [entry(fd, Direction::Read)], Some(timeout)) {
         // The number of descriptors asked about is more than the limit.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
-        outcome => outcome.map(|_events| true),
+        outcome => outcome.map(|_is_ready| true),
     }
 }
 
-/// One look at one descriptor. Gives the events, none if the time has passed.
-fn poll_one(fd: RawFd, events: c_short, timeout: Option<Duration>) -> io::Result<c_short> {
-    let mut entry = [libc::pollfd { fd, events, revents: 0 }];
-    poll(&mut entry, timeout)?;
-    Ok(entry[0].revents)
-}
-
-/// `ppoll(2)`: one look, which ends early when a signal comes (`Interrupted`).
-#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-fn poll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<()> {
-    let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        // Below a thousand million, which fits every type that this field has.
-        tv_nsec: timeout.subsec_nanos() as _,
-    });
-    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: there are as many entries as is said, writable; the timeout is null or points to a valid timespec; a null mask
-    // leaves the signals as they are. All of them outlive the call.
-    match unsafe {
-        libc::ppoll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, timeout, std::ptr::null())
-    } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
-
-/// `poll(2)`: the same in whole milliseconds, rounded up.
-#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-fn poll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<()> {
-    let millis = timeout
-        .map_or(-1, |timeout| c_int::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX));
-    // SAFETY: there are as many entries as is said, writable, and they outlive the call.
-    match unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, millis) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+/// Waits for an event, and returns true if there is one. A signal ends the wait early, with `Interrupted`.
+fn poll(entries: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<bool> {
+    // Beyond what the system can tell it is for ever.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    Ok(event::poll(entries, timeout.as_ref())? > 0)
 }

@@ -85,8 +85,8 @@ fn first_of(
     }
 }
 
-/// Waits until one of the sockets is writable, or for `timeout`, or a while.
-fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<()> {
+/// Waits until one of the sockets is writable: true; or for `timeout`, or a while.
+fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<bool> {
     if !wait::in_task() {
         return sys::wait_any(fds, Direction::Write, timeout);
     }
