@@ -37,8 +37,6 @@ mod park_state;
 mod parking;
 #[path = "loom/payload.rs"]
 mod payload;
-#[path = "../src/base/prefetch.rs"]
-mod prefetch;
 #[path = "loom/primitive.rs"]
 mod primitive;
 #[path = "../src/scheduler/run_watch.rs"]
@@ -77,7 +75,7 @@ mod wait;
 /// The floors of the library, as the files that are included import from them: each name leads to the module that stands for it.
 mod base {
     pub(crate) use crate::wait::lock as spin_lock;
-    pub(crate) use crate::{clock, payload, prefetch, primitive};
+    pub(crate) use crate::{clock, payload, primitive};
 }
 mod waiter {
     pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
@@ -90,8 +88,8 @@ mod scheduler {
     pub(crate) use crate::{idle, task_counts};
 }
 mod tasks {
+    pub(crate) use crate::context;
     pub(crate) use crate::task::{self as header, self as task, bounds, cancel};
-    pub(crate) use crate::{context, parking};
 }
 mod api {
     pub(crate) use crate::time as sleep;

@@ -5,7 +5,6 @@ pub(crate) mod clock;
 pub(crate) mod fences;
 pub(crate) mod limit;
 pub(crate) mod payload;
-pub(crate) mod prefetch;
 pub(crate) mod primitive;
 pub(crate) mod random;
 pub(crate) mod spin_lock;

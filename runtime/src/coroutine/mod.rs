@@ -5,8 +5,7 @@
 //! | `native.rs` | the switch on 64-bit x86-64 |
 //! | `portable.rs` | the switch elsewhere and under AddressSanitizer, by corosensei |
 //! | `stop.rs` | what passes between task and worker at a switch |
-//! | `panic_counter.rs` | panics held in the middle, to move std's panic count between threads |
-//! | `ends.rs` | a stack of this crate as corosensei's |
+//! | `panic_counter.rs` | panics held in the middle, to move std's panic count between threads; a stack of this crate as corosensei's |
 //! | `own_stack.rs` | a stack for one call of a plain thread |
 //!
 //! Both switches implement [`Coroutine`](switch::Coroutine): the worker resumes it, and the task
@@ -37,7 +36,6 @@
 //! Rejected: a switch from the task that stops straight to the next ready task. It saved no time in any benchmark: the jumps
 //! of the loop are predicted, and its checks are needed either way. A call that is open over such a switch costs twice as much.
 
-pub(crate) mod ends;
 pub(crate) mod own_stack;
 pub(crate) mod panic_counter;
 pub(crate) mod stop;

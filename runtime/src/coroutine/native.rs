@@ -19,9 +19,9 @@ use std::marker::PhantomPinned;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
-use crate::base::prefetch;
 use crate::coroutine::stop::{Body, Resumed, Stop};
 use crate::stack::handle::Stack;
+use crate::stack::sys;
 
 // The registers, the words of a frame and the size of a stack slot are those of this data model.
 const _: () =
@@ -176,7 +176,7 @@ impl Coroutine {
     /// Only that one: further lines evict those of other tasks before they are used.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        prefetch::prefetch(self.ends.task.get());
+        sys::prefetch(self.ends.task.get());
     }
 
     /// Takes the stack of a finished coroutine.

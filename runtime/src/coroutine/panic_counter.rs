@@ -1,12 +1,12 @@
 //! Panics held in the middle, by which std's panic count moves between threads; see `scheduler/panics.rs`.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use corosensei::{Coroutine, Yielder};
 
-use crate::coroutine::ends::Ends;
 use crate::stack::handle::Stack;
 use crate::stack::pool::Pool;
 use crate::stack::stacks::{Config, Stacks};
@@ -107,5 +107,32 @@ struct ServeInDrop<'a>(&'a Yielder<Step, ()>);
 impl Drop for ServeInDrop<'_> {
     fn drop(&mut self) {
         serve(self.0);
+    }
+}
+
+/// The bounds of a stack. The stack itself stays with its owner for as long as code runs on it.
+pub(super) struct Ends {
+    base: NonZeroUsize,
+    limit: NonZeroUsize,
+}
+
+impl Ends {
+    pub(super) fn of(stack: &Stack) -> Self {
+        let limit = NonZeroUsize::new(stack.limit()).expect("a mapping is never at address zero");
+        Ends { base: stack.base(), limit }
+    }
+}
+
+// SAFETY: a `Stack` is at least corosensei's minimum (checked where sizes are set), its low end is a guard that faults,
+// and `limit` lies below that guard.
+unsafe impl corosensei::stack::Stack for Ends {
+    #[inline]
+    fn base(&self) -> NonZeroUsize {
+        self.base
+    }
+
+    #[inline]
+    fn limit(&self) -> NonZeroUsize {
+        self.limit
     }
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
-use crate::coroutine::ends::Ends;
+use crate::coroutine::panic_counter::Ends;
 use crate::coroutine::stop::{Body, Resumed, Stop};
 use crate::stack::handle::Stack;
 

@@ -44,6 +44,7 @@ use crate::stack::pool::Pool;
 use crate::tasks::context::Context;
 use crate::tasks::header::Home;
 use crate::tasks::header::{Nature, TaskRef};
+use crate::timer::ring::NodeRef;
 use crate::timer::wheel::Wheel;
 use crate::waiter::word::Woke;
 
@@ -291,7 +292,8 @@ impl Worker {
         task.header().timed.set(true);
         // SAFETY: the node lies in the task, which is bound to this worker and does not end while
         // its timer is armed: its timer is disarmed on this worker before it becomes ready.
-        unsafe { self.wheel.insert(task.timer(), deadline) };
+        let timer = unsafe { NodeRef::new(task.timer()) };
+        self.wheel.insert(timer, deadline);
     }
 
     /// Queues a task of this worker that was woken.
@@ -307,9 +309,7 @@ impl Worker {
     pub(super) fn disarm_timer(&self, task: TaskRef) {
         let header = task.header();
         header.timed.set(false);
-        // SAFETY: `arm_timer` armed it in this worker's wheel, or it has fired since, which
-        // disarmed it.
-        unsafe { self.wheel.remove(&header.timer) };
+        self.wheel.remove(&header.timer);
     }
 
     /// Queues a task of this worker that is ready.
@@ -346,7 +346,7 @@ impl Worker {
             // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on
             // its way to this worker, which disarms before anything else. So the task has not
             // ended.
-            let task = unsafe { TaskRef::of_timer(node) };
+            let task = unsafe { TaskRef::of_timer(node.as_ptr()) };
             self.block.counters.timers.add(1);
             let word = &task.header().waiter.word;
             // Armed until now, so the sleep has not ended: this worker disarms before any sleep

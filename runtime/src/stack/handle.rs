@@ -7,7 +7,6 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::prefetch;
 use crate::stack::region::Region;
 use crate::stack::sys;
 
@@ -42,7 +41,7 @@ impl Stack {
     /// Fetches into the cache what the first frames of a task will touch.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        (1..=FIRST_LINES).for_each(|line| prefetch::prefetch(self.base.get() - line * prefetch::LINE));
+        (1..=FIRST_LINES).for_each(|line| sys::prefetch(self.base.get() - line * sys::LINE));
     }
 
     /// The lowest address, guard included; a multiple of the page size.

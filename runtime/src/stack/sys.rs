@@ -4,6 +4,8 @@
 //! give pages back while their addresses stay mapped. Linux adds guards without mappings and keeps huge pages away; where
 //! these are missing the portable half answers "unsupported", or does nothing when it was only a hint.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64;
 use std::io;
 use std::ops::Range;
 use std::ptr;
@@ -102,6 +104,22 @@ pub(super) fn write_to_stderr(bytes: &[u8]) {
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// Fetches the line of that address into the cache, without waiting for it.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn prefetch(address: usize) {
+    // SAFETY: every x86-64 has SSE, and a prefetch may be of any address: it reads nothing that the program sees.
+    unsafe { x86_64::_mm_prefetch::<{ x86_64::_MM_HINT_T0 }>(ptr::with_exposed_provenance(address)) };
+}
+
+/// Fetches nothing.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(crate) fn prefetch(_: usize) {}
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod particular {

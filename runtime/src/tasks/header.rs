@@ -29,7 +29,6 @@ use crate::tasks::parking::Parking;
 use crate::tasks::refs::Refs;
 use crate::tasks::slow_path_flags::{Quirk, Quirks};
 use crate::tasks::switch_hook::{Hook, SwitchHook};
-use crate::timer::ring;
 use crate::timer::ring::Node;
 use crate::waiter::kind::{Kind, Waiter};
 
@@ -224,7 +223,7 @@ impl Header {
             slot: Cell::new(0),
             registered: Cell::new(0),
             unwound: Cell::new(0),
-            timer: ring::Node::new(),
+            timer: Node::new(),
         }
     }
 
@@ -443,18 +442,18 @@ impl TaskRef {
         self.0.cast()
     }
 
-    pub(crate) fn timer(self) -> *const ring::Node {
+    pub(crate) fn timer(self) -> NonNull<Node> {
         // SAFETY: the task is alive, as in `header`. The pointer may lead back to all of it.
-        unsafe { &raw const (*self.as_ptr()).timer }
+        unsafe { self.0.byte_add(offset_of!(Header, timer)) }.cast()
     }
 
     /// Returns the task that owns the timer.
     ///
     /// # Safety
     /// The pointer came from [`timer`](TaskRef::timer), and the task is alive.
-    pub(crate) unsafe fn of_timer(node: *const ring::Node) -> Self {
+    pub(crate) unsafe fn of_timer(node: NonNull<Node>) -> Self {
         // SAFETY: by the contract the node is that field of a header.
-        TaskRef(unsafe { NonNull::new_unchecked(node.byte_sub(offset_of!(Header, timer)).cast_mut().cast()) })
+        TaskRef(unsafe { node.byte_sub(offset_of!(Header, timer)) }.cast())
     }
 
     /// Returns the header. Callers keep it no longer than they keep the task.

@@ -1,7 +1,8 @@
 //! The nodes of timers, and the rings that they are linked into.
 
 use std::cell::Cell;
-use std::ptr;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
 
 use crate::timer::ticks;
 
@@ -17,9 +18,9 @@ pub(super) const NOWHERE: u16 = (1 << PLACE_BITS) - 1;
 /// it.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Valid while the place is not [`NOWHERE`], as is `next`: both then point to armed nodes of the same ring.
-    prev: Cell<*const Node>,
-    next: Cell<*const Node>,
+    /// Its neighbours while it is in a ring.
+    prev: Cell<Option<NodeRef>>,
+    next: Cell<Option<NodeRef>>,
     /// The tick, and in the lowest bits the place: which ring of the wheel the node is in.
     hung: Cell<u64>,
 }
@@ -30,7 +31,7 @@ const _: () = assert!(ticks::MOST <= u64::MAX >> PLACE_BITS);
 impl Node {
     /// Makes a node that is not armed.
     pub(crate) const fn new() -> Node {
-        Node { prev: Cell::new(ptr::null()), next: Cell::new(ptr::null()), hung: Cell::new(NOWHERE as u64) }
+        Node { prev: Cell::new(None), next: Cell::new(None), hung: Cell::new(NOWHERE as u64) }
     }
 
     /// Tells whether the node is in a wheel: inserted, and neither fired nor removed since.
@@ -56,90 +57,97 @@ impl Node {
     }
 }
 
+/// Points to a node that is being armed or is armed, by the pointer that has armed it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NodeRef(NonNull<Node>);
+
+impl NodeRef {
+    /// # Safety
+    ///
+    /// `node` is not armed. It stays in place and alive until it has fired or was removed. One thread touches it, and arms and
+    /// removes it in one wheel.
+    #[inline]
+    pub(crate) unsafe fn new(node: NonNull<Node>) -> Self {
+        NodeRef(node)
+    }
+
+    /// Returns the pointer that it was made of.
+    #[inline]
+    pub(crate) fn as_ptr(self) -> NonNull<Node> {
+        self.0
+    }
+}
+
+impl Deref for NodeRef {
+    type Target = Node;
+
+    #[inline]
+    fn deref(&self) -> &Node {
+        // SAFETY: by the contract of `new` the node is alive while it is armed. A wheel uses no node after it has disarmed it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
 /// A circular list of nodes in the order of their arrival: the head's `prev` is the tail.
 ///
-/// No node points to the ring itself, so that a wheel may be moved. Invariant: every linked node is alive and in place
-/// (what [`Wheel::insert`](crate::timer::wheel::Wheel::insert) asks of its caller), and in this ring only.
+/// No node points to the ring itself, so that a wheel may be moved.
 #[derive(Debug)]
 pub(super) struct Ring {
-    head: Cell<*const Node>,
+    head: Cell<Option<NodeRef>>,
 }
 
 impl Ring {
     pub(super) const fn new() -> Ring {
-        Ring { head: Cell::new(ptr::null()) }
+        Ring { head: Cell::new(None) }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.head.get().is_null()
+        self.head.get().is_none()
     }
 
-    /// Links `node` behind all others.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no ring, and stays alive and in place until it is unlinked.
+    /// Links a node that is in no ring behind all others.
     #[inline]
-    pub(super) unsafe fn push_back(&self, node: *const Node) {
-        let head = self.head.get();
-        // SAFETY: the caller vouches for `node`; a head and its `prev` are linked nodes, alive by the ring's invariant.
-        unsafe {
-            if head.is_null() {
-                (*node).prev.set(node);
-                (*node).next.set(node);
-                self.head.set(node);
-            } else {
-                let tail = (*head).prev.get();
-                (*node).prev.set(tail);
-                (*node).next.set(head);
-                (*tail).next.set(node);
-                (*head).prev.set(node);
-            }
+    pub(super) fn push_back(&self, node: NodeRef) {
+        let head = self.head.get().unwrap_or(node);
+        let tail = head.prev.get().filter(|_| head != node).unwrap_or(node);
+        node.prev.set(Some(tail));
+        node.next.set(Some(head));
+        tail.next.set(Some(node));
+        head.prev.set(Some(node));
+        self.head.set(Some(head));
+    }
+
+    /// Takes out a node that is in this ring.
+    #[inline]
+    pub(super) fn unlink(&self, node: &Node) {
+        let (prev, next) = (node.prev.take(), node.next.take());
+        let (Some(prev), Some(next)) = (prev, next) else { unreachable!("the node is in no ring") };
+        if ptr::eq(&*next, node) {
+            return self.head.set(None);
         }
-    }
-
-    /// Takes `node` out.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in this ring.
-    #[inline]
-    pub(super) unsafe fn unlink(&self, node: *const Node) {
-        // SAFETY: a linked node and its neighbours are alive by the ring's invariant.
-        unsafe {
-            let (prev, next) = ((*node).prev.get(), (*node).next.get());
-            if ptr::eq(next, node) {
-                self.head.set(ptr::null());
-                return;
-            }
-            (*prev).next.set(next);
-            (*next).prev.set(prev);
-            if ptr::eq(self.head.get(), node) {
-                self.head.set(next);
-            }
+        if self.head.get().is_some_and(|head| ptr::eq(&*head, node)) {
+            self.head.set(Some(next));
         }
+        prev.next.set(Some(next));
+        next.prev.set(Some(prev));
     }
 
-    /// The node that arrived first.
+    /// Returns the node that arrived first.
     #[inline]
-    pub(super) fn front(&self) -> Option<*const Node> {
-        let head = self.head.get();
-        (!head.is_null()).then_some(head)
+    pub(super) fn front(&self) -> Option<NodeRef> {
+        self.head.get()
     }
 
-    /// The earliest tick among the nodes; `None` if there are none, or more than `limit`.
+    /// Returns the earliest tick among the nodes; `None` if there are none, or more than `limit`.
     pub(super) fn earliest(&self, limit: usize) -> Option<u64> {
         let head = self.front()?;
         let mut node = head;
         let mut earliest = u64::MAX;
         for _ in 0..limit {
-            // SAFETY: linked nodes are alive by the ring's invariant, and `next` of one is another.
-            unsafe {
-                earliest = earliest.min((*node).tick());
-                node = (*node).next.get();
-            }
-            if ptr::eq(node, head) {
+            earliest = earliest.min(node.tick());
+            node = node.next.get()?;
+            if node == head {
                 return Some(earliest);
             }
         }

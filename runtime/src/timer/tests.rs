@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::ptr;
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use crate::timer::ring::Node;
+use crate::timer::ring::{Node, NodeRef};
 use crate::timer::ticks::{TICK_BITS, Ticks};
 use crate::timer::wheel::Wheel;
 
@@ -40,18 +40,17 @@ fn nodes(n: usize) -> Vec<Timer> {
 fn arm(wheel: &Wheel, timer: &Timer, deadline: Instant, number: u64) {
     timer.number.set(number);
     // SAFETY: the tests keep their nodes in a vector declared before the wheel, never grow it, and arm idle nodes only.
-    unsafe { wheel.insert(ptr::from_ref(timer).cast(), deadline) }
+    wheel.insert(unsafe { NodeRef::new(NonNull::from(timer).cast()) }, deadline);
 }
 
 fn disarm(wheel: &Wheel, node: &Node) {
-    // SAFETY: no test has two wheels.
-    unsafe { wheel.remove(node) }
+    wheel.remove(node);
 }
 
 /// Lets all fire that is due at `now`, by its number.
 fn expire(wheel: &Wheel, now: Instant, mut fire: impl FnMut(u64)) {
     // SAFETY: `arm` gave the wheel a pointer to the whole, of which the node is the first field.
-    wheel.expire(now, |node| fire(unsafe { (*node.cast::<Timer>()).number.get() }));
+    wheel.expire(now, |node| fire(unsafe { node.as_ptr().cast::<Timer>().as_ref() }.number.get()));
 }
 
 /// The numbers of what fires at `now`.

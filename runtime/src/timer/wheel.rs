@@ -1,12 +1,14 @@
 //! The wheel itself: where a timer hangs, which one is next, and what happens when time passes.
 
+#![forbid(unsafe_code)]
+
 use std::array;
 use std::cell::Cell;
 use std::fmt;
 use std::iter;
 use std::time::Instant;
 
-use crate::timer::ring::{NOWHERE, Node, Ring};
+use crate::timer::ring::{NOWHERE, Node, NodeRef, Ring};
 use crate::timer::ticks::Ticks;
 
 /// The binary logarithm of the number of slots in a row.
@@ -100,30 +102,18 @@ impl Wheel {
     /// it may lead to what the node is a part of.
     ///
     /// A deadline in the past fires at the next `expire`, one more than 584 years after the wheel was made never.
-    ///
-    /// # Safety
-    ///
-    /// `node` is not armed. It stays in place and alive until it has fired or was removed, and only the wheel's thread
-    /// touches it.
     #[inline]
-    pub(crate) unsafe fn insert(&self, node: *const Node, deadline: Instant) {
-        // SAFETY: alive by this function's contract.
-        debug_assert!(!unsafe { (*node).is_armed() }, "the timer is armed already");
+    pub(crate) fn insert(&self, node: NodeRef, deadline: Instant) {
+        debug_assert!(!node.is_armed(), "the timer is armed already");
         self.armed.set(self.armed.get() + 1);
-        // SAFETY: not armed means in no ring; alive and in place by this function's own contract.
-        unsafe { self.link(node, self.ticks.ceil(deadline)) }
+        self.link(node, self.ticks.ceil(deadline));
     }
 
     /// Disarms `node`; does nothing if it is not armed.
-    ///
-    /// # Safety
-    ///
-    /// `node` is armed in this wheel or not at all.
     #[inline]
-    pub(crate) unsafe fn remove(&self, node: &Node) {
+    pub(crate) fn remove(&self, node: &Node) {
         if node.is_armed() {
-            // SAFETY: armed, and hence armed in this wheel, by the contract.
-            unsafe { self.disarm(node) }
+            self.disarm(node);
         }
     }
 
@@ -148,14 +138,12 @@ impl Wheel {
     /// deadline has passed fires at the next call. `fire` must not call `expire` itself, or the order is lost. `now`
     /// must not run backwards.
     #[inline]
-    pub(crate) fn expire(&self, now: Instant, mut fire: impl FnMut(*const Node)) {
+    pub(crate) fn expire(&self, now: Instant, mut fire: impl FnMut(NodeRef)) {
         self.advance(self.ticks.floor(now));
         let firing = self.due.get();
         self.due.set(1 - firing);
         while let Some(node) = self.slots[firing].ring.front() {
-            // SAFETY: a node in a ring of this wheel is armed in it, and alive by the contract of `insert`. The wheel does not
-            // touch it after it was disarmed.
-            unsafe { self.disarm(node) };
+            self.disarm(&node);
             fire(node);
         }
     }
@@ -194,23 +182,16 @@ impl Wheel {
         let slot = self.slot(place);
         self.elapsed.set(slot.earliest.get().min(now));
         while let Some(node) = slot.ring.front() {
-            // SAFETY: the node is in this ring, and alive by the contract of `insert`. The present is inside the slot's
-            // span, so `link` puts it into a lower row, never back here.
-            unsafe {
-                slot.ring.unlink(node);
-                self.link(node, (*node).tick());
-            }
+            slot.ring.unlink(&node);
+            // The present is inside the slot's span, so the node goes into a lower row, never back here.
+            self.link(node, node.tick());
         }
         self.vacate(place);
     }
 
     /// Links a node into the slot of that tick.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no ring, and stays alive and in place until it is unlinked.
     #[inline]
-    unsafe fn link(&self, node: *const Node, tick: u64) {
+    fn link(&self, node: NodeRef, tick: u64) {
         let place = self.place_of(tick);
         let slot = self.slot(place);
         if slot.ring.is_empty() {
@@ -220,28 +201,17 @@ impl Wheel {
         } else if tick < slot.earliest.get() {
             slot.earliest.set(tick);
         }
-        // SAFETY: handed on from the caller.
-        unsafe {
-            (*node).hang(tick, place.0);
-            slot.ring.push_back(node);
-        }
+        node.hang(tick, place.0);
+        slot.ring.push_back(node);
     }
 
     /// Unlinks an armed node.
-    ///
-    /// # Safety
-    ///
-    /// `node` is armed in this wheel.
     #[inline]
-    unsafe fn disarm(&self, node: *const Node) {
-        // SAFETY: what is armed is alive, by the contract of `insert`.
-        let (tick, place) = unsafe { ((*node).tick(), Place((*node).place())) };
+    fn disarm(&self, node: &Node) {
+        let (tick, place) = (node.tick(), Place(node.place()));
         let slot = self.slot(place);
-        // SAFETY: `place` names the ring that the node is in, as long as it is armed.
-        unsafe {
-            (*node).hang(0, NOWHERE);
-            slot.ring.unlink(node);
-        }
+        node.hang(0, NOWHERE);
+        slot.ring.unlink(node);
         self.armed.set(self.armed.get() - 1);
         if slot.ring.is_empty() {
             self.vacate(place);

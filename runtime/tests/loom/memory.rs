@@ -31,6 +31,11 @@ pub(crate) fn touch(address: usize) {
     mapping.expect("it is mapped").contents.with_mut(|_| ());
 }
 
+pub(super) const LINE: usize = 64;
+
+/// No cache is modelled.
+pub(super) fn prefetch(_address: usize) {}
+
 pub(super) fn page_size() -> usize {
     4096
 }
