@@ -25,10 +25,11 @@ const SPARE_FILES: u64 = 64;
 const CROSS_CHECK: Duration = Duration::from_secs(2);
 const CROSS_WARMUP: Duration = Duration::from_millis(300);
 
-/// Plays the part this process was started for: by a user the orchestrator, by the orchestrator one of the others.
+/// Plays the part this process was started for: by a user the orchestrator, by the orchestrator one of the
+/// others.
 ///
-/// Returns the exit status: 0, or 1 if anything went wrong with any server, 2 for a wrong command line, 130 after
-/// Ctrl-C.
+/// Returns the exit status: 0, or 1 if anything went wrong with any server, 2 for a wrong command line, 130
+/// after Ctrl-C.
 pub fn main(servers: &[Server]) -> ExitCode {
     play(servers, || orchestrate(servers))
 }
@@ -235,7 +236,8 @@ impl Campaign {
         }
     }
 
-    /// Repeats the last row for a moment with the client that is not written with fibra, which speaks echo over streams.
+    /// Repeats the last row for a moment with the client that is not written with fibra, which speaks echo
+    /// over streams.
     fn cross_check(&self, targets: &[Target<'_>], rows: &[Row]) -> Option<CrossCheck> {
         let (target, row) = targets.last().zip(rows.last())?;
         let Options { no_cross_check, churn, warmup, duration, .. } = self.options;

@@ -18,7 +18,7 @@ const LINES_KEPT: usize = 8;
 /// How long the end of its complaints is waited for once it has ended: another process may hold their pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A running child, the first of a process group: killed with the group and buried when dropped.
+/// A running child, the first of a process group: killed with the group and reaped when dropped.
 pub(crate) struct Child {
     process: Process,
     /// Its group, until that was ended: later the number may be another's.
@@ -29,8 +29,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts `command` and listens to what it says on its standard error. In a group of its own: Ctrl-C at the terminal is
-    /// for the orchestrator, which decides what becomes of its children.
+    /// Starts `command` and listens to what it says on its standard error. In a group of its own: Ctrl-C at
+    /// the terminal is for the orchestrator, which decides what becomes of its children.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let (reading, all_read) = mpsc::channel();
         let process = command.process_group(0).spawn()?;
@@ -98,14 +98,14 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         self.end_group();
-        // It may have left its group, or have ended; then there is only the burial.
+        // It may have left its group, or have ended already; then it is only reaped.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Reads what a child says, a JSON value a line, in a thread, so that its silence is noticed. What is no such value ends the
-/// reading, and with it the child.
+/// Reads what a child says, a JSON value a line, in a thread, so that its silence is noticed. What is no such
+/// value ends the reading, and with it the child.
 pub(crate) fn listen<E: DeserializeOwned + Send + 'static>(stdout: ChildStdout) -> io::Result<Receiver<E>> {
     let (tell, told) = mpsc::channel();
     let listen = move || {
@@ -133,7 +133,7 @@ pub(crate) fn obey<O: DeserializeOwned>(
     }
 }
 
-/// Says one event, as a line on the standard output.
+/// Writes one event as a line on the standard output.
 pub(crate) fn say(event: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');

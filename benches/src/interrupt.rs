@@ -20,7 +20,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Begins to listen for the signals. At the second one the process ends at once; the kernel ends its children.
+    /// Begins to listen for the signals. At the second one the process ends at once; the kernel ends its
+    /// children.
     pub(crate) fn listen() -> io::Result<Self> {
         let (seen, early) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         for signal in [SIGINT, SIGTERM] {

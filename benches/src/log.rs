@@ -1,7 +1,8 @@
 //! The latencies of a report as a log of HdrHistogram's, and several such logs as one report.
 //!
-//! A log has an interval for each row, tagged `SERVER/SCENARIO`. What a histogram does not tell stands in comments, which
-//! other readers of such logs pass over; where a log has none of ours, the histograms have to do.
+//! A log has an interval for each row, tagged `SERVER/SCENARIO`. What a histogram does not tell stands in
+//! comments, which other readers of such logs pass over; where a log has none of ours, the histograms have to
+//! do.
 
 mod read;
 mod write;

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 /// Loads servers and compares them.
 ///
-/// Without arguments: starts the three example servers that echo over TCP, one after the other, each in a process of its own,
-/// drives them with the same load, prints a table and writes a page with the latency curves.
+/// Without arguments: starts the three example servers that echo over TCP, one after the other, each in a
+/// process of its own, drives them with the same load, prints a table and writes a page with the latency
+/// curves.
 #[derive(Debug, Parser)]
 #[command(
     name = "load",
@@ -36,8 +37,8 @@ pub(crate) struct CommandLine {
 pub(crate) enum Instead {
     /// Makes one report of the logs that several generators have written with --log
     ///
-    /// Rows of the same server and the same load are put together: replies and rates are summed, and percentiles are
-    /// those of all the latencies.
+    /// Rows of the same server and the same load are put together: replies and rates are summed, and
+    /// percentiles are those of all the latencies.
     Merge(Merge),
 }
 
@@ -60,7 +61,8 @@ pub struct Outputs {
     #[arg(long, value_name = "FILE", value_parser = files())]
     pub json: Option<PathBuf>,
 
-    /// Writes the page to this file [default: target/fibra-load/report.html, or the same in the temporary folder]
+    /// Writes the page to this file [default: target/fibra-load/report.html, or the same in the temporary
+    /// folder]
     #[arg(long, value_name = "FILE", value_parser = files())]
     pub html: Option<PathBuf>,
 }
@@ -68,8 +70,8 @@ pub struct Outputs {
 /// Which servers are loaded, and how.
 #[derive(Clone, Debug, Parser)]
 pub struct Options {
-    /// One of the servers that are carried: echo_threads, echo_callbacks, echo_server, udp_echo, http_server. May be given
-    /// more than once, like the two that follow [default: all that speak the protocol]
+    /// One of the servers that are carried: echo_threads, echo_callbacks, echo_server, udp_echo, http_server.
+    /// May be given more than once, like the two that follow [default: all that speak the protocol]
     #[arg(long, value_name = "NAME", help_heading = "Servers")]
     pub server: Vec<String>,
 
@@ -77,13 +79,14 @@ pub struct Options {
     #[arg(long, value_name = "[NAME=]HOST:PORT", value_parser = address, help_heading = "Servers")]
     pub address: Vec<Address>,
 
-    /// A server to be started, by a shell, as in `exec COMMAND`. What reads {address} in the command, or {port}, is
-    /// replaced by a free address of 127.0.0.1 on which it is to listen; without that, the server's first line must be
-    /// "listening on ADDRESS"
+    /// A server to be started, by a shell, as in `exec COMMAND`. What reads {address} in the command, or
+    /// {port}, is replaced by a free address of 127.0.0.1 on which it is to listen; without that, the
+    /// server's first line must be "listening on ADDRESS"
     #[arg(long, value_name = "NAME=COMMAND", value_parser = command, help_heading = "Servers")]
     pub command: Vec<Command>,
 
-    /// What is spoken: echo over tcp or udp, where every byte must come back; or http [default: as --server does, or tcp]
+    /// What is spoken: echo over tcp or udp, where every byte must come back; or http [default: as --server
+    /// does, or tcp]
     #[arg(long, value_name = "PROTOCOL", help_heading = "Load")]
     pub protocol: Option<Protocol>,
 
@@ -91,7 +94,8 @@ pub struct Options {
     #[arg(long, value_name = "PATH", default_value = "/plaintext", value_parser = path, help_heading = "Load")]
     pub path: String,
 
-    /// Connections, all of them open from the beginning to the end; with --churn, how many there are at a time
+    /// Connections, all of them open from the beginning to the end; with --churn, how many there are at a
+    /// time
     #[arg(
         long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=20_000),
         help_heading = "Load"
@@ -105,7 +109,8 @@ pub struct Options {
     )]
     pub idle: u32,
 
-    /// A connection for each request: connect, ask, take the reply, close. Latency is all of that but the last
+    /// A connection for each request: connect, ask, take the reply, close. Latency is all of that but the
+    /// last
     #[arg(long, conflicts_with = "pipeline", help_heading = "Load")]
     pub churn: bool,
 
@@ -120,9 +125,9 @@ pub struct Options {
     )]
     pub pipeline: u32,
 
-    /// Requests per second over all connections, sent when they are due whatever the server does; latency then counts
-    /// from that time. Several are a ladder, climbed with each server: 10k,20k,50k, or 10k..80k, which doubles. Without it
-    /// every connection asks again as soon as it has its reply
+    /// Requests per second over all connections, sent when they are due whatever the server does; latency
+    /// then counts from that time. Several are a ladder, climbed with each server: 10k,20k,50k, or 10k..80k,
+    /// which doubles. Without it every connection asks again as soon as it has its reply
     #[arg(long, value_name = "N[,N...]", help_heading = "Load")]
     pub rate: Option<Rates>,
 
@@ -138,15 +143,18 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, help_heading = "Load")]
     pub timeout: Duration,
 
-    /// The processor of the generator [default: the first that is allowed on another core than the server's; else the second]
+    /// The processor of the generator [default: the first that is allowed on another core than the server's;
+    /// else the second]
     #[arg(long, value_name = "CPU", help_heading = "Load")]
     pub core: Option<usize>,
 
-    /// Does without the second look by a client that is not written with fibra; there is none for udp, http and --churn
+    /// Does without the second look by a client that is not written with fibra; there is none for udp, http
+    /// and --churn
     #[arg(long, help_heading = "Report")]
     pub no_cross_check: bool,
 
-    /// Writes the latencies to this file, as HdrHistogram does; `load merge` makes one report of several such logs
+    /// Writes the latencies to this file, as HdrHistogram does; `load merge` makes one report of several such
+    /// logs
     #[arg(long, value_name = "FILE", value_parser = files(), help_heading = "Report")]
     pub log: Option<PathBuf>,
 

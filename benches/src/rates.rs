@@ -5,7 +5,8 @@ use std::str::FromStr;
 /// The most rungs of a ladder.
 const MOST: usize = 64;
 
-/// Requests per second, as they were given: `50000`, `10k,20k,50k`, or `10k..160k`, which doubles from rung to rung.
+/// Requests per second, as they were given: `50000`, `10k,20k,50k`, or `10k..160k`, which doubles from rung
+/// to rung.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates(Vec<f64>);
 

@@ -1,7 +1,8 @@
 //! Which of three parts this process plays.
 //!
-//! There is one executable. Started by a user it is the orchestrator, which starts itself again as a server or as a
-//! generator; the part is told in the environment, because a server takes its address from its first argument.
+//! There is one executable. Started by a user it is the orchestrator, which starts itself again as a server
+//! or as a generator; the part is told in the environment, because a server takes its address from its first
+//! argument.
 
 use crate::sys;
 use std::os::unix::process::CommandExt;
@@ -52,7 +53,8 @@ impl Role {
         Ok(command)
     }
 
-    /// The part this process was started for, if it is one of ours; takes up its processor and ties it to its parent.
+    /// The part this process was started for, if it is one of ours; takes up its processor and ties it to its
+    /// parent.
     pub(crate) fn assume() -> Option<Self> {
         let role = env::var(ROLE).ok()?;
         let _ = sys::die_with_parent();
@@ -77,8 +79,8 @@ impl Role {
     }
 }
 
-/// Becomes the command of a user. The shell is to become it in its turn, so that this process is the server's own: its
-/// place, its tie to the parent and its meters are.
+/// Becomes the command of a user. The shell is to become it in its turn, so that this process is the server's
+/// own: its place, its tie to the parent and its meters are.
 pub(crate) fn become_command(line: &str) -> process::ExitCode {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &format!("exec {line}")]).env_remove(ROLE).env_remove(CPU).env_remove(PARENT);
@@ -100,7 +102,8 @@ impl Places {
         Self { generator: generator.or(places.generator), ..places }
     }
 
-    /// Of these the first, and the next that is on another core: threads of one take from each other what they use.
+    /// Of these the first, and the next that is on another core: threads of one take from each other what
+    /// they use.
     fn among(allowed: &[usize], sharing: impl Fn(usize) -> Vec<usize>) -> Self {
         let [server, others @ ..] = allowed else { return Self::default() };
         let siblings = sharing(*server);

@@ -91,7 +91,7 @@ pub(crate) fn run(
     Ok(finished)
 }
 
-/// The orchestrator's eyes on a run: on both processes, on the clock and on Ctrl-C.
+/// Watches a run: both processes, the clock and Ctrl-C.
 struct Watch<'a> {
     generator: Generator,
     server: &'a mut Running,
@@ -107,12 +107,13 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Takes in what the generator says up to its last word; an error says why that did not come.
+    /// Reads the generator's events to the last. An error says why the last did not come.
     fn listen_to_the_end(&mut self, show: &mut Show, finished: &mut Finished) -> Result<(), String> {
         loop {
             let begun = Instant::now();
             let event = self.generator.events.recv_timeout(LOOK);
-            // Time in which this process was stopped, as by Ctrl-Z, is no time in which the generator kept silent.
+            // Time in which this process was stopped, as by Ctrl-Z, is no time in which the generator kept
+            // silent.
             self.deadline += begun.elapsed().saturating_sub(LOOK);
             match event {
                 Ok(Event::Progress(progress)) => {
@@ -151,7 +152,7 @@ impl Watch<'_> {
         if now >= self.deadline { Err("the generator did not come to an end in time".into()) } else { Ok(()) }
     }
 
-    /// How the server ended, if it did. Where connections were lost, its end may be a moment away.
+    /// Returns how the server ended, if it did. Lost connections may precede its end by a moment.
     fn cause_of_death(&mut self, lost: bool) -> Option<String> {
         let patience = if lost && self.server.id().is_some() { DEATH_SLACK } else { Duration::ZERO };
         let deadline = Instant::now() + patience;
@@ -165,7 +166,7 @@ impl Watch<'_> {
     }
 }
 
-/// What a generator that has closed its output said; its end is a moment away.
+/// Returns the complaints of a generator that has closed its output and ends soon.
 fn last_words(child: &mut Child) -> String {
     thread::sleep(LOOK);
     child.obituary().unwrap_or_else(|| "without a word".into())

@@ -165,14 +165,15 @@ impl Running {
                     return Ok(Self { address, host: address.to_string(), child: Some(child) });
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                // Its streams are closed; its end is a moment away.
+                // Its streams are closed; it ends soon.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(KNOCK),
             }
             check(&mut child, deadline, interrupt)?;
         }
     }
 
-    /// Takes a server that runs already, elsewhere or here. A thread looks for it, since a lookup cannot be interrupted.
+    /// Takes a server that runs already, elsewhere or here. A thread looks for it, since a lookup cannot be
+    /// interrupted.
     fn outside(host: &str, protocol: Protocol, interrupt: &Interrupt) -> io::Result<Self> {
         let (tell, told) = mpsc::channel();
         let name = host.to_owned();
@@ -217,7 +218,7 @@ fn find(host: &str, protocol: Protocol) -> io::Result<SocketAddr> {
     choose(&addresses, protocol).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
-/// Looks whether a server that does not listen yet is still worth waiting for.
+/// Checks whether to wait longer for a server that does not listen yet.
 fn check(child: &mut Child, deadline: Instant, interrupt: &Interrupt) -> io::Result<()> {
     interrupt.check()?;
     if let Some(how) = child.obituary() {
@@ -238,8 +239,8 @@ fn free_address(protocol: Protocol) -> io::Result<SocketAddr> {
     }
 }
 
-/// The first of the addresses of a name at which a server answers, or just the first. An only one is not troubled with a
-/// connection that asks for nothing.
+/// The first of the addresses of a name at which a server answers, or just the first. An only one is not
+/// troubled with a connection that asks for nothing.
 fn choose(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
     let mut all = addresses.iter();
     all.find(|&&address| addresses.len() == 1 || answers(address, protocol)).or(addresses.first()).copied()
@@ -266,7 +267,8 @@ fn drain(mut stdout: ChildStdout) -> io::Result<()> {
     thread::Builder::new().name("stdout".into()).spawn(drain).map(drop)
 }
 
-/// Where the first line will be told; a thread goes on to read what follows, whatever it is, so that the server never waits for us.
+/// Where the first line will be told; a thread goes on to read what follows, whatever it is, so that the
+/// server never waits for us.
 fn first_line(stdout: ChildStdout) -> io::Result<Receiver<String>> {
     let (tell, told) = mpsc::channel();
     let listen = move || {

@@ -13,7 +13,8 @@ const LONGEST: u32 = 16 << 20;
 pub struct Sizes(Vec<(u32, u32)>);
 
 impl Sizes {
-    /// The size of request `number` of `connection`: always the same for these two, and mixed as the weights say.
+    /// The size of request `number` of `connection`: always the same for these two, and mixed as the weights
+    /// say.
     pub(crate) fn of(&self, connection: u32, number: u32) -> usize {
         let [(size, _)] = self.0[..] else { return self.draw(connection, number) };
         size as usize

@@ -1,8 +1,8 @@
-//! The calls to the operating system that `std` does not offer. The only `unsafe` of this package is here and in what spawns
-//! coroutines of other libraries.
+//! The calls to the operating system that `std` does not offer. The only `unsafe` of this package is here and
+//! in what spawns coroutines of other libraries.
 //!
-//! What is Linux's own has a fallback that does nothing or says "unsupported", so that the harness runs (unpinned, and
-//! without the processor time of the server) wherever fibra does.
+//! What is Linux's own has a fallback that does nothing or says "unsupported", so that the harness runs
+//! (unpinned, and without the processor time of the server) wherever fibra does.
 
 mod semaphore;
 
@@ -64,7 +64,8 @@ mod linux {
         (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
     }
 
-    /// The processors that are threads of the same core as this one, itself among them. None where the system does not tell.
+    /// The processors that are threads of the same core as this one, itself among them. None where the system
+    /// does not tell.
     pub(crate) fn sharing_a_core(cpu: usize) -> Vec<usize> {
         let list = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
         std::fs::read_to_string(list).map_or_else(|_| Vec::new(), |list| super::listed(&list))
@@ -91,7 +92,8 @@ mod linux {
         let _ = set_current_timer_slack(NonZero::new(1));
     }
 
-    /// The processor time that process `pid` has used: user and system, all its threads, also those that have ended.
+    /// The processor time that process `pid` has used: user and system, all its threads, also those that have
+    /// ended.
     pub(crate) fn cpu_time_of(pid: u32) -> io::Result<Duration> {
         let pid = libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
         let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
@@ -100,7 +102,8 @@ mod linux {
             0 => {}
             code => return Err(io::Error::from_raw_os_error(code)),
         }
-        // SAFETY: the pointer is to a live `timespec` of our own, which the call fills; any clock id is allowed.
+        // SAFETY: the pointer is to a live `timespec` of our own, which the call fills; any clock id is
+        // allowed.
         match unsafe { libc::clock_gettime(clock, &raw mut time) } {
             0 => Ok(Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))),
             _ => Err(io::Error::last_os_error()),

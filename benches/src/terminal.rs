@@ -1,4 +1,5 @@
-//! Words for the user of the program, whose terminal may be gone: `println!` would panic then, and take the figures along.
+//! Words for the user of the program, whose terminal may be gone: `println!` would panic then, and take the
+//! figures along.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub(crate) fn print(program: &str, text: &str) -> bool {
     }
 }
 
-/// Says one line on standard error.
+/// Writes one line to standard error.
 pub(crate) fn complain(line: fmt::Arguments<'_>) {
     // Nowhere is left to say that it could not be said.
     let _ = writeln!(io::stderr(), "{line}");

@@ -1,4 +1,5 @@
-//! What the orchestrator and the generator say to each other: one order down, many events up, a JSON value a line.
+//! What the orchestrator and the generator say to each other: one order down, many events up, a JSON value a
+//! line.
 
 use crate::process::Usage;
 use crate::sizes::Sizes;
@@ -85,7 +86,7 @@ pub(crate) enum Event {
     Connected(usize),
     /// Some time went by.
     Progress(Progress),
-    /// The last word.
+    /// The end of the run.
     Done(Box<Outcome>),
 }
 
@@ -108,10 +109,11 @@ pub(crate) struct Outcome {
     pub(crate) connected: usize,
     /// Right replies that came in the measured interval.
     pub(crate) replies: u64,
-    /// Requests that were due in the interval and had no reply, because their connection waited for an earlier one to
-    /// the end or was lost. Their latencies are in the histogram as far as they had grown.
+    /// Requests that were due in the interval and had no reply, because their connection waited for an
+    /// earlier one to the end or was lost. Their latencies are in the histogram as far as they had grown.
     pub(crate) unsent: u64,
-    /// Datagrams of the interval to which no reply came, in the histogram with the time that was waited for it.
+    /// Datagrams of the interval to which no reply came, in the histogram with the time that was waited for
+    /// it.
     pub(crate) unanswered: u64,
     /// When the measured interval began, since 1970.
     pub(crate) begun: Duration,

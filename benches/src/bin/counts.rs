@@ -1,9 +1,10 @@
-//! The paths whose instructions `ci/counts.sh` counts: `counts PATH N` goes N times along one of them, and no more than that.
+//! The paths whose instructions `ci/counts.sh` counts: `counts PATH N` goes N times along one of them, and no
+//! more than that.
 //!
-//! All run on one worker. The echo server has its client in a process of its own, which valgrind does not follow, so that what
-//! is counted is the server's. It begins each round when all requests of the round have been sent: how many of them one look at
-//! the kernel finds is otherwise a matter of what else the machine does. `counts` alone prints the names of the paths with what
-//! each time is.
+//! All run on one worker. The echo server has its client in a process of its own, which valgrind does not
+//! follow, so that what is counted is the server's. It begins each round when all requests of the round have
+//! been sent: how many of them one look at the kernel finds is otherwise a matter of what else the machine
+//! does. `counts` alone prints the names of the paths with what each time is.
 
 use std::env;
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! Prints the figures of the network that fibra means to reach, and whether it does; `figures --help` tells how.
+//! Prints the figures of the network that fibra means to reach, and whether it does; `figures --help` tells
+//! how.
 
 mod servers;
 

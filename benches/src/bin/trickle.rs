@@ -1,10 +1,11 @@
 //! Does a second worker pay where connections come one by one and then all want work at once?
 //!
-//! `cargo run --release -p fibra-bench --bin trickle` connects 200 clients a millisecond apart, then lets all of them ask at
-//! the same moment for about 20 milliseconds of computing each, in pieces with a `yield_now` between them. Started
-//! tasks stay on their worker, so what is measured is whether they were spread when they started. It prints the
-//! throughput of one worker and of two, which worker had how many connections, and the ratio of the two. The client costs
-//! next to nothing: a byte to each connection, and a byte from each.
+//! `cargo run --release -p fibra-bench --bin trickle` connects 200 clients a millisecond apart, then lets all
+//! of them ask at the same moment for about 20 milliseconds of computing each, in pieces with a `yield_now`
+//! between them. Started tasks stay on their worker, so what is measured is whether they were spread when
+//! they started. It prints the throughput of one worker and of two, which worker had how many connections,
+//! and the ratio of the two. The client costs next to nothing: a byte to each connection, and a byte from
+//! each.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -25,7 +26,8 @@ const PIECE: Duration = Duration::from_micros(200);
 /// How many pieces a handler has to do.
 const PIECES: usize = 100;
 
-/// Each number of workers is measured so often, by turns, and the best counts: others may want the cores as well.
+/// Each number of workers is measured so often, by turns, and the best counts: others may want the cores as
+/// well.
 const ROUNDS: usize = 3;
 
 /// How many handlers ran on which thread.
@@ -101,7 +103,8 @@ fn handle(mut stream: TcpStream, steps: u64, homes: &Homes) -> io::Result<()> {
     stream.write_all(&byte)
 }
 
-/// Connects one by one, then gives the sign to all and waits for all replies. Returns the seconds of the second half.
+/// Connects one by one, then gives the sign to all and waits for all replies. Returns the seconds of the
+/// second half.
 fn trickle(address: SocketAddr) -> io::Result<f64> {
     let connect = |_| {
         thread::sleep(Duration::from_millis(1));

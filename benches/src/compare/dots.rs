@@ -1,5 +1,5 @@
-//! The chart of a subject: a line for each question, on which each entrant is a dot, as far to the right as it needs times
-//! what fibra needs.
+//! The chart of a subject: a line for each question, on which each entrant is a dot, as far to the right as
+//! it needs times what fibra needs.
 
 use plotters::prelude::*;
 
@@ -68,8 +68,8 @@ fn is_fibra(figure: &Figure) -> bool {
     figure.entrant == "fibra"
 }
 
-/// What is 1: fibra's median, or the first entrant's where fibra was not asked. Shares are figures of their own, in no
-/// proportion to each other.
+/// What is 1: fibra's median, or the first entrant's where fibra was not asked. Shares are figures of their
+/// own, in no proportion to each other.
 fn base(row: &Row) -> Option<f64> {
     let base = row.figure("fibra").or(row.figures.first())?.median();
     (row.measure != Measure::Shares && base > 0.0).then_some(base)

@@ -1,5 +1,5 @@
-//! How one question is asked of all entrants: in rounds, each of which asks every entrant once, so that whatever the
-//! machine does meanwhile it does to all.
+//! How one question is asked of all entrants: in rounds, each of which asks every entrant once, so that
+//! whatever the machine does meanwhile it does to all.
 //!
 //! This runs in a process of its own, which takes one [`Order`] and says [`Event`]s.
 
@@ -116,7 +116,7 @@ fn calibrate(started: &Started, contest: &Contest, sample: Duration) -> u64 {
             }
             return operations;
         }
-        // What goes by the clock warms up by itself.
+        // A sample by the clock has its own warm-up.
         Size::Lasting(least) => return sample.max(least).as_millis() as u64,
     };
     let (least, sample) = (operations, sample.max(at_least).as_secs_f64());

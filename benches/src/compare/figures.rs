@@ -1,4 +1,5 @@
-//! What the samples say: medians and quartiles, fibra in proportion to the best rival, and which targets are met.
+//! What the samples say: medians and quartiles, fibra in proportion to the best rival, and which targets are
+//! met.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +47,8 @@ pub(super) struct Verdict {
     pub(super) reached: f64,
 }
 
-/// The figures with one worker that targets of the other half are in proportion to: by title, measure and entrant.
+/// The figures with one worker that targets of the other half are in proportion to: by title, measure and
+/// entrant.
 #[derive(Default)]
 pub(super) struct OneWorker(BTreeMap<(String, Measure, &'static str), f64>);
 

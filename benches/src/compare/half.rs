@@ -1,5 +1,5 @@
-//! One half of the comparison, that with so many workers, in processes of its own: may takes its number of workers once for
-//! a process, and an entrant that dies or hangs there is not asked again.
+//! One half of the comparison, that with so many workers, in processes of its own: may takes its number of
+//! workers once for a process, and an entrant that dies or hangs there is not asked again.
 
 use std::io::{self, Write};
 use std::sync::mpsc::RecvTimeoutError;
@@ -133,7 +133,8 @@ impl<'a> Half<'a> {
         Order { workers, rounds, sample: self.options.sample(), wanted }
     }
 
-    /// Leaves out the entrant that was being asked when the process died; all of them where that is not known.
+    /// Leaves out the entrant that was being asked when the process died; all of them where that is not
+    /// known.
     fn leave_out(&mut self, wanted: &mut Vec<Wanted>, why: String, at: Option<(String, String)>) {
         let Some((title, entrant)) = at else {
             self.faults.push(why);

@@ -88,11 +88,11 @@ pub fn contests(workers: usize) -> Vec<Contest> {
     contests
 }
 
-/// Plays the part this process was started for: by a user it prints and writes, by itself it measures, serves or loads.
-/// `servers` are those of fibra and of the event loop by hand.
+/// Plays the part this process was started for: by a user it prints and writes, by itself it measures, serves
+/// or loads. `servers` are those of fibra and of the event loop by hand.
 ///
-/// Returns the exit status: 0; 1 if an entrant died or hung or something could not be written; 2 for a wrong command line;
-/// 130 after Ctrl-C.
+/// Returns the exit status: 0; 1 if an entrant died or hung or something could not be written; 2 for a wrong
+/// command line; 130 after Ctrl-C.
 pub fn main(servers: &[Server]) -> ExitCode {
     match Role::assume() {
         Some(Role::Comparer) => driver::main(),

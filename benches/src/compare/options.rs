@@ -10,8 +10,8 @@ use crate::options::files;
 
 /// Asks fibra and its rivals the same questions, and says where fibra stands.
 ///
-/// Prints a table for each subject, with the ratio of fibra to the best rival, and writes a page with charts. All of it takes
-/// some twenty minutes. The machine should be quiet.
+/// Prints a table for each subject, with the ratio of fibra to the best rival, and writes a page with charts.
+/// All of it takes some twenty minutes. The machine should be quiet.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "compare", version, max_term_width = 100)]
 pub(super) struct Options {
@@ -39,7 +39,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "0.6", value_parser = seconds)]
     pub(super) seconds: Duration,
 
-    /// Where the page is written; unless said, to `fibra-compare/report.html` in `target` or the folder for temporary files
+    /// Where the page is written; unless said, to `fibra-compare/report.html` in `target` or the folder for
+    /// temporary files
     #[arg(long, value_name = "PATH", value_parser = files())]
     pub(super) html: Option<PathBuf>,
 

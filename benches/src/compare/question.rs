@@ -60,7 +60,8 @@ impl Size {
 pub enum Measure {
     /// Nanoseconds per operation.
     Time,
-    /// Nanoseconds of processor time, of all threads of the process, per operation; of a server's process per request.
+    /// Nanoseconds of processor time, of all threads of the process, per operation; of a server's process per
+    /// request.
     Cpu,
     /// Nanoseconds until the median request is answered.
     Latency,
@@ -96,7 +97,8 @@ impl Measure {
 pub struct Answer {
     /// How long all its operations took together.
     pub elapsed: Duration,
-    /// Everything that was measured but the time; where the time is not what was asked for, also that is left out.
+    /// Everything that was measured but the time; where the time is not what was asked for, also that is left
+    /// out.
     pub(super) figures: Vec<(Measure, f64)>,
     pub(super) is_timed: bool,
 }

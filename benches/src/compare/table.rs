@@ -19,8 +19,8 @@ const NARROWEST: usize = 7;
 /// What stands where an entrant was not asked.
 const NOTHING: &str = "·";
 
-/// The rows of one subject, with the entrants that appear in them as columns. Those that do not fit come in a second
-/// table.
+/// The rows of one subject, with the entrants that appear in them as columns. Those that do not fit come in a
+/// second table.
 pub(super) fn render(rows: &[Row]) -> String {
     let name_width = rows.iter().map(|row| row.label().chars().count()).max().unwrap_or(0).max(NAMES);
     let (all, mut text) = (columns(rows), String::new());

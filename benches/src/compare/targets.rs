@@ -1,4 +1,5 @@
-//! What fibra means to reach. Requests by the clock and system calls are judged by `figures`, instructions by `ci/counts.sh`.
+//! What fibra means to reach. Requests by the clock and system calls are judged by `figures`, instructions by
+//! `ci/counts.sh`.
 
 use regex_lite::Regex;
 
@@ -15,7 +16,8 @@ const EVEN: Bound = Named("even shares");
 const PARKING_LOT: Bound = Named("parking_lot");
 const TOKIO: Bound = Named("tokio");
 
-/// A pattern of titles, the numbers of workers, what is measured of which entrant, in proportion to what, and its bound.
+/// A pattern of titles, the numbers of workers, what is measured of which entrant, in proportion to what, and
+/// its bound.
 type Meant = (&'static str, When, Measure, &'static str, Bound, f64);
 
 const MEANT: &[Meant] = &[

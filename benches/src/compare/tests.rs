@@ -6,9 +6,9 @@ use super::question::Bound::{self, Best, Itself, Named, OneWorker};
 use super::question::Measure::{self, Cpu, Latency, Lateness, Memory, Shares, Time};
 use super::question::Target;
 
-/// The question, with how many workers it is asked, what is measured of which entrant, in proportion to what, and how much it may be at the
-/// most. The rest is judged elsewhere: the tail of a thousand connections, requests by the clock and system calls by `figures`,
-/// instructions by `ci/counts.sh`.
+/// The question, with how many workers it is asked, what is measured of which entrant, in proportion to what,
+/// and how much it may be at the most. The rest is judged elsewhere: the tail of a thousand connections,
+/// requests by the clock and system calls by `figures`, instructions by `ci/counts.sh`.
 type Meant = (&'static str, usize, Measure, &'static str, Bound, f64);
 
 const FIBRA: &str = "fibra";

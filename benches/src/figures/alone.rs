@@ -18,8 +18,8 @@ pub(super) const IDLE: u32 = 1000;
 const WATCHED: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// How long the server is loaded for `strace`, which makes it many times slower, and after what time that begins to look:
-/// the connections have been made by then.
+/// How long the server is loaded for `strace`, which makes it many times slower, and after what time that
+/// begins to look: the connections have been made by then.
 const LOADED: Duration = Duration::from_secs(3);
 const CONNECTED: Duration = Duration::from_secs(1);
 
@@ -53,7 +53,8 @@ pub(super) fn lateness() -> io::Result<f64> {
     Ok(median(&runtime.run(|| (0..500).map(sleep).collect::<Vec<_>>())))
 }
 
-/// How many system calls the server of that name makes for each of its requests, once its connections are there.
+/// How many system calls the server of that name makes for each of its requests, once its connections are
+/// there.
 pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Result<f64> {
     (campaign.options.connections, campaign.options.pipeline) = (64, 1);
     let mut server = Running::start(name, campaign.places.server, &campaign.interrupt)?;
@@ -70,7 +71,7 @@ pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Resu
         let tracer = scope.spawn(trace);
         let finished = campaign.watch(&mut server, "strace", LOADED);
         drop(alive);
-        // Whose end is the tracer's as well.
+        // The tracer ends with the server.
         drop(server);
         let summary = tracer.join().expect("the tracer does not panic");
         campaign.interrupt.check()?;
@@ -95,7 +96,8 @@ struct Calls {
 }
 
 impl Calls {
-    /// The sums of the column `calls`: the share, the seconds, the microseconds for each call, the calls, some errors, a name.
+    /// The sums of the column `calls`: the share, the seconds, the microseconds for each call, the calls,
+    /// some errors, a name.
     fn of(summary: &str) -> Self {
         let mut sums = Calls { all: 0, sends: 0 };
         for line in summary.lines() {

@@ -37,15 +37,16 @@ struct Plan {
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pairs: u32,
 
-    /// Measured time for each server in each pair, such as 2 or 500ms. A shared machine changes its speed from one tenth of a
-    /// second to the next: many short pairs tell more than few long ones
+    /// Measured time for each server in each pair, such as 2 or 500ms. A shared machine changes its speed
+    /// from one tenth of a second to the next: many short pairs tell more than few long ones
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time)]
     duration: Duration,
 }
 
 /// Plays the part this process was started for; as a user's program, measures and prints.
 ///
-/// Returns the exit status: 0 when everything could be measured, met or missed; 1 otherwise; 130 after Ctrl-C.
+/// Returns the exit status: 0 when everything could be measured, met or missed; 1 otherwise; 130 after
+/// Ctrl-C.
 pub fn main(servers: &[Server]) -> ExitCode {
     campaign::play(servers, || match measure(&Plan::parse(), servers) {
         Ok(()) => ExitCode::SUCCESS,

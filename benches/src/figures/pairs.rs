@@ -13,13 +13,14 @@ pub(super) const BY_HAND: &str = "echo_callbacks";
 pub(super) struct Pairs {
     pub(super) cpu: Vec<f64>,
     pub(super) latency: Vec<f64>,
-    /// The 99th percentile in proportion to the median, both of the same server: of fibra's, and of the one by hand, which tells
-    /// what the machine and the load do to it.
+    /// The 99th percentile in proportion to the median, both of the same server: of fibra's, and of the one
+    /// by hand, which tells what the machine and the load do to it.
     pub(super) tail: Vec<f64>,
     pub(super) tail_by_hand: Vec<f64>,
 }
 
-/// What both are asked: on so many connections, each as fast as replies come or all together so often in a second.
+/// What both are asked: on so many connections, each as fast as replies come or all together so often in a
+/// second.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     pub(super) connections: u32,

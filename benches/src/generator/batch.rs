@@ -73,8 +73,8 @@ impl Batch {
         }
     }
 
-    /// Takes down the replies `replies` at the given places, whose requests were due at `dues`: those that are their
-    /// request, and those that are not.
+    /// Compares the replies at the given places with their requests, which were due at `dues`, and records
+    /// both outcomes.
     pub(crate) fn compare(&self, replies: &[u8], places: Range<usize>, dues: &[Instant], board: &Board) {
         if places.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The board on which all connections chalk up their replies.
+//! The board that counts the replies of all connections.
 
 use super::pace::Pace;
 use crate::wire::{Faults, Outcome, Progress};
@@ -32,8 +32,8 @@ impl From<io::Error> for Fault {
 
 /// Replies, latencies and faults of a run, and whether it goes on.
 ///
-/// The atomics publish nothing but themselves, hence `Relaxed` throughout; the rest is behind a lock that is held for
-/// some tens of nanoseconds and never over a wait.
+/// The atomics publish nothing but themselves, hence `Relaxed` throughout; the rest is behind a lock that is
+/// held for some tens of nanoseconds and never over a wait.
 pub(crate) struct Board {
     /// The zero of the two moments below.
     epoch: Instant,
@@ -126,7 +126,7 @@ impl Board {
         self.live.load(Relaxed)
     }
 
-    /// Takes down how a connection ended. After a stop nothing is held against the server.
+    /// Records how a connection ended. After a stop no fault counts.
     pub(crate) fn connection_ends(&self, how: Result<(), Fault>) {
         if let Err(fault) = how
             && !self.is_stopped()
@@ -136,7 +136,7 @@ impl Board {
         self.live.fetch_sub(1, Relaxed);
     }
 
-    /// Takes down right replies that came at `now` to requests that were due at `dues`.
+    /// Records right replies that came at `now` to requests that were due at `dues`.
     pub(crate) fn record(&self, dues: &[Instant], now: Instant) {
         let came = self.nanos(now);
         let mut tally = self.tally();
@@ -148,18 +148,20 @@ impl Board {
         }
     }
 
-    /// Takes down the requests of a lane that has come to its end, to which no reply will come: those that were on their
-    /// way and those that have come due by `pace`; after a fault also those that come due before the interval is over.
+    /// Records the unanswered requests of a lane that has ended.
+    ///
+    /// They are the requests under way and all that have come due by `pace`. After a fault, requests that
+    /// come due before the end of the interval count too.
     pub(crate) fn leave(&self, how: &Result<(), Fault>, dues: Vec<Instant>, pace: Pace) {
         self.tally().left.push(Left { dues, pace, since: Instant::now(), lost: how.is_err() });
     }
 
-    /// Takes down requests, due at `dues`, to which no reply will come, by a lane that goes on.
+    /// Records requests, due at `dues`, to which no reply will come, of a lane that goes on.
     pub(crate) fn lose(&self, dues: &mut Vec<Instant>) {
         self.tally().lost.append(dues);
     }
 
-    /// Takes down a datagram that was due at `due` and to which no reply came until `now`.
+    /// Records a datagram that was due at `due` and had no reply until `now`.
     pub(crate) fn record_unanswered(&self, due: Instant, now: Instant) {
         let mut tally = self.tally();
         if self.covers(self.nanos(due)) {
@@ -226,7 +228,7 @@ impl Board {
         progress
     }
 
-    /// Hands out what was taken down; what the server and the generator used is for the caller to add.
+    /// Returns the records. The caller adds what the server and the generator used.
     pub(crate) fn outcome(&self) -> Outcome {
         let interval = self.interval();
         let mut tally = self.tally();
@@ -270,7 +272,7 @@ impl Board {
     }
 }
 
-/// Takes down what a lane left: each request is as late as it became by the end of the lane or of the interval.
+/// Records what a lane left: each request is as late as it was at the end of the lane or of the interval.
 fn give_up_on(left: Left, interval: &Range<Instant>, tally: &mut Tally) {
     let end = left.since.max(interval.end);
     give_up_on_each(left.dues, interval, end, tally);
@@ -280,7 +282,7 @@ fn give_up_on(left: Left, interval: &Range<Instant>, tally: &mut Tally) {
     late.record(&mut tally.latencies);
 }
 
-/// Takes down those of `dues` that lie in the interval, as late as they are at `end`.
+/// Records the requests due in the interval, as late as they are at `end`.
 fn give_up_on_each(dues: Vec<Instant>, interval: &Range<Instant>, end: Instant, tally: &mut Tally) {
     for due in dues.into_iter().filter(|due| interval.contains(due)) {
         tally.unsent += 1;

@@ -57,7 +57,8 @@ pub(crate) struct Connections {
     pub(crate) idle: Vec<TcpStream>,
 }
 
-/// Conducts a run to its end and says all that there is to say. `sleep` puts the caller to sleep, a task or a thread.
+/// Conducts a run to its end and says all that there is to say. `sleep` puts the caller to sleep, a task or a
+/// thread.
 pub(crate) fn conduct(
     order: &Order,
     plan: Plan,
@@ -93,7 +94,8 @@ pub(crate) fn conduct(
     say(&Event::Done(Box::new(outcome)));
 }
 
-/// Sleeps until the given moment and reports progress; comes back early, with the reason, when the run is at its end.
+/// Sleeps until the given moment and reports progress; comes back early, with the reason, when the run is at
+/// its end.
 fn watch(plan: Plan, until: Instant, board: &Board, sleep: &impl Fn(Duration)) -> Option<String> {
     let mut report = Instant::now() + REPORT;
     loop {

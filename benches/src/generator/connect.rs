@@ -19,7 +19,7 @@ pub(crate) fn patience(count: usize) -> Duration {
     FOR_ALL + FOR_EACH * u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The connection of a lane: the same for all its requests, or with churn another for each.
+/// The connection of a lane: one for all its requests, or with churn one for each.
 pub(crate) struct Connection {
     order: Arc<Order>,
     stream: Option<TcpStream>,
@@ -66,7 +66,7 @@ pub(crate) fn datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Any address of the same family, with any port.
+/// Returns the unspecified address of the family, with any port.
 pub(crate) fn any_like(address: SocketAddr) -> SocketAddr {
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -75,7 +75,7 @@ pub(crate) fn any_like(address: SocketAddr) -> SocketAddr {
     (any, 0).into()
 }
 
-/// Makes `count` connections. What cannot be had is counted, and tried once only.
+/// Makes `count` connections. A failure is counted and not tried again.
 pub(crate) fn connect_all(order: &Order, count: usize, board: &Board) -> Vec<TcpStream> {
     let streams = Mutex::new(Vec::with_capacity(count));
     let tried = AtomicUsize::new(0);

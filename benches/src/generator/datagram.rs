@@ -18,7 +18,7 @@ pub(crate) struct Datagrams<'a> {
     board: &'a Board,
     batch: Batch,
     timeout: Duration,
-    /// Whose replies are still to come, by place.
+    /// Whether the reply to each request of the batch is missing.
     open: Vec<bool>,
     reply: Vec<u8>,
 }
@@ -54,7 +54,7 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Takes down a reply; what answers an earlier batch is too late to count.
+    /// Records a reply, unless it answers an earlier batch.
     fn take_down(&mut self, length: usize, dues: &[Instant]) {
         let reply = &self.reply[..length];
         let is_named_so = |&place: &usize| reply.starts_with(&self.batch.request(place)[..NAME]);

@@ -1,4 +1,5 @@
-//! The loops of a connection: the next batch follows the replies to the last, or requests leave when they are due.
+//! The loops of a connection: the next batch follows the replies to the last, or requests leave when they are
+//! due.
 
 use super::board::{Board, Fault};
 use super::conductor::Plan;
@@ -13,7 +14,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Time between two looks whether the run is over, once the planned end has come.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Exchanges batches over connection `id` until the run is over. Under a rate, requests that are late are not skipped.
+/// Exchanges batches over connection `id` until the run is over. Under a rate, requests that are late are not
+/// skipped.
 pub(crate) fn drive(
     link: &mut dyn Link,
     id: usize,

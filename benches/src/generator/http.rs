@@ -37,8 +37,8 @@ impl<'a> Http<'a> {
         Self { line, board, requests, request: request.len(), input: vec![0; PIECE], done: 0, filled: 0 }
     }
 
-    /// Reads a reply for each of `dues`, and counts them in `replied`; true if the server closes the connection after the
-    /// last.
+    /// Reads a reply for each of `dues`, and counts them in `replied`; true if the server closes the
+    /// connection after the last.
     fn read_replies(
         &mut self,
         stream: &TcpStream,

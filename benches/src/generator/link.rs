@@ -10,14 +10,14 @@ use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// From this many bytes on, a batch is written by a task of its own: an echo server answers while it is still being
-/// asked, and without a reader both sides would end up writing into full buffers.
+/// From this many bytes on, a batch is written by a task of its own: an echo server answers while it is still
+/// being asked, and without a reader both sides would end up writing into full buffers.
 pub(super) const WRITE_ASIDE: usize = 16 * 1024;
 
 /// Whatever is asked, in any protocol.
 pub(crate) trait Link {
-    /// Sends one request for each of `dues`, waits for all the replies, and takes each down as soon as it is whole.
-    /// After a fault those are left in `dues` to which none came.
+    /// Sends one request for each of `dues`, waits for all the replies, and takes each down as soon as it is
+    /// whole. After a fault those are left in `dues` to which none came.
     fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault>;
 }
 
@@ -74,7 +74,7 @@ fn write_aside(
         scope.spawn(move || writer.write_all(requests).is_ok());
         let outcome = collect();
         if outcome.is_err() {
-            // Lets go of the writer; that the connection is dead already is no error here.
+            // Ends the writer's wait. A dead connection is no error here.
             let _ = stream.shutdown(Shutdown::Both);
         }
         outcome

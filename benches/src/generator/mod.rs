@@ -1,8 +1,8 @@
 //! The load itself, in a process of its own: reads an order, makes the load, says what it saw.
 //!
-//! Two clients share the payload, the pacing, the loops of `drive`, the conductor and the board: a task of fibra for each
-//! connection, whose `link` is an echo over a stream, over `datagram`s, or `http`; and `plain`, a thread of std for each,
-//! which does not share fibra's faults.
+//! Two clients share the payload, the pacing, the loops of `drive`, the conductor and the board: a task of
+//! fibra for each connection, whose `link` is an echo over a stream, over `datagram`s, or `http`; and
+//! `plain`, a thread of std for each, which does not share fibra's faults.
 
 mod batch;
 mod board;
@@ -103,7 +103,7 @@ fn pursue(
     drive::drive(&mut *link, id, order, plan, board, fibra::sleep_until)
 }
 
-/// Says one event to the orchestrator. Once that one is gone there is nothing to work for.
+/// Tells the orchestrator one event, and exits once it is gone.
 fn say(event: &Event) {
     if child::say(event).is_err() {
         std::process::exit(1);

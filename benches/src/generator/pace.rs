@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 /// The due times of one connection, evenly spaced and out of step with the other connections.
 ///
-/// A request that cannot leave in time stays due when it was: that is what keeps the latencies honest while the server
-/// stands still ("coordinated omission" is Gil Tene's name for the mistake).
+/// A request that cannot leave in time stays due when it was: that is what keeps the latencies honest while
+/// the server stands still ("coordinated omission" is Gil Tene's name for the mistake).
 pub(crate) struct Pace {
     start: Instant,
     /// Seconds from the start to the first request.

@@ -2,8 +2,9 @@
 
 /// Fills `request` with the bytes of request `number` of `connection`.
 ///
-/// The first eight bytes name the two, so that no two requests of a run are alike (where they have eight bytes); the rest
-/// is noise that depends on both, so that a reply put together of parts of others is found out.
+/// The first eight bytes name the two, so that no two requests of a run are alike (where they have eight
+/// bytes); the rest is noise that depends on both, so that a reply put together of parts of others is found
+/// out.
 pub(crate) fn fill(request: &mut [u8], connection: u32, number: u32) {
     let name = u64::from(connection) << 32 | u64::from(number);
     let mut noise = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

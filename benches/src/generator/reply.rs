@@ -87,7 +87,8 @@ fn body(response: &Response<'_, '_>) -> io::Result<(Body, bool)> {
     }
 }
 
-/// The end of a chunked body that begins at `begin`; otherwise how many bytes there must be before it is worth another look.
+/// The end of a chunked body that begins at `begin`; otherwise how many bytes there must be before it is
+/// worth another look.
 fn end_of_chunks(bytes: &[u8], begin: usize) -> io::Result<Result<usize, usize>> {
     let mut at = begin;
     loop {

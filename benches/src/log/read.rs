@@ -18,7 +18,8 @@ use std::{cmp, fs};
 /// Of two runs that are put together, this share of the shorter must have been at the same time.
 const OVERLAP: f64 = 0.8;
 
-/// Stamps that are farther before the start of their log than this count from there, as in logs of other tools.
+/// Stamps that are farther before the start of their log than this count from there, as in logs of other
+/// tools.
 const ABSOLUTE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The year 10000. What says that it was later is no log, and sums of times before that do not overflow.
@@ -176,7 +177,8 @@ fn add_times(sum: &mut Row, row: &Row) {
     let end = (sum.begun + sum.elapsed).max(row.begun + row.elapsed);
     let (rate, replies) = (sum.rate() + row.rate(), sum.replies.saturating_add(row.replies));
     sum.begun = sum.begun.min(row.begun);
-    // Of runs side by side the rates are summed; this is the time in which the sum of the replies has that rate.
+    // Of runs side by side the rates are summed; this is the time in which the sum of the replies has that
+    // rate.
     sum.elapsed = match rate > 0.0 {
         true => Duration::from_secs_f64(replies as f64 / rate),
         false => end - sum.begun,
@@ -251,8 +253,9 @@ impl Part {
     }
 }
 
-/// What the server has used, if just one of the logs says so: that of the generator that started it. It did so for the replies that all
-/// generators had in that one's interval, and is told for as many as the row has. Of several that say so each had its own server.
+/// What the server has used, if just one of the logs says so: that of the generator that started it. It did
+/// so for the replies that all generators had in that one's interval, and is told for as many as the row has.
+/// Of several that say so each had its own server.
 fn usage(row: &Row, parts: &[Part]) -> Option<Usage> {
     let parts = || parts.iter().filter(|part| part.name == row.name && part.scenario == row.scenario);
     let mut known = parts().filter_map(|part| Some((part.span, part.server?)));

@@ -1,8 +1,10 @@
-//! Jeff Preshing's table of primitives, with fibra's in it: `cargo run --release -p fibra-bench --bin preshing`.
+//! Jeff Preshing's table of primitives, with fibra's in it: `cargo run --release -p fibra-bench --bin
+//! preshing`.
 //!
-//! In "Semaphores are Surprisingly Versatile" (2015, <https://preshing.com/20150316/semaphores-are-surprisingly-versatile>)
-//! he builds five things of a semaphore each, and measures them twice: over the semaphore of the system and over a light
-//! one that rarely asks the system. Here fibra's own primitives stand for the light ones.
+//! In "Semaphores are Surprisingly Versatile" (2015,
+//! <https://preshing.com/20150316/semaphores-are-surprisingly-versatile>) he builds five things of a
+//! semaphore each, and measures them twice: over the semaphore of the system and over a light one that rarely
+//! asks the system. Here fibra's own primitives stand for the light ones.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -29,8 +31,9 @@ use kit::{Tasks, Threads};
 use ours::Ours;
 use semaphores::{Monitor, Over};
 
-/// Measures five primitives, four or five tasks or threads at each: fibra's among tasks and among threads, those built over
-/// the system's semaphore, and those over one of a condition variable. Takes about 20 seconds.
+/// Measures five primitives, four or five tasks or threads at each: fibra's among tasks and among threads,
+/// those built over the system's semaphore, and those over one of a condition variable. Takes about 20
+/// seconds.
 #[derive(Parser)]
 #[command(name = "preshing", version, max_term_width = 100)]
 struct Plan {
@@ -67,8 +70,8 @@ macro_rules! trial {
     };
 }
 
-/// The event does a tenth of his share, since each round is some sleeps, and the read-write lock a fifth, since those that hand
-/// the lock over from processor to processor need long.
+/// The event does a tenth of his share, since each round is some sleeps, and the read-write lock a fifth,
+/// since those that hand the lock over from processor to processor need long.
 const TRIALS: [Trial; 5] = [
     trial!("lightweight mutex", mutex, (375, 5503), 1),
     trial!("recursive mutex", recursive, (393, 404), 4),

@@ -1,9 +1,9 @@
 //! The box office of the dining philosophers, without a lock: all their states are one word.
 //!
-//! Preshing's lock-reduced solution. Each philosopher has a number: 0 thinks, 1 eats, any other waits, and must not eat
-//! before a neighbour with a lower one. To eat, a philosopher takes one more than the higher of its neighbours; one that stops
-//! eating lets those who waited for it alone come nearer, outwards on both sides. A philosopher that comes to 1 so is let in by the
-//! semaphore that stands at its seat.
+//! Preshing's lock-reduced solution. Each philosopher has a number: 0 thinks, 1 eats, any other waits, and
+//! must not eat before a neighbour with a lower one. To eat, a philosopher takes one more than the higher of
+//! its neighbours; a philosopher that stops eating lowers the numbers that depended on its own alone,
+//! outwards on both sides. A philosopher whose number becomes 1 is let in by the semaphore at its seat.
 
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 
@@ -47,7 +47,7 @@ impl<S: Semaphore> Office<S> {
             assert_eq!(states.at(seat), 1, "who stops eating ate");
             states.set(seat, 0);
             let mut steps = [1, states.seats - 1];
-            // The one that waits less first: what it does may bring the other nearer.
+            // The lower number first: its step may lower the second one.
             steps.sort_by_key(|&step| states.at(states.beside(seat, step)));
             let_in = steps.map(|step| {
                 let neighbour = states.beside(seat, step);
@@ -65,7 +65,8 @@ impl<S: Semaphore> Office<S> {
             change(&mut states);
             Some(states.word)
         };
-        // Release and Acquire: pair with each other, so that a philosopher that eats sees what its neighbours did while they ate.
+        // Release and Acquire: pair with each other, so that a philosopher that eats sees what its neighbours
+        // did while they ate.
         let word = self.states.fetch_update(AcqRel, Acquire, changed);
         States { word: word.expect("there is always a next state"), seats }
     }
@@ -88,8 +89,8 @@ impl States {
         self.at(self.beside(seat, 1)).max(self.at(self.beside(seat, self.seats - 1)))
     }
 
-    /// Brings the one at `seat` from `state + 1` to `state` if its neighbour further on lets it, and then that one's
-    /// turn comes, and so on outwards. True if it came nearer.
+    /// Brings the one at `seat` from `state + 1` to `state` if its neighbour further on lets it, and then
+    /// that one's turn comes, and so on outwards. True if it came nearer.
     fn come_nearer(&mut self, seat: usize, state: u64, step: usize) -> bool {
         let next = self.beside(seat, step);
         if self.at(seat) != state + 1 || self.at(next) == state {

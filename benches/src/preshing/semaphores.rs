@@ -1,5 +1,5 @@
-//! The primitives as Preshing builds them over a semaphore: an atomic count in front, which most callers pass without the
-//! semaphore. Here it is the system's, or one of a mutex and a condition variable.
+//! The primitives as Preshing builds them over a semaphore: an atomic count in front, which most callers pass
+//! without the semaphore. Here it is the system's, or one of a mutex and a condition variable.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{
@@ -186,7 +186,8 @@ impl<S: Semaphore> Event for Counted<S> {
     }
 }
 
-/// A read-write lock without starvation: a writer that leaves admits all readers that wait, the last reader a writer.
+/// A read-write lock without starvation: a writer that leaves admits all readers that wait, the last reader a
+/// writer.
 pub(super) struct Phases<S> {
     /// The counts of readers, of readers that wait, and of writers, each in bits of its own.
     crowd: AtomicU64,

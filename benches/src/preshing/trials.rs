@@ -1,4 +1,5 @@
-//! The five tests, generic over the primitives and over what runs them. Each says whether what it protects stayed intact.
+//! The five tests, generic over the primitives and over what runs them. Each says whether what it protects
+//! stayed intact.
 //!
 //! What they do is what the tests of Preshing's cpp11-on-multicore do: so many threads, so much work between.
 

@@ -1,4 +1,5 @@
-//! What becomes of the latency when more and more is asked: a chart for each percentile, a line for each server.
+//! What becomes of the latency when more and more is asked: a chart for each percentile, a line for each
+//! server.
 
 use super::chart::{Axis, Drawing, Line, draw, heights, log_range};
 use super::figure::{Figure, legend};

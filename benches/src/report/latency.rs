@@ -33,7 +33,8 @@ pub(super) fn figure(report: &Report) -> Option<Figure> {
     })
 }
 
-/// Draws curves over the count of requests of which one is slower, by its logarithm: 1 is 90 %, 2 is 99 %. Each goes as far to the right as its count of requests bears.
+/// Draws curves over the count of requests of which one is slower, by its logarithm: 1 is 90 %, 2 is 99 %.
+/// Each goes as far to the right as its count of requests bears.
 fn chart(rows: &[&Row]) -> Drawing {
     let reach = |row: &Row| (row.latencies.len().max(1) as f64).log10();
     let end = rows.iter().map(|row| reach(row)).fold(1.0, f64::max).min(5.0);

@@ -1,4 +1,5 @@
-//! What was found, and its three faces: a table for the terminal, a page for the browser, a file for machines.
+//! What was found, and its three faces: a table for the terminal, a page for the browser, a file for
+//! machines.
 
 pub(crate) mod chart;
 mod figure;
@@ -35,7 +36,8 @@ const BUSY: f64 = 0.95;
 /// With fewer requests on their way than these, neither side can be the limit: they wait for each other.
 const CROWD: u32 = 16;
 
-/// A server that left more than this share of the requests unanswered did not keep up; a few wait at any moment.
+/// A server that left more than this share of the requests unanswered did not keep up; a few wait at any
+/// moment.
 const LATE: f64 = 0.01;
 
 /// How many colours the page has for servers; then it begins again.
@@ -121,7 +123,8 @@ impl Report {
         if self.is_churn() { "conn/s" } else { "req/s" }
     }
 
-    /// A row for each server: the only one, or that of the highest rate with which it kept up, else of the lowest.
+    /// A row for each server: the only one, or that of the highest rate with which it kept up, else of the
+    /// lowest.
     pub(crate) fn faces(&self) -> Vec<&Row> {
         let mut faces: Vec<&Row> = Vec::new();
         for row in &self.rows {
@@ -141,7 +144,8 @@ pub struct Row {
     pub(crate) place: usize,
     pub(crate) name: String,
     pub(crate) about: String,
-    /// What it was asked, and how, in a word without spaces: rows of the same server and scenario can be put together.
+    /// What it was asked, and how, in a word without spaces: rows of the same server and scenario can be put
+    /// together.
     pub(crate) scenario: String,
     /// Requests per second that were asked for.
     pub(crate) asked: Option<f64>,
@@ -253,7 +257,7 @@ impl Row {
         (!self.elapsed.is_zero()).then(|| cpu / self.elapsed.as_secs_f64())
     }
 
-    /// A run's last word in the progress.
+    /// Summarizes a run for the progress.
     pub(crate) fn summary(finished: &Finished) -> String {
         let Some(outcome) = &finished.outcome else {
             return match finished.errors.is_empty() {
@@ -356,14 +360,14 @@ impl CrossCheck {
     }
 }
 
-/// Looks whether all files can be written, before there is anything to lose. Says which cannot.
+/// Checks before the measurement whether all files can be written. Complains about each that cannot.
 pub(crate) fn can_publish(outputs: &Outputs, log: Option<&Path>) -> bool {
     let page = page_of(outputs);
     let files = [("page", Some(&*page)), ("figures", outputs.json.as_deref()), ("log", log)];
     files.into_iter().all(|(what, path)| path.is_none_or(|path| can_write("load", what, path)))
 }
 
-/// Looks whether one file can be written. Says so if it cannot.
+/// Checks whether a file can be written. Complains if not.
 pub(crate) fn can_write(program: &str, what: &str, path: &Path) -> bool {
     told(program, what, path, open(path))
 }
@@ -383,8 +387,8 @@ fn page_of(outputs: &Outputs) -> PathBuf {
     outputs.html.clone().unwrap_or_else(|| default_page("fibra-load"))
 }
 
-/// Writes the page and, if asked, the files; then prints the table, and where they are. False if something could not be
-/// written.
+/// Writes the page and, if asked, the files; then prints the table, and where they are. False if something
+/// could not be written.
 pub(crate) fn publish(report: &Report, outputs: &Outputs, log: Option<&Path>) -> bool {
     let mut text = table::render(report);
     let page = page_of(outputs);
@@ -414,7 +418,7 @@ pub(crate) fn write(
     written
 }
 
-/// Says why a file could not be written. False if so.
+/// Complains about a file that could not be written, and returns `false` then.
 fn told(program: &str, what: &str, path: &Path, outcome: io::Result<()>) -> bool {
     if let Err(error) = &outcome {
         complain(format_args!("{program}: the {what} could not be written to {}: {error}", path.display()));

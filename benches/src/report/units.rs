@@ -40,7 +40,8 @@ pub fn count(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// How many there are in a second: `1,234,567`, and below ten with a digit, as in `0.4`, where it is not a whole number.
+/// How many there are in a second: `1,234,567`, and below ten with a digit, as in `0.4`, where it is not a
+/// whole number.
 #[must_use]
 pub fn rate(rate: f64) -> String {
     let tenths = (rate * 10.0).round() as u64;

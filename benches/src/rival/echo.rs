@@ -80,7 +80,8 @@ fn serve_with_may(address: &str) -> io::Result<()> {
     greet(listener.local_addr()?)?;
     for stream in listener.incoming() {
         let stream = stream?;
-        // SAFETY: it keeps nothing that is tied to its thread over a suspension, and its stack has room for the buffer.
+        // SAFETY: it keeps nothing that is tied to its thread over a suspension, and its stack has room for
+        // the buffer.
         unsafe { may::coroutine::spawn(move || echo_with_may(stream)) };
     }
     Ok(())

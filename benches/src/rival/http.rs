@@ -1,5 +1,6 @@
-//! HTTP servers of the rivals, each with as many workers as there are processors for the process: of may its own, and hyper, which
-//! runs on a current-thread runtime of tokio's. They answer `/plaintext` as the rules of the TechEmpower benchmarks ask for.
+//! HTTP servers of the rivals, each with as many workers as there are processors for the process: of may its
+//! own, and hyper, which runs on a current-thread runtime of tokio's. They answer `/plaintext` as the rules
+//! of the TechEmpower benchmarks ask for.
 
 use std::convert::Infallible;
 use std::io;

@@ -1,9 +1,10 @@
-//! The servers of the rivals, with what they have in common: their command line, and the line that says where they listen.
+//! The servers of the rivals, with what they have in common: their command line, and the line that says where
+//! they listen.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `echo.rs` | those that send back what comes |
-//! | `http.rs` | those that answer with a page of plain text |
+//! | `echo.rs` | echo servers |
+//! | `http.rs` | servers that answer with a page of plain text |
 
 pub mod echo;
 pub mod http;
@@ -36,7 +37,8 @@ impl Service {
     }
 }
 
-/// The `main` of `program`, which serves as one of these at an address, of a free port unless one is asked for.
+/// The `main` of `program`, which serves as one of these at an address, of a free port unless one is asked
+/// for.
 #[must_use]
 pub fn main(program: &str, services: &[Service]) -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -13,7 +13,7 @@ pub(crate) struct Semaphore {
 // SAFETY: the calls on a semaphore may come from any thread and at the same time; that is what it is for.
 unsafe impl Send for Semaphore {}
 
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Semaphore {}
 
 impl Semaphore {
@@ -25,8 +25,8 @@ impl Semaphore {
     pub(crate) fn new(permits: u32) -> io::Result<Self> {
         let mut semaphore = Box::<UnsafeCell<libc::sem_t>>::new_uninit();
         let place = MaybeUninit::as_mut_ptr(&mut semaphore).cast();
-        // SAFETY: the pointer is to memory of the size and alignment of a semaphore, that is ours until it is destroyed
-        // and stays where it is, since it is a box's.
+        // SAFETY: the pointer is to memory of the size and alignment of a semaphore, that is ours until it is
+        // destroyed and stays where it is, since it is a box's.
         check(unsafe { libc::sem_init(place, 0, permits) })?;
         // SAFETY: the call has made a semaphore of it.
         Ok(Semaphore { semaphore: unsafe { semaphore.assume_init() } })

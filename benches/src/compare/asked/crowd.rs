@@ -81,8 +81,8 @@ pub(super) fn acquire_freely<P: Permits>(operations: u64) -> Asked {
     repeat!(operations, P::new(1), |semaphore| drop(wait!(semaphore.acquire())))
 }
 
-/// So many tasks lock, count and unlock, and yield in between or do not, until all of them together have done so `operations`
-/// times.
+/// So many tasks lock, count and unlock, and yield in between or do not, until all of them together have done
+/// so `operations` times.
 pub(super) fn lock<T: Tasks, L: Lock, const YIELDS: bool>(tasks: u64, operations: u64) -> Asked {
     let lock = Arc::new(L::new());
     let asking = move || {
@@ -106,8 +106,8 @@ pub(super) fn lock<T: Tasks, L: Lock, const YIELDS: bool>(tasks: u64, operations
     task(lead::<T, _>(tasks, operations, asking, job!({})))
 }
 
-/// So many tasks lock for reading, and every so often for writing, and unlock until all of them together have done so
-/// `operations` times. The number of each turn comes from a count that all of them want, too.
+/// So many tasks lock for reading, and every so often for writing, and unlock until all of them together have
+/// done so `operations` times. The number of each turn comes from a count that all of them want, too.
 pub(super) fn share<T: Tasks, L: ReadLock, const YIELDS: bool>(tasks: u64, operations: u64) -> Asked {
     let shared = Arc::new((L::new(), AtomicU64::new(0)));
     let asking = move || {
@@ -216,7 +216,8 @@ pub(super) fn set<T: Tasks, E: Event>(tasks: u64, operations: u64) -> Asked {
     task(lead::<T, _>(tasks, operations, asking, part))
 }
 
-/// Starts so many tasks, has each ask until it is told its share, and meanwhile does the part of the calling task.
+/// Starts so many tasks, has each ask until it is told its share, and meanwhile does the part of the calling
+/// task.
 pub(in crate::compare) fn lead<T: Tasks, F: Job<u64>>(
     tasks: u64,
     operations: u64,

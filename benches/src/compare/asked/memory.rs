@@ -1,4 +1,5 @@
-//! The question about what a sleeping task keeps resident. The sleepers are left asleep: the process ends with them.
+//! The question about what a sleeping task keeps resident. The sleepers are left asleep: the process ends
+//! with them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,7 +1,7 @@
 //! The questions about tasks and primitives, one generic function each.
 //!
-//! This text is compiled twice: in `blocking`, where a wait is a call that blocks, and in `awaiting`, where it is an `await`.
-//! Their macros `wait`, `later`, `body`, `job` and `run` make the difference.
+//! This text is compiled twice: in `blocking`, where a wait is a call that blocks, and in `awaiting`, where
+//! it is an `await`. Their macros `wait`, `later`, `body`, `job` and `run` make the difference.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -33,7 +33,8 @@ macro_rules! timed {
     }};
 }
 
-/// Deeds: the question, what each is done to, how that is made, and what is done. They are inlined, as where a user writes them.
+/// Deeds: the question, what each is done to, how that is made, and what is done. They are inlined, as where
+/// a user writes them.
 macro_rules! deeds {
     ($($question:ident: $thing:ty = $new:expr, |$it:pat_param| $deed:expr;)+) => {
         $(
@@ -56,8 +57,8 @@ macro_rules! deeds {
     };
 }
 
-/// Implements `Channel` for channels: what each is, its two ends, how it is made, and how its ends send and receive unless they
-/// do so by the methods `send` and `recv`.
+/// Implements `Channel` for channels: what each is, its two ends, how it is made, and how its ends send and
+/// receive unless they do so by the methods `send` and `recv`.
 macro_rules! channels {
     ($($channel:ident $([$slots:ident])? = $sender:ident, $receiver:ident, $open:expr;)+) => {
         channels! { $($channel $([$slots])? = $sender, $receiver, $open, |to, message| wait!(to.send(message)), |from| wait!(from.recv());)+ }
@@ -88,7 +89,8 @@ macro_rules! channels {
     };
 }
 
-/// Implements `Oneshot`: what the channel is, its two ends, how it is made, and how its ends send and receive.
+/// Implements `Oneshot`: what the channel is, its two ends, how it is made, and how its ends send and
+/// receive.
 macro_rules! oneshot {
     ($oneshot:ty = $sender:ty, $receiver:ty, $open:expr, |$to:ident, $message:ident| $send:expr, |$from:ident| $receive:expr) => {
         impl Oneshot for $oneshot {

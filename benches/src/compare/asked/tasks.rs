@@ -29,7 +29,7 @@ impl<T: Tasks, E: Enter> Rival<Question> for Host<T, E> {
 
 /// `tasks` tasks yield until all of them together have done so `operations` times.
 ///
-/// No task waits until all are there: of may's coroutines those that yield keep the others from ever beginning.
+/// No task waits until all are there: coroutines of may that yield keep waiting ones from ever beginning.
 fn take_turns<T: Tasks>(tasks: u64, operations: u64) -> impl Job<Duration> {
     let turns = operations.div_ceil(tasks);
     job!({

@@ -1,4 +1,5 @@
-//! smol. It has no channel without slots, no condition variable and no oneshot: for that one a channel of one slot stands.
+//! smol. It has no channel without slots, no condition variable and no oneshot: for that one a channel of one
+//! slot stands.
 
 use std::convert::identity;
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! tokio. It has no channel without slots and no condition variable: a mutex and a `Notify` for each side stand for the latter.
+//! tokio. It has no channel without slots and no condition variable: a mutex and a `Notify` for each side
+//! stand for the latter.
 
 use std::convert::identity;
 use std::hint::black_box;
@@ -66,8 +67,8 @@ impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
     }
 }
 
-/// Whose turn it is, and where each of the two tasks waits for its own: a task that passes the turn must not take its own
-/// notification.
+/// The task whose turn it is, and a `Notify` for each of the two: a task that passes the turn must not take
+/// its own notification.
 struct Notified {
     turn: Mutex<bool>,
     passed: [Notify; 2],

@@ -1,4 +1,5 @@
-//! Threads of the system, one for each worker that is free, that have even shares: no runtime can be done sooner.
+//! Threads of the system, one for each worker that is free, that have even shares: no runtime can be done
+//! sooner.
 
 use std::thread;
 use std::time::Instant;

@@ -18,7 +18,8 @@ pub(in crate::compare) enum Question {
     Born,
     /// Some tasks that have started on one worker do all pieces, and yield after each.
     Started,
-    /// As `Born`, but the task that spawned them goes on computing until they are done, and keeps its worker to itself.
+    /// As `Born`, but the task that spawned them goes on computing until they are done, and keeps its worker
+    /// to itself.
     Stuck,
 }
 

@@ -44,14 +44,15 @@ impl Work {
     /// Does one piece.
     pub(in crate::compare) fn work(&self) {
         piece();
-        // AcqRel: pairs with itself and with the Acquire in `is_done`: the task that does the last piece ends after all others.
+        // AcqRel: pairs with itself and with the Acquire in `is_done`: the task that does the last piece ends
+        // after all others.
         if self.left.fetch_sub(1, AcqRel) == 1 {
             self.end.get_or_init(Instant::now);
         }
     }
 
-    /// Computes until all is done, or for twice as long as one worker would need: a runtime may have a task that no other
-    /// worker can take.
+    /// Computes until all is done, or for twice as long as one worker would need: a runtime may have a task
+    /// that no other worker can take.
     pub(in crate::compare) fn outlast(&self) {
         // Acquire: pairs with the Release in `work`.
         let end = (0..2 * PIECES).find(|_| {
@@ -109,8 +110,8 @@ impl Hold {
         self.is_over.load(Acquire)
     }
 
-    /// Whether the calling task has started where all are to start. A runtime that spreads tasks before they start has sent
-    /// some away already.
+    /// Whether the calling task has started where all are to start. A runtime that spreads tasks before they
+    /// start has sent some away already.
     pub(in crate::compare) fn is_here(&self) -> bool {
         thread::current().id() == self.here
     }

@@ -1,5 +1,5 @@
-//! may. It has no channels with bounds, and its select over channels can lose what a losing arm was offered: it is not asked
-//! for either.
+//! may. It has no channels with bounds, and its select over channels can lose what a losing arm was offered:
+//! it is not asked for either.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
 use std::sync::{Arc, OnceLock};
@@ -108,7 +108,8 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// Stands for an event, of which may has only one that fires once: a flag, and the coroutine that parks until it is set.
+/// Stands for an event, of which may has only one that fires once: a flag, and the coroutine that parks until
+/// it is set.
 struct Parked {
     set: AtomicBool,
     waiter: OnceLock<Coroutine>,

@@ -1,6 +1,7 @@
 //! Tasks that block, and the questions as they are asked of them.
 //!
-//! The macros say what a wait is here: a call that returns when it is over. The text of `asked` is compiled with them.
+//! The macros say what a wait is here: a call that returns when it is over. The text of `asked` is compiled
+//! with them.
 
 /// Waits: the call has done so.
 macro_rules! wait {
@@ -63,7 +64,8 @@ macro_rules! reentrant_locks {
     };
 }
 
-/// What is asked of a `Condvar` with the `Mutex` beside it in scope: how a lock gives its guard, and how a guard waits.
+/// What is asked of a `Condvar` with the `Mutex` beside it in scope: how a lock gives its guard, and how a
+/// guard waits.
 macro_rules! conditions {
     ($guard_of:expr, |$condition:ident, $guard:ident| $wait:expr) => {
         impl Turns for (Mutex<bool>, Condvar) {
@@ -175,8 +177,8 @@ pub(super) trait Tasks: Sized + 'static {
     fn park();
     fn unpark(task: &Self::Task);
 
-    /// Waits until `all` are here, where those that were spawned first would otherwise be far ahead. Tasks are not: none
-    /// runs on a worker before the task there that spawns them waits.
+    /// Waits until `all` are here, where those that were spawned first would otherwise be far ahead. Tasks
+    /// are not: none runs on a worker before the task there that spawns them waits.
     fn begin_together(_all: &Barrier) {}
 }
 

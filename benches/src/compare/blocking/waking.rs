@@ -20,7 +20,8 @@ const OVER: u64 = u64::MAX;
 pub(super) trait Board: Send + Sync + 'static {
     fn new() -> Self;
 
-    /// Waits at one of the conditions until `look` says something else; then notifies the other condition as `look` says.
+    /// Waits at one of the conditions until `look` says something else; then notifies the other condition as
+    /// `look` says.
     fn pass(&self, at: usize, look: impl FnMut(&mut u64) -> Then);
 }
 
@@ -42,7 +43,8 @@ pub(super) fn notified<T: Tasks, B: Board>(question: Question, n: u64) -> Option
     })
 }
 
-/// A place is filled, and one of the waiters is notified and empties it, until that was done `operations` times.
+/// A place is filled, and one of the waiters is notified and empties it, until that was done `operations`
+/// times.
 fn notify_one<T: Tasks, B: Board>(tasks: u64, operations: u64) -> impl Job<Answer> {
     let board = Arc::new(B::new());
     let crowds = Arc::clone(&board);
@@ -86,8 +88,8 @@ fn notify_one<T: Tasks, B: Board>(tasks: u64, operations: u64) -> impl Job<Answe
     })
 }
 
-/// All tasks are notified of each round, and the last of them notifies the task that begins the next; what one of them has
-/// seen is an operation. All get the same.
+/// All tasks are notified of each round, and the last of them notifies the task that begins the next; what
+/// one of them has seen is an operation. All tasks get equal shares.
 fn notify_all<T: Tasks, B: Board>(tasks: u64, operations: u64) -> impl Job<Duration> {
     // The number of the round stands above that of the tasks that have not seen it.
     const ROUND: u64 = 1 << 32;

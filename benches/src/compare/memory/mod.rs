@@ -1,4 +1,5 @@
-//! What a task that sleeps keeps resident. Each answer has a process of its own, in which nothing was allocated before.
+//! What a task that sleeps keeps resident. Each answer has a process of its own, in which nothing was
+//! allocated before.
 
 pub(super) mod question;
 

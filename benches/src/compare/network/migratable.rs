@@ -1,4 +1,5 @@
-//! fibra's echo server with tasks that may be resumed on any worker; otherwise it is the example `echo_server`.
+//! fibra's echo server with tasks that may be resumed on any worker; otherwise it is the example
+//! `echo_server`.
 
 use std::io::{self, Read, Write};
 

@@ -1,5 +1,5 @@
-//! What servers need for a request, and how long their clients wait for the answer. Each server is a process on a processor of its
-//! own, with one worker; the generator of `load` is another.
+//! What servers need for a request, and how long their clients wait for the answer. Each server is a process
+//! on a processor of its own, with one worker; the generator of `load` is another.
 //!
 //! | file | holds |
 //! | --- | --- |

@@ -8,7 +8,8 @@ use crate::wire::Protocol;
 /// How long a sample lasts at the least.
 const SAMPLE: Duration = Duration::from_millis(400);
 
-/// So many clients ask, each again as soon as it has its answer: by TCP for 64 bytes to come back, by HTTP for a page of plain text.
+/// So many clients ask, each again as soon as it has its answer: by TCP for 64 bytes to come back, by HTTP
+/// for a page of plain text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::compare) struct Question {
     pub(super) protocol: Protocol,

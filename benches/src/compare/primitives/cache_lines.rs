@@ -9,7 +9,8 @@ use crate::compare::entrant::Rival;
 use crate::compare::question::Answer;
 use crate::compare::worlds::threads;
 
-/// How many round trips are one operation: a message there and back passes two things from one processor to the other.
+/// How many round trips are one operation: a message there and back passes two things from one processor to
+/// the other.
 const TRIPS: u64 = 2;
 
 struct CacheLines;

@@ -6,7 +6,8 @@
 //! | `cache_lines.rs` | what the machine itself needs |
 //! | `shares.rs` | what each of many tasks got of the same thing |
 //!
-//! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
+//! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any
+//! figure.
 
 mod cache_lines;
 pub(super) mod question;
@@ -76,8 +77,8 @@ fn threads_enter<L: blocked::Library<Threads>>(question: Question, _workers: usi
     !question.takes_turns() && has::<Threads, L>(question)
 }
 
-/// Its coroutines go where they please, so none is asked to stay apart; and those that park and unpark each other need not
-/// come to an end.
+/// Its coroutines go where they please, so none is asked to stay apart; and those that park and unpark each
+/// other need not come to an end.
 fn may_enters(question: Question, workers: usize) -> bool {
     let ends = workers == 1 || !matches!(question, Question::Event(_));
     ends && is_together(question) && has::<May, Coroutines>(question)

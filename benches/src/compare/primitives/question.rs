@@ -33,11 +33,12 @@ pub(in crate::compare) const CROWD: u64 = 64;
 /// How many tasks receive what one sends.
 pub(in crate::compare) const RECEIVERS: u64 = 8;
 
-/// How often each task is to be served at least where many want one thing, so that their beginning does not count much.
+/// How often each task is to be served at least where many want one thing, so that their beginning does not
+/// count much.
 const SHARE: u64 = 100;
 
-/// How long a sample is at least where many want one thing, so that also threads that take turns by time slices have all had
-/// theirs.
+/// How long a sample is at least where many want one thing, so that also threads that take turns by time
+/// slices have all had theirs.
 const CROWDED: Duration = Duration::from_millis(80);
 
 /// How long a sample is at least where no task yields.

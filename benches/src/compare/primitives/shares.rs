@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::compare::question::Answer;
 
-/// How often each task has to be served, in the mean, and how long all of it has to take, until the shares of all tell
-/// anything. Threads take turns by time slices.
+/// How often each task has to be served, in the mean, and how long all of it has to take, until the shares of
+/// all tell anything. Threads take turns by time slices.
 const TELLING: (u64, Duration) = (50, Duration::from_millis(40));
 
-/// The answer of a crowd, with what the luckiest task got in proportion to the unluckiest, if that tells anything.
+/// The answer of a crowd, with what the luckiest task got in proportion to the unluckiest, if that tells
+/// anything.
 pub(in crate::compare) fn shared(elapsed: Duration, shares: &[AtomicU64], operations: u64) -> Answer {
     let (each, at_least) = TELLING;
     let shares = shares.iter().map(|share| share.load(Relaxed));

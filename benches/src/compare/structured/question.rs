@@ -15,8 +15,8 @@ pub(in crate::compare) enum Question {
     Timeout,
     /// Two tasks that borrow from the task that waits for them.
     Scope,
-    /// A tree of tasks with so many leaves, each of which adds up what its children return. The second round and all after
-    /// it: stacks are warm.
+    /// A tree of tasks with so many leaves, each of which adds up what its children return. The second round
+    /// and all after it: stacks are warm.
     Skynet(u64),
     /// A loop over small items, spread over the workers.
     Loop,

@@ -1,5 +1,5 @@
-//! Coroutines without a scheduler: what a switch costs at the least, by the library that fibra's tasks switch with and by
-//! the one that may uses.
+//! Coroutines without a scheduler: what a switch costs at the least, by the library that fibra's tasks switch
+//! with and by the one that may uses.
 
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,8 @@
 //! | `bare.rs` | coroutines without a scheduler, which are asked to switch alone |
 //! | `parking_lot.rs` | threads that wait by that crate, which are asked to park alone |
 //!
-//! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any figure.
+//! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any
+//! figure.
 
 mod bare;
 mod parking_lot;
@@ -51,7 +52,8 @@ fn to_park(question: Question, _: usize) -> bool {
     question == Question::Park
 }
 
-/// The share of `asked` operations in the time that `done` of them took; where they come in rounds more may be done.
+/// The share of `asked` operations in the time that `done` of them took; where they come in rounds more may
+/// be done.
 pub(super) fn share(elapsed: Duration, asked: u64, done: u64) -> Duration {
     elapsed.mul_f64(asked as f64 / done as f64)
 }

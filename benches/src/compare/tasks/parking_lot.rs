@@ -1,4 +1,5 @@
-//! Two threads of std that wait by parking_lot's mutex and condition variable. They are asked to park, and nothing else.
+//! Two threads of std that wait by parking_lot's mutex and condition variable. They are asked to park, and
+//! nothing else.
 
 use std::thread;
 

@@ -5,8 +5,8 @@
 //! | `question.rs` | what is asked, and what fibra means to reach |
 //! | `lateness.rs` | what the sleepers tell |
 //!
-//! may has a thread for its timers, smol one for its reactor, and tokio and fibra a wheel in the worker: the processor time is
-//! that of the whole process.
+//! may has a thread for its timers, smol one for its reactor, and tokio and fibra a wheel in the worker: the
+//! processor time is that of the whole process.
 
 pub(super) mod lateness;
 pub(super) mod question;

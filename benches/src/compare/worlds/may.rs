@@ -1,8 +1,9 @@
 //! may. Its runtime belongs to the process, with as many workers as were asked for first.
 //!
-//! Each coroutine has a mapping of its own with a guard, so that some 32,000 of them are as many as the system lets a
-//! process have: it is not asked for more. And on more than one worker two coroutines of may 0.3.51 that park and unpark
-//! each other now and then do so for ever: one of its threads goes on yielding the processor, and nothing else runs.
+//! Each coroutine has a mapping of its own with a guard, so that some 32,000 of them are as many as the
+//! system lets a process have: it is not asked for more. And on more than one worker two coroutines of may
+//! 0.3.51 that park and unpark each other now and then do so for ever: one of its threads goes on yielding
+//! the processor, and nothing else runs.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub(in crate::compare) struct Process;
 /// How many coroutines it can have at a time.
 pub(in crate::compare) const MOST: u64 = 30_000;
 
-/// Coroutines stay in its pool as long as there are fewer; with the default of 1000 a backlog makes most of its stacks anew.
+/// Coroutines stay in its pool as long as there are fewer; with the default of 1000 a backlog makes most of
+/// its stacks anew.
 const POOL: usize = 20_000;
 
 starts! {
@@ -54,7 +56,8 @@ impl Tasks for May {
     type Task = Coroutine;
 
     fn spawn<T: Send + 'static>(job: impl Job<T>) -> JoinHandle<T> {
-        // SAFETY: jobs keep nothing that is tied to a thread while they wait, and need little stack, as `Tasks` says.
+        // SAFETY: jobs keep nothing that is tied to a thread while they wait, and need little stack, as
+        // `Tasks` says.
         unsafe { coroutine::spawn(job) }
     }
 

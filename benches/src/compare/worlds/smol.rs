@@ -47,7 +47,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.stop = None;
-        // One that panicked has said so.
+        // A thread that panicked has reported it.
         self.threads.drain(..).for_each(|thread| _ = thread.join());
     }
 }
@@ -88,7 +88,8 @@ impl Tasks for Smol {
 }
 
 impl Flag {
-    /// Acquire: pairs with the Release in `set`. Release: nothing; a swap that fails to read it stores what was there.
+    /// Acquire: pairs with the Release in `set`. Release: nothing; a swap that fails to read it stores what
+    /// was there.
     fn take(&self) -> bool {
         self.is_set.swap(false, AcqRel)
     }
@@ -100,7 +101,8 @@ impl Event for Flag {
     }
 
     fn set(&self) {
-        // Release: pairs with the Acquire in `take`. `notify` and `listen` have the fences between flag and list.
+        // Release: pairs with the Acquire in `take`. `notify` and `listen` have the fences between flag and
+        // list.
         self.is_set.store(true, Release);
         self.event.notify(1);
     }

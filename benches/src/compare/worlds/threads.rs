@@ -16,7 +16,8 @@ pub(in crate::compare) struct Here;
 
 starts! { start = Threads, Here, |_| Here; }
 
-/// Runs the two in threads of their own, pinned to the first two processors, and returns what the first returned.
+/// Runs the two in threads of their own, pinned to the first two processors, and returns what the first
+/// returned.
 pub(in crate::compare) fn apart<T: Send>(
     first: impl FnOnce() -> T + Send,
     second: impl FnOnce() + Send,

@@ -29,7 +29,8 @@ pub(in crate::compare) fn multi(workers: usize) -> Runtime {
 }
 
 impl Enter for Runtime {
-    /// In a task, as with the others: what `block_on` itself runs is no task and, with several threads, on none of them.
+    /// In a task, as with the others: what `block_on` itself runs is no task and, with several threads, on
+    /// none of them.
     fn ask<T: Send + 'static>(&self, job: impl Job<T>) -> T {
         let asked = self.spawn(job);
         self.block_on(asked).expect("no task panics")
