@@ -1,8 +1,9 @@
 //! A chat room: every guest reads what the others write.
 //!
-//! Run `cargo run --example chat`, and `nc 127.0.0.1 7777` in several terminals. The first line that you send is your name. You
-//! see the other guests arrive, talk and leave. A guest that reads too slowly misses messages, and sees how many. Ctrl-C ends
-//! the server: it says goodbye, and gives slow guests a little time to read that.
+//! Run `cargo run --example chat`, and `nc 127.0.0.1 7777` in several terminals. The first line that you send
+//! is your name. You see the other guests arrive, talk and leave. A guest that reads too slowly misses
+//! messages, and sees how many. Ctrl-C ends the server: it says goodbye, and gives slow guests a little time
+//! to read that.
 
 use fibra::net::{TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};

@@ -1,8 +1,8 @@
 //! Ten parallel iterations, at most three inside at once: a semaphore that suspends tasks, not threads.
 //!
-//! Run `cargo run --release --example cooperative_semaphore`; an argument sets the number of workers. You see each iteration
-//! enter and leave, in the order of arrival, and how many are inside. It takes four times 100 ms, also on one worker: a
-//! waiting task leaves its thread to other tasks.
+//! Run `cargo run --release --example cooperative_semaphore`; an argument sets the number of workers. You see
+//! each iteration enter and leave, in the order of arrival, and how many are inside. It takes four times 100
+//! ms, also on one worker: a waiting task leaves its thread to other tasks.
 
 use std::env;
 use std::io;

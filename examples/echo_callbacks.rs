@@ -1,7 +1,9 @@
-//! An echo server as an event loop over mio, with a state machine for each connection: the work that `echo_server` saves.
+//! An echo server as an event loop over mio, with a state machine for each connection: the work that
+//! `echo_server` saves.
 //!
 //! Run `cargo run --release --example echo_callbacks -- 127.0.0.1:7777` (the default address), then `nc
-//! 127.0.0.1 7777` in another terminal: each line that you type comes back. A request costs one read and one write.
+//! 127.0.0.1 7777` in another terminal: each line that you type comes back. A request costs one read and one
+//! write.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;

@@ -1,8 +1,8 @@
 //! An echo server with a task for each connection: the source of `echo_threads` at the cost of an event loop.
 //!
-//! Run `cargo run --release --example echo_server -- 127.0.0.1:7777` (the default address), then `nc 127.0.0.1
-//! 7777` in another terminal: each line that you type comes back. The environment variable `FIBRA_WORKERS` sets the
-//! number of worker threads. Compare the source with `echo_threads`, line by line.
+//! Run `cargo run --release --example echo_server -- 127.0.0.1:7777` (the default address), then `nc
+//! 127.0.0.1 7777` in another terminal: each line that you type comes back. The environment variable
+//! `FIBRA_WORKERS` sets the number of worker threads. Compare the source with `echo_threads`, line by line.
 
 use fibra::net::{TcpListener, TcpStream};
 use std::env;

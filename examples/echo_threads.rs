@@ -1,7 +1,8 @@
 //! An echo server with a thread for each connection: std only, to compare with `echo_server`.
 //!
-//! Run `cargo run --release --example echo_threads -- 127.0.0.1:7777` (the default address), then `nc 127.0.0.1
-//! 7777` in another terminal: each line that you type comes back. Compare the source with `echo_server`, line by line.
+//! Run `cargo run --release --example echo_threads -- 127.0.0.1:7777` (the default address), then `nc
+//! 127.0.0.1 7777` in another terminal: each line that you type comes back. Compare the source with
+//! `echo_server`, line by line.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

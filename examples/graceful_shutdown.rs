@@ -1,8 +1,8 @@
 //! A server that stops gracefully: it refuses new connections, finishes quick requests, and cancels the rest.
 //!
-//! Run `cargo run --example graceful_shutdown`. Three clients ask for work of 10 milliseconds, 100 milliseconds and a minute;
-//! then the server gets the stop signal. You see two clients get their answers, the third one disconnected at the end of the
-//! grace period, a late client refused, and a report.
+//! Run `cargo run --example graceful_shutdown`. Three clients ask for work of 10 milliseconds, 100
+//! milliseconds and a minute; then the server gets the stop signal. You see two clients get their answers,
+//! the third one disconnected at the end of the grace period, a late client refused, and a report.
 
 use fibra::net::{TcpListener, TcpStream};
 use fibra::sync::WaitGroup;

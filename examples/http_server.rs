@@ -1,9 +1,11 @@
-//! An HTTP/1.1 server over httparse: keep-alive, pipelining, and limits on what a client may send and how slowly.
+//! An HTTP/1.1 server over httparse: keep-alive, pipelining, and limits on what a client may send and how
+//! slowly.
 //!
-//! Run `cargo run --release --example http_server -- 127.0.0.1:8080` (the default address), then in another terminal
-//! `curl -i localhost:8080/plaintext` and `curl -i localhost:8080/json`; both routes are those of the TechEmpower benchmarks.
-//! The environment variable `FIBRA_WORKERS` sets the number of workers. `PATIENCE_MS` sets how many milliseconds a client may take
-//! to send a request (default 10,000). It may take twice as long to read its answers, and stay idle six times as long.
+//! Run `cargo run --release --example http_server -- 127.0.0.1:8080` (the default address), then in another
+//! terminal `curl -i localhost:8080/plaintext` and `curl -i localhost:8080/json`; both routes are those of
+//! the TechEmpower benchmarks. The environment variable `FIBRA_WORKERS` sets the number of workers.
+//! `PATIENCE_MS` sets how many milliseconds a client may take to send a request (default 10,000). It may take
+//! twice as long to read its answers, and stay idle six times as long.
 
 use fibra::net::{Shutdown, TcpListener, TcpStream};
 use httparse::{Request, Status};
@@ -29,7 +31,8 @@ const ENOUGH: usize = 64 * 1024;
 const IDLE: u32 = 6;
 
 fn main() -> io::Result<()> {
-    // With many clients a worker that sleeps finds several requests when it wakes, which is cheaper than polling for each.
+    // With many clients a worker that sleeps finds several requests when it wakes, which is cheaper than
+    // polling for each.
     fibra::Runtime::builder().polling(false).run(serve)?
 }
 
@@ -110,8 +113,8 @@ fn send(stream: &mut TcpStream, answers: &[u8], patience: Duration) -> io::Resul
 
 /// Closes a connection after its last answer has arrived.
 ///
-/// Closing a socket with unread bytes sends a reset, which may overtake the answer. So this shuts down the writing side first
-/// and discards, within limits, what the client still sends.
+/// Closing a socket with unread bytes sends a reset, which may overtake the answer. So this shuts down the
+/// writing side first and discards, within limits, what the client still sends.
 fn end(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     fibra::timeout(patience, || io::copy(&mut stream.take(REST), &mut io::sink()).map(drop))?
@@ -195,7 +198,8 @@ struct Head<'a> {
     closes: bool,
 }
 
-/// Parses the head at the start of `bytes`. Returns `None` if it is incomplete, and the status of the answer as an error.
+/// Parses the head at the start of `bytes`. Returns `None` if it is incomplete, and the status of the answer
+/// as an error.
 fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, &'static str> {
     const BAD: &str = "400 Bad Request";
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS];
@@ -265,7 +269,8 @@ fn respond(output: &mut Vec<u8>, status: &str, kind: &str, body: &str) {
     output.extend_from_slice(body.as_bytes());
 }
 
-/// Adds the date. Each worker formats it once a second and keeps it in a thread-local, since a task stays on its thread.
+/// Adds the date. Each worker formats it once a second and keeps it in a thread-local, since a task stays on
+/// its thread.
 fn add_date(output: &mut Vec<u8>) {
     thread_local! {
         static DATE: RefCell<String> = const { RefCell::new(String::new()) };

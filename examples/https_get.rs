@@ -1,8 +1,9 @@
-//! Fetches a page over TLS: rustls over fibra's sockets, with the roots that the system trusts or with your own.
+//! Fetches a page over TLS: rustls over fibra's sockets, with the roots that the system trusts or with your
+//! own.
 //!
-//! Run `cargo run --features tls-examples --example https_get -- https://www.rust-lang.org/`: the page goes to the standard
-//! output, the status to the standard error. With `--cacert FILE` before the address it trusts only the certificates in that
-//! file. After thirty seconds it fails.
+//! Run `cargo run --features tls-examples --example https_get -- https://www.rust-lang.org/`: the page goes
+//! to the standard output, the status to the standard error. With `--cacert FILE` before the address it
+//! trusts only the certificates in that file. After thirty seconds it fails.
 
 use fibra::net::TcpStream;
 use rustls::pki_types::ServerName;

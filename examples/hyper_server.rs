@@ -1,8 +1,8 @@
 //! hyper 1 on fibra's sockets: each connection is a task that runs hyper's future, and handlers may block.
 //!
-//! Run `cargo run --release --features compat-examples --example hyper_server -- 127.0.0.1:8080` (that address is the default),
-//! then in another terminal `curl localhost:8080/`, `curl localhost:8080/sum/20/22` and `curl --data-binary @Cargo.toml
-//! localhost:8080/echo`.
+//! Run `cargo run --release --features compat-examples --example hyper_server -- 127.0.0.1:8080` (that
+//! address is the default), then in another terminal `curl localhost:8080/`, `curl localhost:8080/sum/20/22`
+//! and `curl --data-binary @Cargo.toml localhost:8080/echo`.
 
 use fibra::compat::{Async, Timer};
 use fibra::net::{TcpListener, TcpStream};

@@ -1,8 +1,8 @@
 //! A million sleeping tasks on one thread, woken one by one and joined.
 //!
-//! Run `cargo run --release --example million`; an argument sets the number of tasks. You see the resident memory of a sleeping
-//! task: one page of its stack, its share of the page tables, and its record. The program needs no system setting, and
-//! `/proc/self/maps` stays short.
+//! Run `cargo run --release --example million`; an argument sets the number of tasks. You see the resident
+//! memory of a sleeping task: one page of its stack, its share of the page tables, and its record. The
+//! program needs no system setting, and `/proc/self/maps` stays short.
 
 use fibra::task::{self, Task};
 use std::fs;

@@ -1,8 +1,9 @@
 //! Five philosophers dine: no two neighbours eat at once, and none starves.
 //!
-//! Run `cargo run --release --example philosophers -- 10000 2`: each has ten thousand meals, on two workers. They dine twice. First
-//! a mutex protects the box office, which decides who waits; then the box office is one atomic word. You see both times, and
-//! whether a replay of the log finds two neighbours that ate at once.
+//! Run `cargo run --release --example philosophers -- 10000 2`: each has ten thousand meals, on two workers.
+//! They dine twice. First a mutex protects the box office, which decides who waits; then the box office is
+//! one atomic word. You see both times, and whether a replay of the log finds two neighbours that ate at
+//! once.
 //!
 //! Box office and bouncers are Jeff Preshing's, "Semaphores are Surprisingly Versatile" (2015),
 //! <https://preshing.com/20150316/semaphores-are-surprisingly-versatile>.
@@ -14,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 
 const SEATS: usize = 5;
 
-/// A ticket for each seat: 0 thinks, 1 eats, and higher ones wait until neighbours with lower tickets have eaten. Neighbours
-/// never have equal tickets.
+/// A ticket for each seat: 0 thinks, 1 eats, and higher ones wait until neighbours with lower tickets have
+/// eaten. Neighbours never have equal tickets.
 type Tickets = [u8; 8];
 
 /// Changes all tickets atomically.
@@ -99,8 +100,8 @@ fn left_of(seat: usize) -> usize {
     (seat + SEATS - 1) % SEATS
 }
 
-/// Lowers the ticket at `seat` to `ticket` if that is the next one and no neighbour has it, then those of further seats.
-/// Returns the seat if it did.
+/// Lowers the ticket at `seat` to `ticket` if that is the next one and no neighbour has it, then those of
+/// further seats. Returns the seat if it did.
 fn come_nearer(tickets: &mut Tickets, seat: usize, ticket: u8, further: fn(usize) -> usize) -> Option<usize> {
     let next = further(seat);
     if tickets[seat] != ticket + 1 || tickets[next] == ticket {

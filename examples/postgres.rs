@@ -1,8 +1,10 @@
-//! A client of PostgreSQL: tokio-postgres over a fibra socket. One task drives the connection, other tasks send queries.
+//! A client of PostgreSQL: tokio-postgres over a fibra socket. One task drives the connection, other tasks
+//! send queries.
 //!
-//! Run `cargo run --features store-examples --example postgres -- postgresql://user:password@127.0.0.1:5432/database`, with the
-//! values of your server, or set the environment variable `DATABASE_URL`. You see the rows that several tasks have written into
-//! a temporary table.
+//! Run `cargo run --features store-examples --example postgres --
+//! postgresql://user:password@127.0.0.1:5432/database`, with the values of your server, or set the
+//! environment variable `DATABASE_URL`. You see the rows that several tasks have written into a temporary
+//! table.
 
 use fibra::compat::Async;
 use fibra::net::TcpStream;

@@ -1,12 +1,13 @@
 //! Readers and writers over two gates: Vélez's model, with one gate as a lock and one to wait at.
 //!
-//! Run `cargo run --release --example readers_writers -- 1000 2`: each writer writes a thousand triples, on two workers. A
-//! triple is one value three times, written one by one with pauses between. A reader takes three values, and complains if they
-//! differ. At the end you see how many triples were read, and how often a reader had to wait.
+//! Run `cargo run --release --example readers_writers -- 1000 2`: each writer writes a thousand triples, on
+//! two workers. A triple is one value three times, written one by one with pauses between. A reader takes
+//! three values, and complains if they differ. At the end you see how many triples were read, and how often a
+//! reader had to wait.
 //!
-//! The gate `entry` starts open: a task that passes closes it, and opens it when it leaves. The gate `stock` starts closed: a
-//! reader that finds nothing is counted, leaves, and waits there. Wake-ups cascade: a writer signals one reader, and a reader
-//! that leaves values behind signals the next.
+//! The gate `entry` starts open: a task that passes closes it, and opens it when it leaves. The gate `stock`
+//! starts closed: a reader that finds nothing is counted, leaves, and waits there. Wake-ups cascade: a writer
+//! signals one reader, and a reader that leaves values behind signals the next.
 
 use std::env;
 use std::io;

@@ -1,8 +1,8 @@
 //! A client of Redis: the crate `redis` packs commands and parses answers, and a fibra socket carries them.
 //!
-//! Run `redis-server`, or `cargo run --example resp_server`, then in another terminal
-//! `cargo run --features store-examples --example redis -- 127.0.0.1:6379` (the default address). You see a few commands,
-//! sent together, with their answers, and the count that several tasks made in one key.
+//! Run `redis-server`, or `cargo run --example resp_server`, then in another terminal `cargo run --features
+//! store-examples --example redis -- 127.0.0.1:6379` (the default address). You see a few commands, sent
+//! together, with their answers, and the count that several tasks made in one key.
 
 use fibra::net::TcpStream;
 use redis::{Parser, Pipeline, RedisResult, Value};

@@ -1,8 +1,8 @@
 //! A cache behind a read-write lock whose waiting writers go before later readers.
 //!
-//! Run `cargo run --example rw_cache`; an argument sets the number of workers. You see 20 readers look up a price together, then a
-//! writer that waits, and 20 later readers behind it. The writer enters when the first readers have left, and the later ones
-//! enter together after it, all with the new price.
+//! Run `cargo run --example rw_cache`; an argument sets the number of workers. You see 20 readers look up a
+//! price together, then a writer that waits, and 20 later readers behind it. The writer enters when the first
+//! readers have left, and the later ones enter together after it, all with the new price.
 
 use std::collections::HashMap;
 use std::env;

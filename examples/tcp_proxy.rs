@@ -1,8 +1,9 @@
 //! A TCP proxy: forwards each connection to another server, in both directions.
 //!
-//! Run `cargo run --example echo_server 127.0.0.1:7777`, then `cargo run --example tcp_proxy 127.0.0.1:7777 127.0.0.1:8888`,
-//! and talk to it with `nc 127.0.0.1 8888`. Press Ctrl-C: the proxy accepts no more connections, gives the open ones two seconds
-//! (or the milliseconds of the environment variable `GRACE_MS`), closes the rest, and says how many there were.
+//! Run `cargo run --example echo_server 127.0.0.1:7777`, then `cargo run --example tcp_proxy 127.0.0.1:7777
+//! 127.0.0.1:8888`, and talk to it with `nc 127.0.0.1 8888`. Press Ctrl-C: the proxy accepts no more
+//! connections, gives the open ones two seconds (or the milliseconds of the environment variable `GRACE_MS`),
+//! closes the rest, and says how many there were.
 
 use fibra::io::{self, copy_bidirectional};
 use fibra::net::{TcpListener, TcpStream};

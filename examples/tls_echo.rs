@@ -1,13 +1,14 @@
 //! An echo server over TLS: rustls uses fibra's sockets unchanged, since it needs `Read` and `Write` only.
 //!
-//! Run `cargo run --release --features tls-examples --example tls_echo -- tls_echo.pem 127.0.0.1:7443` (these are the
-//! defaults). It writes a certificate for this machine, valid while the server runs, to the file. Then, in another terminal,
-//! `openssl s_client -connect 127.0.0.1:7443 -CAfile tls_echo.pem -verify_return_error -quiet`: each line that you type comes
-//! back. Ctrl-C ends the server when all clients have disconnected, or after two seconds. `FIBRA_WORKERS` sets the number of
-//! workers, `PATIENCE_MS` the milliseconds of a handshake (default 10,000), and `GRACE_MS` those of the shutdown (default 2,000).
+//! Run `cargo run --release --features tls-examples --example tls_echo -- tls_echo.pem 127.0.0.1:7443` (these
+//! are the defaults). It writes a certificate for this machine, valid while the server runs, to the file.
+//! Then, in another terminal, `openssl s_client -connect 127.0.0.1:7443 -CAfile tls_echo.pem
+//! -verify_return_error -quiet`: each line that you type comes back. Ctrl-C ends the server when all clients
+//! have disconnected, or after two seconds. `FIBRA_WORKERS` sets the number of workers, `PATIENCE_MS` the
+//! milliseconds of a handshake (default 10,000), and `GRACE_MS` those of the shutdown (default 2,000).
 //!
-//! As with every echo, a client that sends without reading is stopped once the sockets are full. So a client with much to send
-//! alternates writes and reads.
+//! As with every echo, a client that sends without reading is stopped once the sockets are full. So a client
+//! with much to send alternates writes and reads.
 
 use fibra::net::{TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};

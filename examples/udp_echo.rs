@@ -1,8 +1,9 @@
 //! A UDP echo server: each message returns to its sender.
 //!
-//! Run `cargo run --release --example udp_echo -- 127.0.0.1:7777` (the default address), then `nc -u 127.0.0.1 7777`
-//! in another terminal: each line that you type comes back. Four tasks share one socket: while one task sends, another receives
-//! the next message. With `use std::net::UdpSocket` and threads the program would read the same.
+//! Run `cargo run --release --example udp_echo -- 127.0.0.1:7777` (the default address), then `nc -u
+//! 127.0.0.1 7777` in another terminal: each line that you type comes back. Four tasks share one socket:
+//! while one task sends, another receives the next message. With `use std::net::UdpSocket` and threads the
+//! program would read the same.
 
 use fibra::net::UdpSocket;
 use std::env;

@@ -1,13 +1,14 @@
 //! A websocket echo server: tungstenite uses fibra's sockets unchanged, by its blocking interface.
 //!
-//! Run `cargo run --release --features websocket-examples --example websocket_echo -- 127.0.0.1:9001` (that address is the
-//! default), and in the console of a browser `s = new WebSocket("ws://127.0.0.1:9001"); s.onmessage = m => console.log(m.data)`,
-//! then `s.send("hello")`: you see the message come back. Ctrl-C ends the server: it closes the open connections, and waits up to
-//! two seconds for them. `FIBRA_WORKERS` sets the number of workers, `PATIENCE_MS` the milliseconds of an upgrade and of the end of
-//! a connection (default 10,000), and `GRACE_MS` those of the shutdown (default 2,000).
+//! Run `cargo run --release --features websocket-examples --example websocket_echo -- 127.0.0.1:9001` (that
+//! address is the default), and in the console of a browser `s = new WebSocket("ws://127.0.0.1:9001");
+//! s.onmessage = m => console.log(m.data)`, then `s.send("hello")`: you see the message come back. Ctrl-C
+//! ends the server: it closes the open connections, and waits up to two seconds for them. `FIBRA_WORKERS`
+//! sets the number of workers, `PATIENCE_MS` the milliseconds of an upgrade and of the end of a connection
+//! (default 10,000), and `GRACE_MS` those of the shutdown (default 2,000).
 //!
-//! A message is echoed once it is complete, so a client may write a message of any size before it reads. A client that sends
-//! many without reading is stopped once the sockets are full.
+//! A message is echoed once it is complete, so a client may write a message of any size before it reads. A
+//! client that sends many without reading is stopped once the sockets are full.
 
 use fibra::net::{Shutdown, TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal};
@@ -19,8 +20,8 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Error, Message, WebSocket, accept_with_config};
 
-/// The longest message. The server holds it whole when it arrives and when it leaves: twice this for each connection, which
-/// bounds the memory that clients can take.
+/// The longest message. The server holds it whole when it arrives and when it leaves: twice this for each
+/// connection, which bounds the memory that clients can take.
 const LONGEST: usize = 64 << 20;
 /// The size of one read, allocated for each connection.
 const BUFFER: usize = 8 * 1024;
@@ -124,7 +125,8 @@ fn refuse(mut stream: &TcpStream, patience: Duration) -> io::Result<()> {
     })?
 }
 
-/// Discards the bytes still under way: closing a socket with unread bytes sends a reset, which may overtake the answer.
+/// Discards the bytes still under way: closing a socket with unread bytes sends a reset, which may overtake
+/// the answer.
 fn linger(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     io::copy(&mut stream, &mut io::sink()).map(drop)

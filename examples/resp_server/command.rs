@@ -169,8 +169,8 @@ impl<'a> Call<'a, '_> {
         self.integer(new)
     }
 
-    /// Counts the keys that satisfy a condition, each as often as it is named. Unlike in Redis, the keys are visited one after
-    /// the other, and changes in between are seen.
+    /// Counts the keys that satisfy a condition, each as often as it is named. Unlike in Redis, the keys are
+    /// visited one after the other, and changes in between are seen.
     fn count(&mut self, is: fn(&Store, &[u8]) -> bool) -> Outcome {
         let keys = (1..self.request.len()).map(|number| self.request.argument(number));
         let count = keys.filter(|key| is(self.store, key)).count();
@@ -287,7 +287,8 @@ impl<'a> Call<'a, '_> {
     }
 }
 
-/// Returns the instant after so many units of milliseconds, and now for a negative number. Returns `None` on overflow.
+/// Returns the instant after so many units of milliseconds, and now for a negative number. Returns `None` on
+/// overflow.
 fn after(time: i64, millis: i64) -> Option<Instant> {
     let millis = time.checked_mul(millis)?;
     Instant::now().checked_add(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))

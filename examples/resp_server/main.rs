@@ -1,11 +1,13 @@
 //! A key-value server for the clients of Redis: RESP2, pipelined, with values that expire.
 //!
-//! Run `cargo run --release --example resp_server -- 127.0.0.1:6379` (the default address), then in another terminal
-//! `redis-cli set greeting hello ex 60`, `redis-benchmark -t set,get,incr -P 16`, or `nc localhost 6379` and type `GET
-//! greeting`. All values are in memory, without a limit. Press Ctrl-C: complete requests are answered, then the connections end.
+//! Run `cargo run --release --example resp_server -- 127.0.0.1:6379` (the default address), then in another
+//! terminal `redis-cli set greeting hello ex 60`, `redis-benchmark -t set,get,incr -P 16`, or `nc localhost
+//! 6379` and type `GET greeting`. All values are in memory, without a limit. Press Ctrl-C: complete requests
+//! are answered, then the connections end.
 //!
-//! The environment variable `FIBRA_WORKERS` sets the number of workers. `PATIENCE_MS` sets how many milliseconds a client may take
-//! to finish a request, or to read its answers (default 10,000). A silent client may stay.
+//! The environment variable `FIBRA_WORKERS` sets the number of workers. `PATIENCE_MS` sets how many
+//! milliseconds a client may take to finish a request, or to read its answers (default 10,000). A silent
+//! client may stay.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -129,8 +131,8 @@ fn connection(mut stream: TcpStream, store: &Store, patience: Duration) -> io::R
 
 /// Closes a connection after its last answer has arrived.
 ///
-/// Closing a socket with unread bytes sends a reset, which may overtake the answer. So this shuts down the writing side first
-/// and discards, within limits, what the client still sends.
+/// Closing a socket with unread bytes sends a reset, which may overtake the answer. So this shuts down the
+/// writing side first and discards, within limits, what the client still sends.
 fn end(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     fibra::timeout(patience, || io::copy(&mut stream.take(REST), &mut io::sink()).map(drop))?

@@ -1,7 +1,7 @@
 //! Parses the requests of RESP as their bytes arrive: arrays of byte strings, and typed lines.
 //!
-//! Parsed bytes are not parsed again, except one line, even if they arrive one by one. The memory for a request is proportional
-//! to the bytes received, whatever lengths it announces.
+//! Parsed bytes are not parsed again, except one line, even if they arrive one by one. The memory for a
+//! request is proportional to the bytes received, whatever lengths it announces.
 
 use std::error::Error;
 use std::fmt;

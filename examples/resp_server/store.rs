@@ -1,7 +1,7 @@
 //! The values of the server under their keys, some with an expiry.
 //!
-//! The keys are spread over shards with a lock each, so that tasks of several workers rarely contend. An expired value is
-//! invisible at once. The next write to its key or the next sweep removes it.
+//! The keys are spread over shards with a lock each, so that tasks of several workers rarely contend. An
+//! expired value is invisible at once. The next write to its key or the next sweep removes it.
 
 use fibra::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::{BTreeSet, HashMap};
@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const SHARDS: usize = 16;
-/// The values that a sweep removes before it unlocks the shard and yields. Few, so that the worker soon looks at its sockets.
+/// The values that a sweep removes before it unlocks the shard and yields. Few, so that the worker soon looks
+/// at its sockets.
 const BATCH: usize = 32;
 
 pub(crate) struct Store {
@@ -43,7 +44,8 @@ impl Store {
         self.shard(key).read()
     }
 
-    /// Locks the shard of a key for changes. Nothing else changes there until the guard is dropped, except by expiry.
+    /// Locks the shard of a key for changes. Nothing else changes there until the guard is dropped, except by
+    /// expiry.
     pub(crate) fn write(&self, key: &[u8]) -> RwLockWriteGuard<'_, Shard> {
         self.shard(key).write()
     }
