@@ -7,6 +7,7 @@ pub use crate::base::abort::take_back;
 pub use crate::base::spin_lock::{Lock, LockGuard};
 pub use crate::scheduler::budget::{charge, charge_poll};
 pub use crate::sleep::any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
+pub use crate::sleep::back_off::{Looks, back_off_until};
 pub use crate::sleep::caller::{
     Home, charged_waiter_address, describe_caller, home, in_task, others_are_asleep, owner, owner_in_hook,
     waiter_address,
@@ -21,7 +22,6 @@ pub use crate::sleep::queue::arm::{ArmPolicy, ArmRules, QueueArm};
 pub use crate::sleep::queue::lane::Lent;
 pub use crate::sleep::queue::wait::{Admit, Left, Outcome, Until};
 pub use crate::sleep::queue::waiters::Waiters;
-pub use crate::sleep::spin::{back_off_until, spin_until, stand_back, stand_back_until};
 pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
 pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};
 pub use crate::tasks::cancel::CAN_UNWIND;

@@ -7,5 +7,6 @@ pub(crate) mod limit;
 pub(crate) mod payload;
 pub(crate) mod primitive;
 pub(crate) mod random;
+pub(crate) mod skips;
 pub(crate) mod spin_lock;
 pub(crate) mod sys;

@@ -33,7 +33,7 @@ use crate::scheduler::queue;
 use crate::scheduler::shared::Config;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::task_panic::TaskPanic;
-use crate::sleep::spin;
+use crate::sleep::back_off;
 use crate::stack::guard::Guards;
 use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
@@ -420,7 +420,7 @@ impl<R: From<Runtime>> Builder<R> {
         self.config.processors = current::with_worker(|worker| worker.shared().config.processors)
             .unwrap_or_else(sys::Processors::of_caller);
         // Before any thread is pinned.
-        spin::count_processors();
+        back_off::count_processors();
         panics::install_hook();
         overflow_report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();

@@ -14,6 +14,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use crate::base::skips::Skips;
+
 /// Time limit of a poll: about twice what a park and its wake-up take.
 pub(super) const LONGEST: Duration = Duration::from_micros(30);
 
@@ -28,30 +30,23 @@ pub(super) struct Polling {
     allowed: bool,
     /// Events of the last look at the driver.
     batch: Cell<usize>,
-    /// Idle times without a poll after the last poll, and how many of them are left.
-    skips: Cell<u32>,
-    left: Cell<u32>,
+    /// Idle times without a poll.
+    skips: Skips,
 }
 
 impl Polling {
     pub(super) fn new(allowed: bool) -> Self {
-        Polling { allowed, batch: Cell::new(0), skips: Cell::new(0), left: Cell::new(0) }
+        Polling { allowed, batch: Cell::new(0), skips: Skips::new(0, MOST_SKIPS) }
     }
 
     /// Returns true if the worker polls in the idle time that begins now.
     pub(super) fn begin(&self) -> bool {
-        if !self.allowed || self.batch.get() > FEW {
-            return false;
-        }
-        let left = self.left.get();
-        self.left.set(left.saturating_sub(1));
-        left == 0
+        self.allowed && self.batch.get() <= FEW && self.skips.is_due()
     }
 
     /// Notes whether a poll found work.
     pub(super) fn end(&self, found: bool) {
-        self.skips.set(if found { 0 } else { (2 * self.skips.get() + 1).min(MOST_SKIPS) });
-        self.left.set(self.skips.get());
+        self.skips.note(found);
     }
 
     /// Notes how many events the driver found.

@@ -1,10 +1,10 @@
 //! Floor 6: blocking the caller: the task's sleep, wait queues, polled futures, back-off and the budget.
 
 pub(crate) mod any;
+pub(crate) mod back_off;
 pub(crate) mod caller;
 pub(crate) mod cancel_points;
 pub(crate) mod polled;
 pub(crate) mod queue;
-pub(crate) mod spin;
 pub(crate) mod task_sleep;
 pub(crate) mod wake_many;

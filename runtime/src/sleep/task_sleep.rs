@@ -9,8 +9,8 @@ use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
 use crate::scheduler::driver::Id;
 use crate::scheduler::worker::Worker;
+use crate::sleep::back_off::{self, Looks};
 use crate::sleep::cancel_points::note_cancelled_here;
-use crate::sleep::spin;
 use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::context::RunningTask;
 use crate::tasks::forbid;
@@ -135,7 +135,9 @@ fn sleep_unusual<H: Heed>(
     how: &impl WaitStrategy,
     deadline: Option<Instant>,
 ) -> Waking {
-    let Some(task) = task else { return thread::sleep(how, deadline, |done| spin::spin_until(done)) };
+    let Some(task) = task else {
+        return thread::sleep(how, deadline, |done| back_off::back_off_until(Looks::Often, done));
+    };
     let header = task.header();
     forbid::check(header);
     let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
@@ -164,13 +166,17 @@ fn sleep_in(
     let word = &task.header().waiter.word;
     debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
     // Decided before the sleep is published: a task that does not spin is asleep at once.
-    let spins = may_spin && spin::is_worth_while();
+    let spins = may_spin && back_off::is_worth_while(Looks::Often);
     let epoch = word.begin_in_task(heeded, !spins);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => stay(task, Waking::Notified),
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
         // The publication may have made other tasks ready here.
-        Asleep::Stay if spins && !spin::is_another_ready() && spin::spin(|| word.why().notified) => {
+        Asleep::Stay
+            if spins
+                && !back_off::is_another_ready()
+                && back_off::spin(Looks::Often, || word.why().notified) =>
+        {
             Waking::Notified
         }
         // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.

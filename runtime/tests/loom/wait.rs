@@ -101,17 +101,17 @@ pub(crate) fn over() -> Instant {
     Instant::now()
 }
 
+/// How often a spin looks.
+#[derive(Clone, Copy)]
+pub(crate) enum Looks {
+    Often,
+    Seldom,
+}
+
 /// One look stands for a spin.
-pub(crate) fn spin_until(mut done: impl FnMut() -> bool) -> bool {
+pub(crate) fn back_off_until(_looks: Looks, mut done: impl FnMut() -> bool) -> bool {
     done()
 }
-
-/// The same.
-pub(crate) fn stand_back_until(mut done: impl FnMut() -> bool) -> bool {
-    done()
-}
-
-pub(crate) fn stand_back() {}
 
 /// A thread has no turn that could be used up.
 pub(crate) fn charge() {}

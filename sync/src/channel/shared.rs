@@ -15,6 +15,7 @@
 mod tests;
 
 use std::cell::Cell;
+use std::hint::spin_loop;
 use std::time::Instant;
 
 use fibra_runtime::clock;
@@ -29,10 +30,15 @@ use crate::crowd::Crowd;
 use crate::primitive::{AtomicBool, Ordering};
 use crate::turn::Queue;
 use crate::wait::list::Node;
-use crate::wait::{self, Asleep, Lock, LockGuard, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{
+    self, Asleep, Lock, LockGuard, Looks, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal,
+};
 
 /// Least capacity for a back-off. With less room the peer soon waits for the side that backs off.
 const MANY: usize = 32;
+
+/// Pauses after a failed attempt at the contended lock.
+const PAUSES: u32 = 32;
 
 /// The state of a channel, and the hints beside its lock.
 pub(super) struct Shared<T> {
@@ -81,7 +87,7 @@ impl<T> Shared<T> {
         // once.
         if self.capacity.is_none_or(|capacity| capacity >= MANY) && !self.vacant.load(Ordering::Relaxed) {
             self.contended.store(true, Ordering::Relaxed);
-            wait::stand_back();
+            (0..PAUSES).for_each(|_| spin_loop());
         }
     }
 
@@ -98,7 +104,7 @@ impl<T> Shared<T> {
         // Relaxed: a hint. The next wait needs a new one.
         self.contended.store(false, Ordering::Relaxed);
         deadline.is_none_or(|deadline| clock::now() < deadline)
-            && wait::stand_back_until(|| done(&self.state.lock()))
+            && wait::back_off_until(Looks::Seldom, || done(&self.state.lock()))
     }
 
     /// Sends without waiting.

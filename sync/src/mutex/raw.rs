@@ -11,7 +11,7 @@ use lock_api::GuardNoSend;
 
 use super::core::{Core, Given, HandOff, Policy, Waiter};
 use super::state::{Arrival, Attempt, Owner};
-use crate::wait;
+use crate::wait::{self, Looks};
 
 /// How long a waiter of another worker may be bypassed before an unlock hands the mutex over to it.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -58,7 +58,7 @@ impl RawMutex {
                 return true;
             }
             match in_time() {
-                true if wait::back_off_until(take) => return true,
+                true if wait::back_off_until(Looks::Seldom, take) => return true,
                 true => (),
                 false => return arrival == Arrival::Woken && self.core.arrive_late(me),
             }

@@ -16,7 +16,7 @@ use lock_api::GuardNoSend;
 
 use super::state::{Claim, Departure, Hold, Policy, State};
 use crate::primitive::{AtomicU64, Ordering, fence};
-use crate::wait;
+use crate::wait::{self, Looks};
 
 /// Locks without protecting a value: the lock under an [`RwLock`](crate::RwLock).
 pub struct RawRwLock {
@@ -77,7 +77,7 @@ impl RawRwLock {
 
     fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
         wait::charge();
-        wait::spin_until(|| self.state.try_claim(claim)) || self.state.wait(claim, deadline)
+        wait::back_off_until(Looks::Often, || self.state.try_claim(claim)) || self.state.wait(claim, deadline)
     }
 
     #[inline]
