@@ -44,6 +44,6 @@ pub use runtime::handle::Handle;
 pub use runtime::owner::Runtime;
 pub use runtime::watchdog::Stall;
 pub use scheduler::task_panic::TaskPanic;
-pub use stack::guard::Guards;
+pub use stack::guard::StackGuards;
 pub use tasks::join_error::JoinError;
 pub use tasks::task::Task;

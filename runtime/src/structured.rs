@@ -2,14 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-pub use crate::api::contest::Either;
-#[doc(hidden)]
-pub use crate::api::contest::{Entry, Field, FinishLine, Lost};
 pub use crate::api::for_each::parallel_for_each;
 pub use crate::api::group::TaskGroup;
 pub use crate::api::group_error::{GroupError, StillRunning};
 pub use crate::api::join::join;
-pub use crate::api::race::race;
 #[doc(hidden)]
 pub use crate::api::race::run as run_race;
+#[doc(hidden)]
+pub use crate::api::race::{Closure, Closures, FirstEnd, Lost};
+pub use crate::api::race::{Either, race};
 pub use crate::api::range::{Number, parallel_for};

@@ -59,7 +59,7 @@ mod stack {
     pub(crate) mod sys;
 
     pub(crate) use exchange::Trim;
-    pub(crate) use guard::Guards;
+    pub(crate) use guard::StackGuards;
     pub(crate) use handle::Stack;
     pub(crate) use pool::Pool;
     pub(crate) use stacks::{Config, Stacks};

@@ -7,7 +7,7 @@ mod rest;
 
 use std::io::ErrorKind;
 
-use fibra_runtime::{Guards, Runtime, task};
+use fibra_runtime::{Runtime, StackGuards, task};
 use hang::hang_guard;
 use rest::until_others_sleep;
 
@@ -24,7 +24,7 @@ fn tasks_beyond_the_systems_limit_of_mappings_end_un_run_and_the_rest_goes_on() 
             "SKIPPED: vm.max_map_count is {most}, and each two mappings are a task with a page of memory"
         );
     }
-    let runtime = Runtime::builder().workers(2).stack_guards(Guards::Protect).build().unwrap();
+    let runtime = Runtime::builder().workers(2).stack_guards(StackGuards::Protect).build().unwrap();
     runtime.run(|| {
         let tasks: Vec<_> = (0..most / 2 + 1000)
             .map(|_| task::Builder::new().stack_size(32 * 1024).spawn(task::park))

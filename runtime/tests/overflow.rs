@@ -10,7 +10,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, Guards, Runtime, task};
+use fibra_runtime::{self as fibra, Runtime, StackGuards, task};
 use rerun::{errors, is_child, rerun};
 
 #[expect(unconditional_recursion, reason = "the overflow is what is tested")]
@@ -29,7 +29,7 @@ fn report_of(output: &Output) -> String {
     lines[0].to_owned()
 }
 
-fn overflow_in_a_named_task(guards: Guards) {
+fn overflow_in_a_named_task(guards: StackGuards) {
     let runtime = Runtime::builder().workers(2).stack_guards(guards).build().unwrap();
     runtime.run(|| {
         fibra::spawn(|| fibra::sleep(Duration::MAX));
@@ -41,7 +41,7 @@ fn overflow_in_a_named_task(guards: Guards) {
 #[test]
 fn an_overflow_names_the_task_its_size_and_the_knob() {
     if is_child() {
-        return overflow_in_a_named_task(Guards::Auto);
+        return overflow_in_a_named_task(StackGuards::Auto);
     }
     let _guard = hang_guard();
     let line = report_of(&rerun("an_overflow_names_the_task_its_size_and_the_knob"));
@@ -51,7 +51,7 @@ fn an_overflow_names_the_task_its_size_and_the_knob() {
 #[test]
 fn an_overflow_onto_a_protected_page_is_reported_alike() {
     if is_child() {
-        return overflow_in_a_named_task(Guards::Protect);
+        return overflow_in_a_named_task(StackGuards::Protect);
     }
     let _guard = hang_guard();
     let line = report_of(&rerun("an_overflow_onto_a_protected_page_is_reported_alike"));

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, Builder, Guards, Runtime, task};
+use fibra_runtime::{self as fibra, Builder, Runtime, StackGuards, task};
 
 /// Longer than any machine is busy.
 const LONG: Duration = Duration::from_secs(3600);
@@ -83,7 +83,7 @@ fn two_hundred_thousand_tasks_share_eight_stacks_at_full_depth() {
 #[test]
 fn both_kinds_of_guard_give_whole_stacks() {
     let _guard = hang_guard();
-    for guards in [Guards::Auto, Guards::Protect] {
+    for guards in [StackGuards::Auto, StackGuards::Protect] {
         let runtime =
             Runtime::builder().workers(2).stack_guards(guards).stack_size(64 * 1024).build().unwrap();
         runtime.run(|| {

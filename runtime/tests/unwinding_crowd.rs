@@ -7,7 +7,7 @@ mod rest;
 
 use std::fs;
 
-use fibra_runtime::{self as fibra, Guards, Runtime, task};
+use fibra_runtime::{self as fibra, Runtime, StackGuards, task};
 use hang::hang_guard;
 use rest::until_others_sleep;
 
@@ -31,7 +31,7 @@ fn mappings() -> usize {
 #[test]
 fn thousands_of_tasks_suspended_while_they_unwind_take_few_mappings() {
     let _guard = hang_guard();
-    let runtime = Runtime::builder().workers(1).stack_guards(Guards::Page).build().unwrap();
+    let runtime = Runtime::builder().workers(1).stack_guards(StackGuards::Page).build().unwrap();
     if let Err(error) = runtime.spawn(|| ()).join() {
         return eprintln!("skipped: {error}");
     }

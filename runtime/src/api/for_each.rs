@@ -5,8 +5,7 @@
 use std::cmp;
 use std::mem;
 
-use crate::api::helpers;
-use crate::api::helpers::Source;
+use crate::api::parallel_loop::{self, Source};
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
@@ -49,7 +48,7 @@ where
 {
     cancel_points::checkpoint();
     let state = State { place: Place::Here(items.into_iter()), stopped: false };
-    helpers::serve(&Items { queue: WaitQueue::new(state), f });
+    parallel_loop::serve(&Items { queue: WaitQueue::new(state), f });
 }
 
 /// The iterator, and the tasks that wait while another task pulls.

@@ -2,13 +2,19 @@
 
 #![forbid(unsafe_code)]
 
+use std::any::Any;
+use std::convert::Infallible;
+use std::marker::PhantomData;
 use std::mem;
 use std::panic::resume_unwind;
 
-use crate::api::contest::Either;
-use crate::api::contest::{Entry, Field, FinishLine, Lost};
-use crate::api::scope::{Scope, scope};
+use crate::api::builder::Builder;
+use crate::api::scope::{Scope, ScopedJoinHandle, scope};
 use crate::sleep::cancel_points;
+use crate::sleep::queue::WaitQueue;
+use crate::sleep::queue::wait::{Admit, Outcome, Until};
+use crate::tasks::cancel;
+use crate::tasks::join_error::JoinError;
 
 /// Runs both closures, each in a task; the first to end wins.
 ///
@@ -66,25 +72,25 @@ where
     A: Send,
     B: Send,
 {
-    match run((Entry::new(f), (Entry::new(g), ()))) {
+    match run((Closure::new(f), (Closure::new(g), ()))) {
         Either::Left(value) => Either::Left(value),
         Either::Right(Either::Left(value)) => Either::Right(value),
         Either::Right(Either::Right(nobody)) => match nobody {},
     }
 }
 
-/// Runs the field to its first end; for the macro.
+/// Runs closures to the first end; for the macro.
 #[doc(hidden)]
 #[track_caller]
-pub fn run<R: Field>(field: R) -> R::Won {
-    let line = FinishLine::new();
+pub fn run<R: Closures>(closures: R) -> R::Won {
+    let first_end = FirstEnd::new();
     let finished = scope(|s| {
         let starting = Starting(s);
-        let running = field.start(s, &line, 0);
+        let running = closures.start(s, &first_end, 0);
         mem::forget(starting);
-        line.await_first();
-        R::cancel(&running, 0, &line);
-        R::finish(running, 0, &line)
+        first_end.await_first();
+        R::cancel(&running, 0, &first_end);
+        R::finish(running, 0, &first_end)
     });
     match finished {
         Ok(Some(won)) => won,
@@ -108,6 +114,216 @@ struct Starting<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
 impl Drop for Starting<'_, '_, '_> {
     fn drop(&mut self) {
         self.0.cancel_children();
+    }
+}
+
+/// Holds one of two values.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::structured::Either;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let winner = fibra::race(|| 1, || { fibra::task::park(); "never" });
+/// assert!(matches!(winner, Either::Left(1)));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Either<A, B> {
+    /// Holds the first value.
+    Left(A),
+    /// Holds the second value.
+    Right(B),
+}
+
+/// Holds the index of the first closure to end, and the race that waits for it.
+#[doc(hidden)]
+pub struct FirstEnd {
+    queue: WaitQueue<Option<usize>, ()>,
+}
+
+impl FirstEnd {
+    pub(crate) fn new() -> Self {
+        FirstEnd { queue: WaitQueue::new(None) }
+    }
+
+    fn report(&self, index: usize) {
+        self.queue.with(|first, waiters| {
+            first.get_or_insert(index);
+            waiters.serve_all(0);
+        });
+    }
+
+    fn first(&self) -> Option<usize> {
+        self.queue.with(|first, _| *first)
+    }
+
+    /// Waits for the first closure to end.
+    ///
+    /// Where nothing can be unwound, a cancel of the race ends the wait as well; the race then
+    /// cancels all closures.
+    pub(crate) fn await_first(&self) {
+        if self.first().is_some() {
+            return;
+        }
+        let (outcome, ()) = self.queue.wait(
+            0,
+            (),
+            Until::report(None),
+            |first, (), _| if first.is_some() { Admit::Done(()) } else { Admit::Back },
+            || (),
+            |_, (), _, _| (),
+        );
+        if outcome == Outcome::Cancelled && cancel::CAN_UNWIND {
+            cancel_points::unwind_cancelled();
+        }
+    }
+}
+
+/// Reports the end of its closure when it is dropped, even if the closure never ran.
+struct ReportEnd<'a> {
+    first_end: &'a FirstEnd,
+    index: usize,
+}
+
+impl Drop for ReportEnd<'_> {
+    fn drop(&mut self) {
+        self.first_end.report(self.index);
+    }
+}
+
+/// Tells why a race has no value although the winner was not cancelled.
+#[doc(hidden)]
+pub enum Lost {
+    Panicked(Box<dyn Any + Send>),
+    /// The first closure to end has not run, for this reason.
+    NotStarted(JoinError),
+}
+
+/// Closures that race: any number of them, each with its type, as nested pairs.
+#[doc(hidden)]
+pub trait Closures: Sized {
+    type Won;
+    type Running<'scope>;
+
+    fn start<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        first_end: &'scope FirstEnd,
+        index: usize,
+    ) -> Self::Running<'scope>
+    where
+        Self: 'scope;
+
+    /// Cancels all closures but the winner.
+    fn cancel(running: &Self::Running<'_>, index: usize, first_end: &FirstEnd);
+
+    /// Waits for all closures, and returns the value of the winner, or `None` if it was cancelled.
+    ///
+    /// A panic of any closure takes precedence.
+    fn finish(
+        running: Self::Running<'_>,
+        index: usize,
+        first_end: &FirstEnd,
+    ) -> Result<Option<Self::Won>, Lost>;
+}
+
+/// One closure of a race.
+#[doc(hidden)]
+pub struct Closure<F, T> {
+    f: F,
+    value: PhantomData<T>,
+}
+
+impl<F: FnOnce() -> T, T> Closure<F, T> {
+    pub fn new(f: F) -> Self {
+        Closure { f, value: PhantomData }
+    }
+}
+
+impl Closures for () {
+    type Won = Infallible;
+    type Running<'scope> = ();
+
+    fn start<'scope>(self, _scope: &'scope Scope<'scope, '_>, _first_end: &'scope FirstEnd, _index: usize)
+    where
+        Self: 'scope,
+    {
+    }
+
+    fn cancel(_running: &(), _index: usize, _first_end: &FirstEnd) {}
+
+    fn finish(_running: (), _index: usize, _first_end: &FirstEnd) -> Result<Option<Infallible>, Lost> {
+        Ok(None)
+    }
+}
+
+impl<F, T, R> Closures for (Closure<F, T>, R)
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+    R: Closures,
+{
+    type Won = Either<T, R::Won>;
+    type Running<'scope> = (ScopedJoinHandle<'scope, T>, R::Running<'scope>);
+
+    #[track_caller]
+    fn start<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        first_end: &'scope FirstEnd,
+        index: usize,
+    ) -> Self::Running<'scope>
+    where
+        Self: 'scope,
+    {
+        let (Closure { f, .. }, rest) = self;
+        let report = ReportEnd { first_end, index };
+        // Where a race cannot be unwound it must end with a value, so the closures must run.
+        let builder = if cancel_points::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
+        let first = scope.spawn_as(builder, move || {
+            let _report = report;
+            f()
+        });
+        (first, rest.start(scope, first_end, index + 1))
+    }
+
+    fn cancel((first, rest): &Self::Running<'_>, index: usize, first_end: &FirstEnd) {
+        if first_end.first() != Some(index) {
+            first.task().cancel();
+        }
+        R::cancel(rest, index + 1, first_end);
+    }
+
+    fn finish(
+        (first, rest): Self::Running<'_>,
+        index: usize,
+        first_end: &FirstEnd,
+    ) -> Result<Option<Self::Won>, Lost> {
+        let first = first.join();
+        let rest = match R::finish(rest, index + 1, first_end) {
+            Ok(rest) => rest,
+            Err(lost) => {
+                drop(first);
+                return Err(lost);
+            }
+        };
+        let won = first_end.first() == Some(index);
+        match first {
+            Ok(value) if won => Ok(Some(Either::Left(value))),
+            Err(error) if error.is_not_started() && won => Err(Lost::NotStarted(error)),
+            // Losers are dropped before the return: a destructor that panics in it would leak what is returned.
+            Err(error) if error.is_panic() => {
+                let panic = JoinError::into_panic(error);
+                drop(rest);
+                Err(Lost::Panicked(panic))
+            }
+            loser => {
+                drop(loser);
+                Ok(rest.map(Either::Right))
+            }
+        }
     }
 }
 
@@ -138,13 +354,13 @@ impl Drop for Starting<'_, '_, '_> {
 macro_rules! race {
     ($($pattern:pat = $expression:expr => $result:expr),+ $(,)?) => {
         $crate::race!(@match
-            $crate::structured::run_race($crate::race!(@field $($expression,)+));
+            $crate::structured::run_race($crate::race!(@closures $($expression,)+));
             $($pattern => $result,)+
         )
     };
-    (@field) => { () };
-    (@field $first:expr, $($rest:expr,)*) => {
-        ($crate::structured::Entry::new(|| $first), $crate::race!(@field $($rest,)*))
+    (@closures) => { () };
+    (@closures $first:expr, $($rest:expr,)*) => {
+        ($crate::structured::Closure::new(|| $first), $crate::race!(@closures $($rest,)*))
     };
     (@match $won:expr;) => { match $won {} };
     (@match $won:expr; $pattern:pat => $result:expr, $($rest:tt)*) => {

@@ -5,8 +5,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::api::helpers;
-use crate::api::helpers::Source;
+use crate::api::parallel_loop::{self, Source};
 use crate::sleep::cancel_points;
 
 /// Calls `f` with each number of `range`, in no order, on all workers that are idle.
@@ -48,7 +47,7 @@ use crate::sleep::cancel_points;
 pub fn parallel_for<N: Number>(range: Range<N>, f: impl Fn(N) + Sync) {
     cancel_points::checkpoint();
     let end = range.start.distance(range.end);
-    helpers::serve(&Work {
+    parallel_loop::serve(&Work {
         begin: range.start,
         next: AtomicUsize::new(0),
         end,

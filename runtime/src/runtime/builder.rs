@@ -34,7 +34,7 @@ use crate::scheduler::shared::Config;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::task_panic::TaskPanic;
 use crate::sleep::back_off;
-use crate::stack::guard::Guards;
+use crate::stack::guard::StackGuards;
 use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
 use crate::tasks::live_tasks::LiveTasks;
@@ -151,10 +151,10 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets what the stacks' guards are made of. [`Guards::Auto`] unless set.
+    /// Sets what the stacks' guards are made of. [`StackGuards::Auto`] unless set.
     ///
     /// It is for tests of the fall-back.
-    pub fn stack_guards(mut self, guards: Guards) -> Self {
+    pub fn stack_guards(mut self, guards: StackGuards) -> Self {
         self.stacks.guards = guards;
         self
     }

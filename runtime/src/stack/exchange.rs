@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use crate::base::clock;
 use crate::base::primitive::{Mutex, MutexGuard};
 use crate::stack::fresh::Fresh;
-use crate::stack::guard::Guards;
+use crate::stack::guard::StackGuards;
 use crate::stack::handle::Stack;
 use crate::stack::region::Region;
 use crate::stack::size;
@@ -46,7 +46,7 @@ pub(crate) enum Trim {
 pub(super) struct Class {
     size: usize,
     guard: usize,
-    guards: Guards,
+    guards: StackGuards,
     shared: Mutex<Shared>,
 }
 
@@ -66,7 +66,7 @@ struct Shared {
 
 impl Class {
     /// A class of stacks of `size` bytes. Maps nothing yet.
-    pub(super) fn new(size: usize, guard: usize, guards: Guards) -> Self {
+    pub(super) fn new(size: usize, guard: usize, guards: StackGuards) -> Self {
         let shared = Shared {
             warm: VecDeque::new(),
             still: 0,

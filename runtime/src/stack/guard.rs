@@ -18,7 +18,7 @@ use crate::stack::sys::{self, Mapping};
 
 /// Chooses the guards of a runtime's stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Guards {
+pub enum StackGuards {
     /// Markers in the page table where the kernel has them, page protection elsewhere.
     #[default]
     Auto,
@@ -43,14 +43,14 @@ pub(super) enum Made {
 }
 
 /// Decides for a whole region by trying it on the guard of its first stack.
-pub(super) fn decide(guards: Guards, mapping: &Mapping, pages: Range<usize>) -> io::Result<Kind> {
-    if guards == Guards::Protect {
+pub(super) fn decide(guards: StackGuards, mapping: &Mapping, pages: Range<usize>) -> io::Result<Kind> {
+    if guards == StackGuards::Protect {
         return Ok(Kind::Protect);
     }
     match (mapping.mark_guard(pages), guards) {
-        (Ok(()), Guards::Auto) => Ok(Kind::Marker { or_protect: true }),
+        (Ok(()), StackGuards::Auto) => Ok(Kind::Marker { or_protect: true }),
         (Ok(()), _) => Ok(Kind::Marker { or_protect: false }),
-        (Err(_), Guards::Auto) => Ok(Kind::Protect),
+        (Err(_), StackGuards::Auto) => Ok(Kind::Protect),
         (Err(error), _) => Err(no_markers(&error)),
     }
 }

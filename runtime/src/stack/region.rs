@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::stack::guard;
-use crate::stack::guard::{Guards, Kind, Made};
+use crate::stack::guard::{Kind, Made, StackGuards};
 use crate::stack::sys::Mapping;
 
 /// One mapping and its division. Lives as long as one of its stacks, or a range of them that is not cut.
@@ -35,7 +35,12 @@ impl Region {
     ///
     /// # Errors
     /// If not even one fits, or the guards cannot be had.
-    pub(super) fn map(stride: usize, guard: usize, stacks: usize, guards: Guards) -> io::Result<Arc<Self>> {
+    pub(super) fn map(
+        stride: usize,
+        guard: usize,
+        stacks: usize,
+        guards: StackGuards,
+    ) -> io::Result<Arc<Self>> {
         let mut stacks = stacks.max(1);
         let mapping = loop {
             match Mapping::new(stacks * stride) {

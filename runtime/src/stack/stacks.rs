@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::stack::exchange::Class;
-use crate::stack::guard::Guards;
+use crate::stack::guard::StackGuards;
 use crate::stack::size;
 use crate::stack::sys;
 
@@ -40,7 +40,7 @@ pub(crate) struct Config {
     /// The usual size in bytes of address space, guard included; rounded up to a power of two. 256 KiB unless set.
     pub(crate) size: usize,
     /// The kind of guards.
-    pub(crate) guards: Guards,
+    pub(crate) guards: StackGuards,
     /// The most stacks that may be in use or warm at a time, over all workers and sizes.
     pub(crate) max_stacks: Option<usize>,
     /// The age at which an unused stack is cold. One second unless set.
@@ -49,7 +49,7 @@ pub(crate) struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { size: DEFAULT_SIZE, guards: Guards::Auto, max_stacks: None, trim_after: TRIM_AFTER }
+        Self { size: DEFAULT_SIZE, guards: StackGuards::Auto, max_stacks: None, trim_after: TRIM_AFTER }
     }
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::stack::exchange::{self, Trim};
-use crate::stack::guard::Guards;
+use crate::stack::guard::StackGuards;
 use crate::stack::handle::Stack;
 use crate::stack::pool::Pool;
 use crate::stack::stacks::{Config, Stacks};
@@ -76,7 +76,7 @@ fn span(held: &[Stack]) -> Range<usize> {
 }
 
 fn has_markers() -> bool {
-    stacks(Config { guards: Guards::Page, ..config() })
+    stacks(Config { guards: StackGuards::Page, ..config() })
         .pool()
         .take()
         .inspect_err(|e| eprintln!("skipped: {e}"))
@@ -126,7 +126,7 @@ fn a_stack_is_aligned_and_all_of_it_usable() {
 fn every_page_of_a_guard_faults() {
     if let Some(case) = case() {
         let (guards, rest) = case.split_once(' ').unwrap();
-        let guards = if guards == "protect" { Guards::Protect } else { Guards::Page };
+        let guards = if guards == "protect" { StackGuards::Protect } else { StackGuards::Page };
         let mut pool = stacks(Config { guards, ..config() }).pool();
         let held = take_many(&mut pool, 3);
         touch(&held[1]);
@@ -150,7 +150,7 @@ fn a_region_with_markers_is_one_mapping() {
     if !has_markers() {
         return;
     }
-    let all = stacks(Config { guards: Guards::Page, ..config() });
+    let all = stacks(Config { guards: StackGuards::Page, ..config() });
     let mut pool = all.pool();
     let held = take_many(&mut pool, 64);
     held.iter().for_each(touch);
@@ -161,7 +161,7 @@ fn a_region_with_markers_is_one_mapping() {
 
 #[test]
 fn protection_costs_two_mappings_a_stack() {
-    let mut pool = stacks(Config { guards: Guards::Protect, ..config() }).pool();
+    let mut pool = stacks(Config { guards: StackGuards::Protect, ..config() }).pool();
     let held = take_many(&mut pool, 64);
     assert_eq!(mappings_in(&span(&held)), 128);
     give_all(&mut pool, held);
@@ -170,7 +170,7 @@ fn protection_costs_two_mappings_a_stack() {
 #[test]
 fn running_out_of_mappings_is_an_error_that_names_the_sysctl() {
     if case().is_some() {
-        let all = stacks(Config { guards: Guards::Protect, size: 16 * 1024, ..Config::default() });
+        let all = stacks(Config { guards: StackGuards::Protect, size: 16 * 1024, ..Config::default() });
         let mut pool = all.pool();
         let mut held = Vec::new();
         let error = loop {
@@ -189,7 +189,7 @@ fn running_out_of_mappings_is_an_error_that_names_the_sysctl() {
         give_all(&mut pool, held);
         drop(pool);
         drop(all);
-        let all = stacks(Config { guards: Guards::Protect, ..config() });
+        let all = stacks(Config { guards: StackGuards::Protect, ..config() });
         let mut pool = all.pool();
         let held = take_many(&mut pool, 1000);
         return give_all(&mut pool, held);
@@ -548,7 +548,7 @@ fn locked_memory_falls_back_to_protection() {
         let first = pool.take().unwrap();
         // SAFETY: mlockall has no precondition.
         unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) };
-        if stacks(Config { guards: Guards::Page, ..config() }).pool().take().is_ok() {
+        if stacks(Config { guards: StackGuards::Page, ..config() }).pool().take().is_ok() {
             // This process may not lock memory.
             std::process::abort();
         }

@@ -41,6 +41,39 @@ fn marks_leave_each_other_alone() {
     });
 }
 
+/// Hunts: a forked task that its worker and its owner both claim, or neither.
+#[test]
+fn a_forked_task_is_claimed_once() {
+    check(|| {
+        let header = Arc::new(Header::new());
+        // The spawner writes the closure, then queues the task.
+        header.state.with_mut(|state| {
+            // SAFETY: no thread has the task yet.
+            unsafe { *state = 1 }
+        });
+        let worker = {
+            let header = Arc::clone(&header);
+            thread::spawn(move || claim(&header))
+        };
+        let owner = claim(&header);
+        let worker = worker.join().unwrap();
+        assert!(owner != worker, "one of the two");
+        assert!(header.marks.is_begun());
+    });
+}
+
+/// As `claims` and `take_back`: the first claimant takes the closure.
+fn claim(header: &Header) -> bool {
+    let is_first = header.marks.begin();
+    if is_first {
+        header.state.with_mut(|state| {
+            // SAFETY: the stage is the first claimant's; that is what the model checks.
+            assert_eq!(unsafe { std::mem::take(&mut *state) }, 1);
+        });
+    }
+    is_first
+}
+
 /// What its owners do to a task before they let go of it.
 struct Owned {
     refs: Refs,

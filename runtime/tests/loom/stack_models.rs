@@ -6,7 +6,7 @@ use std::time::Duration;
 use loom::thread;
 
 use crate::primitive::check_bounded;
-use crate::stack::{Config, Guards, Pool, Stack, Stacks, Trim, sys};
+use crate::stack::{Config, Pool, Stack, StackGuards, Stacks, Trim, sys};
 
 /// So large that a region has one stack.
 const SIZE: usize = 64 * 1024 * 1024;
@@ -14,7 +14,7 @@ const SIZE: usize = 64 * 1024 * 1024;
 /// The stacks of a runtime that may have `limit` of them.
 fn stacks(limit: usize) -> Arc<Stacks> {
     let config =
-        Config { size: SIZE, guards: Guards::Auto, max_stacks: Some(limit), trim_after: Duration::ZERO };
+        Config { size: SIZE, guards: StackGuards::Auto, max_stacks: Some(limit), trim_after: Duration::ZERO };
     let stacks = Stacks::new(config).expect("it fits");
     // Each of loom's objects is made by its first use.
     stacks.pool().answer();
