@@ -7,8 +7,8 @@
 //! a number of our own nothing that safe code does to its descriptor reaches the registrations of others, and
 //! one open file may be registered by several owners at once.
 //!
-//! Rejected: the user's number, looked at again before each use. It spares a descriptor, but finds no file that was
-//! reopened under the same number, and two owners of one file exclude each other.
+//! Rejected: the user's number, looked at again before each use. It spares a descriptor, but finds
+//! no file that was reopened under the same number, and two owners of one file exclude each other.
 
 #![forbid(unsafe_code)]
 
@@ -29,16 +29,18 @@ use crate::waiting::descriptor::Descriptor;
 
 /// Makes any descriptor awaitable: that of a C library, an `eventfd`, a `timerfd`, a device.
 ///
-/// The task that waits falls asleep, never the thread; a plain thread blocks. Any number of tasks and threads may wait
-/// for one descriptor, in both directions; an edge wakes all waiters of that direction.
+/// The task that waits falls asleep, never the thread; a plain thread blocks. Any number of tasks
+/// and threads may wait for one descriptor, in both directions; an edge wakes all waiters of that
+/// direction.
 ///
 /// The descriptor has to be non-blocking if what is done with it must not block the thread: a wait tells what
 /// was the case a moment ago, and another reader may come first. [`read_with`](Pollable::read_with) and
 /// [`write_with`](Pollable::write_with) wait and try again when that happens.
 ///
-/// What is waited for is the file that `T` had open when this was made, by a duplicate of its descriptor. So a `Pollable` costs
-/// one more descriptor, and the file stays open until it is dropped even if `T` closes it before. For a library that
-/// closes its descriptor and opens another one, make another `Pollable`; a wait fails if `T` has another number by then.
+/// What is waited for is the file that `T` had open when this was made, by a duplicate of its
+/// descriptor. So a `Pollable` costs one more descriptor, and the file stays open until it is
+/// dropped even if `T` closes it before. For a library that closes its descriptor and opens another
+/// one, make another `Pollable`; a wait fails if `T` has another number by then.
 ///
 /// # Examples
 ///
@@ -70,8 +72,8 @@ impl<T: AsFd> Pollable<T> {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is nothing that can be waited for, as plain files and directories, which are always ready;
-    /// and when the process has no descriptor left.
+    /// `InvalidInput` if it is nothing that can be waited for, as plain files and directories,
+    /// which are always ready; and when the process has no descriptor left.
     pub fn new(inner: T) -> io::Result<Pollable<T>> {
         let number = inner.as_fd().as_raw_fd();
         let own = inner.as_fd().try_clone_to_owned()?;
@@ -87,8 +89,9 @@ impl<T: AsFd> Pollable<T> {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if `T` has another descriptor by now than when it was made awaitable; `TimedOut` where it would have to wait in
-    /// a task that unwinds from a cancellation, or in destructors that end a cancelled task; and when there is no memory for a wait.
+    /// `InvalidInput` if `T` has another descriptor by now than when it was made awaitable;
+    /// `TimedOut` where it would have to wait in a task that unwinds from a cancellation, or in
+    /// destructors that end a cancelled task; and when there is no memory for a wait.
     pub fn wait_readable(&self) -> io::Result<()> {
         self.wait(Direction::Read, None).map(drop)
     }
@@ -142,11 +145,12 @@ impl<T: AsFd> Pollable<T> {
         self.wait(Direction::Write, Some(deadline))
     }
 
-    /// Runs `read` until it does not fail with `WouldBlock`, and waits until the descriptor is readable in between. An
-    /// interrupted call is made again.
+    /// Runs `read` until it does not fail with `WouldBlock`, and waits until the descriptor is
+    /// readable in between. An interrupted call is made again.
     ///
-    /// `read` must not block, so the descriptor has to be non-blocking. One that fails with `WouldBlock` while the
-    /// descriptor is readable is run again and again; other tasks go on meanwhile.
+    /// `read` must not block, so the descriptor has to be non-blocking. A call that fails with
+    /// `WouldBlock` while the descriptor is readable is run again and again; other tasks go on
+    /// meanwhile.
     ///
     /// # Cancellation
     ///
@@ -160,8 +164,8 @@ impl<T: AsFd> Pollable<T> {
         self.run(Direction::Read, read)
     }
 
-    /// Runs `write` until it does not fail with `WouldBlock`, and waits until the descriptor is writable in between;
-    /// otherwise as [`read_with`](Pollable::read_with).
+    /// Runs `write` until it does not fail with `WouldBlock`, and waits until the descriptor is
+    /// writable in between; otherwise as [`read_with`](Pollable::read_with).
     ///
     /// # Errors
     ///
@@ -188,7 +192,8 @@ impl<T: AsFd> Pollable<T> {
 
     /// True once that direction is ready, false once the deadline is reached.
     ///
-    /// What it waits for is asked of the kernel: what users do with the descriptor, and how far they get, is not known here.
+    /// What it waits for is asked of the kernel: what users do with the descriptor, and how far
+    /// they get, is not known here.
     fn wait(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
         if self.inner.as_fd().as_raw_fd() != self.number {
             return Err(io::Error::new(

@@ -45,7 +45,7 @@ impl Clock {
         state.numbers
     }
 
-    /// Has `waker` called at `due`, in the place of one that was entered for it before.
+    /// Has `waker` called at `due`, in the place of a former one.
     pub(super) fn enter(self: &Arc<Self>, due: Due, waker: Waker) {
         let mut state = self.lock();
         let former = state.wakers.insert(due, waker);

@@ -126,7 +126,8 @@ impl DirEntry {
     ///
     /// # Cancellation
     ///
-    /// As for [`metadata`](DirEntry::metadata), where it was not found out with the entry; else it waits for nothing.
+    /// As for [`metadata`](DirEntry::metadata), where it was not found out with the entry; else it
+    /// waits for nothing.
     ///
     /// # Errors
     ///
@@ -164,7 +165,8 @@ impl fmt::Debug for DirEntry {
     }
 }
 
-/// Says how a directory is to be made: [`std::fs::DirBuilder`], for tasks. Std's [`DirBuilderExt`] works on it as well.
+/// Says how a directory is to be made: [`std::fs::DirBuilder`], for tasks. Std's [`DirBuilderExt`]
+/// works on it as well.
 #[derive(Debug)]
 pub struct DirBuilder(std::fs::DirBuilder);
 
@@ -176,7 +178,7 @@ impl DirBuilder {
         DirBuilder(std::fs::DirBuilder::new())
     }
 
-    /// Lets those above it be made as well, and one that is there be no error.
+    /// Makes parent directories as well; a directory that is there is no error then.
     pub fn recursive(&mut self, recursive: bool) -> &mut DirBuilder {
         self.0.recursive(recursive);
         self
@@ -186,7 +188,8 @@ impl DirBuilder {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///

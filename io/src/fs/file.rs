@@ -16,17 +16,18 @@ use crate::waiting::stream_file::StreamFile;
 
 /// Is an open file: [`std::fs::File`], for tasks.
 ///
-/// Reading and writing put the task to sleep, never the thread; in a plain thread they block it. A read of what is in
-/// memory does neither. Positioned reads and writes are those of std's trait
+/// Reading and writing put the task to sleep, never the thread; in a plain thread they block it. A
+/// read of what is in memory does neither. Positioned reads and writes are those of std's trait
 /// [`FileExt`](std::os::unix::fs::FileExt). The file is closed when it is dropped.
 ///
 /// A FIFO, a terminal or a device works as well: reads and writes wait until it is ready.
 ///
 /// # Cancellation
 ///
-/// A read or a write that waits is a cancellation point. Of a FIFO, a terminal or a device the transfer itself runs on another
-/// thread, with a buffer of its own. If another process takes the input or the room in between, that thread waits; a task
-/// that is cancelled then leaves it behind, and what it reads later is lost.
+/// A read or a write that waits is a cancellation point. Of a FIFO, a terminal or a device the
+/// transfer itself runs on another thread, with a buffer of its own. If another process takes the
+/// input or the room in between, that thread waits; a task that is cancelled then leaves it behind,
+/// and what it reads later is lost.
 ///
 /// # Fairness
 ///
@@ -34,9 +35,10 @@ use crate::waiting::stream_file::StreamFile;
 ///
 /// # Differences from std
 ///
-/// * A write into a FIFO or a terminal may be short; a read of a terminal waits for input also where its `VMIN` is zero.
-/// * The mode (`O_NONBLOCK`) of what is no plain file is read when a value is made of it; what becomes of it later changes
-///   nothing in tasks.
+/// * A write into a FIFO or a terminal may be short; a read of a terminal waits for input also
+///   where its `VMIN` is zero.
+/// * The mode (`O_NONBLOCK`) of what is no plain file is read when a value is made of it; what
+///   becomes of it later changes nothing in tasks.
 /// * `Arc<File>` has none of the traits, as the language has it; a `&File` out of it has all.
 /// * [`copy_to`](File::copy_to) is an addition.
 ///
@@ -77,7 +79,8 @@ impl File {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -90,7 +93,8 @@ impl File {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -103,7 +107,8 @@ impl File {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -135,11 +140,12 @@ impl File {
         Ok(File(Open(self.0.0.with_clone(clone))))
     }
 
-    /// Changes who may do what with the file.
+    /// Changes the permissions of the file.
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -152,7 +158,8 @@ impl File {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -165,7 +172,8 @@ impl File {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -176,30 +184,33 @@ impl File {
 
     /// Waits until the file can be locked for this handle alone, and locks it.
     ///
-    /// The lock belongs to the open file, so handles that [`try_clone`](File::try_clone) has made hold it together; it ends
-    /// with [`unlock`](File::unlock) or with the last of them. It is for those who lock as well; it stops nobody else. Of two such
-    /// handles that lock in different ways, the later one changes the lock of the other, as the system has it.
+    /// The lock belongs to the open file, so handles that [`try_clone`](File::try_clone) has made
+    /// hold it together; it ends with [`unlock`](File::unlock) or with the last of them. It is
+    /// advisory: it stops only code that locks as well. Of two such handles that lock in different
+    /// ways, the later one changes the lock of the other, as the system has it.
     ///
     /// # Fairness
     ///
-    /// None. The system tells nobody that a lock came free, so a task that waits looks again after a millisecond, and then after
-    /// pauses that double up to 64 milliseconds: so late it may come to the lock, and whoever looks first has it. Plain threads and
-    /// other processes, which wait in the system, come before it. What tasks of one process share is better kept in a mutex.
+    /// None. The system does not tell that a lock came free, so a task that waits looks again after
+    /// a millisecond, and then after pauses that double up to 64 milliseconds: so late it may come
+    /// to the lock, and the first look has it. Plain threads and other processes, which wait in the
+    /// system, come before it. What tasks of one process share is better kept in a mutex.
     ///
     /// # Cancellation
     ///
-    /// A wait is a cancellation point, and has taken no lock. What another handle of this open file has locked in another way
-    /// may be lost by then, as it is to a wait.
+    /// A wait is a cancellation point, and has taken no lock. What another handle of this open file
+    /// has locked in another way may be lost by then, as it is to a wait.
     ///
     /// # Errors
     ///
-    /// What `flock(2)` says; and `TimedOut` where it would have to wait in a task that unwinds from a cancellation, or in destructors
-    /// that end a cancelled task.
+    /// What `flock(2)` says; and `TimedOut` where it would have to wait in a task that unwinds from
+    /// a cancellation, or in destructors that end a cancelled task.
     pub fn lock(&self) -> io::Result<()> {
         lock(self.std(), EXCLUSIVE)
     }
 
-    /// Waits until the file can be locked beside others who lock it so, and locks it; otherwise as [`lock`](File::lock).
+    /// Waits until the file can be locked beside other shared locks, and locks it; otherwise as
+    /// [`lock`](File::lock).
     ///
     /// # Cancellation
     ///
@@ -217,14 +228,14 @@ impl File {
         ///
         /// # Errors
         ///
-        /// `WouldBlock` if somebody else has a lock, and what `flock(2)` says.
+        /// `WouldBlock` if another handle has a lock, and what `flock(2)` says.
         fn try_lock() -> Result<(), TryLockError>;
 
-        /// Locks the file beside others who lock it so, if that can be had at once.
+        /// Locks the file beside other shared locks, if that can be had at once.
         ///
         /// # Errors
         ///
-        /// `WouldBlock` if somebody else has a lock for himself, and what `flock(2)` says.
+        /// `WouldBlock` if another handle has an exclusive lock, and what `flock(2)` says.
         fn try_lock_shared() -> Result<(), TryLockError>;
 
         /// Releases the lock.

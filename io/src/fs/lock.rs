@@ -1,8 +1,8 @@
 //! Locks on files.
 //!
-//! A wait for one may take for ever, and the system has no readiness for it. Tasks look again and again instead. So whoever leaves
-//! a wait has taken nothing, and those who wait keep no thread of the pool from the one who has the lock and needs one to write to
-//! the file before it is given back.
+//! A wait for a lock may take for ever, and the system has no readiness for it. Tasks look again
+//! and again instead. So a task that leaves has taken nothing, and waiters keep no thread of the
+//! pool from the owner, which may need a thread to write to the file before it unlocks.
 
 #![forbid(unsafe_code)]
 

@@ -50,7 +50,8 @@ on_pool! {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -61,7 +62,8 @@ on_pool! {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -140,7 +142,8 @@ on_pool! {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -151,7 +154,8 @@ on_pool! {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -162,7 +166,8 @@ on_pool! {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -182,12 +187,13 @@ on_pool! {
 }
 
 on_pool! {
-    /// Copies the contents of a file and its permissions, and gives the number of bytes. The kernel copies, where the file
-    /// systems have that.
+    /// Copies the contents of a file and its permissions, and gives the number of bytes. The kernel
+    /// copies, where the file systems have that.
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -198,7 +204,8 @@ on_pool! {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -209,7 +216,8 @@ on_pool! {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+    /// A cancellation point until it has begun on the blocking pool, with nothing done; from then
+    /// on it runs to its end.
     ///
     /// # Errors
     ///
@@ -217,11 +225,12 @@ on_pool! {
     fn rename(from: P, to: Q) -> ();
 }
 
-/// Changes who may do what with a file.
+/// Changes the permissions of a file.
 ///
 /// # Cancellation
 ///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it
+/// runs to its end.
 ///
 /// # Errors
 ///
@@ -230,11 +239,12 @@ pub fn set_permissions<P: AsRef<Path>>(path: P, perm: Permissions) -> io::Result
     with_path(path, |path| std::fs::set_permissions(path, perm))
 }
 
-/// Writes a whole file, and replaces the one that was there.
+/// Writes a whole file, in the place of a former one.
 ///
 /// # Cancellation
 ///
-/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it runs to its end.
+/// A cancellation point until it has begun on the blocking pool, with nothing done; from then on it
+/// runs to its end.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! How bytes get out of a file and into it: std's traits, for who borrows the file and for who owns it.
+//! How bytes get out of a file and into it: std's traits, for the file and for a shared reference to it.
 
 #![forbid(unsafe_code)]
 

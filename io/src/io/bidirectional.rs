@@ -18,7 +18,7 @@ use crate::waiting::helper::{failure_of, join_helper, spawn_helper};
 
 /// A stream whose two directions can be ended one by one, through a shared reference.
 ///
-/// Whoever waits in a direction that is ended wakes.
+/// Waiters of a direction that is ended wake.
 pub trait HalfClose {
     /// Ends one direction or both, as [`TcpStream::shutdown`] does.
     ///
@@ -46,22 +46,25 @@ impl HalfClose for DuplexStream {
     }
 }
 
-/// Copies from `a` to `b` and from `b` to `a` at once, until both directions have ended. Gives the bytes of each: from `a`
-/// to `b`, from `b` to `a`.
+/// Copies from `a` to `b` and from `b` to `a` at once, until both directions have ended. Gives the
+/// bytes of each: from `a` to `b`, from `b` to `a`.
 ///
-/// When one stream ends, the other is told so (its write half is shut down), and the other direction goes on. A direction
-/// that ends in any other way ends both: both streams are shut down altogether.
+/// When one stream ends, the other is told so (its write half is shut down), and the other
+/// direction goes on. A direction that ends in any other way ends both: both streams are shut down
+/// altogether.
 ///
-/// One direction runs where this is called, the other in a task beside it, or from a plain thread in a thread; when this
-/// returns, both have ended.
+/// One direction runs where this is called, the other in a task beside it, or from a plain thread
+/// in a thread; when this returns, both have ended.
 ///
 /// # Cancellation
 ///
-/// Every wait is a cancellation point, and the task beside is cancelled with this one. Both streams are shut down.
+/// Every wait is a cancellation point, and the task beside is cancelled with this one. Both streams
+/// are shut down.
 ///
 /// # Errors
 ///
-/// That of the direction which failed first, as [`copy`](fn@copy); and when there is no task or no thread to be had.
+/// That of the direction which failed first, as [`copy`](fn@copy); and when there is no task or no
+/// thread to be had.
 ///
 /// # Panics
 ///
@@ -124,7 +127,8 @@ fn ended(end: Result<u64, Result<Box<dyn Any + Send>, io::Error>>) -> io::Result
     }
 }
 
-/// One direction. If it does not end well, or never starts, both streams are shut down, so that the other one ends.
+/// One direction. If it does not end well, or never starts, both streams are shut down, so that the
+/// other one ends.
 struct Way<'a, A: HalfClose + ?Sized, B: HalfClose + ?Sized> {
     from: &'a A,
     to: &'a B,
@@ -175,7 +179,7 @@ impl<'a, A: HalfClose + ?Sized, B: HalfClose + ?Sized> Way<'a, A, B> {
 impl<A: HalfClose + ?Sized, B: HalfClose + ?Sized> Drop for Way<'_, A, B> {
     fn drop(&mut self) {
         if !self.ended_well {
-            // Whoever is shut down already need not be.
+            // A stream that is shut down already need not be.
             let _ = self.from.shutdown(Shutdown::Both);
             let _ = self.to.shutdown(Shutdown::Both);
         }

@@ -21,8 +21,8 @@ use crate::waiting::convert::{reads_by_reference, writes_by_reference};
 use crate::waiting::manual::ManualSource;
 use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods};
 
-/// Makes two connected streams: what is written to one is read from the other. Each direction keeps up to `capacity` bytes;
-/// a writer that finds no room waits.
+/// Makes two connected streams: what is written to one is read from the other. Each direction keeps
+/// up to `capacity` bytes; a writer that finds no room waits.
 ///
 /// # Panics
 ///
@@ -52,17 +52,19 @@ pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
 
 /// Is one end of a connection in memory; made by [`duplex`](fn@duplex). It behaves as a socket does.
 ///
-/// Dropping it closes it: the other end reads what was written before, then the end of the stream, and its writes fail with
-/// `BrokenPipe`. Any number of tasks and plain threads may read and write one end through `&DuplexStream`.
+/// Dropping it closes it: the other end reads what was written before, then the end of the stream,
+/// and its writes fail with `BrokenPipe`. Any number of tasks and plain threads may read and write
+/// one end through `&DuplexStream`.
 ///
 /// # Fairness
 ///
-/// As of a [`TcpStream`](crate::net::TcpStream): whoever waits wakes, and they compete.
+/// As of a [`TcpStream`](crate::net::TcpStream): all waiters wake, and compete.
 ///
 /// # Cancellation
 ///
-/// Every wait is a cancellation point. In a task that unwinds from a cancellation, and in destructors that end a cancelled task, an
-/// operation that would have to wait fails with `TimedOut` instead.
+/// Every wait is a cancellation point. In a task that unwinds from a cancellation, and in
+/// destructors that end a cancelled task, an operation that would have to wait fails with
+/// `TimedOut` instead.
 pub struct DuplexStream {
     incoming: Arc<Pipe>,
     outgoing: Arc<Pipe>,
@@ -74,8 +76,9 @@ impl DuplexStream {
         DuplexStream { incoming, outgoing, timeouts: Timeouts::default() }
     }
 
-    /// Ends one direction of the connection or both. Whoever waits in it, at either end, wakes: a reader reads the end of
-    /// the stream, a writer gets an error. After `Shutdown::Read`, what was not read yet is gone.
+    /// Ends one direction of the connection or both. Its waiters, at either end, wake: a reader
+    /// reads the end of the stream, a writer gets an error. After `Shutdown::Read`, what was not
+    /// read yet is gone.
     ///
     /// # Errors
     ///
@@ -90,8 +93,8 @@ impl DuplexStream {
         Ok(())
     }
 
-    /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has waited that long fails with
-    /// `WouldBlock`, as that of a socket.
+    /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has
+    /// waited that long fails with `WouldBlock`, as that of a socket.
     ///
     /// # Errors
     ///
@@ -100,7 +103,8 @@ impl DuplexStream {
         set(self.timeouts.read(), dur)
     }
 
-    /// Sets how long a write waits for room; otherwise as [`set_read_timeout`](DuplexStream::set_read_timeout).
+    /// Sets how long a write waits for room; otherwise as
+    /// [`set_read_timeout`](DuplexStream::set_read_timeout).
     ///
     /// # Errors
     ///
@@ -163,7 +167,7 @@ impl DuplexStream {
         self.outgoing.have_moved(Direction::Write, put.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
     }
 
-    /// Where those wait who read, or who write.
+    /// Where readers and writers wait.
     pub(crate) fn source(&self, direction: Direction) -> &Arc<Source> {
         match direction {
             Direction::Read => self.incoming.changes.source(),
@@ -214,7 +218,7 @@ struct State {
     bytes: VecDeque<u8>,
     /// The writing end is closed: no more bytes.
     no_more: bool,
-    /// The reading end is closed: nobody to read them.
+    /// True once the reading end is closed.
     unread: bool,
 }
 

@@ -61,25 +61,28 @@ pub fn stderr() -> Stderr {
 
 /// Is the standard output or the standard error of the process; made by [`stdout`] and [`stderr`].
 ///
-/// A task that writes what nobody reads sleeps, where `print!` blocks the thread.
+/// A task that writes without a reader sleeps, where `print!` blocks the thread.
 ///
 /// # Differences from std
 ///
-/// * The standard output has no buffer either: what a write has taken has gone to the system, and nothing is lost when the
-///   process ends. `write!` and `writeln!` write all of their text at once; for many small pieces there is
-///   [`LineWriter`](io::LineWriter). What `print!` keeps in std's buffer, an unfinished line, comes later.
-/// * [`write_all`](Write::write_all), `write!` and `writeln!` hold the lock, so their texts do not mix; a single
-///   [`write`](Write::write) may be short.
-/// * A file that takes the place of the stream (`dup2`) after its first use is not waited for properly: a task may go on to wait
-///   for the former.
-/// * A panic hook takes the stream as its task does, which may have it. One that another task has is waited for as in a thread, so
-///   if that task is of the same worker the hook waits for ever: in a hook, write to std's.
-/// * A task waits also where somebody has made the stream non-blocking, which in std fails with `WouldBlock`.
+/// * The standard output has no buffer either: what a write has taken has gone to the system, and
+///   nothing is lost when the process ends. `write!` and `writeln!` write all of their text at
+///   once; for many small pieces there is [`LineWriter`](io::LineWriter). What `print!` keeps in
+///   std's buffer, an unfinished line, comes later.
+/// * [`write_all`](Write::write_all), `write!` and `writeln!` hold the lock, so their texts do not
+///   mix; a single [`write`](Write::write) may be short.
+/// * A file that takes the place of the stream (`dup2`) after its first use is not waited for
+///   properly: a task may go on to wait for the former.
+/// * A panic hook takes the stream as its task does, which may have it. It waits as a thread for a
+///   stream that another task has, so if that task is of the same worker the hook waits for ever:
+///   in a hook, write to std's.
+/// * A task waits also where the stream was made non-blocking, which in std fails with `WouldBlock`.
 ///
 /// # Cancellation
 ///
-/// Every wait is a cancellation point, also that for the lock. A task that unwinds from a cancellation waits for no reader, nor
-/// for who has the lock: its writes fail with `TimedOut`. So do those in destructors that end a cancelled task.
+/// Every wait is a cancellation point, also that for the lock. A task that unwinds from a
+/// cancellation waits for no reader, nor for the owner of the lock: its writes fail with
+/// `TimedOut`. So do those in destructors that end a cancelled task.
 pub struct OutputStream<S>(PhantomData<fn(S) -> S>);
 
 /// Is held by one task or thread, which may hold it several times: made by [`OutputStream::lock`].
@@ -118,14 +121,14 @@ impl sealed::Sealed for io::Stderr {
     }
 }
 
-/// The descriptor, and who has it for himself.
+/// The descriptor, and its holder.
 struct Output<S: AsFd> {
     file: StreamFile<S>,
     holder: Mutex<Holder>,
     released: ManualSource,
 }
 
-/// Who holds an output, and how many times.
+/// The holder of an output, and how many times it holds it.
 #[derive(Default)]
 struct Holder {
     owner: Option<NonZeroU64>,
@@ -145,7 +148,7 @@ impl<S: AsFd> Output<S> {
         self.holder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody else has it.
+    /// Waits until no other task or thread has it.
     fn acquire(&self) {
         let held = self.released.wait(Direction::Read, None, || self.try_acquire());
         held.expect("a wait without a deadline does not run out");
@@ -175,8 +178,8 @@ impl<S: AsFd> Output<S> {
 }
 
 impl<S: OutputKind> OutputStream<S> {
-    /// Waits until nobody else uses the stream, and takes it for as long as the guard lives. Whoever has it may take it
-    /// again. A task that unwinds from a cancellation waits, too.
+    /// Waits until no other caller has the stream, and takes it for as long as the guard lives. Its
+    /// holder may take it again. A task that unwinds from a cancellation waits, too.
     pub fn lock(&self) -> OutputLock<'static, S> {
         let output = S::output();
         output.acquire();

@@ -29,9 +29,9 @@ const PIECE: usize = 4096;
 
 /// Makes an anonymous pipe: [`std::io::pipe`], for tasks.
 ///
-/// What is written into the one end is read from the other. Once all writers are dropped, here and in other processes, a read
-/// gives the end; once all readers are, a write fails with `BrokenPipe`. Children inherit neither end, unless one is
-/// given to them as their input or output.
+/// What is written into the one end is read from the other. Once all writers are dropped, here and
+/// in other processes, a read gives the end; once all readers are, a write fails with `BrokenPipe`.
+/// Children inherit neither end, unless one is given to them as their input or output.
 ///
 /// # Errors
 ///
@@ -58,9 +58,10 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 
 /// Is the end of a pipe that is read from: [`std::io::PipeReader`], for tasks.
 ///
-/// Reading puts the task to sleep, never the thread; in a plain thread it blocks it. Any number of tasks may read at once,
-/// through `&PipeReader` or a clone; they compete. What a descriptor has made one of that is no pipe works as in std: a terminal is
-/// waited for, a plain file read as a [`File`](crate::fs::File) is.
+/// Reading puts the task to sleep, never the thread; in a plain thread it blocks it. Any number of
+/// tasks may read at once, through `&PipeReader` or a clone; they compete. What a descriptor has
+/// made one of that is no pipe works as in std: a terminal is waited for, a plain file read as a
+/// [`File`](crate::fs::File) is.
 ///
 /// # Cancellation
 ///
@@ -68,16 +69,18 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 ///
 /// # Differences from std
 ///
-/// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the descriptor is in non-blocking mode
-/// once it has been used, until it leaves for std. A process that shares it then sees `WouldBlock`; so does std, if another handle of the
-/// same end goes on here; and a handle that is made of its descriptor meanwhile takes that mode for one that was wished for, and does
-/// not wait: `try_clone` is the way to a second one. Deadlines are additions.
+/// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the
+/// descriptor is in non-blocking mode once it has been used, until it leaves for std. A process
+/// that shares it then sees `WouldBlock`; so does std, if another handle of the same end goes on
+/// here. A handle that is made of its descriptor meanwhile takes that mode for a wish, and does not
+/// wait: `try_clone` is the way to a second one. Deadlines are additions.
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
 /// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
 ///
-/// Writing puts the task to sleep while the pipe is full, never the thread; in a plain thread it blocks it. What several
-/// tasks write may interleave, but for pieces of at most `PIPE_BUF` bytes (4096 on Linux).
+/// Writing puts the task to sleep while the pipe is full, never the thread; in a plain thread it
+/// blocks it. What several tasks write may interleave, but for pieces of at most `PIPE_BUF` bytes
+/// (4096 on Linux).
 ///
 /// # Cancellation
 ///
@@ -265,8 +268,8 @@ impl<S: AsFd + fmt::Debug> fmt::Debug for PipeEnd<S> {
     }
 }
 
-/// What can be waited for. A read that fills a part of its buffer proves nothing, since a pipe may keep packets; the system is
-/// always asked.
+/// What can be waited for. A read that fills a part of its buffer proves nothing, since a pipe may
+/// keep packets; the system is always asked.
 pub(crate) struct Pipe<S: AsFd> {
     io: Descriptor<S>,
     /// What clones have in common.
@@ -299,7 +302,8 @@ impl<S: AsFd> Pipe<S> {
         }
     }
 
-    /// Runs a call that does not wait, whatever the mode, until it does not say `WouldBlock`, and waits in between.
+    /// Runs a call that does not wait, whatever the mode, until it does not say `WouldBlock`, and
+    /// waits in between.
     pub(crate) fn wait_for<T>(
         &self,
         direction: Direction,
@@ -327,8 +331,8 @@ impl<S: AsFd> Pipe<S> {
 
     /// Makes a transfer without the flag.
     ///
-    /// The mode is set before each call, and the handle that leaves for std restores it. It is not lent for one call: a
-    /// handle that was made separately would lose it in the midst of its own.
+    /// The mode is set before each call, and the handle that leaves for std restores it. It is not
+    /// lent for one call: a handle that was made separately would lose it in the midst of its own.
     #[cold]
     fn attempt_by_mode(
         &self,
@@ -340,7 +344,7 @@ impl<S: AsFd> Pipe<S> {
     }
 
     fn is_by_mode(&self) -> bool {
-        // Relaxed: who misses that it was set finds out by itself.
+        // Relaxed: a call that misses that it was set finds out by itself.
         Nowait::BEST == Nowait::Mode || self.shared.by_mode.load(Ordering::Relaxed)
     }
 

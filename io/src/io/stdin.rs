@@ -1,8 +1,9 @@
 //! Standard input.
 //!
-//! One buffer for the whole process, and a lock that goes with it: whoever has taken the buffer has the lock. A read that
-//! needs more input waits until there is some (`channel`), so a task that is cancelled there has taken nothing; and what is
-//! read stays in the buffer until the operation that asked for it is complete: a line until its end has come.
+//! One buffer for the whole process, and a lock that goes with it: the holder of the buffer has the
+//! lock. A read that needs more input waits until there is some (`channel`), so a task that is
+//! cancelled there has taken nothing; and what is read stays in the buffer until the operation that
+//! asked for it is complete: a line until its end has come.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +29,7 @@ static INPUT: LazyLock<Input> = LazyLock::new(|| Input {
 
 struct Input {
     channel: StreamFile<io::Stdin>,
-    /// None while somebody has it.
+    /// None while it is taken.
     buffer: Mutex<Option<Buffer>>,
     returned: ManualSource,
 }
@@ -98,20 +99,23 @@ pub fn stdin() -> Stdin {
 ///
 /// # Cancellation
 ///
-/// Waiting for input is a cancellation point, whoever gives it, and so is waiting for the lock. No byte is lost: an operation
-/// that is cut short has taken nothing, and the next one finds all of it. (Not so for [`read_to_end`](Read::read_to_end) and
-/// the like *through adapters*, which keep what they have read for themselves.) A task that unwinds from a cancellation waits
-/// for no input, nor for who has the lock: its reads fail with `TimedOut`. So do those in destructors that end a cancelled task.
+/// Waiting for input is a cancellation point, and so is waiting for the lock. No byte is lost: an
+/// operation that is cut short has taken nothing, and the next one finds all of it. (Not so for
+/// [`read_to_end`](Read::read_to_end) and the like *through adapters*, which keep what they have
+/// read for themselves.) A task that unwinds from a cancellation waits for no input, nor for the
+/// owner of the lock: its reads fail with `TimedOut`. So do those in destructors that end a
+/// cancelled task.
 ///
 /// # Differences from std
 ///
-/// A task waits also where the stream was made non-blocking, which in std fails with `WouldBlock`. A file that takes the place of
-/// the stream (`dup2`) after its first use is not waited for properly: a task may go on to wait for the former.
+/// A task waits also where the stream was made non-blocking, which in std fails with `WouldBlock`.
+/// A file that takes the place of the stream (`dup2`) after its first use is not waited for
+/// properly: a task may go on to wait for the former.
 #[derive(Debug)]
 pub struct Stdin(());
 
 impl Stdin {
-    /// Waits until nobody else uses the input, and takes it for as long as the guard lives.
+    /// Waits until no other caller has the input, and takes it for as long as the guard lives.
     ///
     /// # Deadlocks
     ///

@@ -1,7 +1,7 @@
 //! A listening socket: what the listeners of every family are made of.
 //!
-//! `accept(2)` has no flag that keeps it from waiting, so the descriptor itself is always non-blocking, and what the user has
-//! wished for is kept beside it.
+//! `accept(2)` has no flag that keeps it from waiting, so the descriptor itself is always
+//! non-blocking, and what the user has wished for is kept beside it.
 
 #![forbid(unsafe_code)]
 
@@ -30,10 +30,10 @@ const PAUSE_DOUBLINGS: u32 = 4;
 /// See the [module](self).
 pub(crate) struct Acceptor<L: AsFd> {
     io: Descriptor<L>,
-    /// True once the descriptor may have a clone somewhere that changes the mode which all of them share. From then
-    /// on the mode is set before each accept, one system call more, so that a clone turned blocking elsewhere does
-    /// not stop a worker. (A clone that is turned between that call and the accept still does, until the next
-    /// connection comes.)
+    /// True once the descriptor may have a clone somewhere that changes the mode which all of them
+    /// share. From then on the mode is set before each accept, one system call more, so that a
+    /// clone turned blocking elsewhere does not stop a worker. (A clone that is turned between that
+    /// call and the accept still does, until the next connection comes.)
     shared: AtomicBool,
     common: Arc<Common>,
     /// Accepts in a row that found no descriptor left.
@@ -45,7 +45,8 @@ pub(crate) struct Acceptor<L: AsFd> {
 struct Common {
     /// How long they wait.
     limit: Timeout,
-    /// True once somebody else may have had a descriptor of the socket, and have set options that its connections inherit.
+    /// True once other code may have had a descriptor of the socket, and have set options that its
+    /// connections inherit.
     seen: AtomicBool,
 }
 
@@ -105,8 +106,9 @@ impl<L: AsFd> Acceptor<L> {
         SockRef::from(self.std()).take_error()
     }
 
-    /// Waits for what `accept` of std's listener gives. The new descriptor is not inherited by children; it is left in
-    /// blocking mode, which no call of ours minds, so that it is what std would have made when it leaves us.
+    /// Waits for what `accept` of std's listener gives. The new descriptor is not inherited by
+    /// children; it is left in blocking mode, which no call of ours minds, so that it is what std
+    /// would have made when it leaves us.
     pub(crate) fn accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
         let call = || self.try_accept(&accept).map(Attempt::Done);
         let accepted = self.io.run(Direction::Read, || self.common.limit.left(), call);
@@ -157,16 +159,17 @@ fn is_exhaustion(error: &io::Error) -> bool {
 }
 
 impl<L: AsFd> Wraps<L> for Acceptor<L> {
-    /// It waits. The mode says nothing of what the user wishes: where another of ours has the open file, it is non-blocking because
-    /// of that. It becomes so at the first accept here, too.
+    /// It waits. The mode says nothing of what the user wishes: where another of ours has the open
+    /// file, it is non-blocking because of that. It becomes so at the first accept here, too.
     fn adopt(inner: L) -> Acceptor<L> {
         let acceptor = Acceptor::new(inner, false, true, Arc::default());
         acceptor.expose();
         acceptor
     }
 
-    /// The mode that it was found in is no better known to be anybody's wish than when it came; so the wish alone counts. Others
-    /// of ours that have the open file set its mode themselves, before each accept.
+    /// Sets the mode that the user has asked for; the mode that the descriptor came in may have
+    /// been set by another listener of this crate. Such listeners set the mode themselves, before
+    /// each accept.
     fn into_std(self) -> L {
         // It fails only on what is no open descriptor, and then there is nothing to put into a mode.
         let _ = SockRef::from(self.std()).set_nonblocking(self.io.is_nonblocking());

@@ -22,10 +22,11 @@ pub(crate) trait Family: Kind {
     /// For a system call.
     fn to_raw(address: &Self::Address) -> io::Result<SockAddr>;
 
-    /// From a system call, or nobody's if the system gave none.
+    /// From a system call, or unnamed if the system gave none.
     fn to_std(raw: &SockAddr) -> io::Result<Self::Address>;
 
-    /// True if a message that was refused found no room in the queue of its receiver, of which this socket hears nothing.
+    /// True if a message that was refused found no room in the queue of its receiver, of which this
+    /// socket hears nothing.
     fn is_full_elsewhere(fd: BorrowedFd<'_>) -> io::Result<bool>;
 }
 
@@ -47,9 +48,10 @@ impl<S: Family> Socket<S> {
         self.dispatch(|| self.try_send(buf))
     }
 
-    /// A blocking receive ends when the socket is shut down; one that does not wait says `WouldBlock` to the last. So it is
-    /// looked into where there is reason to: where something had ended when it was last heard of, and where one has waited for
-    /// nothing.
+    /// Returns a look whether the socket may have been shut down.
+    ///
+    /// A blocking receive ends then; a receive that does not wait says `WouldBlock` to the last. So
+    /// the system is asked after an event of an end, and after a wait for nothing.
     fn may_have_ended(&self, has_waited: &mut bool) -> impl FnOnce() -> bool {
         move || {
             let doubtful = *has_waited || self.has_heard_of_an_end();
@@ -103,7 +105,8 @@ impl<S: Family> Socket<S> {
         }
     }
 
-    /// Sends to a receiver whose queue nobody can wait for: a full queue makes the call wait for this socket's room.
+    /// Sends to a receiver whose queue cannot be waited for: a full queue makes the call wait for
+    /// this socket's room.
     pub(crate) fn try_send_alone(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<usize>> {
         sys::send_to(self.fd(), buf, receiver).map(Attempt::Done)
     }

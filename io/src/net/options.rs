@@ -1,7 +1,8 @@
 //! The methods that sockets have in common, said once.
 //!
-//! A type lists itself in each macro whose methods it has, and owns a [`Socket`](super::socket::Socket) as its only field, or
-//! for the options something else with an `option` that gives socket2's view of it.
+//! A type lists itself in each macro whose methods it has, and owns a
+//! [`Socket`](super::socket::Socket) as its only field, or for the options something else with an
+//! `option` that gives socket2's view of it.
 
 #![forbid(unsafe_code)]
 
@@ -9,8 +10,8 @@
 macro_rules! handle_methods {
     ($ours:ident) => {
         impl $ours {
-            /// Makes a second handle of the same socket, with a descriptor of its own. Both share the timeouts, the deadlines
-            /// and the options.
+            /// Makes a second handle of the same socket, with a descriptor of its own. Both share
+            /// the timeouts, the deadlines and the options.
             ///
             /// # Errors
             ///
@@ -20,16 +21,17 @@ macro_rules! handle_methods {
             }
 
             $crate::waiting::convert::forward! { self => self.0;
-                /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has waited that long
-                /// fails with `WouldBlock`, as in std on every Unix. A read that waits already keeps the timeout that it
-                /// started with.
+                /// Sets how long a read waits for data; `None`, the default, is for ever. A read
+                /// that has waited that long fails with `WouldBlock`, as in std on every Unix. A
+                /// read that waits already keeps the timeout that it started with.
                 ///
                 /// # Errors
                 ///
                 /// `InvalidInput` if the timeout is zero.
                 fn set_read_timeout(timeout: Option<std::time::Duration>) -> std::io::Result<()>;
 
-                /// Sets how long a write waits for room; otherwise as [`set_read_timeout`](Self::set_read_timeout).
+                /// Sets how long a write waits for room; otherwise as
+                /// [`set_read_timeout`](Self::set_read_timeout).
                 ///
                 /// # Errors
                 ///
@@ -64,8 +66,8 @@ macro_rules! handle_methods {
                 self.0.option().take_error()
             }
 
-            /// Makes calls through this handle fail with `WouldBlock` instead of waiting, or wait again. The mode of the
-            /// descriptor follows, for whoever uses it raw.
+            /// Makes calls through this handle fail with `WouldBlock` instead of waiting, or wait
+            /// again. The mode of the descriptor follows, for raw use.
             ///
             /// # Errors
             ///
@@ -90,8 +92,9 @@ macro_rules! buffer_methods {
     ($ours:ident) => {
         impl $ours {
             $crate::waiting::convert::forward! { self => self.option();
-                /// Sets how many bytes the system keeps that have come and were not read (`SO_RCVBUF`). Linux doubles the number,
-                /// to have room for its own records, and caps it at `net.core.rmem_max`.
+                /// Sets how many bytes the system keeps that have come and were not read
+                /// (`SO_RCVBUF`). Linux doubles the number, to have room for its own records, and
+                /// caps it at `net.core.rmem_max`.
                 ///
                 /// # Errors
                 ///
@@ -105,8 +108,8 @@ macro_rules! buffer_methods {
                 /// What `getsockopt(2)` says.
                 fn recv_buffer_size() -> std::io::Result<usize>;
 
-                /// Sets how many bytes the system keeps that are to be sent (`SO_SNDBUF`). Linux doubles the number, and caps it
-                /// at `net.core.wmem_max`.
+                /// Sets how many bytes the system keeps that are to be sent (`SO_SNDBUF`). Linux
+                /// doubles the number, and caps it at `net.core.wmem_max`.
                 ///
                 /// # Errors
                 ///
@@ -129,8 +132,9 @@ macro_rules! tcp_methods {
     ($ours:ident) => {
         impl $ours {
             $crate::waiting::convert::forward! { self => self.option();
-                /// Sets how long closing the last handle goes on trying to deliver what is unsent (`SO_LINGER`, whole seconds).
-                /// Zero throws it away and resets the connection. Closing with a linger time may block the thread.
+                /// Sets how long closing the last handle goes on trying to deliver what is unsent
+                /// (`SO_LINGER`, whole seconds). Zero throws it away and resets the connection.
+                /// Closing with a linger time may block the thread.
                 ///
                 /// # Errors
                 ///
@@ -145,8 +149,8 @@ macro_rules! tcp_methods {
                 fn linger() -> std::io::Result<Option<std::time::Duration>>;
             }
 
-            /// Sets whether and how a silent peer is asked if it is still there (`SO_KEEPALIVE`). One that does not answer
-            /// ends the connection with an error.
+            /// Sets whether and how a silent peer is asked if it is still there (`SO_KEEPALIVE`). A
+            /// peer that does not answer ends the connection with an error.
             ///
             /// # Errors
             ///
@@ -212,7 +216,8 @@ macro_rules! ttl_methods {
 macro_rules! listener_methods {
     ($ours:ident) => {
         impl $ours {
-            /// Makes a second handle of the same listener, with a descriptor of its own. Both share the deadline.
+            /// Makes a second handle of the same listener, with a descriptor of its own. Both share
+            /// the deadline.
             ///
             /// # Errors
             ///
@@ -230,7 +235,8 @@ macro_rules! listener_methods {
                 self.0.take_error()
             }
 
-            /// Sets the moment until which accepts wait, all of them together. `None`, the default, is for ever.
+            /// Sets the moment until which accepts wait, all of them together. `None`, the default,
+            /// is for ever.
             ///
             /// An accept that would wait beyond it fails with `WouldBlock`, as a read at its deadline. A
             /// connection that is there already is accepted at any time, and an accept that waits already
@@ -262,7 +268,8 @@ macro_rules! listener_methods {
 macro_rules! incoming {
     ($ours:ident, $stream:ident) => {
         impl $ours {
-            /// Returns an iterator over the connections: [`accept`](Self::accept) as an iterator that never ends.
+            /// Returns an iterator over the connections: [`accept`](Self::accept) as an iterator
+            /// that never ends.
             ///
             /// Errors are items too: an iterator that skips them (`flatten`) hides a lack of descriptors.
             ///

@@ -1,7 +1,8 @@
 //! An open socket: what streams and datagram sockets of every family are made of.
 //!
-//! A descriptor that tasks can wait for, and how long they wait. The doors differ in names and addresses; the transfers are
-//! here, those of streams in this file and those of datagrams in `datagram.rs`.
+//! A descriptor that tasks can wait for, and how long they wait. The types differ in names and
+//! addresses; the transfers are here, those of streams in this file and those of datagrams in
+//! `datagram.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -30,14 +31,16 @@ pub(super) const SHORTEST: Duration = Duration::from_micros(1);
 /// See the [module](self).
 pub(crate) struct Socket<S: AsFd> {
     io: Descriptor<S>,
-    /// What the handles that `try_clone` makes have in common. Made when it is first asked for: most sockets never need it, and a
-    /// wait that looked into it would touch one cache line more for each connection.
+    /// What the handles that `try_clone` makes have in common. Made when it is first asked for:
+    /// most sockets never need it, and a wait that looked into it would touch one cache line more
+    /// for each connection.
     timeouts: OnceLock<Arc<Timeouts>>,
 }
 
 /// What has to be known of one of std's types to wait for it.
 pub(crate) trait Kind: AsFd {
-    /// True if all is one stream of bytes, so that a read which fills a part of its buffer has emptied the socket.
+    /// True if all is one stream of bytes, so that a read which fills a part of its buffer has
+    /// emptied the socket.
     const SHORT_READ_DRAINS: bool;
     /// True if a shutdown of the write direction, here or by the peer, wakes its waiters.
     const WRITERS_HEAR_OF_SHUTDOWN: bool;
@@ -72,8 +75,8 @@ impl<S: Kind> Socket<S> {
         Socket::new(inner, S::SHORT_READ_DRAINS, S::WRITERS_HEAR_OF_SHUTDOWN, OnceLock::new())
     }
 
-    /// Takes a socket that was made for the user, with the timeouts that it has: somebody had the descriptor before, or that of the
-    /// listener from which it inherits them.
+    /// Takes a socket whose descriptor, or whose listener's, other code may have had, with the
+    /// timeouts that it has.
     pub(crate) fn seen(inner: S) -> Socket<S> {
         let option = SockRef::from(&inner);
         let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
@@ -81,8 +84,9 @@ impl<S: Kind> Socket<S> {
             (None, None) => OnceLock::new(),
             (read, write) => Arc::new(Timeouts::new(read, write)).into(),
         };
-        // A type of std's is no proof: a descriptor that becomes one may keep messages apart, of which a read gives one at a time,
-        // and may be of the Unix family, where protocols have no numbers.
+        // A type of std's is no proof: a descriptor that becomes one may keep messages apart, of
+        // which a read gives one at a time, and may be of the Unix family, where protocols have no
+        // numbers.
         let protocol = option.protocol().unwrap_or(None);
         let drains = S::SHORT_READ_DRAINS && matches!(protocol, Some(Protocol::TCP | Protocol::MPTCP));
         let hears = S::WRITERS_HEAR_OF_SHUTDOWN && protocol.is_some();

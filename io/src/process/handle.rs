@@ -1,4 +1,4 @@
-//! What we hold a child by: how its end is waited for, and what becomes of it when nobody waits.
+//! The handle of a child: how its end is waited for, and what becomes of it without a waiter.
 //!
 //! The number of a child is its own until it has been waited for, and only std's value in here does that. So
 //! a signal that is sent through it, or a descriptor that is opened for it, concerns no other process.

@@ -11,7 +11,7 @@ use fibra_runtime::{scope, wait};
 use super::{ChildStderr, ChildStdout};
 use crate::waiting::helper::{failure_of, join_helper, spawn_helper};
 
-/// Gives all that comes from either, nothing from one that is not there.
+/// Returns all that comes from either stream, nothing from an absent one.
 pub(super) fn read_both(
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,

@@ -6,17 +6,18 @@
 //!   sockets ─ share ─▶ Handle { registry, registrations of sources } ── token ──▶ Source::edge ──▶ Ready
 //! ```
 //!
-//! The [`Reactor`] is the worker's alone. The [`Handle`] is what sockets find in the runtime's typed slot; it outlives
-//! the reactor as long as a socket is registered with it. What becomes of a token whose descriptor has left, and of sources
-//! whose reactor ends, is in `registrations.rs`.
+//! The [`Reactor`] is the worker's alone. The [`Handle`] is what sockets find in the runtime's
+//! typed slot; it outlives the reactor as long as a socket is registered with it. What becomes of a
+//! token whose descriptor has left, and of sources whose reactor ends, is in `registrations.rs`.
 //!
-//! A worker that parks for less than two milliseconds waits with `ppoll(2)` on the epoll descriptor itself, because
-//! mio rounds up to whole milliseconds. A longer park is cut to whole milliseconds and the rest left to the next one:
-//! an early return is a spurious one, which the seam allows. So a timer is late by the kernel's slack only, and the
-//! extra system call is paid once for each timer that expires, never for an event.
+//! A worker that parks for less than two milliseconds waits with `ppoll(2)` on the epoll descriptor
+//! itself, because mio rounds up to whole milliseconds. A longer park is cut to whole milliseconds
+//! and the rest left to the next one: an early return is a spurious one, which the seam allows. So
+//! a timer is late by the kernel's slack only, and the extra system call is paid once for each
+//! timer that expires, never for an event.
 //!
-//! Rejected: a pointer as token (tokio's way). It saves the registrations's lock, which is taken once for each batch of events,
-//! and costs deferred release and `unsafe`.
+//! Rejected: a pointer as token (tokio's way). It saves the registrations's lock, which is taken
+//! once for each batch of events, and costs deferred release and `unsafe`.
 
 #![forbid(unsafe_code)]
 
@@ -44,17 +45,17 @@ mod tests;
 
 /// Events fetched by one park. More of them stay with the kernel until the next.
 ///
-/// Few, so that what is touched to hear an event (the source, the node on the sleeper's stack, the task) is still in the
-/// cache when the task runs: with 1024 events of 1000 busy connections each of these was fetched twice, and the user's
-/// share of the time was half as much again.
+/// Few, so that what is touched to hear an event (the source, the node on the sleeper's stack, the
+/// task) is still in the cache when the task runs: with 1024 events of 1000 busy connections each
+/// of these was fetched twice, and the user's share of the time was half as much again.
 const EVENTS: usize = 64;
 /// The token of the unparker. No key of the registrations comes near it.
 const UNPARK: Token = Token(usize::MAX);
 /// Parks at least this long are left to mio, cut to whole milliseconds.
 const COARSE: Duration = Duration::from_millis(2);
 
-/// What every descriptor is registered for, once and for all: both directions, and where the system can tell, urgent
-/// data, which makes a short read prove nothing.
+/// What every descriptor is registered for, once and for all: both directions, and where the system
+/// can tell, urgent data, which makes a short read prove nothing.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Interest::PRIORITY);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -129,7 +130,8 @@ impl Reactor {
 
 impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
-        // A mere look among tasks that use no sockets is spared the system call; an unpark that came stays for the next park.
+        // A mere look among tasks that use no sockets is spared the system call; an unpark that
+        // came stays for the next park.
         if timeout == Some(Duration::ZERO) && self.handle.registrations.is_deserted() {
             return Ok(());
         }
@@ -182,13 +184,13 @@ fn edge_of(event: &mio::event::Event) -> Edge {
         .urgent(event.is_priority())
 }
 
-/// Breaks a park. The event is kept by the kernel, so one that comes first ends the next park.
+/// Ends a park. The kernel keeps the event, so an early one ends the next park.
 struct Unparker(mio::Waker);
 
 impl Unpark for Unparker {
     fn unpark(&self) {
-        // It fails only if the descriptor is invalid, which it is not while we own it: a lost wake-up would be a hang
-        // that nobody can explain, so it is worth a loud end.
+        // It fails only if the descriptor is invalid, which it is not while it is owned here. A
+        // lost wake-up would be a hang without an explanation, so this panics.
         self.0.wake().expect("the unparker's descriptor is open");
     }
 }
@@ -220,7 +222,8 @@ impl Handle {
         let token = Token(self.registrations.insert(source)?);
         let registration = Registration { handle: Arc::clone(self), token };
         let registered = match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
-            // Left behind by one whose number was another file for a while: it could not be taken out then, and hears again now.
+            // Left behind by one whose number was another file for a while: it could not be taken
+            // out then, and hears again now.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.registry.reregister(&mut SourceFd(&fd), token, INTEREST)
             }
@@ -245,7 +248,8 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// Where a descriptor is registered. To be given back with [`cancel`](Registration::cancel) before it is closed.
+/// Where a descriptor is registered. To be given back with [`cancel`](Registration::cancel) before
+/// it is closed.
 #[must_use = "a registration keeps its source alive until it is cancelled"]
 pub(crate) struct Registration {
     handle: Arc<Handle>,
@@ -259,8 +263,9 @@ impl Registration {
 
     /// Deregisters `fd`, the very one that was registered. Events that are still on their way are ignored.
     pub(crate) fn cancel(self, fd: RawFd) {
-        // An error can only mean that the number is closed, or another file, behind our back. The registration has gone with the
-        // file then, unless that is open elsewhere: its events find nobody any more.
+        // An error means that the number was closed, or made another file, by other code. The
+        // registration has gone with the file then, unless that is open elsewhere: its events find
+        // no source.
         let _ = self.handle.registry.deregister(&mut SourceFd(&fd));
         self.forget();
     }

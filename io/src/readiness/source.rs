@@ -1,11 +1,13 @@
 //! A descriptor as its waiters and its reactors see it: readiness, wait lists, and its reactors.
 //!
-//! **Waiting.** Any number of tasks wait in two lists, one for each direction, whose nodes lie on their stacks. An edge wakes
-//! all waiters of its direction. Where several reactors know the descriptor, an edge wakes the waiters that rely on the reactor
-//! that reports it ([`Reliance`]), so that each reactor wakes the tasks of its own worker.
+//! **Waiting.** Any number of tasks wait in two lists, one for each direction, whose nodes lie on
+//! their stacks. An edge wakes all waiters of its direction. Where several reactors know the
+//! descriptor, an edge wakes the waiters that rely on the reactor that reports it ([`Reliance`]),
+//! so that each reactor wakes the tasks of its own worker.
 //!
-//! The lock of the lists orders both sides. The reactor sets the readiness word, then takes the lock and empties the list. The
-//! waiter takes the lock, reads the word, and links its node only if the word is clear. The second of the two sees the first.
+//! The lock of the lists orders both sides. The reactor sets the readiness word, then takes the
+//! lock and empties the list. The waiter takes the lock, reads the word, and links its node only if
+//! the word is clear. The second of the two sees the first.
 //!
 //! **Reactors.** A waiter learns before its sleep which set of reactors knows the descriptor, as a [`SetId`],
 //! and compares it again under the lock. A reactor leaves the set only while the lists are empty, and the id
@@ -14,14 +16,14 @@
 //! `waiting/registration.rs`.
 //!
 //! ```text
-//!  set_id:  NOWHERE ──attach──▶ one reactor ──attach elsewhere, while nobody waits──▶ another one
+//!  set_id:  NOWHERE ──attach──▶ one reactor ──attach elsewhere, without waiters──▶ another one
 //!                                 │  ▲  └────attach elsewhere, while a task waits──▶ several ──four waits without others──▶ one
 //!              the end of one of them ▼  │ attach
-//!                               ABANDONED: nobody sleeps
+//!                               ABANDONED: no task sleeps
 //! ```
 //!
-//! Lock order: the set of registrations, then the registrations of a reactor, then the wait lists. The only system call under
-//! any of them is `epoll_ctl`, under the first.
+//! Lock order: the set of registrations, then the registrations of a reactor, then the wait lists.
+//! The only system call under any of them is `epoll_ctl`, under the first.
 
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -38,13 +40,14 @@ use crate::sys::Direction;
 use crate::wait::list::{List, Node};
 use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 
-/// Holds the state of one descriptor that a wait and an edge touch; with the counts of its `Arc` it is one cache line.
+/// Holds the state of one descriptor that a wait and an edge touch; with the counts of its `Arc` it
+/// is one cache line.
 #[repr(C)]
 pub(crate) struct Source {
     readiness: Readiness,
     waiters: Lock<Waiters>,
-    /// The [`SetId`] of the registrations. Changed under the lock of the lists, and compared there by a waiter before it
-    /// sleeps. A stale value read without the lock only costs the slow path.
+    /// The [`SetId`] of the registrations. Changed under the lock of the lists, and compared there
+    /// by a waiter before it sleeps. A stale value read without the lock only costs the slow path.
     set_id: AtomicU64,
 }
 
@@ -114,7 +117,8 @@ impl Source {
         &self.readiness
     }
 
-    /// Notes an edge that reactor `by` has heard of, and hands out everyone that it wakes. They are to be woken when no lock is held.
+    /// Notes an edge that reactor `by` has heard of, and hands out everyone that it wakes. They are
+    /// to be woken when no lock is held.
     pub(crate) fn edge(&self, by: driver::Id, edge: Edge, wakes: impl FnMut(RawWake)) {
         self.readiness.edge(edge);
         let (by, mut waiters) = (SetId::at(by), self.waiters.lock());
@@ -149,14 +153,14 @@ impl Source {
         self.edge_for_all(Edge::ALL, wakes);
     }
 
-    /// True if a waiter must not sleep: there is something to try, or others may hear of the descriptor by now than those that it
-    /// relies on. Under the lists' lock.
+    /// True if a waiter must not sleep: there is something to try, or others may hear of the
+    /// descriptor by now than those that it relies on. Under the lists' lock.
     fn rouses(&self, direction: Direction, relied_on: SetId) -> bool {
         self.readiness.load().is_ready(direction) || self.set_id() != relied_on
     }
 
-    /// Puts the task to sleep until an edge of that direction, unless there has been one already; if its worker's reactor alone
-    /// hears of this descriptor, and nothing else is to be heeded.
+    /// Puts the task to sleep until an edge of that direction, unless there has been one already;
+    /// if its worker's reactor alone hears of this descriptor, and nothing else is to be heeded.
     #[inline(always)]
     pub(crate) fn sleep_at_home(&self, direction: Direction) -> Option<Waking> {
         let (set_id, link) = (self.set_id(), link());
@@ -177,8 +181,8 @@ impl Source {
 
     #[inline(always)]
     pub(crate) fn set_id(&self) -> SetId {
-        // Relaxed: that the descriptor is registered is known from whoever stored it having called `epoll_ctl` before, and the
-        // kernel's own order is enough for that. Whether a sleep may rely on it is looked at under the lock of the lists.
+        // Relaxed: the storing thread has called `epoll_ctl` before, and the kernel's own order is
+        // enough for that. Whether a sleep may rely on it is decided under the lock of the lists.
         SetId::from_number(self.set_id.load(Ordering::Relaxed))
     }
 
@@ -206,19 +210,20 @@ impl fmt::Debug for Source {
     }
 }
 
-/// One sleep. The node of a future is a part of it, and pinned with it; that of a task lies on its stack beside it, so that
-/// nothing but the node is known to anybody else, and the compiler keeps the rest in registers.
+/// One sleep. The node of a future is a part of it, and pinned with it. The node of a task lies on
+/// its stack beside it, so that other threads know the node alone, and the compiler keeps the rest
+/// in registers.
 pub(crate) struct Waiter<S, N> {
     source: S,
     direction: Direction,
     reliance: Cell<Reliance>,
-    /// In the source's list from an `after_asleep` that says `Stay` until an edge or `before_awake` takes it out; reached under
-    /// the lock of the lists only. A `Link` or a `&Link`.
+    /// In the source's list from an `after_asleep` that says `Stay` until an edge or `before_awake`
+    /// takes it out; reached under the lock of the lists only. A `Link` or a `&Link`.
     link: N,
 }
 
-// SAFETY: the node is reached by other threads under the lock of the lists only, and in no list it goes where its owner
-// goes.
+// SAFETY: the node is reached by other threads under the lock of the lists only, and in no list it
+// goes where its owner goes.
 unsafe impl<S: Send> Send for Waiter<S, Link> {}
 
 impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
@@ -227,7 +232,8 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
         Waiter { source, direction, reliance: Cell::new(reliance), link }
     }
 
-    /// Sets what the next sleep relies on. An edge of any reactor wakes it, since a future may be polled on another worker.
+    /// Sets what the next sleep relies on. An edge of any reactor wakes it, since a future may be
+    /// polled on another worker.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn rely_on(&self, set_id: SetId) {
         self.reliance.set(Reliance::all(set_id));
@@ -246,8 +252,9 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> WaitStrategy for Waiter<S, N> {
         // and the wake is dropped unused.
         let wake = unsafe { me.raw() };
         link.data().set(reliance.woken_by);
-        // SAFETY: the node is a field of `self` or borrowed by it, so it stays in place until the sleep is over, and that is
-        // after `before_awake` has unlinked it; the list's lock is held; the node is fresh or was unlinked, so it is in no list.
+        // SAFETY: the node is a field of `self` or borrowed by it, so it stays in place until the
+        // sleep is over, and that is after `before_awake` has unlinked it; the list's lock is held;
+        // the node is fresh or was unlinked, so it is in no list.
         unsafe { waiters.of(self.direction).push_back(link, wake) };
         Asleep::Stay
     }
@@ -258,7 +265,8 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> WaitStrategy for Waiter<S, N> {
             return Withdrawal::Withdrawn;
         }
         let mut waiters = self.source.waiters.lock();
-        // SAFETY: the node was linked into this very list, or has been taken out of it by an edge; the lock is held.
+        // SAFETY: the node was linked into this very list, or has been taken out of it by an edge;
+        // the lock is held.
         match unsafe { waiters.of(self.direction).remove(self.link.borrow()) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,

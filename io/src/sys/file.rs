@@ -3,9 +3,10 @@
 //! What a backend owes:
 //!
 //! * transfers at the file's own position, which may block the thread ([`read`], [`write`](fn@write));
-//! * the same without waiting for the disk or for the other end, or the answer that this cannot be had ([`read_nowait`],
-//!   [`write_nowait`], [`is_refusal`]);
-//! * what a descriptor stands for ([`nature`]), and so whether calls on it may never end ([`Nature::is_endless`]);
+//! * the same without waiting for the disk or for the other end, or the answer that this cannot be
+//!   had ([`read_nowait`], [`write_nowait`], [`is_refusal`]);
+//! * what a descriptor stands for ([`nature`]), and so whether calls on it may never end
+//!   ([`Nature::is_endless`]);
 //! * copying within the kernel ([`copy_range`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -16,8 +17,8 @@ use rustix::fs::{Dev, FileType, fstat, tell};
 
 use super::{MAX_BUFFERS, transferred};
 
-/// The most that a write into a FIFO of which `poll` says that it has room takes without blocking; POSIX has all of it go
-/// into one page.
+/// The most that a write into a FIFO of which `poll` says that it has room takes without blocking;
+/// POSIX has all of it go into one page.
 pub(crate) const ROOM: usize = 4096;
 
 /// Where a read puts what it finds.
@@ -33,7 +34,8 @@ pub(crate) unsafe trait Room {
 // SAFETY: they are buffers that are borrowed for writing.
 unsafe impl Room for [IoSliceMut<'_>] {
     fn vectors(&mut self) -> &[libc::iovec] {
-        // SAFETY: `IoSliceMut` is guaranteed to have the layout of `iovec`, and these are borrowed for as long as the result.
+        // SAFETY: `IoSliceMut` is guaranteed to have the layout of `iovec`, and these are borrowed
+        // for as long as the result.
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.len()) }
     }
 }
@@ -41,8 +43,8 @@ unsafe impl Room for [IoSliceMut<'_>] {
 /// Reads at the file's position. May block the thread.
 pub(crate) fn read(fd: BorrowedFd<'_>, room: &mut (impl Room + ?Sized)) -> io::Result<usize> {
     let vectors = room.vectors();
-    // SAFETY: the descriptor is borrowed, so it is open; there are at least so many vectors, each a place that is writable for
-    // its length and outlives the call.
+    // SAFETY: the descriptor is borrowed, so it is open; there are at least so many vectors, each a
+    // place that is writable for its length and outlives the call.
     transferred(unsafe { libc::readv(fd.as_raw_fd(), vectors.as_ptr(), count(vectors.len())) })
 }
 
@@ -65,8 +67,8 @@ pub(crate) enum Place {
     Offset(u64),
 }
 
-/// Reads what can be had without waiting: from a file what is in memory, from a FIFO what was written. `WouldBlock` if
-/// there is nothing yet.
+/// Reads what can be had without waiting: from a file what is in memory, from a FIFO what was
+/// written. `WouldBlock` if there is nothing yet.
 #[cfg(target_os = "linux")]
 pub(crate) fn read_nowait(
     fd: BorrowedFd<'_>,
@@ -118,7 +120,8 @@ pub(crate) fn is_at_end(fd: BorrowedFd<'_>, place: Place) -> bool {
     fstat(fd).is_ok_and(|status| u64::try_from(status.st_size).is_ok_and(|size| before >= size))
 }
 
-/// Returns true if the system, or the file system, does not have the call or the flag: asking again would be in vain.
+/// Returns true if the system, or the file system, does not have the call or the flag: asking again
+/// would be in vain.
 pub(crate) fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -147,13 +150,15 @@ pub(crate) enum Nature {
 }
 
 impl Nature {
-    /// Returns true if a call on the file may never end: it is a terminal, a FIFO, a socket, not something on a disk.
+    /// Returns true if a call on the file may never end: it is a terminal, a FIFO, a socket, not
+    /// something on a disk.
     pub(crate) fn is_endless(self) -> bool {
         self != Nature::Disk
     }
 
-    /// True if a wait to write is not told of all that ends it: it may be a socket of the Unix family, of which neither `poll` nor
-    /// `epoll` says that it was shut down while it was full, though Linux wakes who is in a blocking `write`.
+    /// True if a wait to write is not told of all that ends it: it may be a socket of the Unix
+    /// family, of which neither `poll` nor `epoll` says that it was shut down while it was full,
+    /// though Linux wakes a blocking `write`.
     pub(crate) fn keeps_shutdown_from_writers(self) -> bool {
         self == Nature::Socket
     }
@@ -169,7 +174,8 @@ pub(crate) fn nature(fd: BorrowedFd<'_>) -> Nature {
     }
 }
 
-/// Copies up to `len` bytes from one file to another, both at their positions, without bringing them into the process.
+/// Copies up to `len` bytes from one file to another, both at their positions, without bringing
+/// them into the process.
 #[cfg(target_os = "linux")]
 pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
     Ok(rustix::fs::copy_file_range(from, None, to, None, len)?)

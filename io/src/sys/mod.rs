@@ -2,10 +2,12 @@
 //!
 //! What a backend owes:
 //!
-//! * transfers of sockets that never wait, whatever the mode of the descriptor ([`recv`], [`recv_vectored`], [`send`],
-//!   [`send_vectored`], [`recv_from`], [`send_to`]), and never raise `SIGPIPE`;
+//! * transfers of sockets that never wait, whatever the mode of the descriptor ([`recv`],
+//!   [`recv_vectored`], [`send`], [`send_vectored`], [`recv_from`], [`send_to`]), and never raise
+//!   `SIGPIPE`;
 //! * the same for pipes, by a flag of the call or by their mode ([`pipe`]);
-//! * a wait for one descriptor, or for any of several, level-triggered, with a timeout ([`wait_for`], [`wait_any`]);
+//! * a wait for one descriptor, or for any of several, level-triggered, with a timeout
+//!   ([`wait_for`], [`wait_any`]);
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -28,21 +30,22 @@ pub(crate) mod process;
 pub(crate) use self::direction::Direction;
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
 
-/// Where writing into a closed connection raises a signal, and cannot be told not to by the call, the socket itself
-/// has to be told: the `connect` and `accept` of socket2 do.
+/// Where writing into a closed connection raises a signal, and cannot be told not to by the call,
+/// the socket itself has to be told: the `connect` and `accept` of socket2 do.
 #[cfg(not(target_vendor = "apple"))]
 const NO_SIGNAL: c_int = libc::MSG_NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 const NO_SIGNAL: c_int = 0;
 
-/// Buffers that one vectored call takes: the `IOV_MAX` of Linux, macOS and the BSDs. More are left to the next call.
+/// Buffers that one vectored call takes: the `IOV_MAX` of Linux, macOS and the BSDs. More are left
+/// to the next call.
 const MAX_BUFFERS: usize = 1024;
 
 /// Receives what is there, without waiting. `extra` is added to the flags (`MSG_PEEK`).
 ///
-/// On Linux rustix makes the call itself. The one of glibc is a point where POSIX threads are cancelled, which takes it 60
-/// instructions, two of them locked. Who has to see these calls in a library that is loaded before glibc builds with
-/// `--cfg rustix_use_libc`.
+/// On Linux rustix makes the call itself. The one of glibc is a point where POSIX threads are
+/// cancelled, which takes it 60 instructions, two of them locked. To intercept these calls by a
+/// library that is loaded before glibc, build with `--cfg rustix_use_libc`.
 #[inline]
 pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Result<usize> {
     let flags = RecvFlags::from_bits_retain((libc::MSG_DONTWAIT | extra).cast_unsigned());
@@ -80,8 +83,8 @@ pub(crate) fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Res
     SockRef::from(&fd).send_vectored_with_flags(bufs, libc::MSG_DONTWAIT | NO_SIGNAL).map_err(not_yet)
 }
 
-/// What a send says that has asked for its connection (TCP Fast Open) and cannot take its bytes along is that it would have to
-/// wait, as in any other words.
+/// What a send says that has asked for its connection (TCP Fast Open) and cannot take its bytes
+/// along is that it would have to wait, as in any other words.
 #[cold]
 fn not_yet(error: io::Error) -> io::Error {
     match error.raw_os_error() {
@@ -127,7 +130,8 @@ pub(crate) fn stream_socket_nonblocking(domain: Domain, protocol: Option<Protoco
     }
 }
 
-/// Blocks the thread until the descriptor is ready or has an error to tell. Returns false once the deadline is reached.
+/// Blocks the thread until the descriptor is ready or has an error to tell. Returns false once the
+/// deadline is reached.
 pub(crate) fn wait_for(
     fd: BorrowedFd<'_>,
     direction: Direction,
@@ -165,8 +169,9 @@ fn entry(fd: BorrowedFd<'_>, direction: Direction) -> PollFd<'_> {
     PollFd::from_borrowed_fd(fd, events)
 }
 
-/// Waits until the descriptor is readable or `timeout` has passed, finer than a millisecond. Returns false, at once, where
-/// the system has no such call, or refuses it to a process that may have no descriptors; then the caller has to round.
+/// Waits until the descriptor is readable or `timeout` has passed, finer than a millisecond.
+/// Returns false, at once, where the system has no such call, or refuses it to a process that may
+/// have no descriptors; then the caller has to round.
 pub(crate) fn wait_readable_briefly(fd: &impl AsRawFd, timeout: Duration) -> io::Result<bool> {
     if !cfg!(any(target_os = "linux", target_os = "android", target_os = "freebsd")) {
         return Ok(false);

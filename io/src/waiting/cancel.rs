@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use fibra_runtime::wait;
 
-/// The longest that one closure on the blocking pool waits, and so the longest that a cancel goes unseen there.
+/// The longest that one closure on the blocking pool waits, and so the longest that a cancel goes
+/// unseen there.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
 /// Unwinds the task, or tells what its operation fails with.
@@ -27,7 +28,8 @@ pub(crate) fn check_may_wait() -> io::Result<()> {
     }
 }
 
-/// What ends an operation of a cancelled task where it cannot be unwound: it unwinds already, or ends, or nothing can be.
+/// What ends an operation of a cancelled task where it cannot be unwound: it unwinds already, or
+/// ends, or nothing can be.
 pub(crate) fn cancelled() -> io::Error {
     if !wait::CAN_UNWIND {
         wait::note_cancelled_here();
@@ -38,7 +40,7 @@ pub(crate) fn cancelled() -> io::Error {
     )
 }
 
-/// Waits for something that nobody announces: the task, or the thread.
+/// Sleeps, the task or the thread, before it looks again for something without an event.
 pub(crate) fn pause(time: Duration) {
     match wait::in_task() {
         true => fibra_runtime::sleep(time),

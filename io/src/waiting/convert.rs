@@ -12,7 +12,7 @@ pub(crate) trait Wraps<S: AsFd> {
     /// Deregisters, and gives std's value away, in the mode that the user has asked for.
     fn into_std(self) -> S;
 
-    /// The descriptor for the user, who may clone it.
+    /// Returns the descriptor for the user, which may be cloned.
     fn expose(&self) -> &S;
 }
 

@@ -1,8 +1,9 @@
 //! An open descriptor that tasks can wait for: the value that every socket of this crate is made of.
 //!
-//! It owns one of std's types, its [`Source`], and the wish of its user not to wait. Dropping it, or taking the std
-//! value out, deregisters first: an epoll registration belongs to the open file, so a descriptor that is closed or
-//! given away while a clone of it lives would go on sending events for a number that may be somebody else's by then.
+//! It owns one of std's types, its [`Source`], and the wish of its user not to wait. Dropping it,
+//! or taking the std value out, deregisters first: an epoll registration belongs to the open file,
+//! so a descriptor that is closed or given away while a clone of it lives would go on sending
+//! events for a number that may have another owner by then.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +38,8 @@ impl<S: AsFd> Descriptor<S> {
         Descriptor { link, nonblocking, rechecks_writes, short_reads_drain: false, inner }
     }
 
-    /// Another descriptor of the same open file, of which all holds that does of this one. The wish is its own from now on.
+    /// Another descriptor of the same open file, of which all holds that does of this one. The wish
+    /// is its own from now on.
     pub(crate) fn with_clone(&self, clone: S) -> Descriptor<S> {
         Descriptor {
             rechecks_writes: self.rechecks_writes().into(),
@@ -48,7 +50,7 @@ impl<S: AsFd> Descriptor<S> {
 
     /// Lets a wait to write look again by itself now and then: for what the kernel does not tell.
     pub(crate) fn recheck_writes(&self, recheck: bool) {
-        // Relaxed: whoever misses it has begun before.
+        // Relaxed: a wait that misses it has begun before.
         self.rechecks_writes.store(recheck, Ordering::Relaxed);
     }
 
@@ -57,7 +59,8 @@ impl<S: AsFd> Descriptor<S> {
         self.rechecks_writes.load(Ordering::Relaxed)
     }
 
-    /// Tells whether a read that fills a part of its buffer has emptied the descriptor, unless the readiness word says otherwise.
+    /// Tells whether a read that fills a part of its buffer has emptied the descriptor, unless the
+    /// readiness word says otherwise.
     pub(crate) fn short_reads_drain(mut self, drain: bool) -> Descriptor<S> {
         self.short_reads_drain = drain;
         self
@@ -119,7 +122,8 @@ impl<S: AsFd + fmt::Debug> fmt::Debug for Descriptor<S> {
     }
 }
 
-// A panic between two calls leaves nothing half done: the state behind these is the kernel's and single words.
+// A panic between two calls leaves nothing half done: the state behind these is the kernel's and
+// single words.
 impl<S: AsFd> UnwindSafe for Descriptor<S> {}
 impl<S: AsFd> RefUnwindSafe for Descriptor<S> {}
 

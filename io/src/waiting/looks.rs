@@ -1,7 +1,8 @@
 //! Waits for states without an event: polls them, with growing pauses.
 //!
-//! A thread of the blocking pool could wait instead, but not be called back: a cancel and the end of a runtime would have to
-//! wait for what may never come, and so would everybody who needs that thread for a moment.
+//! A thread of the blocking pool could wait instead, but not be called back: a cancel and the end
+//! of a runtime would have to wait for what may never come, and so would other closures for that
+//! thread.
 
 #![forbid(unsafe_code)]
 
@@ -13,12 +14,13 @@ use fibra_runtime::sleep_until;
 
 use crate::waiting::cancel::check_may_wait;
 
-/// How long after the first look the second one is made. Each pause after that is twice as long as the one before, up to the
-/// longest.
+/// How long after the first look the second one is made. Each pause after that is twice as long as
+/// the one before, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(64);
 
-/// Looks until there is something; the look before the first pause has been made. None once the deadline is reached.
+/// Looks until there is something; the look before the first pause has been made. None once the
+/// deadline is reached.
 pub(crate) fn look_until<T>(
     deadline: Option<Instant>,
     mut look: impl FnMut() -> io::Result<Option<T>>,

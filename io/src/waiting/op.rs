@@ -1,6 +1,6 @@
 //! The one loop of this crate: try the system call, sleep when it would block, try again.
 //!
-//! Where the wait happens depends on who calls:
+//! Where the wait happens depends on the caller:
 //!
 //! | caller | waits by |
 //! | --- | --- |
@@ -8,16 +8,17 @@
 //! | a task on a worker without one | a `poll(2)` on the blocking pool, in slices, so that a cancel is seen |
 //! | a plain thread | a `poll(2)` of its own |
 //!
-//! The last two are level-triggered; what they hear is noted in the readiness word as if it were an edge. Whom such a poll tells
-//! again and again what the call does not find (a message that nobody fetches from the error queue, for one) stands off a little
-//! before the next one.
+//! The last two are level-triggered; what they hear is noted in the readiness word as if it were an
+//! edge. A caller that such a poll tells again and again what its call does not find (an unread
+//! message in the error queue, for one) pauses before the next poll.
 //!
 //! # Cancellation
 //!
-//! A wait is a cancellation point, a call that need not wait is none. An operation that would have to wait in a task
-//! that unwinds from a cancellation, or in destructors that end a cancelled task, fails with `TimedOut` instead, and so does one
-//! that waits in a task that unwinds from a panic, or in destructors that end a task, when that is cancelled: a buffered writer that is
-//! flushed by its destructor cannot hold the shutdown for ever.
+//! A wait is a cancellation point, a call that need not wait is none. An operation that would have
+//! to wait in a task that unwinds from a cancellation, or in destructors that end a cancelled task,
+//! fails with `TimedOut` instead, and so does one that waits in a task that unwinds from a panic,
+//! or in destructors that end a task, when that is cancelled: a buffered writer that is flushed by
+//! its destructor cannot hold the shutdown for ever.
 
 #![forbid(unsafe_code)]
 
@@ -36,22 +37,22 @@ use crate::readiness::Edge;
 use crate::readiness::set::Reliance;
 use crate::sys::{self, Direction};
 
-/// How long a wait to write relies on being told, where there is something that nobody tells.
+/// How long a wait to write relies on events, where the system does not tell all.
 pub(crate) const RECHECK: Duration = Duration::from_millis(250);
 
-/// How often a wait may end for nothing, off the reactor, before that is more than somebody else's having been quicker.
+/// How often a wait may end for nothing, off the reactor, before that is more than a quicker competitor.
 const MISLED: u32 = 2;
 
-/// For how long who was misled stands off the first time, and how often that is doubled.
+/// The first pause of a misled caller, and how often it is doubled.
 const STAND_OFF: Duration = Duration::from_millis(1);
 const STAND_OFF_DOUBLINGS: u32 = 5;
 
 impl<S: AsFd> Descriptor<S> {
-    /// Runs `call` until it does not say `WouldBlock`, and waits in between; at most for `timeout`, which then ends
-    /// it with the `WouldBlock` that a blocking call of std ends with.
+    /// Runs `call` until it does not say `WouldBlock`, and waits in between; at most for `timeout`,
+    /// which then ends it with the `WouldBlock` that a blocking call of std ends with.
     ///
-    /// `call` must not wait by itself. It is not called at all when the last one, or a poll, left the descriptor known
-    /// to be drained and no edge has come since.
+    /// `call` must not wait by itself. It is not called at all when the last one, or a poll, left
+    /// the descriptor known to be drained and no edge has come since.
     #[inline]
     pub(crate) fn run<T>(
         &self,
@@ -72,7 +73,7 @@ impl<S: AsFd> Descriptor<S> {
         loop {
             let in_time = self.wait(direction, deadline, misled)?;
             if !in_time {
-                // Worth a last look: what came just before is not left because nobody has told of it yet.
+                // Worth a last look: what came just before may have had no event yet.
                 self.heard(direction);
             }
             if let Some(outcome) = self.source().attempt(direction, &mut call) {
@@ -85,7 +86,8 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Runs a transfer of nothing, which needs neither data nor room: the call is made whatever is known of the descriptor.
+    /// Runs a transfer of nothing, which needs neither data nor room: the call is made whatever is
+    /// known of the descriptor.
     #[cold]
     pub(crate) fn run_empty<T>(
         &self,
@@ -101,11 +103,12 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Waits until that direction may be ready. Spurious returns are fine, and `misled` is how many there were. False once the deadline
-    /// has passed.
+    /// Waits until that direction may be ready. Spurious returns are fine, and `misled` is how many
+    /// there were. False once the deadline has passed.
     ///
-    /// The usual wait, without a deadline, of a reader whose descriptor the reactor of its worker hears of, becomes a part of whoever calls: as a rule
-    /// no return is open over its switch then but the user's own.
+    /// The usual wait, of a reader without a deadline whose descriptor the reactor of its worker
+    /// knows, is inlined into the caller: as a rule the switch has no open return but the user's
+    /// own.
     #[inline(always)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>, misled: u32) -> io::Result<bool> {
         if direction == Direction::Read
@@ -200,8 +203,8 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Notes what a poll has said, or that the call is worth another try. Nobody else needs waking: the reactor hears of it
-    /// by itself.
+    /// Notes what a poll has said, or that the call is worth another try. No other waiter needs
+    /// waking: the reactor hears of it by itself.
     fn heard(&self, direction: Direction) {
         self.source().readiness().edge(Edge::new().ready(direction, true));
     }

@@ -38,8 +38,8 @@ impl Registered {
         &self.source
     }
 
-    /// Registers with the reactor of the caller's worker; another one does if that fails. Does nothing and returns `None` where
-    /// the caller has no reactor.
+    /// Registers with the reactor of the caller's worker; another one does if that fails. Does
+    /// nothing and returns `None` where the caller has no reactor.
     pub(crate) fn attach_here(&self, fd: RawFd) -> io::Result<Option<Reliance>> {
         let set_id = self.source.set_id();
         if driver::current_id().is_some_and(|here| set_id == SetId::at(here)) {
@@ -65,8 +65,8 @@ impl Registered {
             }
         }
         let mut is_left = false;
-        let set_id = self.source.settle(|nobody_waits| {
-            is_left = set.is_left(nobody_waits);
+        let set_id = self.source.settle(|has_no_waiters| {
+            is_left = set.is_left(has_no_waiters);
             if is_left { SetId::at(here.id()) } else { set.set_id() }
         });
         if is_left {
@@ -86,7 +86,7 @@ impl Registered {
             set.add(other.register(fd, &self.source)?);
         }
         let set_id = self.settle(&mut set);
-        // One that closes after this look finds the source, and changes its set of reactors.
+        // A reactor that closes after this look finds the source, and changes its set of reactors.
         if set.handles().any(|handle| !handle.is_closed()) {
             return Ok(Reliance::all(set_id));
         }
@@ -108,7 +108,8 @@ impl Registered {
         self.source.settle(|_| set_id)
     }
 
-    /// Deregisters. The owner of `fd` calls it before it closes the descriptor or gives it away, when nobody waits any more.
+    /// Deregisters. The owner of `fd` calls it before it closes the descriptor or gives it away,
+    /// without waiters.
     pub(crate) fn detach(&self, fd: RawFd) {
         // The owner is alone by now, and what it was handed came with its own synchronisation.
         if self.source.set_id() != SetId::NOWHERE {

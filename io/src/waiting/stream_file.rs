@@ -5,15 +5,18 @@
 //! | on a disk | ends by itself, but may block the thread for as long as the disk takes | reads memory in place (`RWF_NOWAIT`); all else runs on the blocking pool, with the buffer borrowed |
 //! | a terminal, a FIFO, a device | may never end: no input, no reader | waits until it is ready, as for a socket; then it runs in place if the kernel can be told not to wait, else on the second pool, with a buffer of its own |
 //!
-//! So no borrowing call waits on the pool for something that may not come, and a task that waits can be cancelled. What
-//! `poll` says is old when the call is made: another reader may have taken the input. Within the process the calls on one
-//! file look again and move their bytes in turn. Against other processes there is no such order: a call may then wait on
-//! the second pool. A task that is cancelled meanwhile leaves its call behind, and what that call reads is lost.
+//! So no borrowing call waits on the pool for something that may not come, and a task that waits
+//! can be cancelled. What `poll` says is old when the call is made: another reader may have taken
+//! the input. Within the process the calls on one file look again and move their bytes in turn.
+//! Against other processes there is no such order: a call may then wait on the second pool. A task
+//! that is cancelled meanwhile leaves its call behind, and what that call reads is lost.
 //!
-//! A file that came in non-blocking mode is not waited for, standard streams aside. A plain thread makes the plain call.
+//! A file that came in non-blocking mode is not waited for, standard streams aside. A plain thread
+//! makes the plain call.
 //!
-//! A file system that refuses `RWF_NOWAIT` is asked once for each open file. A call at the file's position holds a lock of
-//! the kernel. While such a call is on the pool, no task tries the position in place, where it would block a worker.
+//! A file system that refuses `RWF_NOWAIT` is asked once for each open file. A call at the file's
+//! position holds a lock of the kernel. While such a call is on the pool, no task tries the
+//! position in place, where it would block a worker.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +38,8 @@ use crate::waiting::descriptor::Descriptor;
 use crate::waiting::second_pool::detached;
 use crate::waiting::timeouts::Timeout;
 
-/// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the pool, or is for the next call.
+/// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the
+/// pool, or is for the next call.
 const IN_PLACE_MAX: usize = 1 << 20;
 
 /// The most that a read on the second pool asks for: as much as a FIFO holds.
@@ -234,7 +238,8 @@ impl<S: AsFd> StreamFile<S> {
         }
     }
 
-    /// Makes a call of an endless file on the second pool, unless the file is no longer ready when its turn comes: `None`.
+    /// Makes a call of an endless file on the second pool, unless the file is no longer ready when
+    /// its turn comes: `None`.
     fn call_detached<T: Send + 'static>(
         &self,
         direction: Direction,
@@ -255,7 +260,8 @@ impl<S: AsFd> StreamFile<S> {
             }
         });
         match outcome {
-            // The mode was changed through another descriptor, or another process is in a call on the terminal.
+            // The mode was changed through another descriptor, or another process is in a call on
+            // the terminal.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             outcome => outcome,
         }
@@ -275,7 +281,8 @@ impl<S: AsFd> StreamFile<S> {
         }
         let outcome = file::read_nowait(self.fd(), bufs, place);
         match &outcome {
-            // Linux 5.9 and 5.10 say so of what is not in memory; the call that may block knows where the file ends.
+            // Linux 5.9 and 5.10 say so of what is not in memory; the call that may block knows
+            // where the file ends.
             Ok(0) if len > 0 && !file::is_at_end(self.fd(), place) => None,
             Ok(_) => {
                 wait::charge();
@@ -379,7 +386,8 @@ fn read_piece(fd: BorrowedFd<'_>, mut bufs: &mut [IoSliceMut<'_>]) -> io::Result
     }
 }
 
-/// What comes of a call on a standard stream: on one that is not open, as in std, it has done all that there is to do.
+/// Returns the outcome of a call on a standard stream. On a closed stream it has done all that
+/// there is to do, as in std.
 pub(crate) fn unless_closed(outcome: io::Result<usize>, all: usize) -> io::Result<usize> {
     match outcome {
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(all),

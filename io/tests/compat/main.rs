@@ -18,7 +18,7 @@ mod refused;
 mod until_full;
 
 mod datagrams;
-mod doors;
+mod endpoints;
 mod hyper;
 mod reqwest;
 mod sockets;

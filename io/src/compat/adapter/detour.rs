@@ -1,4 +1,4 @@
-//! The wait of a future for the queue of a receiver to whom its socket is not connected.
+//! The wait of a future for the queue of a receiver to which its socket is not connected.
 
 #![forbid(unsafe_code)]
 
@@ -23,8 +23,8 @@ pub(super) struct Detour {
 }
 
 impl Detour {
-    /// The one to that receiver: the one that is pending since the poll before, or a new one. None if that receiver cannot be waited
-    /// for.
+    /// Returns the detour to that receiver, pending since the poll before or new. Returns `None` if
+    /// that receiver cannot be waited for.
     pub(super) fn to<'a>(
         kept: &'a mut Option<Box<Detour>>,
         receiver: &SockAddr,

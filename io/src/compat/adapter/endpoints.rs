@@ -1,10 +1,10 @@
 //! What of ours can be polled, and by which calls.
 //!
-//! The public traits say who can what. Behind them each type gives what it is made of, and that has the calls: sockets of every
-//! family are one thing here, and so are pipes. No call waits: it says `WouldBlock`, and the source tells when it is worth
-//! another try.
+//! The public traits say what a type can do. Behind them each type names what it is made of, and
+//! that has the calls: sockets of every family are one thing here, and so are pipes. No call waits:
+//! it says `WouldBlock`, and the source tells when it is worth another try.
 
-#![expect(private_bounds, reason = "what is behind the public traits is nobody else's")]
+#![expect(private_bounds, reason = "the parts of the types are private")]
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -27,14 +27,16 @@ use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::registration::Registered;
 
-/// Is something of ours that an [`Async`](super::Async) polls: a [`Reader`], a [`Writer`], a [`Listener`] or a [`Datagram`] socket.
+/// Is something of ours that an [`Async`](super::Async) polls: a [`Reader`], a [`Writer`], a
+/// [`Listener`] or a [`Datagram`] socket.
 pub trait Endpoint: Sealed {}
 
-/// Is an [`Endpoint`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
-/// [`DuplexStream`].
+/// Is an [`Endpoint`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`],
+/// [`ChildStdout`], [`ChildStderr`] and [`DuplexStream`].
 pub trait Reader: Endpoint + Sealed<Inner: Reads> {}
 
-/// Is an [`Endpoint`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
+/// Is an [`Endpoint`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`],
+/// [`ChildStdin`] and [`DuplexStream`].
 pub trait Writer: Endpoint + Sealed<Inner: Writes> {}
 
 /// Is an [`Endpoint`] through which connections come: [`TcpListener`] and [`UnixListener`].
@@ -49,7 +51,7 @@ pub trait Listener:
 
 /// Is an [`Endpoint`] for messages: [`UdpSocket`] and [`UnixDatagram`].
 pub trait Datagram: Endpoint + Sealed<Inner = net::Socket<<Self as Datagram>::Family>> {
-    /// Whom a message is for, or from.
+    /// The address of a sender or a receiver.
     type Address;
     #[doc(hidden)]
     type Family: Family<Address = <Self as Datagram>::Address>;
@@ -63,7 +65,7 @@ pub(super) trait Sealed {
     fn inner(&self) -> &Self::Inner;
 }
 
-/// How somebody hears of a direction.
+/// Tells how a waiter hears of a direction.
 pub(super) struct EventSource<'a> {
     pub(super) source: &'a Arc<Source>,
     /// What a reactor has to know of it. None: it needs none, as it is rung by hand.
@@ -91,7 +93,8 @@ pub(super) trait Polls {
 ///
 /// # Safety
 ///
-/// Who says that it has read so many bytes has initialized the first so many of the buffer, and has made nothing uninitialized.
+/// A read of so many bytes has initialized the first so many of the buffer, and has made nothing
+/// uninitialized.
 pub(super) unsafe trait Reads: Polls {
     fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>>;
 

@@ -20,11 +20,11 @@ impl<L: Listener> Async<L> {
     /// Accepts a connection: gives it, to be polled in its turn, with the address of its other end.
     ///
     /// # Errors
-    /// Those of the listener. That no descriptor is left is said at once, without the pause that its own `accept` makes: who goes
-    /// on after it had better wait for some milliseconds first.
+    /// Those of the listener. That no descriptor is left is said at once, without the pause that
+    /// its own `accept` makes. Wait for some milliseconds before the next call.
     ///
     /// # Fairness
-    /// All who wait on one listener are woken by a connection, and compete for it.
+    /// A connection wakes all waiters of the listener, which compete for it.
     ///
     /// # Examples
     /// ```
@@ -64,7 +64,7 @@ impl<L: Listener> Site<'_, L> {
         accepted.map_ok(|(stream, from)| (Async::of_origin(stream, || self.heir()), from))
     }
 
-    /// Who is to hear of what is accepted where no reactor is.
+    /// Returns the reactor that a stream relies on where it is polled without one.
     fn heir(&self) -> Option<Arc<Handle>> {
         let origin = self.origin.filter(|origin| !origin.is_closed());
         origin.cloned().or_else(|| self.socket.inner().events(Direction::Read).registered?.0.reactor())

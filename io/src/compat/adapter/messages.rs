@@ -11,13 +11,15 @@ use super::{Async, Datagram, Site, Waits};
 use crate::net::datagram::Family;
 
 impl<S: Datagram> Async<S> {
-    /// Receives a message from whom the socket is connected to, and gives its length. What does not fit into the buffer is lost.
+    /// Receives a message from the connected peer, and returns its length.
+    ///
+    /// What does not fit into the buffer is lost.
     ///
     /// # Errors
     /// Those of the socket.
     ///
     /// # Fairness
-    /// All who wait to receive from one socket are woken by a message, and compete for it.
+    /// A message wakes all receivers of the socket, which compete for it.
     ///
     /// # Examples
     /// ```
@@ -43,7 +45,8 @@ impl<S: Datagram> Async<S> {
         poll_fn(|context| site.recv(&mut waits, context, buf)).await
     }
 
-    /// Receives a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
+    /// Receives a message, and gives its length and the address of its sender. What does not fit
+    /// into the buffer is lost.
     ///
     /// # Errors
     /// Those of the socket.
@@ -73,7 +76,7 @@ impl<S: Datagram> Async<S> {
         poll_fn(|context| site.recv_from(&mut waits, context, buf)).await
     }
 
-    /// Sends a message to whom the socket is connected to.
+    /// Sends a message to the connected peer.
     ///
     /// # Errors
     /// Those of the socket.
@@ -82,8 +85,8 @@ impl<S: Datagram> Async<S> {
         poll_fn(|context| site.send(&mut waits, context, buf)).await
     }
 
-    /// Sends a message to an address. As long as the queue of a Unix receiver is full it waits, with a descriptor more, by which
-    /// it hears that there is room.
+    /// Sends a message to an address. As long as the queue of a Unix receiver is full it waits,
+    /// with a descriptor more, by which it hears that there is room.
     ///
     /// # Errors
     /// Those of the socket; and when there is no descriptor for that wait.
@@ -92,7 +95,7 @@ impl<S: Datagram> Async<S> {
         poll_fn(|context| site.send_to(&mut waits, context, buf, address)).await
     }
 
-    /// [`recv`](Async::recv) as a poll, which keeps the waker of the last one that receives.
+    /// [`recv`](Async::recv) as a poll, which keeps the waker of the last receiver.
     ///
     /// # Errors
     /// As [`recv`](Async::recv).
@@ -101,7 +104,7 @@ impl<S: Datagram> Async<S> {
         site.recv(waits, context, buf)
     }
 
-    /// [`recv_from`](Async::recv_from) as a poll, which keeps the waker of the last one that receives.
+    /// [`recv_from`](Async::recv_from) as a poll, which keeps the waker of the last receiver.
     ///
     /// # Errors
     /// As [`recv_from`](Async::recv_from).
@@ -114,7 +117,7 @@ impl<S: Datagram> Async<S> {
         site.recv_from(waits, context, buf)
     }
 
-    /// [`send`](Async::send) as a poll, which keeps the waker of the last one that sends.
+    /// [`send`](Async::send) as a poll, which keeps the waker of the last sender.
     ///
     /// # Errors
     /// As [`send`](Async::send).
@@ -123,10 +126,11 @@ impl<S: Datagram> Async<S> {
         site.send(waits, context, buf)
     }
 
-    /// [`send_to`](Async::send_to) as a poll, which keeps the waker of the last one that sends.
+    /// [`send_to`](Async::send_to) as a poll, which keeps the waker of the last sender.
     ///
-    /// While it is pending because of the queue of a Unix receiver it also keeps a descriptor: until it is polled to the end, or
-    /// for another receiver, or the `Async` is dropped. Who gives up polling has that descriptor open as long.
+    /// While it is pending because of the queue of a Unix receiver it also keeps a descriptor:
+    /// until it is polled to the end, or for another receiver, or the `Async` is dropped. A caller
+    /// that gives up polling has that descriptor open as long.
     ///
     /// # Errors
     /// As [`send_to`](Async::send_to).
@@ -198,8 +202,8 @@ impl<S: Datagram> Site<'_, S> {
                 return waits.writes.run(inner, self.origin, context, call);
             };
             ready!(detour.poll(self.origin, context))?;
-            // It knows the socket that had the address when it was made. If another one has it by now, and is full, then this
-            // would be ready for ever.
+            // It knows the socket that had the address when it was made. If another one has it by
+            // now, and is full, then this would be ready for ever.
             waits.detour = None;
         }
     }

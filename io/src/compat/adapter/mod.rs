@@ -4,10 +4,10 @@
 //!   Async ── parts ──▶ Site {what is waited for}: one method for each operation, a system call that does not wait
 //!                        │
 //!                        ▼
-//!                      Watch: tries it, and keeps the waker where the reactor, or who rings, finds it
+//!                      Watch: tries it, and keeps the waker where the reactor, or a notification, finds it
 //! ```
 //!
-//! Polls keep who waits in the `Async`; the `async` functions keep it in their future.
+//! Polls keep their waiter in the `Async`; the `async` functions keep it in their future.
 
 mod detour;
 mod endpoints;
@@ -47,32 +47,36 @@ use crate::sys::Direction;
 /// | a [listener](Listener) | [`accept`](Async::accept), and a poll of it |
 /// | a [datagram socket](Datagram) | [`recv`](Async::recv), [`recv_from`](Async::recv_from), [`send`](Async::send), [`send_to`](Async::send_to), and polls of them |
 ///
-/// A poll that would have to wait returns `Pending` and keeps the waker, one for each direction, so that one task may read
-/// while another one writes. The reactor calls it; nobody sleeps in between, and nothing is allocated but at the first wait in
-/// a direction. The `async` functions borrow the `Async` and keep a waker for each call, so that any number may go on at once.
+/// A poll that would have to wait returns `Pending` and keeps the waker, one for each direction, so
+/// that one task may read while another one writes. The reactor calls it; no task sleeps in
+/// between, and nothing is allocated but at the first wait in a direction. The `async` functions
+/// borrow the `Async` and keep a waker for each call, so that any number may go on at once.
 ///
 /// # Where it may be polled
-/// Anywhere: in tasks of any worker, on plain threads, by executors of other crates. Some reactor has to hear of the socket,
-/// though. In a task it is that of the task's worker; elsewhere it is the one where the socket has waited before, or that of
-/// the worker on which the `Async` was made, or one of the listener that accepted it; who polls elsewhere is not woken while that
-/// worker is in a task that computes. If there is none, or its runtime has ended, polls that would have to wait fail
-/// with [`Unsupported`](io::ErrorKind::Unsupported). A [`DuplexStream`](crate::io::DuplexStream) needs no reactor.
+/// Anywhere: in tasks of any worker, on plain threads, by executors of other crates. Some reactor
+/// has to hear of the socket, though. In a task it is that of the task's worker; elsewhere it is
+/// the one where the socket has waited before, or that of the worker on which the `Async` was made,
+/// or that of the listener that accepted it; a future polled elsewhere is not woken while that
+/// worker is in a task that computes. If there is none, or its runtime has ended, polls that would
+/// have to wait fail with [`Unsupported`](io::ErrorKind::Unsupported). A
+/// [`DuplexStream`](crate::io::DuplexStream) needs no reactor.
 ///
-/// The system tells no poller that a full `UnixStream` or `UnixDatagram` was shut down. So a poll that has to wait to write into
-/// one is woken four times a second, to look again.
+/// The system tells no poller that a full `UnixStream` or `UnixDatagram` was shut down. So a poll
+/// that has to wait to write into one is woken four times a second, to look again.
 ///
 /// # Cancellation
-/// Who drops a future loses nothing by that: what has come is there for the next one. A poll is no cancellation point; the
-/// [`block_on`](fibra_runtime::block_on) around it is.
+/// Dropping a future loses nothing: what has come is there for the next one. A poll is no
+/// cancellation point; the [`block_on`](fibra_runtime::block_on) around it is.
 ///
 /// # Differences from the socket
-/// Timeouts and `set_nonblocking` mean nothing here. The writing end of a pipe ends when the `Async` is dropped, not when it is
-/// shut down or closed as the traits have it. What std takes for a pipe though it is a plain file is read and written as by
-/// ordinary code: the task, or the thread, waits for the disk inside the poll.
+/// Timeouts and `set_nonblocking` mean nothing here. The writing end of a pipe ends when the
+/// `Async` is dropped, not when it is shut down or closed as the traits have it. What std takes for
+/// a pipe though it is a plain file is read and written as by ordinary code: the task, or the
+/// thread, waits for the disk inside the poll.
 ///
 /// # Fairness
-/// A poll that has something to do while its task has used up its turn wakes itself and returns `Pending`, which lets others
-/// run before `block_on` polls again.
+/// A poll that has something to do while its task has used up its turn wakes itself and returns
+/// `Pending`, which lets others run before `block_on` polls again.
 ///
 /// # Examples
 /// ```
@@ -118,7 +122,7 @@ impl<S: Endpoint> Async<S> {
         Async { waits: Waits::new(), origin, socket }
     }
 
-    /// The socket, for its options, and for whoever uses it beside.
+    /// Returns the socket, for its options, and for other uses.
     pub fn get_ref(&self) -> &S {
         &self.socket
     }
@@ -132,7 +136,7 @@ impl<S: Endpoint> Async<S> {
         Site { socket: &self.socket, origin: self.origin.as_ref() }
     }
 
-    /// What a poll needs: where it waits, and who waited there before.
+    /// Returns what a poll needs: where it waits, and its waiters.
     fn parts(&mut self) -> (Site<'_, S>, &mut Waits) {
         (Site { socket: &self.socket, origin: self.origin.as_ref() }, &mut self.waits)
     }
@@ -150,7 +154,7 @@ impl<S: fmt::Debug> fmt::Debug for Async<S> {
     }
 }
 
-/// Who waits: kept from one poll to the next.
+/// Waiters of one `Async`, kept from one poll to the next.
 struct Waits {
     reads: Watch,
     writes: Watch,
@@ -164,8 +168,8 @@ impl Waits {
     }
 }
 
-/// What is waited for. The operations are its methods; each takes those who wait, and is what the poll and the `async`
-/// function of its name have in common.
+/// What is waited for. The operations are its methods; each takes the waiters, and is what the poll
+/// and the `async` function of its name have in common.
 struct Site<'a, S> {
     socket: &'a S,
     origin: Option<&'a Arc<Handle>>,
@@ -217,7 +221,8 @@ impl<S: Writer> Site<'_, S> {
     }
 }
 
-/// One world's trait of writing. They differ in what the end is called, and in whether one asks for vectored writes.
+/// One world's trait of writing. They differ in what the end is called, and in whether one asks for
+/// vectored writes.
 macro_rules! polled_writes {
     ($writes:ident, ending by $end:ident $(, $is_vectored:ident)?) => {
         impl<S: Writer + Unpin> $writes for Async<S> {

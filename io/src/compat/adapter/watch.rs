@@ -1,7 +1,7 @@
 //! The wait of a future for one direction of a descriptor: the place where its waker is kept.
 //!
-//! The reactor's edge takes the node out of the list, as it does a task's, and calls the waker: no task waits in between. The
-//! memory is had at the first wait, and used for all that follow.
+//! The reactor's edge takes the node out of the list, as it does a task's, and calls the waker: no
+//! task waits in between. The memory is had at the first wait, and used for all that follow.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -38,8 +38,8 @@ impl Watch {
         Watch { direction, sleep: None, gave_way: false }
     }
 
-    /// Tries `call`, and if it would have to wait leaves the waker to be called when it is worth another try. It is of the same
-    /// thing each time.
+    /// Tries `call`, and if it would have to wait leaves the waker to be called when it is worth
+    /// another try. It is of the same thing each time.
     pub(super) fn run<T>(
         &mut self,
         what: &impl Polls,
@@ -59,7 +59,7 @@ impl Watch {
             match attach(&events, origin) {
                 Ok(reliance) => ready!(self.wait(&events, reliance.set_id, context)),
                 Err(error) => {
-                    // Nobody will tell when there is something: the next poll has to look for itself.
+                    // No event will come: the next poll has to look for itself.
                     events.source.readiness().edge(Edge::new().ready(self.direction, true));
                     return Poll::Ready(Err(error));
                 }
@@ -67,14 +67,15 @@ impl Watch {
         }
     }
 
-    /// Counts an operation. True if the task that polls has used up its turn: the poll wakes itself and is pending. Never
-    /// twice in a row, since an executor of others does not know of turns.
+    /// Counts an operation. True if the task that polls has used up its turn: the poll wakes itself
+    /// and is pending. Never twice in a row, since an executor of others does not know of turns.
     fn gives_way(&mut self) -> bool {
         self.gave_way = wait::charge_poll() && !self.gave_way;
         self.gave_way
     }
 
-    /// Pending until that direction may be ready, from then on by an edge that calls the waker of the last poll.
+    /// Pending until that direction may be ready, from then on by an edge that calls the waker of
+    /// the last poll.
     fn wait(&mut self, events: &EventSource<'_>, set_id: SetId, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| {
             let (source, reliance) = (Arc::clone(events.source), Reliance::all(set_id));
@@ -82,7 +83,7 @@ impl Watch {
         });
         sleep.strategy().rely_on(set_id);
         let polled = sleep.as_mut().poll(context);
-        // Does nothing to one that is not over.
+        // Does nothing to a sleep that is not over.
         sleep.as_mut().renew();
         if polled.is_pending() && events.rechecks {
             recheck_later(events.source);
@@ -91,7 +92,8 @@ impl Watch {
     }
 }
 
-/// Sees to it that a reactor hears of the descriptor, if it is one, and gives the set of reactors that it has then.
+/// Sees to it that a reactor hears of the descriptor, if it is one, and gives the set of reactors
+/// that it has then.
 fn attach(events: &EventSource<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Reliance> {
     let Some((registered, fd)) = events.registered else { return Ok(Reliance::all(SetId::NOWHERE)) };
     match registered.attach_here(fd.as_raw_fd())? {

@@ -18,9 +18,10 @@ use crate::net::resolve::{no_address, try_each};
 impl TcpStream {
     /// Opens a connection to the first of the addresses that answers.
     ///
-    /// A name is looked up on the blocking pool; a literal address is not. Several addresses are raced as RFC 8305
-    /// ("Happy Eyeballs") has it: IPv6 and IPv4 take turns, and each attempt has a head start of 250 milliseconds over
-    /// the next, which begins at once if it fails. std tries them one after the other.
+    /// A name is looked up on the blocking pool; a literal address is not. Several addresses are
+    /// raced as RFC 8305 ("Happy Eyeballs") has it: IPv6 and IPv4 take turns, and each attempt has
+    /// a head start of 250 milliseconds over the next, which begins at once if it fails. std tries
+    /// them one after the other.
     ///
     /// # Cancellation
     ///
@@ -41,12 +42,15 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpStream::connect).
+    /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as
+    /// [`connect`](TcpStream::connect).
     pub fn connect_timeout(addr: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
         connect_to(*addr, end_of(timeout)?)
     }
 
-    /// Opens a connection to one address, by `deadline`. One that has passed leaves time for what needs no waiting.
+    /// Opens a connection to one address, by `deadline`.
+    ///
+    /// A deadline that has passed leaves time for what needs no waiting.
     ///
     /// # Cancellation
     ///

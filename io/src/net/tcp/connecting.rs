@@ -15,11 +15,11 @@ use crate::net::timed_out;
 use crate::sys::{self, Direction};
 use crate::waiting::attempt::Attempt;
 
-/// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since `connect(2)` has no
-/// flag for it; then it becomes what std would have made.
+/// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since
+/// `connect(2)` has no flag for it; then it becomes what std would have made.
 pub(super) struct Connecting {
     stream: TcpStream,
-    /// It was said at once: over TCP Fast Open the first write is what asks the peer, of which nobody tells before.
+    /// True if the call succeeded at once: over TCP Fast Open the first write asks the peer.
     is_done: bool,
 }
 
@@ -63,7 +63,8 @@ impl Connecting {
         self.stream.io().fd()
     }
 
-    /// Waits for the outcome. The first look comes before the first wait: over the loopback it is often there already.
+    /// Waits for the outcome. The first look comes before the first wait: over the loopback it is
+    /// often there already.
     pub(super) fn within(self, timeout: Option<Duration>) -> io::Result<Outcome> {
         let Connecting { stream, is_done } = self;
         let look = || if is_done { Ok(()) } else { look(stream.std()) };

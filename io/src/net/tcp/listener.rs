@@ -11,14 +11,15 @@ use super::TcpStream;
 use crate::net::acceptor::Acceptor;
 use crate::net::options::{listener_methods, ttl_methods};
 
-/// Connections that the kernel keeps for a listener before someone accepts them. std asks for 128, which one turn of a
-/// busy worker can fill, and an overflow costs a client a second. Linux cuts this to `net.core.somaxconn`, whose
-/// default is the same number.
+/// Connections that the kernel keeps for a listener before someone accepts them. std asks for 128,
+/// which one turn of a busy worker can fill, and an overflow costs a client a second. Linux cuts
+/// this to `net.core.somaxconn`, whose default is the same number.
 pub(super) const BACKLOG: u32 = 4096;
 
 /// Accepts TCP connections: [`std::net::TcpListener`], for tasks.
 ///
-/// [`accept`](TcpListener::accept) puts the task to sleep until a client connects; in a plain thread it blocks it.
+/// [`accept`](TcpListener::accept) puts the task to sleep until a client connects; in a plain
+/// thread it blocks it.
 ///
 /// # Fairness
 ///
@@ -27,18 +28,21 @@ pub(super) const BACKLOG: u32 = 4096;
 /// # Differences from std
 ///
 /// * The backlog is 4096, not 128.
-/// * [`set_nonblocking`](TcpListener::set_nonblocking) is the wish of this value alone; a clone has its own, which it
-///   takes over when it is made. The descriptor itself is always non-blocking, because `accept(2)` has no flag for it;
-///   std types made from it are put into the mode that was wished for. A clone that std holds beside one of ours shares
-///   that mode, and an `accept` of ours sets it: it will see `WouldBlock`.
-/// * One that is made from std's type or from a descriptor waits, whatever mode that is in, and is blocking when it becomes std's
-///   again. It may be non-blocking only because another one of ours has it, here or in another process, and cannot be told from
-///   one that its user has made so. For one that is not to wait, call `set_nonblocking(true)` once it is ours.
+/// * [`set_nonblocking`](TcpListener::set_nonblocking) is the wish of this value alone; a clone has
+///   its own, which it takes over when it is made. The descriptor itself is always non-blocking,
+///   because `accept(2)` has no flag for it; std types made from it are put into the mode that was
+///   wished for. A clone that std holds beside one of ours shares that mode, and an `accept` of
+///   ours sets it: it will see `WouldBlock`.
+/// * A listener made from std's type or from a descriptor waits, whatever mode that is in, and is
+///   blocking when it becomes std's again. It may be non-blocking only because another listener of
+///   this crate shares it, here or in another process. For a listener that is not to wait, call
+///   `set_nonblocking(true)` afterwards.
 /// * An `accept` that finds no descriptor left waits for some milliseconds before it says so.
 /// * Deadlines are additions.
 /// * [`into_incoming`](TcpListener::into_incoming) is not stable in std yet.
 ///
-/// What is to be set before it is bound, `SO_REUSEPORT` for one, is set on a [`TcpSocket`](crate::net::TcpSocket).
+/// What is to be set before it is bound, `SO_REUSEPORT` for one, is set on a
+/// [`TcpSocket`](crate::net::TcpSocket).
 ///
 /// # Examples
 ///
@@ -63,7 +67,7 @@ impl TcpListener {
         Acceptor::fresh(inner).map(TcpListener)
     }
 
-    /// Takes one that is new.
+    /// Takes a new listener.
     pub(super) fn seen(inner: net::TcpListener) -> io::Result<TcpListener> {
         Acceptor::seen(inner).map(TcpListener)
     }
@@ -92,9 +96,10 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// What `accept(2)` says. When the process or the system has run out of descriptors or memory, the error comes
-    /// after a pause of 1 to 16 milliseconds, growing as long as that lasts, in which the tasks that would close
-    /// descriptors run: a loop that logs the error and goes on survives.
+    /// What `accept(2)` says. When the process or the system has run out of descriptors or memory,
+    /// the error comes after a pause of 1 to 16 milliseconds, growing as long as that lasts, in
+    /// which the tasks that would close descriptors run: a loop that logs the error and goes on
+    /// survives.
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, peer) = self.0.accept(net::TcpListener::accept)?;
         Ok((self.take(stream), peer))

@@ -15,16 +15,17 @@ use crate::net::ToSocketAddrs;
 use crate::net::resolve::try_each;
 
 impl TcpListener {
-    /// Serves one port by a listener for each worker of the current runtime, with `SO_REUSEPORT`: `serve` runs once on every
-    /// worker, in a task that stays there.
+    /// Serves one port by a listener for each worker of the current runtime, with `SO_REUSEPORT`:
+    /// `serve` runs once on every worker, in a task that stays there.
     ///
-    /// The system divides the connections between the listeners by their addresses, so an accept wakes one worker and not all
-    /// of them; but it does not know which worker is busy, and a connection waits for the one that it was given to. With few
-    /// connections, or such as differ much in what they cost, one listener and many workers do better. A connection stays on
-    /// the worker that accepted it if it is served by [`spawn_local`](fibra_runtime::spawn_local).
+    /// The system divides the connections between the listeners by their addresses, so an accept
+    /// wakes one worker and not all of them; but it does not know which worker is busy, and a
+    /// connection waits for its worker. With few connections, or such as differ much in what they
+    /// cost, one listener and many workers do better. A connection stays on the worker that
+    /// accepted it if it is served by [`spawn_local`](fibra_runtime::spawn_local).
     ///
-    /// The address is given once all listeners are there. The tasks end when `serve` returns, or are cancelled with the
-    /// runtime.
+    /// The address is given once all listeners are there. The tasks end when `serve` returns, or
+    /// are cancelled with the runtime.
     ///
     /// # Cancellation
     ///
@@ -89,7 +90,7 @@ impl TcpListener {
 /// So many listeners on one port; at least one.
 fn bind_shared(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
     let first = bind_one(address)?;
-    // If the port was left to the system, the others take the one that it has chosen.
+    // If the port was left to the system, the others take its choice.
     let address = first.local_addr()?;
     let others = (1..count).map(|_| bind_one(address));
     std::iter::once(Ok(first)).chain(others).collect()

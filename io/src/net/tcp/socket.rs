@@ -20,8 +20,8 @@ use crate::waiting::convert::forward;
 
 /// Is a TCP socket that neither listens nor connects yet: for what has to be set before it does.
 ///
-/// Options that are not here can be set on its descriptor, by socket2 for one. On Linux the connections that a listener
-/// accepts inherit its options.
+/// Options that are not here can be set on its descriptor, by socket2 for one. On Linux the
+/// connections that a listener accepts inherit its options.
 ///
 /// # Examples
 ///
@@ -108,8 +108,9 @@ impl TcpSocket {
         /// What `getsockopt(2)` says.
         fn reuse_address() -> io::Result<bool>;
 
-        /// Sets `SO_REUSEPORT`: several listeners may have one port if each of them asks for it, and the system divides the
-        /// connections between them. See [`TcpListener::serve_on_each_worker`].
+        /// Sets `SO_REUSEPORT`: several listeners may have one port if each of them asks for it,
+        /// and the system divides the connections between them. See
+        /// [`TcpListener::serve_on_each_worker`].
         ///
         /// # Errors
         ///
@@ -138,7 +139,8 @@ impl TcpSocket {
         fn only_v6() -> io::Result<bool>;
     }
 
-    /// Has closing the connection reset it and throw away what is unsent: a linger time of zero, with which closing never blocks.
+    /// Has closing the connection reset it and throw away what is unsent: a linger time of zero,
+    /// with which closing never blocks.
     ///
     /// # Errors
     ///
@@ -176,12 +178,13 @@ impl TcpSocket {
         /// What `getsockopt(2)` says.
         fn tclass_v6() -> io::Result<u32>;
 
-        /// Binds to the network interface of that name (`SO_BINDTODEVICE`), or to none any more: only what goes through it is sent
-        /// and received.
+        /// Binds to the network interface of that name (`SO_BINDTODEVICE`), or to none any more:
+        /// only what goes through it is sent and received.
         ///
         /// # Errors
         ///
-        /// What `setsockopt(2)` says: `PermissionDenied`, for one, when it is bound to another one already and this is not root.
+        /// What `setsockopt(2)` says: `PermissionDenied`, for one, when it is bound to another one
+        /// already and this is not root.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         fn bind_device(interface: Option<&[u8]>) -> io::Result<()>;
 
@@ -261,12 +264,15 @@ impl TcpSocket {
     ///
     /// # Errors
     ///
-    /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as [`connect`](TcpSocket::connect).
+    /// `TimedOut` when the time has passed, `InvalidInput` if it is zero, and as
+    /// [`connect`](TcpSocket::connect).
     pub fn connect_timeout(self, address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
         connect_with(self.0, address, end_of(timeout)?)
     }
 
-    /// Opens a connection by `deadline`. One that has passed leaves time for what needs no waiting.
+    /// Opens a connection by `deadline`.
+    ///
+    /// A deadline that has passed leaves time for what needs no waiting.
     ///
     /// # Cancellation
     ///
@@ -288,7 +294,8 @@ impl From<OwnedFd> for TcpSocket {
 }
 
 impl From<TcpSocket> for OwnedFd {
-    /// The descriptor keeps the mode that it has: non-blocking for those of [`v4`](TcpSocket::v4) and [`v6`](TcpSocket::v6).
+    /// The descriptor keeps the mode that it has: non-blocking for those of [`v4`](TcpSocket::v4)
+    /// and [`v6`](TcpSocket::v6).
     fn from(socket: TcpSocket) -> OwnedFd {
         socket.0.into()
     }

@@ -1,4 +1,4 @@
-//! Between std's address, which keeps what is inside to itself, and the one that the system calls take.
+//! Converts between std's address, whose fields are private, and the address of system calls.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,8 @@ pub(super) fn to_raw(address: &SocketAddr) -> io::Result<SockAddr> {
     }
 }
 
-/// From a system call. A path that fills the address to its last byte has no place in std's type; its owner is unnamed.
+/// From a system call. A path that fills the address to its last byte has no place in std's type;
+/// its owner is unnamed.
 pub(super) fn to_std(raw: &SockAddr) -> io::Result<SocketAddr> {
     match (raw.as_pathname(), raw.as_abstract_namespace()) {
         (Some(path), _) => SocketAddr::from_pathname(path).or_else(|_too_long| unnamed()),

@@ -1,9 +1,10 @@
 //! How a connection to a listener on this machine is opened.
 //!
-//! There is no "under way" here: the connection stands in the listener's queue at once, unless that is full. Then a blocking
-//! `connect(2)` waits for room, and one that does not wait is told to come again, with no event that would say when. So a
-//! task lets a thread of the blocking pool wait for it, in slices, so that a cancel is seen; and a deadline is what the last slice
-//! ends with.
+//! There is no "under way" here: the connection stands in the listener's queue at once, unless that
+//! is full. Then a blocking `connect(2)` waits for room, and a call that does not wait is refused,
+//! with no event that would say when to try again. So a task lets a thread of the blocking pool
+//! wait for it, in slices, so that a cancel is seen; and a deadline is what the last slice ends
+//! with.
 
 #![forbid(unsafe_code)]
 

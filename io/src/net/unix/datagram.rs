@@ -26,9 +26,9 @@ use crate::waiting::convert::forward;
 
 /// Is a socket for messages within this machine: [`std::os::unix::net::UnixDatagram`], for tasks.
 ///
-/// Messages are neither lost nor reordered: sending puts the task to sleep while the receiver's queue is full, receiving until
-/// a message comes; in a plain thread they block it. Any number of tasks may do either at once. The file at the path stays
-/// when the socket is dropped, as with std.
+/// Messages are neither lost nor reordered: sending puts the task to sleep while the receiver's
+/// queue is full, receiving until a message comes; in a plain thread they block it. Any number of
+/// tasks may do either at once. The file at the path stays when the socket is dropped, as with std.
 ///
 /// # Fairness
 ///
@@ -36,13 +36,13 @@ use crate::waiting::convert::forward;
 ///
 /// # Differences from std
 ///
-/// * [`set_nonblocking`](UnixDatagram::set_nonblocking) is the wish of this value alone; a clone has its own, which it
-///   takes over when it is made.
-/// * Timeouts are shared by clones, as in std, if [`try_clone`](UnixDatagram::try_clone) made them; a clone made by other
-///   means has the ones it was made with.
+/// * [`set_nonblocking`](UnixDatagram::set_nonblocking) is the wish of this value alone; a clone
+///   has its own, which it takes over when it is made.
+/// * Timeouts are shared by clones, as in std, if [`try_clone`](UnixDatagram::try_clone) made them;
+///   a clone made by other means has the ones it was made with.
 /// * A sender with a path of 108 bytes, which no type of std lets one bind, is taken for an unnamed one.
-/// * [`peek`](UnixDatagram::peek) and [`peek_from`](UnixDatagram::peek_from) are not stable in std yet. Deadlines and the sizes
-///   of the buffers are additions.
+/// * [`peek`](UnixDatagram::peek) and [`peek_from`](UnixDatagram::peek_from) are not stable in std
+///   yet. Deadlines and the sizes of the buffers are additions.
 ///
 /// # Examples
 ///
@@ -66,7 +66,8 @@ impl UnixDatagram {
     ///
     /// # Errors
     ///
-    /// `AddrInUse` if there is one, `InvalidInput` if the path is too long for an address, and what `bind(2)` says.
+    /// `AddrInUse` if there is one, `InvalidInput` if the path is too long for an address, and what
+    /// `bind(2)` says.
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixDatagram> {
         net::UnixDatagram::bind(path).map(UnixDatagram::fresh)
     }
@@ -80,7 +81,8 @@ impl UnixDatagram {
         net::UnixDatagram::bind_addr(socket_addr).map(UnixDatagram::fresh)
     }
 
-    /// Makes a socket without an address: it can send, and receive if it is connected by [`pair`](UnixDatagram::pair) only.
+    /// Makes a socket without an address: it can send, and receive if it is connected by
+    /// [`pair`](UnixDatagram::pair) only.
     ///
     /// # Errors
     ///
@@ -103,8 +105,8 @@ impl UnixDatagram {
         UnixDatagram(Socket::fresh(inner))
     }
 
-    /// Fixes the receiver of [`send`](UnixDatagram::send), which is then the only one that messages are received from. It never
-    /// waits.
+    /// Fixes the receiver of [`send`](UnixDatagram::send), from which alone messages are received
+    /// then. It never waits.
     ///
     /// # Errors
     ///
@@ -136,7 +138,8 @@ impl UnixDatagram {
         fn peer_addr() -> io::Result<SocketAddr>;
     }
 
-    /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
+    /// Waits for a message, and gives its length and the address of its sender. What does not fit
+    /// into the buffer is lost.
     ///
     /// # Cancellation
     ///
@@ -219,7 +222,8 @@ impl UnixDatagram {
         }
     }
 
-    /// Sends a message to the socket that this one is connected to. If its queue is full, waits until there is room in it.
+    /// Sends a message to the socket that this one is connected to. If its queue is full, waits
+    /// until there is room in it.
     ///
     /// # Cancellation
     ///
@@ -234,8 +238,8 @@ impl UnixDatagram {
 
     /// Ends one direction or both, for all clones.
     ///
-    /// All waiters of that direction wake, on every clone: a receiver
-    /// gets a message of no bytes; a sender an error, up to a quarter of a second later, since the system does not tell it.
+    /// All waiters of that direction wake, on every clone: a receiver gets a message of no bytes; a
+    /// sender an error, up to a quarter of a second later, since the system does not tell it.
     ///
     /// # Errors
     ///
@@ -257,8 +261,9 @@ impl UnixDatagram {
         }
     }
 
-    /// Repeats a send until it succeeds. No event of this socket tells when the queue has room again, since it is not connected
-    /// to its owner: a socket that is hears of it, so one is made for the wait.
+    /// Repeats a send until it succeeds. No event of this socket tells when the queue has room
+    /// again, since it is not connected to its owner: a socket that is hears of it, so one is made
+    /// for the wait.
     #[cold]
     fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
         let deadline = self.0.write_left().and_then(time::deadline);

@@ -12,8 +12,8 @@ use crate::net::options::{incoming, listener_methods};
 
 /// Accepts connections from this machine: [`std::os::unix::net::UnixListener`], for tasks.
 ///
-/// [`accept`](UnixListener::accept) puts the task to sleep until a client connects; in a plain thread it blocks it. The file
-/// at the path stays when the listener is dropped, as with std.
+/// [`accept`](UnixListener::accept) puts the task to sleep until a client connects; in a plain
+/// thread it blocks it. The file at the path stays when the listener is dropped, as with std.
 ///
 /// # Fairness
 ///
@@ -21,10 +21,10 @@ use crate::net::options::{incoming, listener_methods};
 ///
 /// # Differences from std
 ///
-/// * [`set_nonblocking`](UnixListener::set_nonblocking) is the wish of this value alone; a clone has its own, which it
-///   takes over when it is made. The descriptor itself is non-blocking, as that of a
-///   [`TcpListener`](crate::net::TcpListener) is, with what follows from it: one that is made from std's type or from a descriptor
-///   waits, whatever mode that is in.
+/// * [`set_nonblocking`](UnixListener::set_nonblocking) is the wish of this value alone; a clone
+///   has its own, which it takes over when it is made. The descriptor itself is non-blocking, as
+///   that of a [`TcpListener`](crate::net::TcpListener) is. So a listener made from std's type or
+///   from a descriptor waits, whatever mode that is in.
 /// * An `accept` that finds no descriptor left waits for some milliseconds before it says so.
 /// * Deadlines are additions.
 ///
@@ -51,7 +51,8 @@ impl UnixListener {
     ///
     /// # Errors
     ///
-    /// `AddrInUse` if there is one, `InvalidInput` if the path is too long for an address, and what `bind(2)` says.
+    /// `AddrInUse` if there is one, `InvalidInput` if the path is too long for an address, and what
+    /// `bind(2)` says.
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixListener> {
         Acceptor::fresh(net::UnixListener::bind(path)?).map(UnixListener)
     }
@@ -65,7 +66,8 @@ impl UnixListener {
         Acceptor::fresh(net::UnixListener::bind_addr(socket_addr)?).map(UnixListener)
     }
 
-    /// Waits for the next connection, and gives it with the address of its other end, which mostly is unnamed.
+    /// Waits for the next connection, and gives it with the address of its other end, which mostly
+    /// is unnamed.
     ///
     /// # Cancellation
     ///

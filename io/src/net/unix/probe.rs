@@ -1,7 +1,7 @@
 //! Waits for room in the queue of a receiver without a connection to it.
 //!
-//! No event of the sender's socket tells when there is room again. A socket that is connected to the receiver hears of it, so one
-//! is made for the wait.
+//! No event of the sender's socket tells when there is room again. A socket that is connected to
+//! the receiver hears of it, so one is made for the wait.
 
 #![forbid(unsafe_code)]
 
@@ -22,8 +22,9 @@ use crate::waiting::descriptor::Descriptor;
 pub(crate) struct Probe(Descriptor<UnixDatagram>);
 
 impl Probe {
-    /// Makes one. None if that receiver cannot be waited for: it is gone, or it is connected. To whom, and what that means to a
-    /// message, sending one will tell: if to the sender, there is always room in its queue, and none in the sender's own socket.
+    /// Makes a probe. Returns `None` if that receiver cannot be waited for: it is gone, or it is
+    /// connected. What that means to a message, sending it will tell: a receiver that is connected
+    /// to the sender has always room, but the sender's own socket may have none.
     pub(crate) fn of(receiver: &SockAddr) -> io::Result<Option<Probe>> {
         let socket = UnixDatagram::unbound()?;
         let connected = SockRef::from(&socket).connect(receiver);

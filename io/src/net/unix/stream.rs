@@ -15,8 +15,9 @@ use crate::waiting::convert::{forward, reads, writes};
 
 /// Is one end of a connection within this machine: [`std::os::unix::net::UnixStream`], for tasks.
 ///
-/// Reading and writing put the task to sleep, never the thread; in a plain thread they block it. Dropping the stream closes
-/// it. Reading and writing are independent, and any number of tasks may do either at once through `&UnixStream`.
+/// Reading and writing put the task to sleep, never the thread; in a plain thread they block it.
+/// Dropping the stream closes it. Reading and writing are independent, and any number of tasks may
+/// do either at once through `&UnixStream`.
 ///
 /// # Fairness
 ///
@@ -24,11 +25,12 @@ use crate::waiting::convert::{forward, reads, writes};
 ///
 /// # Differences from std
 ///
-/// * [`set_nonblocking`](UnixStream::set_nonblocking) is the wish of this value alone; a clone has its own, which it
-///   takes over when it is made.
-/// * Timeouts are shared by clones, as in std, if [`try_clone`](UnixStream::try_clone) made them; a clone made by other
-///   means has the ones it was made with.
-/// * [`peek`](UnixStream::peek) is not stable in std yet. Deadlines and the sizes of the buffers are additions.
+/// * [`set_nonblocking`](UnixStream::set_nonblocking) is the wish of this value alone; a clone has
+///   its own, which it takes over when it is made.
+/// * Timeouts are shared by clones, as in std, if [`try_clone`](UnixStream::try_clone) made them; a
+///   clone made by other means has the ones it was made with.
+/// * [`peek`](UnixStream::peek) is not stable in std yet. Deadlines and the sizes of the buffers
+///   are additions.
 ///
 /// # Examples
 ///
@@ -78,7 +80,9 @@ impl UnixStream {
         connect(socket_addr, None).map(UnixStream::fresh)
     }
 
-    /// Opens a connection to the listener at a path, by `deadline`. One that has passed leaves time for what needs no waiting.
+    /// Opens a connection to the listener at a path, by `deadline`.
+    ///
+    /// A deadline that has passed leaves time for what needs no waiting.
     ///
     /// # Cancellation
     ///

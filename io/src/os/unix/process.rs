@@ -12,8 +12,9 @@ impl Command {
     ///
     /// # Safety
     ///
-    /// As for [`std::os::unix::process::CommandExt::pre_exec`]: the child is a copy of this process with one thread, so
-    /// `f` may do only what a signal handler may. That excludes everything of fibra.
+    /// As for [`std::os::unix::process::CommandExt::pre_exec`]: the child is a copy of this process
+    /// with one thread, so `f` may do only what a signal handler may. That excludes everything of
+    /// fibra.
     pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
     where
         F: FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -30,8 +31,8 @@ mod sealed {
 
 impl sealed::Sealed for Command {}
 
-/// Adds what only Unix has to [`Command`]: std's trait of the same name, for our type. The type has all of it as methods of its
-/// own, so the trait is for those who name it.
+/// Adds what only Unix has to [`Command`]: std's trait of the same name, for our type. The type has
+/// all of it as methods of its own, so the trait is for code that names it.
 pub trait CommandExt: sealed::Sealed {
     /// As [`Command::uid`].
     fn uid(&mut self, id: u32) -> &mut Command;
