@@ -6,12 +6,13 @@ cd "$(dirname "$0")/.."
 
 commit=$(git rev-parse --verify "$1^{commit}") || { echo "there is no commit $1 in this repository" >&2; exit 2; }
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}/pair")
-# Each commit has a folder for its sources that stays, so that cargo builds them once. All share a target folder for the rivals.
-sources=$target/$commit
-if [[ ! -d $sources ]]; then
-    rm -rf "$sources.new" && mkdir -p "$sources.new"
-    git archive "$commit" | tar x -C "$sources.new"
-    mv "$sources.new" "$sources"
+# The sources stay for the next call. Those of another commit replace them as new files: cargo compares times, and takes what it
+# built of one commit for what it is to build of another. The rivals are built once for all.
+sources=$target/sources
+if [[ $(cat "$target/commit" 2>/dev/null) != "$commit" ]]; then
+    rm -rf "$sources" "$target/commit" && mkdir -p "$sources"
+    git archive "$commit" | tar xm -C "$sources"
+    echo "$commit" >"$target/commit"
 fi
 (cd "$sources" && CARGO_TARGET_DIR=$target cargo build --release "${@:2}") >&2 ||
     { echo "commit $1 does not build with: ${*:2}" >&2; exit 1; }

@@ -122,7 +122,8 @@ def compare(before, after, options):
         row(f"{group}: {len(ratios) - len(missed)} of {len(ratios)} within", f"at most {most:.2f}", "1",
             f"worst: {shown}", not missed)
     say("free mutexes beside parking_lot")
-    questions = ["mutex, free", "--workers", "1", "--among", "fibra", "--among", "parking_lot", "--seconds", "1"]
+    questions = ["^locks: mutex, free$", "^free: reentrant mutex$", "--workers", "1", "--seconds", "1",
+                 "--among", "fibra", "--among", "parking_lot"]
     found = {}
     for name, folder in (("before", before), ("after", after)):
         with tempfile.TemporaryDirectory() as work:
