@@ -16,7 +16,7 @@ use crate::tasks::context;
 use crate::tasks::header::{Nature, Origin, TaskRef, Traits};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
-use crate::tasks::raw::{self, Kin};
+use crate::tasks::raw::{self, TaskHooks};
 use crate::tasks::switch_hook::{Switch, SwitchHook};
 
 /// Describes a task: its name, the size of its stack, where it may run.
@@ -262,7 +262,7 @@ impl Builder {
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
-        K: Kin + Send + 'static,
+        K: TaskHooks + Send + 'static,
     {
         // SAFETY: all of them are `Send` and `'static`.
         unsafe { self.spawn_erased(f, hooks) }
@@ -289,7 +289,7 @@ impl Builder {
     pub(crate) unsafe fn spawn_erased<F, T, K>(mut self, f: F, hooks: K) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
-        K: Kin,
+        K: TaskHooks,
     {
         let Some(may_inherit) = current::with_worker(has_heirs) else {
             let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
@@ -368,7 +368,7 @@ impl Builder {
     unsafe fn make<F, T, K>(mut self, shared: &Shared, worker: Option<&Worker>, f: F, hooks: K) -> Made<T>
     where
         F: FnOnce() -> T,
-        K: Kin,
+        K: TaskHooks,
     {
         let nature = self.nature;
         let admitted = shared.live.admit(nature);

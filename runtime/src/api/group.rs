@@ -24,7 +24,7 @@ use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::sleep::queue::waiters::Waiters;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
-use crate::tasks::raw::Kin;
+use crate::tasks::raw::TaskHooks;
 use crate::tasks::task::Task;
 
 /// Owns a growing set of tasks, and yields their results in the order of their ends.
@@ -107,7 +107,7 @@ struct Member<T> {
     key: usize,
 }
 
-impl<T> Kin for Member<T> {
+impl<T> TaskHooks for Member<T> {
     const AWAITS: bool = true;
 
     fn made(&self, _task: TaskRef) {}

@@ -27,7 +27,7 @@ use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
-use crate::tasks::raw::{self, Kin};
+use crate::tasks::raw::{self, TaskHooks};
 use crate::tasks::task::Task;
 
 /// Spawns tasks that borrow; made by [`scope`](scope()).
@@ -194,7 +194,7 @@ impl Child<'_> {
     }
 }
 
-impl Kin for Child<'_> {
+impl TaskHooks for Child<'_> {
     const AWAITS: bool = true;
 
     fn made(&self, task: TaskRef) {

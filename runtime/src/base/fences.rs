@@ -32,30 +32,24 @@ pub(crate) fn prepare() {
 /// Fences the frequent side.
 #[inline]
 pub(crate) fn light_fence() {
-    match has_bare_light_fence() {
-        true => bare_light_fence(),
+    match is_asymmetric() {
+        true => compiler_fence(Ordering::SeqCst),
         false => fence(Ordering::SeqCst),
     }
 }
 
 /// Returns true if the fence of the frequent side costs nothing. This never changes again.
 #[inline]
-pub(crate) fn has_bare_light_fence() -> bool {
+fn is_asymmetric() -> bool {
     // Relaxed: see `prepare`. A thread that reads true may use membarrier: the registration came
     // before the store.
     ASYMMETRIC.load(Ordering::Relaxed)
 }
 
-/// Fences the frequent side where [`has_bare_light_fence`] is true.
-#[inline]
-pub(crate) fn bare_light_fence() {
-    compiler_fence(Ordering::SeqCst);
-}
-
 /// Fences the rare side.
 pub(crate) fn heavy_fence() {
     fence(Ordering::SeqCst);
-    if has_bare_light_fence() {
+    if is_asymmetric() {
         sys::membarrier();
     }
 }

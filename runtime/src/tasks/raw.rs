@@ -37,13 +37,13 @@ use crate::tasks::switch_hook::Switch;
 struct Cell<F, T, K> {
     header: Header,
     stage: UnsafeCell<Stage<F, T>>,
-    kin: K,
+    hooks: K,
 }
 
 /// Receives the events of a task, for the party it belongs to beyond its handle.
 ///
 /// The value lies in the task and does not move.
-pub(crate) trait Kin {
+pub(crate) trait TaskHooks {
     /// True if the owner waits for the end of the task even if no handle exists.
     const AWAITS: bool;
 
@@ -61,7 +61,7 @@ pub(crate) trait Kin {
     fn ended(&self);
 }
 
-impl Kin for () {
+impl TaskHooks for () {
     const AWAITS: bool = false;
 
     #[inline(always)]
@@ -81,10 +81,10 @@ enum Stage<F, T> {
 
 /// Makes a task that has not run. The caller gets two counts: the runtime's and the handle's.
 #[inline]
-pub(crate) fn new<F, T, K>(slabs: Option<&RefCell<SlabCache>>, f: F, kin: K, origin: Origin) -> TaskRef
+pub(crate) fn new<F, T, K>(slabs: Option<&RefCell<SlabCache>>, f: F, hooks: K, origin: Origin) -> TaskRef
 where
     F: FnOnce() -> T,
-    K: Kin,
+    K: TaskHooks,
 {
     let vtable = const {
         &VTable {
@@ -101,11 +101,11 @@ where
     unsafe {
         (&raw mut (*cell.as_ptr()).header).write(Header::new(vtable, origin));
         (&raw mut (*cell.as_ptr()).stage).write(UnsafeCell::new(Stage::Closure(f)));
-        (&raw mut (*cell.as_ptr()).kin).write(kin);
+        (&raw mut (*cell.as_ptr()).hooks).write(hooks);
     }
     let task = TaskRef::new(cell.cast());
     // SAFETY: written just now.
-    unsafe { kin_of::<F, T, K>(task) }.made(task);
+    unsafe { hooks_of::<F, T, K>(task) }.made(task);
     task
 }
 
@@ -118,12 +118,12 @@ unsafe fn stage<F, T, K>(task: TaskRef) -> *mut Stage<F, T> {
 
 /// # Safety
 /// `task` was made by `new::<F, T, K>`, and is alive for as long as the reference is used.
-unsafe fn kin_of<'a, F, T, K: 'a>(task: TaskRef) -> &'a K {
+unsafe fn hooks_of<'a, F, T, K: 'a>(task: TaskRef) -> &'a K {
     // SAFETY: by the contract the pointer is to a live `Cell<F, T, K>`.
-    unsafe { &(*task.as_ptr().cast::<Cell<F, T, K>>()).kin }
+    unsafe { &(*task.as_ptr().cast::<Cell<F, T, K>>()).hooks }
 }
 
-unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
+unsafe fn run<F: FnOnce() -> T, T, K: TaskHooks>(task: TaskRef) {
     // SAFETY: the vtable's contract is this function's; the runner of a task owns its stage.
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     let Stage::Closure(f) = taken else { unreachable!("a task runs once") };
@@ -133,7 +133,7 @@ unsafe fn run<F: FnOnce() -> T, T, K: Kin>(task: TaskRef) {
     unsafe { complete::<F, T, K>(task, output) };
 }
 
-unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) {
+unsafe fn discard<F: FnOnce() -> T, T, K: TaskHooks>(task: TaskRef, error: JoinError) {
     // SAFETY: as in `run`.
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     match task.header().is_started() {
@@ -150,20 +150,20 @@ unsafe fn discard<F: FnOnce() -> T, T, K: Kin>(task: TaskRef, error: JoinError) 
 }
 
 /// Stores the result, or drops it if it is unclaimed, and wakes the joiner.
-unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
+unsafe fn complete<F, T, K: TaskHooks>(task: TaskRef, output: Result<T, JoinError>) {
     let header = task.header();
     let join = &header.join;
     // SAFETY: the task is alive until its runner gives up the runtime's count, after this.
-    let kin = unsafe { kin_of::<F, T, K>(task) };
+    let hooks = unsafe { hooks_of::<F, T, K>(task) };
     end_locals(task);
     if join.is_detached() {
-        shielded(task, || drop_unclaimed(kin, output));
+        shielded(task, || drop_unclaimed(hooks, output));
         end_locals(task);
         leave(task);
         count_out(header);
         let JoinState::Detached = join.finish() else { unreachable!("a dropped handle does not come back") };
         drop_hook(task);
-        return kin.ended();
+        return hooks.ended();
     }
     leave(task);
     // SAFETY: the task is not done, so its runner owns the stage.
@@ -184,7 +184,7 @@ unsafe fn complete<F, T, K: Kin>(task: TaskRef, output: Result<T, JoinError>) {
         }
     }
     drop_hook(task);
-    kin.ended();
+    hooks.ended();
 }
 
 /// Counts a task out of the live ones.
@@ -260,18 +260,18 @@ unsafe fn read<F, T, K>(task: TaskRef, into: NonNull<()>) {
     unsafe { *into.cast::<Option<Result<T, JoinError>>>().as_mut() = Some(output) };
 }
 
-unsafe fn drop_output<F, T, K: Kin>(task: TaskRef) {
+unsafe fn drop_output<F, T, K: TaskHooks>(task: TaskRef) {
     // SAFETY: the caller owns the stage.
     let taken = unsafe { stage::<F, T, K>(task).replace(Stage::Empty) };
     let Stage::Output(output) = taken else { unreachable!("a result is dropped once, of a done task") };
     // SAFETY: the caller has the task.
-    drop_unclaimed(unsafe { kin_of::<F, T, K>(task) }, output);
+    drop_unclaimed(unsafe { hooks_of::<F, T, K>(task) }, output);
 }
 
 /// Drops an unclaimed result.
-fn drop_unclaimed<T>(kin: &impl Kin, output: Result<T, JoinError>) {
+fn drop_unclaimed<T>(hooks: &impl TaskHooks, output: Result<T, JoinError>) {
     if let Err(error) = &output {
-        kin.unclaimed(error);
+        hooks.unclaimed(error);
     }
     drop_quietly(output);
 }

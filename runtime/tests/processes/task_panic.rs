@@ -198,3 +198,26 @@ fn a_runtime_built_in_a_destructor_leaves_the_hook_to_the_next_one() {
     let Some((output, text)) = in_a_child(name, body) else { return };
     assert!(output.status.success() && text.contains("task 'unlucky' (id "), "{text}");
 }
+
+#[test]
+fn a_panic_of_a_closure_of_a_join_is_told_once() {
+    let body = || {
+        for workers in WORKERS {
+            let told = Arc::new(Mutex::new(0));
+            let count = Arc::clone(&told);
+            let hook = move |_: &TaskPanic<'_>| *count.lock().unwrap() += 1;
+            Runtime::builder().workers(workers).on_task_panic(hook).build().unwrap().run(|| {
+                // Run in place, and as a task while its owner waits.
+                for wait in [Duration::ZERO, Duration::from_millis(2)] {
+                    let first = || (wait > Duration::ZERO).then(|| fibra::sleep(wait));
+                    let join = || fibra::join(first, || -> () { panic!("thirteen") });
+                    assert!(panic::catch_unwind(panic::AssertUnwindSafe(join)).is_err());
+                }
+            });
+            assert_eq!(*told.lock().unwrap(), 2);
+        }
+    };
+    let test = "task_panic::a_panic_of_a_closure_of_a_join_is_told_once";
+    let Some((output, text)) = in_a_child(test, body) else { return };
+    assert!(output.status.success(), "{text}");
+}
