@@ -25,7 +25,7 @@ use crate::base::payload::drop_payload;
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct JoinError(Box<Reason>);
+pub struct JoinError(Option<Box<Reason>>);
 
 struct Reason {
     cause: Cause,
@@ -66,7 +66,7 @@ impl Drop for Payload {
 impl JoinError {
     #[cold]
     fn of(cause: Cause, task: &dyn fmt::Display) -> Self {
-        JoinError(Box::new(Reason { cause, task: task.to_string() }))
+        JoinError(Some(Box::new(Reason { cause, task: task.to_string() })))
     }
 
     pub(crate) fn panicked(task: &dyn fmt::Display, payload: Box<dyn Any + Send>) -> Self {
@@ -77,9 +77,15 @@ impl JoinError {
         Self::of(Cause::Cancelled, task)
     }
 
-    /// Makes the error of a task that its owner runs itself. No caller reads it.
+    /// Makes the error of a task that its owner runs itself: cancelled, without a name. Does not allocate, since no caller
+    /// reads it.
     pub(crate) fn taken_back() -> Self {
-        JoinError(Box::new(Reason { cause: Cause::Cancelled, task: String::new() }))
+        JoinError(None)
+    }
+
+    fn cause(&self) -> &Cause {
+        static CANCELLED: Cause = Cause::Cancelled;
+        self.0.as_ref().map_or(&CANCELLED, |reason| &reason.cause)
     }
 
     pub(crate) fn not_started(task: &dyn fmt::Display, error: io::Error) -> Self {
@@ -88,22 +94,22 @@ impl JoinError {
 
     /// Returns true if the task panicked.
     pub fn is_panic(&self) -> bool {
-        matches!(self.0.cause, Cause::Panicked(_))
+        matches!(self.cause(), Cause::Panicked(_))
     }
 
     /// Returns true if the task was cancelled, also by the end of its runtime.
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.0.cause, Cause::Cancelled)
+        matches!(self.cause(), Cause::Cancelled)
     }
 
     /// Returns true if the task never ran because it lacked something to start.
     pub fn is_not_started(&self) -> bool {
-        matches!(self.0.cause, Cause::NotStarted(_))
+        matches!(self.cause(), Cause::NotStarted(_))
     }
 
     /// Returns what the task lacked to start: a stack, or a thread of the pool.
     pub fn io_error(&self) -> Option<&io::Error> {
-        match &self.0.cause {
+        match self.cause() {
             Cause::NotStarted(error) => Some(error),
             _ => None,
         }
@@ -123,22 +129,25 @@ impl JoinError {
     /// # Errors
     /// The error itself, if the task did not panic.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
-        match self.0.cause {
-            Cause::Panicked(mut payload) => Ok(payload.take().expect("only taken with the error itself")),
-            _ => Err(self),
+        match self.0.map(|reason| *reason) {
+            Some(Reason { cause: Cause::Panicked(mut payload), .. }) => {
+                Ok(payload.take().expect("only taken with the error itself"))
+            }
+            reason => Err(JoinError(reason.map(Box::new))),
         }
     }
 }
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.cause {
+        let task = self.0.as_ref().map_or("a task", |reason| reason.task.as_str());
+        match self.cause() {
             Cause::Panicked(payload) => match payload.message() {
-                Some(message) => write!(f, "{} panicked: {message}", self.0.task),
-                None => write!(f, "{} panicked", self.0.task),
+                Some(message) => write!(f, "{task} panicked: {message}"),
+                None => write!(f, "{task} panicked"),
             },
-            Cause::Cancelled => write!(f, "{} was cancelled", self.0.task),
-            Cause::NotStarted(error) => write!(f, "{} could not start: {error}", self.0.task),
+            Cause::Cancelled => write!(f, "{task} was cancelled"),
+            Cause::NotStarted(error) => write!(f, "{task} could not start: {error}"),
         }
     }
 }
@@ -151,7 +160,7 @@ impl fmt::Debug for JoinError {
 
 impl Error for JoinError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0.cause {
+        match self.cause() {
             Cause::NotStarted(error) => Some(error),
             _ => None,
         }
@@ -160,9 +169,9 @@ impl Error for JoinError {
 
 impl From<JoinError> for io::Error {
     fn from(error: JoinError) -> Self {
-        match error.0.cause {
-            Cause::NotStarted(io) => io,
-            _ => io::Error::other(error),
+        match error.0.map(|reason| *reason) {
+            Some(Reason { cause: Cause::NotStarted(io), .. }) => io,
+            reason => io::Error::other(JoinError(reason.map(Box::new))),
         }
     }
 }
