@@ -29,10 +29,14 @@ macro_rules! forward {
     )+};
 }
 
-/// Writes `Read` for a type and for a shared reference to it, which reads from its only field.
+/// Writes `Read` for a type and for a shared reference to it, which read from its only field.
 macro_rules! reads {
     ($ours:ident) => {
-        impl std::io::Read for &$ours {
+        $crate::waiting::convert::reads!(@for $ours);
+        $crate::waiting::convert::reads!(@for &$ours);
+    };
+    (@for $ours:ty) => {
+        impl std::io::Read for $ours {
             #[inline]
             fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.0.read(buf)
@@ -42,8 +46,6 @@ macro_rules! reads {
                 self.0.read_vectored(bufs)
             }
         }
-
-        $crate::waiting::convert::reads_by_reference!($ours);
     };
 }
 
@@ -75,10 +77,15 @@ macro_rules! reads_by_reference {
     };
 }
 
-/// Writes `Write` for a type and for a shared reference to it, which writes to its only field.
+/// Writes `Write` for a type and for a shared reference to it, which write to its only field. By each directly: through a
+/// reference `write_all` would not be inlined.
 macro_rules! writes {
     ($ours:ident) => {
-        impl std::io::Write for &$ours {
+        $crate::waiting::convert::writes!(@for $ours);
+        $crate::waiting::convert::writes!(@for &$ours);
+    };
+    (@for $ours:ty) => {
+        impl std::io::Write for $ours {
             #[inline]
             fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
                 self.0.write(buf)
@@ -93,8 +100,6 @@ macro_rules! writes {
                 Ok(())
             }
         }
-
-        $crate::waiting::convert::writes_by_reference!($ours);
     };
 }
 
