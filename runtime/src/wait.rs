@@ -26,6 +26,7 @@ pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, slee
 pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};
 pub use crate::tasks::cancel::CAN_UNWIND;
 pub use crate::tasks::forbid::{check_may_suspend, may_suspend};
+pub use crate::waiter::description::{EndedBy, Owner, WaitDescription, WaitRecord, WaitsFor};
 pub use crate::waiter::kind::{RawWake, RetainedWake, WakeHandle, call_waker};
 pub use crate::waiter::select_token::Claim;
 pub use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};

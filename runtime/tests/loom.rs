@@ -78,7 +78,7 @@ mod base {
     pub(crate) use crate::{clock, payload, primitive};
 }
 mod waiter {
-    pub(crate) use crate::wait::{claim as select_token, list, strategy, waiter as kind, word};
+    pub(crate) use crate::wait::{claim as select_token, description, list, strategy, waiter as kind, word};
 }
 mod sleep {
     pub(crate) use crate::wait::queues::queue;

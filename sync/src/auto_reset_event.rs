@@ -26,7 +26,11 @@ use fibra_runtime::time;
 
 use crate::primitive::{AtomicU64, Ordering};
 use crate::turn;
-use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQueue, Waiters};
+use crate::wait::{
+    self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
+};
+
+static AUTO_RESET: WaitDescription = WaitDescription::new("auto-reset event");
 
 /// Lets one caller through for each [`set`](AutoResetEvent::set).
 ///
@@ -160,7 +164,7 @@ impl AutoResetEvent {
     #[inline(always)]
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.try_wait() || self.wait_for_set(Until::unwind(deadline()).spinning())
+        self.try_wait() || self.wait_for_set(Until::unwind(deadline()).spinning().described(&AUTO_RESET))
     }
 
     #[inline(always)]
@@ -221,7 +225,7 @@ impl AutoResetEvent {
 
     /// Makes an arm of a select.
     pub(crate) fn queue_arm(&self) -> QueueArm<'_, (), Age, 1, Self> {
-        QueueArm::new(&self.queue, 0, 0, self)
+        QueueArm::new(&self.queue, 0, 0, self).described(&AUTO_RESET)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::turn;
-use crate::wait::{self, Admit, Left, Outcome, Until, WaitQueue, Waiters};
+use crate::wait::{self, Admit, Left, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
 /// Lets a given number of parties meet before any of them goes on, round after round.
 ///
@@ -121,7 +121,7 @@ impl Barrier {
         if !wait::may_suspend() && self.round.with(|come, waiters| self.complete(come, waiters)) {
             return Some(BarrierWaitResult { leader: true });
         }
-        let until = Until::unwind(deadline());
+        let until = Until::unwind(deadline()).described(const { &WaitDescription::new("barrier") });
         let (outcome, ()) =
             self.round.wait(0, (), until, |come, (), waiters| self.arrive(come, waiters), || (), depart);
         match outcome {

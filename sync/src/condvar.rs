@@ -14,7 +14,7 @@ use wait_set::WaitSet;
 use crate::mutex::RawMutex;
 use crate::mutex::core::{Given, Waiter};
 use crate::mutex::state::Arrival;
-use crate::wait::{self, Outcome, Until};
+use crate::wait::{self, Outcome, Until, WaitDescription};
 
 pub use lock_api::WaitTimeoutResult;
 
@@ -86,7 +86,8 @@ impl RawCondvar {
     fn wait_to(&self, mutex: &RawMutex, deadline: Option<Instant>) -> bool {
         wait::cancellation_point();
         let waiter = Waiter::new(wait::waiter_address(), wait::home());
-        let until = Until::unwind_later(deadline).spinning();
+        let until =
+            Until::unwind_later(deadline).spinning().described(const { &WaitDescription::new("condvar") });
         // The unlock may wake this very waiter, if it was notified since it joined: its wake is kept for it.
         let (outcome, waiter) = self.waiters.wait(waiter, Borrowed(mutex), until, || mutex.release());
         let arrival = match outcome {

@@ -15,7 +15,7 @@
 #![forbid(unsafe_code)]
 
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{Admit, ArmPolicy, Outcome, QueueArm, Until, WaitQueue, Waiters};
+use crate::wait::{Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
 
 /// A count, and the waiters for its being zero.
 pub struct Countdown {
@@ -132,7 +132,7 @@ impl Countdown {
 
     /// Makes an arm of a select.
     pub(crate) fn arm(&self) -> QueueArm<'_, (), (), 1, Self> {
-        QueueArm::new(&self.queue, 0, (), self)
+        QueueArm::new(&self.queue, 0, (), self).described(const { &WaitDescription::new("countdown") })
     }
 }
 

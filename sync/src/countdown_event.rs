@@ -10,7 +10,7 @@ use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
 use crate::turn;
-use crate::wait::{self, Until};
+use crate::wait::{self, Until, WaitDescription};
 
 /// Gets set by a given number of signals, and stays set.
 ///
@@ -181,7 +181,10 @@ impl CountdownEvent {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.is_set() || self.state.wait(Until::unwind(deadline()))
+        self.is_set()
+            || self
+                .state
+                .wait(Until::unwind(deadline()).described(const { &WaitDescription::new("countdown event") }))
     }
 }
 

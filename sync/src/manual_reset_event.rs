@@ -21,7 +21,9 @@ use fibra_runtime::time;
 
 use crate::primitive::{AtomicBool, Ordering};
 use crate::turn;
-use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitQueue, Waiters};
+use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
+
+static MANUAL_RESET: WaitDescription = WaitDescription::new("manual event");
 
 /// Lets all callers through from a set until the next reset.
 ///
@@ -113,7 +115,7 @@ impl ManualResetEvent {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.is_set() || self.wait_for_set(Until::unwind(deadline()))
+        self.is_set() || self.wait_for_set(Until::unwind(deadline()).described(&MANUAL_RESET))
     }
 
     #[inline(always)]
@@ -131,7 +133,7 @@ impl ManualResetEvent {
 
     /// Makes an arm of a select.
     pub(crate) fn queue_arm(&self) -> QueueArm<'_, (), (), 1, Self> {
-        QueueArm::new(&self.queue, 0, (), self)
+        QueueArm::new(&self.queue, 0, (), self).described(&MANUAL_RESET)
     }
 }
 

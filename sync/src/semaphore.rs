@@ -28,7 +28,11 @@ use fibra_runtime::time;
 
 use crate::primitive::{AtomicUsize, Ordering};
 use crate::turn;
-use crate::wait::{self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitQueue, Waiters};
+use crate::wait::{
+    self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
+};
+
+static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 
 /// Limits how many tasks or threads do something at once.
 ///
@@ -261,7 +265,7 @@ impl Semaphore {
     fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
         // Only a request that waits reads the clock.
-        self.take(count) || self.enter_slow(count, Until::unwind(deadline()).spinning())
+        self.take(count) || self.enter_slow(count, Until::unwind(deadline()).spinning().described(&SEMAPHORE))
     }
 
     #[inline(never)]
@@ -381,7 +385,7 @@ impl Semaphore {
 
     /// Makes an arm of a select.
     pub(crate) fn queue_arm(&self) -> QueueArm<'_, (), usize, 1, Self> {
-        QueueArm::new(&self.queue, 0, 1, self)
+        QueueArm::new(&self.queue, 0, 1, self).described(&SEMAPHORE)
     }
 }
 

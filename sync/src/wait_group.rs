@@ -11,7 +11,7 @@ use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
 use crate::turn;
-use crate::wait::{self, Until};
+use crate::wait::{self, Until, WaitDescription};
 
 /// Counts busy workers, and lets callers wait until there are none.
 ///
@@ -169,7 +169,10 @@ impl WaitGroup {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.count() == 0 || self.state.wait(Until::unwind(deadline()))
+        self.count() == 0
+            || self
+                .state
+                .wait(Until::unwind(deadline()).described(const { &WaitDescription::new("wait group") }))
     }
 }
 

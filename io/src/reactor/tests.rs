@@ -47,7 +47,7 @@ fn the_note_on_scaling_tells_how_large_a_source_is() {
 
 /// A source of which the reactor hears, and of which it is known that nothing can be read.
 fn drained(reactor: &Reactor, fd: RawFd) -> (Arc<Registered>, Reliance) {
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     let reliance = source.attach(fd, reactor.handle()).unwrap();
     clear(&source, Direction::Read);
     (source, reliance)
@@ -88,7 +88,7 @@ fn a_look_without_sources_leaves_an_unpark_for_the_next_park() {
 fn a_look_hears_of_the_first_source_and_after_the_last() {
     let mut reactor = Reactor::new().unwrap();
     let (mut near, far) = pair();
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     park(&mut reactor, Some(Duration::ZERO));
     let registration = reactor.handle().register(far.as_raw_fd(), source.source()).unwrap();
     near.write_all(b"x").unwrap();
@@ -157,7 +157,7 @@ fn registering_reports_what_is_ready_already() {
     let mut reactor = Reactor::new().unwrap();
     let (mut client, server) = pair();
     client.write_all(b"early").unwrap();
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     clear(&source, Direction::Read);
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     while !is_readable(&source) {
@@ -185,7 +185,7 @@ fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
     let (mut client, server) = pair();
     client.write_all(b"all").unwrap();
     drop(client);
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     clear(&source, Direction::Read);
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     stays_readable(&mut reactor, &source);
@@ -197,7 +197,7 @@ fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
 fn urgent_data_makes_short_reads_prove_nothing() {
     let mut reactor = Reactor::new().unwrap();
     let (client, server) = pair();
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     socket2::SockRef::from(&client).send_out_of_band(b"!").unwrap();
     stays_readable(&mut reactor, &source);
@@ -208,7 +208,7 @@ fn urgent_data_makes_short_reads_prove_nothing() {
 fn a_detached_source_hears_nothing() {
     let mut reactor = Reactor::new().unwrap();
     let (mut client, server) = pair();
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
     park(&mut reactor, Some(Duration::from_millis(5)));
     source.detach(server.as_raw_fd());
@@ -222,9 +222,9 @@ fn a_detached_source_hears_nothing() {
 #[test]
 fn a_token_of_an_earlier_generation_is_ignored() {
     let mut entries = Entries::default();
-    let first = entries.insert(&Arc::new(Source::new())).unwrap();
+    let first = entries.insert(&Arc::new(Source::new(-1))).unwrap();
     assert!(entries.remove(first).is_some());
-    let second = entries.insert(&Arc::new(Source::new())).unwrap();
+    let second = entries.insert(&Arc::new(Source::new(-1))).unwrap();
     assert_eq!(first & KEY_MASK, second & KEY_MASK, "the key is used again");
     assert!(entries.find(first).is_none());
     assert!(entries.remove(first).is_none());
@@ -235,7 +235,7 @@ fn a_token_of_an_earlier_generation_is_ignored() {
 fn the_unparker_has_a_token_of_its_own() {
     let mut entries = Entries::default();
     entries.generation = (usize::MAX >> KEY_BITS) - 1;
-    let token = entries.insert(&Arc::new(Source::new())).unwrap();
+    let token = entries.insert(&Arc::new(Source::new(-1))).unwrap();
     assert_ne!(token, UNPARK.0);
     assert!(entries.find(UNPARK.0).is_none());
     assert!(entries.find(token).is_some());
@@ -246,7 +246,7 @@ fn a_source_that_nobody_waits_for_moves_at_the_first_wait_from_elsewhere() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     for reactor in [&one, &two, &one] {
         source.attach(fd, reactor.handle()).unwrap();
         assert_eq!(source.reactors(), [reactor.handle().id()]);
@@ -273,7 +273,7 @@ fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
     let ids = reactors.each_ref().map(|reactor| reactor.handle().id());
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     let reliance = source.attach(fd, reactors[0].handle()).unwrap();
     clear(&source, Direction::Read);
     let there = waiting(&source, reliance);
@@ -343,7 +343,7 @@ fn who_relies_on_a_reactor_that_has_left_meanwhile_looks_again() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     let relied_on = source.attach(fd, one.handle()).unwrap();
     let reliance = source.attach(fd, two.handle()).unwrap();
     clear(&source, Direction::Read);

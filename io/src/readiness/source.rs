@@ -28,7 +28,9 @@
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::fmt;
+use std::mem::offset_of;
 use std::ops::Deref;
+use std::os::fd::RawFd;
 use std::time::Instant;
 
 use fibra_runtime::driver;
@@ -38,18 +40,26 @@ use super::{Edge, Readiness};
 use crate::primitive::{AtomicU64, Ordering};
 use crate::sys::Direction;
 use crate::wait::list::{List, Node};
-use crate::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{
+    self, Asleep, EndedBy, Lock, RawWake, WaitDescription, WaitRecord, WaitStrategy, WakeHandle, Waking,
+    Withdrawal,
+};
 
 /// Holds the state of one descriptor that a wait and an edge touch; with the counts of its `Arc` it
 /// is one cache line.
 #[repr(C)]
 pub(crate) struct Source {
     readiness: Readiness,
-    waiters: Lock<Waiters>,
+    /// The descriptor lies beside the lock, for reports; -1 if there is none.
+    waiters: Lock<Waiters, RawFd>,
     /// The [`SetId`] of the registrations. Changed under the lock of the lists, and compared there
     /// by a waiter before it sleeps. A stale value read without the lock only costs the slow path.
     set_id: AtomicU64,
 }
+
+static DESCRIPTOR: WaitDescription = WaitDescription::new("descriptor")
+    .ended_by(EndedBy::Outside)
+    .descriptor((offset_of!(Source, waiters) + Lock::<Waiters, RawFd>::BESIDE) as isize);
 
 /// A node of a wait list, with the reactor that its waiter relies on.
 pub(crate) type Link = Node<Cell<SetId>>;
@@ -104,10 +114,10 @@ impl Waiters {
 }
 
 impl Source {
-    pub(crate) fn new() -> Source {
+    pub(crate) fn new(fd: RawFd) -> Source {
         Source {
             readiness: Readiness::new(),
-            waiters: Lock::new(Waiters { readers: List::new(), writers: List::new() }),
+            waiters: Lock::beside(fd, Waiters { readers: List::new(), writers: List::new() }),
             set_id: AtomicU64::new(SetId::NOWHERE.number()),
         }
     }
@@ -164,7 +174,8 @@ impl Source {
     #[inline(always)]
     pub(crate) fn sleep_at_home(&self, direction: Direction) -> Option<Waking> {
         let (set_id, link) = (self.set_id(), link());
-        let waiter = Waiter::new(self, direction, Reliance::one(set_id), &link);
+        let record = WaitRecord::new(&DESCRIPTOR, self);
+        let waiter = Waiter::new(self, direction, Reliance::one(set_id), &link).recorded(&record);
         wait::sleep_by_driver(|here| set_id == SetId::at(here), &waiter)
     }
 
@@ -176,7 +187,8 @@ impl Source {
         deadline: Option<Instant>,
     ) -> Waking {
         let link = link();
-        wait::sleep_or_fail(&Waiter::new(self, direction, reliance, &link), deadline)
+        let record = WaitRecord::new(&DESCRIPTOR, self);
+        wait::sleep_or_fail(&Waiter::new(self, direction, reliance, &link).recorded(&record), deadline)
     }
 
     #[inline(always)]
@@ -217,6 +229,7 @@ pub(crate) struct Waiter<S, N> {
     source: S,
     direction: Direction,
     reliance: Cell<Reliance>,
+    record: *const WaitRecord,
     /// In the source's list from an `after_asleep` that says `Stay` until an edge or `before_awake`
     /// takes it out; reached under the lock of the lists only. A `Link` or a `&Link`.
     link: N,
@@ -229,7 +242,13 @@ unsafe impl<S: Send> Send for Waiter<S, Link> {}
 impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
     #[inline(always)]
     pub(crate) fn new(source: S, direction: Direction, reliance: Reliance, link: N) -> Waiter<S, N> {
-        Waiter { source, direction, reliance: Cell::new(reliance), link }
+        Waiter { source, direction, reliance: Cell::new(reliance), record: WaitRecord::UNKNOWN, link }
+    }
+
+    /// Names the record of the sleep, which lies beside the waiter.
+    #[inline(always)]
+    fn recorded(self, record: &WaitRecord<&Source>) -> Waiter<S, N> {
+        Waiter { record: record.address(), ..self }
     }
 
     /// Sets what the next sleep relies on. An edge of any reactor wakes it, since a future may be
@@ -271,5 +290,10 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> WaitStrategy for Waiter<S, N> {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }
+    }
+
+    #[inline(always)]
+    fn record(&self) -> *const WaitRecord {
+        self.record
     }
 }

@@ -32,7 +32,8 @@ pub(crate) struct Descriptor<S: AsFd> {
 
 impl<S: AsFd> Descriptor<S> {
     pub(crate) fn new(inner: S, nonblocking: bool) -> Descriptor<S> {
-        let link = Link { registered: Registered::new(), fd: inner.as_fd().as_raw_fd() };
+        let fd = inner.as_fd().as_raw_fd();
+        let link = Link { registered: Registered::new(fd), fd };
         let nonblocking = AtomicBool::new(nonblocking);
         let rechecks_writes = AtomicBool::new(false);
         Descriptor { link, nonblocking, rechecks_writes, short_reads_drain: false, inner }

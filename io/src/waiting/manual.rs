@@ -90,6 +90,6 @@ impl ManualSource {
 
 impl Default for ManualSource {
     fn default() -> ManualSource {
-        ManualSource(Arc::new(Source::new()))
+        ManualSource(Arc::new(Source::new(-1)))
     }
 }

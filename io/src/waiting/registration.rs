@@ -29,8 +29,8 @@ pub(crate) struct Registered {
 }
 
 impl Registered {
-    pub(crate) fn new() -> Registered {
-        Registered { source: Arc::new(Source::new()), set: Mutex::default() }
+    pub(crate) fn new(fd: RawFd) -> Registered {
+        Registered { source: Arc::new(Source::new(fd)), set: Mutex::default() }
     }
 
     #[inline]

@@ -23,7 +23,7 @@ fn registered() -> (Arc<Registered>, Arc<Handle>, Reliance) {
 
 /// Each of loom's objects is made by its first use.
 fn blocked() -> Arc<Registered> {
-    let source = Arc::new(Registered::new());
+    let source = Arc::new(Registered::new(-1));
     source.edge(Handle::new().id(), crate::readiness::Edge::new(), |_wake| unreachable!("nobody waits"));
     _ = format!("{:?}", source.source());
     block(&source);

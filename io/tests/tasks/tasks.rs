@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -10,7 +10,30 @@ use std::thread;
 use crate::common::sides::{beside, guarded, pause};
 use crate::common::{everywhere, in_tasks, kind, listener, nap, pair, runtime, until};
 use fibra_io::net::{TcpListener, TcpStream};
-use fibra_runtime::{Runtime, yield_now};
+use fibra_runtime::wait::EndedBy;
+use fibra_runtime::{Handle, Runtime, spawn, yield_now};
+
+// ---- reports ----
+
+#[test]
+fn a_report_names_the_descriptor_that_a_task_waits_for() {
+    in_tasks(|| {
+        let (client, mut server) = pair();
+        let fd = server.as_fd().as_raw_fd();
+        let reader = spawn(move || server.read(&mut [0]).unwrap());
+        let handle = Handle::current();
+        let found = loop {
+            yield_now();
+            if let Some(found) = handle.waits_for(reader.task()) {
+                break found;
+            }
+        };
+        assert_eq!((found.name.as_str(), found.descriptor), ("descriptor", Some(fd)));
+        assert_eq!(found.ended_by, EndedBy::Outside);
+        drop(client);
+        assert_eq!(reader.join().unwrap(), 0);
+    });
+}
 
 // ---- sharing ----
 

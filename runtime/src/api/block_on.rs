@@ -13,6 +13,7 @@ use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Until};
 use crate::tasks::context;
+use crate::waiter::description::{EndedBy, WaitDescription};
 
 /// The flag that the waker raises: set until the sleeper takes it, unless the sleeper is woken.
 ///
@@ -41,7 +42,9 @@ impl Signal {
             true => Admit::Done(()),
             false => Admit::Back,
         };
-        let until = Until::unwind(None).spinning();
+        let until = Until::unwind(None)
+            .spinning()
+            .described(const { &WaitDescription::new("block_on").ended_by(EndedBy::Outside) });
         self.0.wait(0, (), until, |raised, (), _| admit(raised), || (), |_, (), _, _| ());
     }
 }

@@ -22,6 +22,9 @@ use crate::sleep::queue::waiters::Waiters;
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
 use crate::tasks::task::Task;
+use crate::waiter::description::WaitDescription;
+
+static CANCEL_TOKEN: WaitDescription = WaitDescription::new("cancel token");
 
 /// Signals many tasks and threads to stop.
 ///
@@ -223,7 +226,8 @@ impl CancelToken {
             true => Admit::Done(()),
             false => Admit::Back,
         };
-        let (outcome, ()) = self.0.queue.wait(0, (), Until::unwind(deadline), admit, || (), |_, (), _, _| ());
+        let until = Until::unwind(deadline).described(&CANCEL_TOKEN);
+        let (outcome, ()) = self.0.queue.wait(0, (), until, admit, || (), |_, (), _, _| ());
         matches!(outcome, Outcome::Done(()) | Outcome::Served)
     }
 
@@ -231,7 +235,7 @@ impl CancelToken {
     #[doc(hidden)]
     pub fn queue_arm(&self) -> QueueArm<'_, bool, ()> {
         static RULES: ArmRules<bool, ()> = ArmRules::new(|&is_served, (), _| is_served);
-        QueueArm::new(&self.0.queue, 0, (), &RULES)
+        QueueArm::new(&self.0.queue, 0, (), &RULES).described(&CANCEL_TOKEN)
     }
 
     /// Runs `f` until it returns or the token is cancelled.

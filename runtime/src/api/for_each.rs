@@ -10,6 +10,7 @@ use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::tasks::shield;
+use crate::waiter::description::WaitDescription;
 
 /// Calls `f` with each item of `items`, in no order, on all workers that are idle.
 ///
@@ -113,7 +114,7 @@ impl<I, F> Items<I, F> {
             let (outcome, ()) = self.queue.wait(
                 0,
                 (),
-                Until::unwind(None),
+                Until::unwind(None).described(const { &WaitDescription::new("iterator") }),
                 |state, (), _| match mem::replace(&mut state.place, Place::Away) {
                     Place::Here(iterator) if !state.stopped => Admit::Done(Some(iterator)),
                     Place::Away if !state.stopped => Admit::Back,

@@ -26,6 +26,7 @@ use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::TaskHooks;
 use crate::tasks::task::Task;
+use crate::waiter::description::WaitDescription;
 
 /// Owns a growing set of tasks, and yields their results in the order of their ends.
 ///
@@ -281,7 +282,7 @@ impl<T> TaskGroup<T> {
             let (outcome, _) = self.shared.queue.wait(
                 JOINERS,
                 0,
-                Until::unwind(deadline),
+                Until::unwind(deadline).described(const { &WaitDescription::new("join of a group") }),
                 |state, _, _| match state.ended.is_empty() && !state.running.is_empty() {
                     true => Admit::Back,
                     false => Admit::Done(()),
@@ -468,7 +469,7 @@ impl<T: Send + 'static> TaskGroup<T> {
         let (outcome, handed_over) = self.shared.queue.wait(
             SPAWNERS,
             0,
-            Until::unwind(None),
+            Until::unwind(None).described(const { &WaitDescription::new("full task group") }),
             |state, _, _| place(state).map_or(Admit::Back, Admit::Done),
             || (),
             |_, _, _, _| (),

@@ -13,31 +13,34 @@ use crate::scheduler::budget;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
-use crate::tasks::header::{Nature, TaskRef};
+use crate::tasks::header::{Header, Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::{Detaching, Join, Joiner};
 use crate::tasks::task::Task;
+use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::select_token::Claim;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
 /// Sleeps until the end.
 pub(crate) struct UntilDone<'a> {
-    join: &'a Join,
+    record: WaitRecord<&'a Join>,
     joiner: Joiner,
 }
 
 impl<'a> UntilDone<'a> {
     pub(crate) fn new(join: &'a Join) -> Self {
-        UntilDone { join, joiner: Joiner::new() }
+        UntilDone { record: WaitRecord::new(&JOIN, join), joiner: Joiner::new() }
     }
 }
+
+static JOIN: WaitDescription = WaitDescription::new("join").owner_number(Header::ID_FROM_JOIN, 0);
 
 impl WaitStrategy for UntilDone<'_> {
     #[inline(never)]
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: only `finish` takes the wake, by unlinking the node for good; `before_awake` then answers `Served`.
-        match self.join.publish(&self.joiner, unsafe { me.raw() }) {
+        match self.record.object().publish(&self.joiner, unsafe { me.raw() }) {
             true => Asleep::Stay,
             false => Asleep::Rouse,
         }
@@ -45,7 +48,7 @@ impl WaitStrategy for UntilDone<'_> {
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
         let roused_early = why == Waking::Notified && self.joiner.is_served();
-        match roused_early || self.join.withdraw(&self.joiner) {
+        match roused_early || self.record.object().withdraw(&self.joiner) {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }
@@ -53,6 +56,10 @@ impl WaitStrategy for UntilDone<'_> {
 
     fn may_spin(&self) -> bool {
         true
+    }
+
+    fn record(&self) -> *const WaitRecord {
+        self.record.address()
     }
 }
 

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::ptr;
 use std::time::{Duration, Instant};
 
 use crate::api::sleep;
@@ -14,11 +15,13 @@ use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::parking::{Entered, Left, Parking, Unparked};
 use crate::tasks::task::Task;
+use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, Flag, UntilRaised, Waking};
 
 impl Flag for Parking {
     const SPINS: bool = true;
+    const RECORD: &'static WaitRecord = &WaitRecord::new(&WaitDescription::new("park"), ptr::null());
 
     fn enter(&self, _me: WakeHandle<'_>) -> Asleep {
         match Parking::enter(self) {

@@ -15,6 +15,7 @@ use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::tasks::cancel;
 use crate::tasks::join_error::JoinError;
+use crate::waiter::description::WaitDescription;
 
 /// Runs both closures, each in a task; the first to end wins.
 ///
@@ -170,7 +171,7 @@ impl FirstEnd {
         let (outcome, ()) = self.queue.wait(
             0,
             (),
-            Until::report(None),
+            Until::report(None).described(const { &WaitDescription::new("race") }),
             |first, (), _| if first.is_some() { Admit::Done(()) } else { Admit::Back },
             || (),
             |_, (), _, _| (),

@@ -24,6 +24,7 @@ use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
+use crate::waiter::description::WaitDescription;
 
 /// The children of one scope. Lies in the frame of the scope.
 pub(crate) struct Children {
@@ -129,6 +130,7 @@ impl Children {
             true => Admit::Done(()),
             false => Admit::Back,
         };
+        let until = until.described(const { &WaitDescription::new("scope") });
         self.queue.wait(0, (), until, |state, (), _| admit(state), || (), |_, (), _, _| ()).0
     }
 

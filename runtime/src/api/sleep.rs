@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::ptr;
 use std::thread;
 
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
 use crate::tasks::context;
+use crate::waiter::description::{EndedBy, WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -25,6 +27,12 @@ impl WaitStrategy for ForTheClock {
 
     fn before_awake(&self, _why: Waking) -> Withdrawal {
         Withdrawal::Withdrawn
+    }
+
+    fn record(&self) -> *const WaitRecord {
+        const RECORD: &WaitRecord =
+            &WaitRecord::new(&WaitDescription::new("sleep").ended_by(EndedBy::Clock), ptr::null());
+        RECORD
     }
 }
 

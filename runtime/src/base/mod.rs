@@ -4,6 +4,7 @@ pub(crate) mod abort;
 pub(crate) mod clock;
 pub(crate) mod fences;
 pub(crate) mod limit;
+pub(crate) mod memory;
 pub(crate) mod payload;
 pub(crate) mod primitive;
 pub(crate) mod random;

@@ -12,6 +12,7 @@
 //! thread gives its time slice away.
 
 use std::marker::PhantomData;
+use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 
 use crate::base::primitive::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
@@ -40,6 +41,9 @@ impl<T> Lock<T> {
 }
 
 impl<T, B> Lock<T, B> {
+    /// The offset of the value beside the lock.
+    pub const BESIDE: usize = offset_of!(Self, beside);
+
     /// Makes an unlocked lock with a value beside it.
     pub const fn beside(beside: B, value: T) -> Self {
         Lock { locked: AtomicBool::new(false), beside, value: UnsafeCell::new(value) }

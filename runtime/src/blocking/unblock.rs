@@ -27,7 +27,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use crate::blocking::job::{Borrowed, Job, Queued};
@@ -39,6 +39,7 @@ use crate::sleep::task_sleep;
 use crate::tasks::context;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
+use crate::waiter::description::{EndedBy, WaitDescription, WaitRecord};
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -130,6 +131,12 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }
+    }
+
+    fn record(&self) -> *const WaitRecord {
+        const RECORD: &WaitRecord =
+            &WaitRecord::new(&WaitDescription::new("unblock").ended_by(EndedBy::Outside), ptr::null());
+        RECORD
     }
 }
 

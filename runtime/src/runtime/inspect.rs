@@ -2,9 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+use std::ptr;
+
 use crate::runtime::handle::Handle;
 use crate::runtime::shutdown;
 use crate::tasks::task::Task;
+use crate::waiter::description::{Owner, WaitsFor};
 
 impl Handle {
     /// Returns all tasks that have started and not ended.
@@ -26,5 +29,17 @@ impl Handle {
     #[doc(hidden)]
     pub fn counters(&self) -> Vec<[(&'static str, u64); 11]> {
         self.shared().blocks.iter().map(|block| block.counters.read()).collect()
+    }
+
+    /// Returns what a task waits for. Returns `None` if it is not asleep, or while it falls asleep or wakes.
+    #[doc(hidden)]
+    pub fn waits_for(&self, task: &Task) -> Option<WaitsFor> {
+        let mut found = task.as_ref().waits_for()?;
+        if let Some(Owner::Address(address)) = found.owner {
+            let header = ptr::without_provenance(address);
+            let owner = self.shared().blocks.iter().find_map(|block| block.registry.find(header));
+            found.owner = owner.map(|owner| Owner::Number(owner.id())).or(found.owner);
+        }
+        Some(found)
     }
 }

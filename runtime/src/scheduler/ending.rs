@@ -17,12 +17,14 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+use std::ptr;
 
 use slab::Slab;
 
 use crate::base::primitive::{AtomicU8, Ordering};
 use crate::base::spin_lock::Lock;
 use crate::scheduler::task_counts::Counts;
+use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::{RetainedWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, Flag, Waking};
 
@@ -101,6 +103,8 @@ pub(crate) struct EndFlag<'a> {
 
 impl Flag for EndFlag<'_> {
     const SPINS: bool = false;
+    const RECORD: &'static WaitRecord =
+        &WaitRecord::new(&WaitDescription::new("end of runtime"), ptr::null());
 
     fn enter(&self, me: WakeHandle<'_>) -> Asleep {
         let mut waiters = self.ending.waiters.lock();

@@ -19,6 +19,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::base::spin_lock::Lock;
 use crate::tasks::header::{Header, Layout, TaskRef};
 
+#[cfg(test)]
+mod tests;
+
 /// Slots of one chunk.
 const SLOTS: usize = 512;
 

@@ -17,12 +17,13 @@ use std::any::Any;
 use std::cell::Cell;
 use std::iter::successors;
 use std::marker::PhantomData;
-use std::mem::transmute;
+use std::mem::{offset_of, transmute};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use crate::sleep::cancel_points::unwind_cancelled;
 use crate::sleep::queue::wait::Until;
+use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::select_token::Claim;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -65,10 +66,12 @@ pub enum Enlisted {
 }
 
 /// Links an arm into the list of its select.
-#[derive(Default)]
+#[repr(C)]
 pub struct Link {
-    is_enlisted: Cell<bool>,
-    next: Cell<Option<Enlistee>>,
+    next: Cell<Option<NonNull<Link>>>,
+    record: WaitRecord,
+    /// The arm that the link is of, while it is enlisted.
+    arm: Cell<Option<Enlistee>>,
 }
 
 /// An arm that stays borrowed as long as it is chained.
@@ -76,13 +79,13 @@ type Enlistee = NonNull<dyn Arm>;
 
 impl Link {
     /// Makes the link of an arm that is not enlisted.
-    pub const fn new() -> Self {
-        Link { is_enlisted: Cell::new(false), next: Cell::new(None) }
+    pub const fn new(record: WaitRecord) -> Self {
+        Link { next: Cell::new(None), record, arm: Cell::new(None) }
     }
 
     /// Returns true while a select waits for the arm.
     pub fn is_enlisted(&self) -> bool {
-        self.is_enlisted.get()
+        self.arm.get().is_some()
     }
 }
 
@@ -122,12 +125,21 @@ pub fn look_at_all<'a>(arms: impl Iterator<Item = (&'a (dyn Arm + 'a), usize)>) 
     waiting.finish(why, until)
 }
 
+/// The chain of the arms that were enlisted, with the record that leads to it.
+#[repr(C)]
+struct Chain {
+    record: WaitRecord,
+    /// The link of the arm that was enlisted last.
+    last: Cell<Option<NonNull<Link>>>,
+}
+
+static SELECT: WaitDescription = WaitDescription::new("select").arms(offset_of!(Chain, last) as isize);
+
 /// Sleep for several arms.
 struct AnyOf<'a, I> {
     arms: Cell<Option<I>>,
     token: Claim,
-    /// The arm that was enlisted last.
-    last: Cell<Option<Enlistee>>,
+    chain: Chain,
     spins: bool,
     /// False if it goes on once all arms are enlisted.
     stays: bool,
@@ -143,7 +155,7 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> AnyOf<'a, I> {
         AnyOf {
             arms: Cell::new(Some(arms)),
             token: Claim::new(),
-            last: Cell::new(None),
+            chain: Chain { record: WaitRecord::new(&SELECT, ptr::null()), last: Cell::new(None) },
             spins,
             stays,
             has_seen_all: Cell::new(false),
@@ -164,18 +176,18 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> AnyOf<'a, I> {
 
     fn chain(&self, arm: &'a (dyn Arm + 'a)) {
         let link = arm.link();
-        assert!(!link.is_enlisted.replace(true), "a select waits for an arm once");
-        link.next.set(self.last.get());
         // SAFETY: the types differ in a lifetime only. The pointer is used by this sleep alone, which `'a` outlives.
         let arm = unsafe { transmute::<NonNull<dyn Arm + 'a>, Enlistee>(NonNull::from(arm)) };
-        self.last.set(Some(arm));
+        assert!(!link.is_enlisted(), "a select waits for an arm once");
+        link.arm.set(Some(arm));
+        link.next.set(self.chain.last.replace(Some(NonNull::from(link))));
     }
 
     fn enlisted(&self) -> impl Iterator<Item = &'a dyn Arm> {
-        // SAFETY: a chained arm is borrowed for `'a`.
-        let last = self.last.get().map(|arm| unsafe { arm.as_ref() });
+        // SAFETY: a chained arm is borrowed for `'a`, and so is its link.
+        let links = successors(self.chain.last.get(), |link| unsafe { link.as_ref() }.next.get());
         // SAFETY: as above.
-        successors(last, |arm| arm.link().next.get().map(|next| unsafe { next.as_ref() }))
+        links.filter_map(|link| unsafe { link.as_ref().arm.get().map(|arm| arm.as_ref()) })
     }
 
     /// Goes on without a sleep, unless a waker has taken the token.
@@ -188,13 +200,12 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> AnyOf<'a, I> {
 
     /// Ends the wait, after the sleep.
     fn finish(&self, why: Waking, until: Until) -> Chosen {
-        let mut next = self.last.take();
-        while let Some(arm) = next {
+        let mut next = self.chain.last.take();
+        while let Some(link) = next {
             // SAFETY: as in `enlisted`.
-            let arm = unsafe { arm.as_ref() };
-            next = arm.link().next.take();
-            arm.link().is_enlisted.set(false);
-            arm.departed();
+            let (link, arm) = unsafe { (link.as_ref(), link.as_ref().arm.take().map(|arm| arm.as_ref())) };
+            next = link.next.take();
+            arm.into_iter().for_each(Arm::departed);
         }
         if let Some(panic) = self.panic.take() {
             resume_unwind(panic);
@@ -241,5 +252,9 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> WaitStrategy for AnyOf
 
     fn may_spin(&self) -> bool {
         self.spins
+    }
+
+    fn record(&self) -> *const WaitRecord {
+        self.chain.record.address()
     }
 }

@@ -15,6 +15,7 @@ use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::context::RunningTask;
 use crate::tasks::forbid;
 use crate::tasks::header::Header;
+use crate::waiter::description::WaitRecord;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::thread;
@@ -167,6 +168,7 @@ fn sleep_in(
     debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
     // Decided before the sleep is published: a task that does not spin is asleep at once.
     let spins = may_spin && back_off::is_worth_while(Looks::Often);
+    task.set_record(how.record());
     let epoch = word.begin_in_task(heeded, !spins);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
         Asleep::Rouse => stay(task, Waking::Notified),
@@ -187,7 +189,7 @@ fn sleep_in(
             leave_stack(task, earlier(own, enclosing));
             match word.why().notified {
                 true => Waking::Notified,
-                false => last(task, own, enclosing),
+                false => last(task, how.record(), own, enclosing),
             }
         }
     };
@@ -229,7 +231,12 @@ fn earlier(own: Option<Instant>, enclosing: Option<Instant>) -> Option<Instant> 
 
 /// Finds what has ended a sleep, and sleeps on where the cause does not concern it.
 #[cold]
-fn last(task: RunningTask, own: Option<Instant>, enclosing: Option<Instant>) -> Waking {
+fn last(
+    task: RunningTask,
+    record: *const WaitRecord,
+    own: Option<Instant>,
+    enclosing: Option<Instant>,
+) -> Waking {
     let header = task.header();
     let until = earlier(own, enclosing);
     loop {
@@ -241,7 +248,10 @@ fn last(task: RunningTask, own: Option<Instant>, enclosing: Option<Instant>) -> 
             (false, true) => return Waking::Cancelled,
             (false, false) if header.is_marked(why.at_end) => return Waking::Cancelled,
             // The cancel concerned code outside of a shield, or a scope that has ended.
-            (false, false) => header.waiter.word.go_on(),
+            (false, false) => {
+                task.set_record(record);
+                header.waiter.word.go_on();
+            }
         }
         leave_stack(task, until);
     }

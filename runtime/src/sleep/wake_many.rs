@@ -18,7 +18,7 @@ const BATCH: usize = 32;
 /// `next` runs under the lock and the wakes after it, a batch at a time. So the lock is never held
 /// for long, and no list is touched without it. `next` also sees waiters that arrive meanwhile.
 /// Where it must not, let nodes carry the round of their arrival, or use [`wake_present`].
-pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWake>) {
+pub fn wake_all<S, B>(lock: &Lock<S, B>, mut next: impl FnMut(&mut S) -> Option<RawWake>) {
     loop {
         let mut batch;
         let mut taken = 1;
@@ -49,7 +49,7 @@ pub fn wake_all<S>(lock: &Lock<S>, mut next: impl FnMut(&mut S) -> Option<RawWak
 ///
 /// A waiter that arrives meanwhile sleeps on, unless an earlier waiter leaves by itself: then it
 /// may be woken instead.
-pub fn wake_present<S, T>(lock: &Lock<S>, list: impl Fn(&mut S) -> &mut List<T>) {
+pub fn wake_present<S, B, T>(lock: &Lock<S, B>, list: impl Fn(&mut S) -> &mut List<T>) {
     let mut left = None;
     wake_all(lock, |state| {
         let list = list(state);

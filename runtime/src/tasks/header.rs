@@ -3,7 +3,7 @@
 //! | field | may be touched by |
 //! | --- | --- |
 //! | `waiter.word`, `join`, `park`, `marks`, `refs` | any thread, by their own rules |
-//! | `next` | the party that queues the task, then the queue, then the taker: exactly one at a time |
+//! | `next` | the party that queues the task, then the queue, then the taker: exactly one at a time; the task itself as it goes to sleep |
 //! | `home` | written at the first run (migratable task: at each run); read by the party told to queue the task, and, for a task known to stay, by its wakers and cancellers |
 //! | `coroutine` | the worker that the task is on, and the task when it suspends |
 //! | `timer`, `timed` | the worker that the task is on |
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::limit::MOST_WORKERS;
+use crate::base::memory;
 use crate::coroutine::stop::Stop;
 use crate::coroutine::switch::Coroutine;
 use crate::stack::handle::Stack;
@@ -30,6 +31,7 @@ use crate::tasks::refs::Refs;
 use crate::tasks::slow_path_flags::{Quirk, Quirks};
 use crate::tasks::switch_hook::{Hook, SwitchHook};
 use crate::timer::ring::Node;
+use crate::waiter::description::{self, WaitRecord, WaitsFor};
 use crate::waiter::kind::{Kind, Waiter};
 
 /// Describes a task to be made.
@@ -170,17 +172,24 @@ const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 #[repr(C)]
 pub(crate) struct Layout {
     /// The wait word: 8 bytes, laid out as in `waiter/word.rs`.
-    word: u32,
+    pub(crate) word: u32,
     /// The number of the task: 8 bytes.
-    id: u32,
+    pub(crate) id: u32,
+    /// The pointer to the record of what it waits for, while it is asleep.
+    pub(crate) record: u32,
     /// The coroutine, which begins with the saved stack pointer where the switch is native.
     coroutine: u32,
 }
 
 impl Header {
+    /// The offset of the id from the join state.
+    pub(crate) const ID_FROM_JOIN: isize =
+        offset_of!(Header, id) as isize - offset_of!(Header, join) as isize;
+
     pub(crate) const LAYOUT: Layout = Layout {
         word: (offset_of!(Header, waiter) + offset_of!(Waiter, word)) as u32,
         id: offset_of!(Header, id) as u32,
+        record: offset_of!(Header, next) as u32,
         coroutine: offset_of!(Header, coroutine) as u32,
     };
 
@@ -436,6 +445,22 @@ impl TaskRef {
     pub(crate) fn set_next(self, next: Option<TaskRef>) {
         // Relaxed: as above.
         self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Relaxed);
+    }
+
+    /// Notes what the running task is about to wait for. A task that runs is in no queue, so `next` is free.
+    #[inline(always)]
+    pub(crate) fn set_record(self, record: *const WaitRecord) {
+        // Relaxed: the wait word tells a reader whether it is still there.
+        self.header().next.store(record.cast_mut().cast(), Ordering::Relaxed);
+    }
+
+    /// Returns what the task waits for, if it is asleep and still so at the end of the call.
+    pub(crate) fn waits_for(self) -> Option<WaitsFor> {
+        let word = || self.header().waiter.word.why();
+        let seen = word();
+        let record = self.header().next.load(Ordering::Relaxed).addr();
+        let found = description::interpret(record, &memory::read)?;
+        (seen.is_asleep() && word() == seen).then_some(found)
     }
 
     pub(crate) fn waiter(self) -> NonNull<Waiter> {

@@ -1,5 +1,6 @@
 //! Floor 3: waiters: the wait word, the kinds of waiter, wait strategies, select tokens and the parked thread.
 
+pub(crate) mod description;
 pub(crate) mod kind;
 pub(crate) mod list;
 pub(crate) mod select_token;

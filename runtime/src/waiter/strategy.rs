@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::waiter::description::WaitRecord;
 use crate::waiter::kind::WakeHandle;
 
 /// Publishes one sleep, and withdraws it.
@@ -31,6 +32,11 @@ pub trait WaitStrategy {
     /// the worker's own driver or timers qualifies.
     fn may_spin(&self) -> bool {
         false
+    }
+
+    /// Returns the address of a record of what is waited for, which stays as long as the strategy.
+    fn record(&self) -> *const WaitRecord {
+        WaitRecord::UNKNOWN
     }
 }
 
@@ -74,6 +80,9 @@ pub(crate) trait Flag {
 
     /// See [`WaitStrategy::may_spin`].
     const SPINS: bool;
+
+    /// Says what the waiter waits for.
+    const RECORD: &'static WaitRecord;
 }
 
 /// Sleeps until a flag is raised.
@@ -94,5 +103,9 @@ impl<F: Flag> WaitStrategy for UntilRaised<'_, F> {
 
     fn may_spin(&self) -> bool {
         F::SPINS
+    }
+
+    fn record(&self) -> *const WaitRecord {
+        F::RECORD
     }
 }

@@ -7,6 +7,8 @@ pub(crate) mod any;
 pub(crate) mod claim;
 #[path = "../../src/sleep/wake_many.rs"]
 pub(crate) mod crowd;
+#[path = "../../src/waiter/description.rs"]
+pub(crate) mod description;
 #[path = "../../src/waiter/list.rs"]
 pub(crate) mod list;
 #[path = "../../src/base/spin_lock.rs"]
@@ -40,6 +42,7 @@ use loom::sync::{Condvar, Mutex};
 pub(crate) use any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub(crate) use claim::Claim;
 pub(crate) use crowd::{wake_all, wake_each, wake_present};
+pub(crate) use description::{EndedBy, WaitDescription, WaitRecord};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
 pub(crate) use queues::queue::WaitQueue;

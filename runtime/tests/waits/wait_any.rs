@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::common::{hang_guard, runtime};
 use fibra_runtime as fibra;
 use fibra_runtime::wait::{
-    Admit, ArmRules, Chosen, Outcome, QueueArm, Until, WaitQueue, Waiters, look_at_all, wait_any,
+    Admit, ArmRules, Chosen, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters, look_at_all,
+    wait_any,
 };
 
 /// Mailboxes: a state of letters, and waiters to whom one is given.
@@ -174,4 +175,35 @@ fn a_panic_of_a_rule_goes_on_in_the_caller() {
         || wait_any(arms.iter().zip(0..).map(|(arm, number)| (arm as &_, number)), Until::unwind(None));
     assert!(catch_unwind(AssertUnwindSafe(select)).is_err());
     assert_eq!(boxes.each_ref().map(waiting), [0, 0]);
+}
+
+static MAILBOX: WaitDescription = WaitDescription::new("mailbox");
+
+#[test]
+fn a_report_names_the_arms_of_a_select() {
+    let _guard = hang_guard();
+    let runtime = runtime(1);
+    let boxes = boxes::<2>();
+    let selector = runtime.handle().spawn({
+        let boxes = Arc::clone(&boxes);
+        move || {
+            let arms =
+                boxes.each_ref().map(|mailbox| QueueArm::new(mailbox, 0, 0, &RULES).described(&MAILBOX));
+            let arms = arms.iter().zip(0..).map(|(arm, number)| (arm as &_, number));
+            wait_any(arms, Until::unwind(None))
+        }
+    });
+    until_waiting(&boxes[1]);
+    let found = loop {
+        if let Some(found) = runtime.handle().waits_for(selector.task()) {
+            break found;
+        }
+        thread::yield_now();
+    };
+    assert_eq!(found.name, "select");
+    let arms: Vec<_> = found.arms.iter().map(|arm| (arm.name.as_str(), arm.object)).collect();
+    let expected = boxes.each_ref().map(|mailbox| ("mailbox", std::ptr::from_ref(mailbox).addr()));
+    assert_eq!(arms, [expected[1], expected[0]]);
+    put(&boxes[0], 1);
+    assert_eq!(selector.join().unwrap(), Chosen::Served(0));
 }

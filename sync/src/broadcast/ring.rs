@@ -21,7 +21,7 @@
 
 use std::time::Instant;
 
-use crate::wait::{Admit, Outcome, Until, WaitQueue};
+use crate::wait::{Admit, Outcome, Until, WaitDescription, WaitQueue};
 
 /// How many messages a dropped receiver skips under one hold of the lock.
 const SKIPS: u64 = 64;
@@ -96,7 +96,8 @@ impl<V: Clone> Ring<V> {
 
     /// Waits until there is a message for a receiver at `next`, or the channel closes. None if the deadline came first.
     pub(super) fn receive(&self, next: &mut u64, deadline: Option<Instant>) -> Option<Received<V>> {
-        let until = Until::unwind(deadline).spinning();
+        let until =
+            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("broadcast") });
         loop {
             let admitted = self.queue.wait(
                 RECEIVERS,
@@ -128,7 +129,7 @@ impl<V: Clone> Ring<V> {
     /// Waits until there is no receiver. Returns false if the deadline came first.
     pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         loop {
-            let until = Until::unwind(deadline);
+            let until = Until::unwind(deadline).described(const { &WaitDescription::new("broadcast close") });
             let admitted = self.queue.wait(
                 CLOSINGS,
                 (),

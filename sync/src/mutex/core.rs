@@ -5,19 +5,23 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::time::Instant;
 
 use fibra_runtime::clock;
 
 use super::state::{Arrival, Attempt, Moved, Owner, Queue, Release, Word};
-use crate::wait::{Admit, Home, Outcome, Until, WaitQueue, Waiters};
+use crate::wait::{Admit, Home, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
 /// A mutex as its word and its waiters, longest first.
 pub(crate) struct Core {
     word: Word,
     queue: WaitQueue<(), Waiter>,
 }
+
+static MUTEX: WaitDescription = WaitDescription::new("mutex")
+    .owner_address(offset_of!(Core, word) as isize - offset_of!(Core, queue) as isize);
 
 /// A waiter's data, which goes with the waiter from one sleep to the next, and from a condition to its mutex.
 ///
@@ -112,7 +116,7 @@ impl Core {
         let (outcome, waiter) = self.queue.wait(
             0,
             waiter,
-            Until::shielded(deadline),
+            Until::shielded(deadline).described(&MUTEX),
             |(), waiter, waiters| self.enter(waiter, waiters, arrival),
             published,
             |(), _, waiters, _| self.changed(waiters),

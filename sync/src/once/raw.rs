@@ -22,10 +22,11 @@
 
 #![forbid(unsafe_code)]
 
+use std::mem::offset_of;
 use std::num::NonZeroU64;
 
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{Admit, Outcome, Until, WaitQueue, Waiters};
+use crate::wait::{Admit, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
 const INCOMPLETE: u64 = 0;
 const POISONED: u64 = 1;
@@ -40,6 +41,9 @@ pub(super) struct RawOnce {
     word: AtomicU64,
     waiters: WaitQueue<(), Ends>,
 }
+
+static ONCE: WaitDescription = WaitDescription::new("once")
+    .owner_number(offset_of!(RawOnce, word) as isize - offset_of!(RawOnce, waiters) as isize, OWNER_SHIFT);
 
 /// The ends of a run that a waiter hears of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,7 +154,14 @@ impl RawOnce {
     /// Waits for the end of a run, unless the phase `is_over`.
     pub(super) fn wait(&self, ends: Ends, until: Until, is_over: impl Fn(Phase) -> bool) -> Outcome<()> {
         self.waiters
-            .wait(0, ends, until, |(), ends, _| self.admit(*ends, &is_over), || (), |(), _, _, _| ())
+            .wait(
+                0,
+                ends,
+                until.described(&ONCE),
+                |(), ends, _| self.admit(*ends, &is_over),
+                || (),
+                |(), _, _, _| (),
+            )
             .0
     }
 

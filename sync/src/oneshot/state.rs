@@ -10,7 +10,7 @@ use std::mem;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use crate::wait::{self, Admit, Outcome, Until, WaitQueue};
+use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue};
 
 /// Names a side of the channel. Its number is the lane in which it waits for its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,7 +153,7 @@ impl<T> Channel<T> {
         let (ended, given) = self.0.wait(
             me as usize,
             None,
-            Until::unwind(deadline).spinning(),
+            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("oneshot") }),
             |state, _, _| outcome(state).map_or(Admit::Back, Admit::Done),
             || (),
             |_, _, _, _| (),

@@ -7,7 +7,7 @@
 //!                   before the unlock, by the holder of the guard
 //! ```
 
-use std::mem;
+use std::mem::{self, offset_of};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -16,7 +16,7 @@ use lock_api::GuardNoSend;
 
 use super::state::{Claim, Departure, Hold, Policy, State};
 use crate::primitive::{AtomicU64, Ordering, fence};
-use crate::wait::{self, Looks};
+use crate::wait::{self, Looks, Until, WaitDescription};
 
 /// Locks without protecting a value: the lock under an [`RwLock`](crate::RwLock).
 pub struct RawRwLock {
@@ -27,6 +27,11 @@ pub struct RawRwLock {
     /// holds the lock, or has passed its guard on.
     owner: AtomicU64,
 }
+
+static RWLOCK: WaitDescription = WaitDescription::new("rwlock").owner_number(
+    offset_of!(RawRwLock, owner) as isize - offset_of!(RawRwLock, state) as isize - State::QUEUE,
+    0,
+);
 
 impl RawRwLock {
     const fn with(policy: Policy) -> Self {
@@ -77,7 +82,8 @@ impl RawRwLock {
 
     fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
         wait::charge();
-        wait::back_off_until(Looks::Often, || self.state.try_claim(claim)) || self.state.wait(claim, deadline)
+        wait::back_off_until(Looks::Often, || self.state.try_claim(claim))
+            || self.state.wait(claim, Until::shielded(deadline).described(&RWLOCK))
     }
 
     #[inline]

@@ -46,7 +46,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::time::Instant;
+use std::mem::offset_of;
 
 use crate::primitive::{AtomicU64, Ordering};
 use crate::wait::{Admit, Outcome, Until, WaitQueue, Waiters};
@@ -161,6 +161,9 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The offset of the queue, which a description of a wait starts from.
+    pub(crate) const QUEUE: isize = offset_of!(State, queue) as isize;
+
     pub(crate) const fn new(policy: Policy) -> Self {
         State { word: AtomicU64::new(0), queue: WaitQueue::new(0), policy }
     }
@@ -222,13 +225,13 @@ impl State {
         false
     }
 
-    /// Waits for `claim` until `deadline`. Returns true if it was granted.
+    /// Waits for `claim`. Returns true if it was granted.
     #[cold]
-    pub(crate) fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
+    pub(crate) fn wait(&self, claim: Claim, until: Until) -> bool {
         let (outcome, _) = self.queue.wait(
             claim.lane(),
             claim,
-            Until::shielded(deadline).spinning(),
+            until.spinning(),
             |writers, claim, _| match self.claim_or_flag(*claim) {
                 true => Admit::Done(()),
                 false => {

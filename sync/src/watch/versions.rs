@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use super::error::{RecvError, RecvTimeoutError};
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{self, Admit, Outcome, Until, WaitQueue};
+use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue};
 
 const CLOSED: u64 = 1;
 const ONE_VERSION: u64 = 2;
@@ -126,7 +126,8 @@ impl Versions {
         deadline: Option<Instant>,
     ) -> Result<(), RecvTimeoutError> {
         wait::checkpoint();
-        let until = Until::unwind(deadline).spinning();
+        let until =
+            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("watch change") });
         loop {
             if let Some(outcome) = self.see_change(seen) {
                 return outcome.map_err(|RecvError| RecvTimeoutError::Closed);
@@ -180,7 +181,7 @@ impl Versions {
             let admit = self.queue.wait(
                 CLOSINGS,
                 (),
-                Until::unwind(deadline),
+                Until::unwind(deadline).described(const { &WaitDescription::new("watch closing") }),
                 |counts, (), _| admit_if(counts.receivers == 0),
                 || (),
                 |_, (), _, _| (),

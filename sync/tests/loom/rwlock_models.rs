@@ -9,7 +9,7 @@ use loom::thread;
 use crate::primitive::{AtomicBool, Ordering, UnsafeCell, check_bounded};
 use crate::rwlock::RawRwLock;
 use crate::rwlock::state::{Claim, Departure, Hold, Policy, State};
-use crate::wait::{self, own_as};
+use crate::wait::{self, Until, own_as};
 
 /// A lock, and the value behind it.
 struct Locked {
@@ -53,11 +53,11 @@ impl Locked {
     }
 
     fn read(&self, patience: Patience) -> bool {
-        self.state.try_read() || self.state.wait(Claim::Read, patience.deadline())
+        self.state.try_read() || self.state.wait(Claim::Read, Until::shielded(patience.deadline()))
     }
 
     fn claim(&self, claim: Claim, patience: Patience) -> bool {
-        self.state.try_claim(claim) || self.state.wait(claim, patience.deadline())
+        self.state.try_claim(claim) || self.state.wait(claim, Until::shielded(patience.deadline()))
     }
 
     fn leave_read(&self) {

@@ -12,5 +12,6 @@ mod cancelled_waits;
 mod oracle;
 mod shared_task_scenarios;
 mod timeouts;
+mod waits_for;
 mod waker_waits;
 mod wakers;

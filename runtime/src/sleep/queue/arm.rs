@@ -1,11 +1,14 @@
 //! The wait in a queue as one arm of a select.
 
 use std::cell::Cell;
+use std::ptr;
 
 use crate::sleep::any::{Arm, Enlisted, Link};
 use crate::sleep::queue::lane::{Entry, Served};
+use crate::sleep::queue::wait::UNNAMED;
 use crate::sleep::queue::waiters::Waiters;
 use crate::sleep::queue::{Inner, WaitQueue};
+use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::select_token::Claim;
 
@@ -73,9 +76,15 @@ impl<'q, S, T, const LANES: usize, R> QueueArm<'q, S, T, LANES, R> {
             lane,
             rules,
             entry: Entry::new(data),
-            link: Link::new(),
+            link: Link::new(WaitRecord::new(UNNAMED, ptr::from_ref(queue).cast())),
             owed: Cell::new(Served::new()),
         }
+    }
+
+    /// Says what is waited for.
+    pub const fn described(mut self, description: &'static WaitDescription) -> Self {
+        self.link = Link::new(WaitRecord::new(description, ptr::from_ref(self.queue).cast()));
+        self
     }
 
     /// Takes the data, as the waker has left it, and puts `next` in its place.

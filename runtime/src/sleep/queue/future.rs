@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use crate::sleep::polled::Polled;
 use crate::sleep::queue::WaitQueue;
-use crate::sleep::queue::wait::{Admit, Left, Outcome, PassOn, Waiting};
+use crate::sleep::queue::wait::{Admit, Left, Outcome, PassOn, Until, Waiting};
 use crate::sleep::queue::waiters::Waiters;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -21,7 +21,7 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
     ) -> (Outcome<R>, T) {
-        let waiting = Waiting::new(self, lane, data, false, admit, || (), leave);
+        let waiting = Waiting::new(self, lane, data, Until::shielded(None), admit, || (), leave);
         let mut sleep = pin!(Polled::new(Abandoned(waiting)));
         loop {
             let why = sleep.as_mut().await;

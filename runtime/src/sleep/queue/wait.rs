@@ -10,8 +10,12 @@ use crate::sleep::queue::lane::{Entry, Served};
 use crate::sleep::queue::waiters::Waiters;
 use crate::sleep::queue::{Inner, WaitQueue};
 use crate::sleep::task_sleep::{sleep, sleep_or_cancel, sleep_shielded};
+use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
+
+/// Describes the waits in queues that no primitive has described.
+pub(super) const UNNAMED: &WaitDescription = &WaitDescription::new("wait queue");
 
 /// What ends a wait beside being served: a deadline, and a cancel of the task. Also says whether to spin first.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +23,7 @@ pub struct Until {
     deadline: Option<Instant>,
     on_cancel: OnCancel,
     spins: bool,
+    description: &'static WaitDescription,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +38,7 @@ impl Until {
     /// Waits to the deadline; a cancel unwinds, once `leave` has run.
     #[inline]
     pub const fn unwind(deadline: Option<Instant>) -> Self {
-        Until { deadline, on_cancel: OnCancel::Unwind, spins: false }
+        Until { deadline, on_cancel: OnCancel::Unwind, spins: false, description: UNNAMED }
     }
 
     /// Waits to the deadline; a cancel returns [`Outcome::Cancelled`] to a caller that cleans up
@@ -42,19 +47,25 @@ impl Until {
     /// The caller then unwinds by [`unwind_cancelled`].
     #[inline]
     pub const fn unwind_later(deadline: Option<Instant>) -> Self {
-        Until { deadline, on_cancel: OnCancel::UnwindLater, spins: false }
+        Until { deadline, on_cancel: OnCancel::UnwindLater, spins: false, description: UNNAMED }
     }
 
     /// Waits to the deadline; a cancel ends the wait with [`Outcome::Cancelled`].
     #[inline]
     pub const fn report(deadline: Option<Instant>) -> Self {
-        Until { deadline, on_cancel: OnCancel::Report, spins: false }
+        Until { deadline, on_cancel: OnCancel::Report, spins: false, description: UNNAMED }
     }
 
     /// Waits to the deadline; a cancel does not end the wait.
     #[inline]
     pub const fn shielded(deadline: Option<Instant>) -> Self {
-        Until { deadline, on_cancel: OnCancel::Ignore, spins: false }
+        Until { deadline, on_cancel: OnCancel::Ignore, spins: false, description: UNNAMED }
+    }
+
+    /// Says what is waited for.
+    #[inline]
+    pub const fn described(self, description: &'static WaitDescription) -> Self {
+        Until { description, ..self }
     }
 
     /// Sleeps once.
@@ -135,7 +146,7 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         published: impl FnOnce(),
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
     ) -> (Outcome<R>, T) {
-        let waiting = Waiting::new(self, lane, data, until.spins, admit, published, leave);
+        let waiting = Waiting::new(self, lane, data, until, admit, published, leave);
         loop {
             match waiting.settle(until.sleep(&waiting)) {
                 None => {}
@@ -149,7 +160,7 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
 
 /// A waiter: its entry, and what its primitive says.
 pub(super) struct Waiting<'a, S, T, const LANES: usize, R, A, P, V> {
-    queue: &'a WaitQueue<S, T, LANES>,
+    record: WaitRecord<&'a WaitQueue<S, T, LANES>>,
     lane: usize,
     spins: bool,
     entry: Entry<T>,
@@ -200,16 +211,16 @@ where
         queue: &'a WaitQueue<S, T, LANES>,
         lane: usize,
         data: T,
-        spins: bool,
+        until: Until,
         admit: A,
         published: P,
         leave: V,
     ) -> Self {
         assert!(lane < LANES, "a wait queue has no such lane");
         Waiting {
-            queue,
+            record: WaitRecord::new(until.description, queue),
             lane,
-            spins,
+            spins: until.spins,
             entry: Entry::new(data),
             admit: UnsafeCell::new(admit),
             published: Cell::new(Some(published)),
@@ -250,7 +261,7 @@ where
     #[inline(always)]
     fn enter(&self, me: WakeHandle<'_>) -> Asleep {
         let mut served = Served::new();
-        let mut inner = self.queue.inner.lock();
+        let mut inner = self.record.object().inner.lock();
         let Inner { state, lanes } = &mut *inner;
         // SAFETY: the hooks of a sleep run in sequence on its waiter's stack, and none of them runs
         // inside the closure.
@@ -288,7 +299,7 @@ where
     #[inline(never)]
     fn leave_unserved(&self) -> bool {
         let mut served = Served::new();
-        let mut inner = self.queue.inner.lock();
+        let mut inner = self.record.object().inner.lock();
         let Inner { state, lanes } = &mut *inner;
         // SAFETY: this lane is the one that the entry is pushed to; the lock is held.
         if !unsafe { lanes[self.lane].remove(&self.entry) } {
@@ -325,7 +336,7 @@ where
     fn pass_on(&self) {
         self.wake_owed();
         if let Some(leave) = self.leave.take().filter(|_| self.entry.is_served()) {
-            self.queue.with(|state, waiters| {
+            self.record.object().with(|state, waiters| {
                 // SAFETY: it was served and has been woken, so its waiter alone reaches the data.
                 leave(state, unsafe { self.entry.data_mut() }, waiters, Left::Served);
             });
@@ -354,5 +365,10 @@ where
 
     fn may_spin(&self) -> bool {
         self.spins
+    }
+
+    #[inline]
+    fn record(&self) -> *const WaitRecord {
+        self.record.address()
     }
 }

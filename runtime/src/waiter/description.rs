@@ -1,0 +1,197 @@
+//! What a sleeper waits for, as data that other threads, debuggers and readers of core files use.
+//!
+//! ```text
+//!   Header::next ──▶ WaitRecord ──▶ WaitDescription    of a task whose wait word says ASLEEP
+//!                      └───────▶ object                a mutex, a socket, a task …
+//! ```
+//!
+//! The record lies in the frame of the sleep, or is a constant. A sleep costs two plain stores.
+//! `next` is free for it: a task that runs is in no queue. A task that was queued since has lost
+//! its record, so a reader looks at the wait word before and after, and checks the description.
+
+#![forbid(unsafe_code)]
+
+use std::ptr;
+
+/// Marks a description in memory.
+const MAGIC: u64 = u64::from_ne_bytes(*b"fibrawt1");
+
+/// Says that there is no such field.
+const NONE: u64 = u64::MAX;
+
+/// Which party may end a wait, beside its deadline and a cancel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub enum EndedBy {
+    /// A task or a thread, through the object.
+    Task,
+    /// Time alone.
+    Clock,
+    /// The system, or a call on a pool.
+    Outside,
+}
+
+/// Describes all waits of one kind: their name, and where the object keeps what a report tells.
+///
+/// | word | holds |
+/// | --- | --- |
+/// | 0 | the magic number |
+/// | 1, 2 | the name, padded with zeros |
+/// | 3 | which party may end the wait: [`EndedBy`] |
+/// | 4, 5 | the offset of the owner, 8 bytes; by how many bits its number is shifted, 64 for an address |
+/// | 6 | the offset of the descriptor, 4 bytes |
+/// | 7 | the offset of the pointer to the first arm, from the record |
+///
+/// Offsets are in bytes from the object. An offset of all ones says that there is none. The address
+/// of an owner is that of the waiter in its header; its low three bits are flags.
+#[derive(Debug)]
+#[repr(C)]
+pub struct WaitDescription([u64; 8]);
+
+/// The shift of an owner that is an address.
+const IS_ADDRESS: u32 = 64;
+
+impl WaitDescription {
+    /// Describes waits that tasks and threads end, for an object that tells nothing of itself.
+    pub const fn new(name: &str) -> Self {
+        let (name, mut bytes, mut index) = (name.as_bytes(), [[0; 8]; 2], 0);
+        while index < name.len() {
+            bytes[index / 8][index % 8] = name[index];
+            index += 1;
+        }
+        let [first, second] = [u64::from_ne_bytes(bytes[0]), u64::from_ne_bytes(bytes[1])];
+        WaitDescription([MAGIC, first, second, EndedBy::Task as u64, NONE, 0, NONE, NONE])
+    }
+
+    /// Says which party may end the waits.
+    pub const fn ended_by(mut self, ended_by: EndedBy) -> Self {
+        self.0[3] = ended_by as u64;
+        self
+    }
+
+    /// Adds the offset of the owner's address.
+    pub const fn owner_address(self, offset: isize) -> Self {
+        self.owner_number(offset, IS_ADDRESS)
+    }
+
+    /// Adds the offset of the owner's number, and by how many bits it is shifted there.
+    pub const fn owner_number(mut self, offset: isize, shift: u32) -> Self {
+        (self.0[4], self.0[5]) = (offset as u64, shift as u64);
+        self
+    }
+
+    /// Adds the offset of the descriptor.
+    pub const fn descriptor(mut self, offset: isize) -> Self {
+        self.0[6] = offset as u64;
+        self
+    }
+
+    /// Adds the offset of the pointer to the first arm, from the record.
+    pub(crate) const fn arms(mut self, offset: isize) -> Self {
+        self.0[7] = offset as u64;
+        self
+    }
+}
+
+/// What one sleep waits for. `P` is a pointer to the object.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct WaitRecord<P = *const ()> {
+    description: &'static WaitDescription,
+    object: P,
+}
+
+impl WaitRecord {
+    /// Stands for a wait that nothing is known of.
+    pub const UNKNOWN: &'static WaitRecord =
+        &WaitRecord::new(&WaitDescription::new("unknown").ended_by(EndedBy::Outside), ptr::null());
+}
+
+impl<P> WaitRecord<P> {
+    /// Makes a record.
+    #[inline(always)]
+    pub const fn new(description: &'static WaitDescription, object: P) -> Self {
+        WaitRecord { description, object }
+    }
+
+    /// Returns the object.
+    #[inline(always)]
+    pub fn object(&self) -> &P {
+        &self.object
+    }
+
+    /// Returns the address that a task keeps while it sleeps.
+    #[inline(always)]
+    pub fn address(&self) -> *const WaitRecord {
+        const { assert!(size_of::<P>() == size_of::<usize>()) };
+        ptr::from_ref(self).cast()
+    }
+}
+
+/// What a task waits for, as a reader found it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitsFor {
+    /// The name of the wait.
+    pub name: String,
+    /// Which party may end it.
+    pub ended_by: EndedBy,
+    /// The address of the object.
+    pub object: usize,
+    /// The owner, if the object has one.
+    pub owner: Option<Owner>,
+    /// The file descriptor.
+    pub descriptor: Option<i32>,
+    /// The arms of a select.
+    pub arms: Vec<WaitsFor>,
+}
+
+/// Tells the owner of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// Its number; see [`owner`](crate::wait::owner).
+    Number(u64),
+    /// The address of its waiter.
+    Address(usize),
+}
+
+/// Reads a record and what it leads to. `read` copies memory, and fails where there is none.
+///
+/// Returns `None` unless the record leads to a description.
+pub(crate) fn interpret(record: usize, read: &impl Fn(usize, &mut [u8]) -> Option<()>) -> Option<WaitsFor> {
+    let number = |address: usize| {
+        let mut bytes = [0; 8];
+        read(address, &mut bytes).map(|()| u64::from_ne_bytes(bytes))
+    };
+    let pointer = |address| number(address).map(|word| word as usize);
+    let (description, object) = (pointer(record)?, pointer(record + size_of::<usize>())?);
+    let mut words = [0; 8];
+    for (index, word) in words.iter_mut().enumerate() {
+        *word = number(description.checked_add(8 * index)?)?;
+    }
+    let [MAGIC, first, second, ended_by, owner, shift, descriptor, arms] = words else { return None };
+    let name = [first, second].map(u64::to_ne_bytes).concat();
+    let place = |offset: u64, base: usize| (offset != NONE).then(|| base.wrapping_add(offset as usize));
+    let owner = place(owner, object).and_then(number).and_then(|word| match shift as u32 {
+        IS_ADDRESS => Some(Owner::Address(word as usize & !7)).filter(|owner| *owner != Owner::Address(0)),
+        shift => Some(Owner::Number(word >> shift)).filter(|owner| *owner != Owner::Number(0)),
+    });
+    let mut found = Vec::new();
+    // Each arm begins with the address of the next one and its record. Their number is bounded, since the memory may change.
+    let mut arm = place(arms, record).and_then(pointer).filter(|arm| *arm != 0);
+    while let Some(at) = arm.filter(|_| found.len() < 1000) {
+        found.extend(interpret(at + size_of::<usize>(), read));
+        arm = pointer(at).filter(|next| *next != 0);
+    }
+    Some(WaitsFor {
+        name: String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned(),
+        ended_by: match ended_by {
+            0 => EndedBy::Task,
+            1 => EndedBy::Clock,
+            _ => EndedBy::Outside,
+        },
+        object,
+        owner,
+        descriptor: place(descriptor, object).and_then(number).map(|word| word as i32).filter(|fd| *fd >= 0),
+        arms: found,
+    })
+}
