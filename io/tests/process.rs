@@ -158,7 +158,7 @@ fn a_cancelled_wait_can_be_made_again() {
 
 /// One worker: nobody else runs the other task.
 #[test]
-fn who_asks_again_and_again_lets_the_others_run() {
+fn repeated_try_waits_let_other_tasks_run() {
     guarded(|| {
         runtime(1).run(|| {
             let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();

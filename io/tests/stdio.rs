@@ -311,7 +311,7 @@ fn outcomes_in_farewell() -> [Result<usize, ErrorKind>; 6] {
 }
 
 #[test]
-fn who_unwinds_from_a_cancellation_waits_for_no_stream() {
+fn a_cancelled_task_that_unwinds_waits_for_no_stream() {
     guarded(|| {
         for workers in 1..3 {
             let (actor, mut output) = Actor::start("farewell", workers, Stdio::null());
@@ -436,7 +436,7 @@ fn a_cancelled_reader_loses_no_byte() {
 }
 
 #[test]
-fn who_waits_for_the_input_of_another_can_be_cancelled() {
+fn a_waiter_for_the_lock_of_stdin_can_be_cancelled() {
     guarded(|| {
         for workers in 1..3 {
             let (mut actor, mut output) = Actor::start("queue", workers, Stdio::piped());
@@ -449,7 +449,7 @@ fn who_waits_for_the_input_of_another_can_be_cancelled() {
 }
 
 #[test]
-fn output_that_nobody_reads_holds_one_task() {
+fn output_without_a_reader_holds_one_task() {
     guarded(|| {
         for workers in 1..3 {
             let (mut actor, mut output) = Actor::start("talker", workers, Stdio::null());
@@ -500,7 +500,7 @@ fn ends_in_tasks(role: &str) {
 }
 
 #[test]
-fn who_writes_to_a_socket_hears_that_nobody_reads_any_more() {
+fn a_writer_to_a_socket_fails_once_its_peer_stops_to_read() {
     ends_in_tasks("unheard");
 }
 

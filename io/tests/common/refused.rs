@@ -1,4 +1,4 @@
-//! Where nobody listens.
+//! Addresses without a listener.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;

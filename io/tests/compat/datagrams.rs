@@ -73,7 +73,7 @@ fn messages_come_whole_and_with_their_senders() {
     });
 }
 
-fn wakes_the_last_who_receives<S: Datagram + 'static>(pair: impl Fn() -> [(Async<S>, S::Address); 2]) {
+fn wakes_the_last_receiver<S: Datagram + 'static>(pair: impl Fn() -> [(Async<S>, S::Address); 2]) {
     let [(one, _), (mut other, _)] = pair();
     let counts: [Arc<Count>; 3] = Default::default();
     for count in &counts {
@@ -89,13 +89,13 @@ fn wakes_the_last_who_receives<S: Datagram + 'static>(pair: impl Fn() -> [(Async
 }
 
 #[test]
-fn a_message_wakes_who_polled_last() {
+fn a_message_wakes_the_last_poller() {
     in_tasks(|| {
-        for_all_messages!(wakes_the_last_who_receives);
+        for_all_messages!(wakes_the_last_receiver);
     });
 }
 
-fn serves_all_who_receive_at_once<S>(pair: impl Fn() -> [(Async<S>, S::Address); 2])
+fn serves_all_receivers_at_once<S>(pair: impl Fn() -> [(Async<S>, S::Address); 2])
 where
     S: Datagram + Send + Sync + 'static,
 {
@@ -125,7 +125,7 @@ where
 #[test]
 fn many_receive_from_one_socket_at_once_and_one_that_gives_up_takes_nothing() {
     in_tasks(|| {
-        for_all_messages!(serves_all_who_receive_at_once);
+        for_all_messages!(serves_all_receivers_at_once);
     });
 }
 
@@ -197,7 +197,7 @@ fn each_direction_of_a_datagram_socket_keeps_its_own_waker() {
 
 /// The queue of the receiver is full, of which the sender's socket hears nothing.
 #[test]
-fn who_sends_to_an_address_waits_for_the_queue_of_its_owner() {
+fn a_send_to_an_address_waits_for_the_queue_of_its_owner() {
     in_tasks(|| {
         let address = abstract_address();
         let receiver = Async::new(UnixDatagram::bind_addr(&address).unwrap());
@@ -248,7 +248,7 @@ fn who_sends_to_an_address_waits_for_the_queue_of_its_owner() {
 }
 
 #[test]
-fn who_waits_for_the_queue_of_one_that_goes_is_told() {
+fn a_waiter_for_the_queue_of_a_receiver_that_is_dropped_fails() {
     in_tasks(|| {
         let address = abstract_address();
         let receiver = UnixDatagram::bind_addr(&address).unwrap();
@@ -264,7 +264,7 @@ fn who_waits_for_the_queue_of_one_that_goes_is_told() {
 }
 
 #[test]
-fn who_waits_for_a_queue_waits_on_when_a_full_one_takes_its_place() {
+fn a_waiter_for_a_queue_waits_on_when_a_full_queue_takes_its_place() {
     in_tasks(|| {
         let address = abstract_address();
         let first = UnixDatagram::bind_addr(&address).unwrap();
@@ -294,7 +294,7 @@ fn who_waits_for_a_queue_waits_on_when_a_full_one_takes_its_place() {
 }
 
 #[test]
-fn a_datagram_socket_that_is_shut_down_tells_who_receives_and_who_sends() {
+fn a_datagram_socket_that_is_shut_down_wakes_receivers_and_senders() {
     in_tasks(|| {
         let [(mut one, _), (other, _)] = unix();
         let (reads, writes) = (Arc::default(), Arc::default());

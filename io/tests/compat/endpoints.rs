@@ -176,7 +176,7 @@ fn keeps_the_waker_of_a_writer<R: Reads, W: Writes>(ends: impl Fn() -> (R, W)) {
 }
 
 #[test]
-fn so_it_is_with_who_waits_to_write() {
+fn a_waiting_writer_is_woken_in_the_same_way() {
     in_tasks(|| {
         keeps_the_waker_of_a_writer(pipes);
         keeps_the_waker_of_a_writer(in_memory);
@@ -357,7 +357,7 @@ macro_rules! for_all_listeners {
     };
 }
 
-fn wakes_who_accepts<L, C>(listener: impl Fn() -> (Async<L>, C))
+fn wakes_the_acceptor<L, C>(listener: impl Fn() -> (Async<L>, C))
 where
     L: Listener<Address: Debug>,
     Async<L::Stream>: Reads,
@@ -417,13 +417,13 @@ fn what_is_accepted_away_from_tasks_waits_where_its_listener_has_waited() {
 }
 
 #[test]
-fn a_connection_wakes_who_accepts_it() {
+fn a_connection_wakes_its_acceptor() {
     in_tasks(|| {
-        for_all_listeners!(wakes_who_accepts);
+        for_all_listeners!(wakes_the_acceptor);
     });
 }
 
-fn serves_all_who_accept_at_once<L, C>(listener: impl Fn() -> (Async<L>, C))
+fn serves_all_acceptors_at_once<L, C>(listener: impl Fn() -> (Async<L>, C))
 where
     L: Listener<Address: Debug + Send> + Send + Sync + 'static,
     L::Stream: Send + 'static,
@@ -450,7 +450,7 @@ where
 #[test]
 fn many_accept_from_one_listener_at_once_and_one_that_gives_up_takes_nothing() {
     in_tasks(|| {
-        for_all_listeners!(serves_all_who_accept_at_once);
+        for_all_listeners!(serves_all_acceptors_at_once);
     });
 }
 

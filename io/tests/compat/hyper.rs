@@ -282,7 +282,7 @@ fn a_deadline_is_moved_away_and_closer() {
 }
 
 #[test]
-fn a_sleep_for_ever_that_is_given_a_time_wakes_whoever_waits() {
+fn a_sleep_for_ever_that_is_given_a_time_wakes_its_waiter() {
     in_tasks(|| {
         let timer = Timer::new();
         let count = Arc::new(Count::default());
@@ -366,7 +366,7 @@ fibra_runtime::task_local! {
 }
 
 #[test]
-fn a_timer_keeps_nothing_of_who_uses_it_first_and_lets_the_others_use_it_meanwhile() {
+fn a_timer_keeps_nothing_of_its_first_user_and_serves_others_meanwhile() {
     guarded(|| {
         runtime(1).run(|| {
             let timer = Timer::new();

@@ -342,7 +342,7 @@ fn the_end_of_its_runtime_wakes_it_and_another_takes_over() {
 }
 
 #[test]
-fn whoever_polls_while_the_runtime_ends_is_served_or_refused_and_never_left() {
+fn a_poll_at_the_end_of_the_runtime_is_served_or_refused() {
     guarded(|| {
         for round in 0..40 {
             let runtime = runtime(1 + round % 2);
@@ -395,7 +395,7 @@ fn timeouts_and_cancels_end_a_poll_that_waits() {
 }
 
 #[test]
-fn one_that_always_has_something_to_read_starves_nobody() {
+fn a_future_that_always_has_input_starves_no_task() {
     guarded(|| {
         runtime(1).run(|| {
             let (client, mut server) = pair();

@@ -103,7 +103,7 @@ fn the_end_of_a_reactor_leaves_no_reader_asleep() {
 
 /// Hunts: a source that stays without a set of reactors since its former reactor ends as it moves.
 #[test]
-fn the_end_of_a_reactor_costs_who_has_moved_one_look() {
+fn the_end_of_a_reactor_costs_a_moved_waiter_one_look() {
     check_bounded(3, || {
         let ((source, former, _), here) = (registered(), Handle::new());
         let ends = {
@@ -178,7 +178,7 @@ fn of_two_reactors_each_wakes_its_own_readers() {
 /// Hunts: a reader whose source is taken out of a reactor that ends, by one who finds no other, before that has handed it out.
 #[cfg(feature = "futures-io")]
 #[test]
-fn who_lets_go_of_a_closed_reactor_leaves_no_reader_asleep() {
+fn leaving_a_closed_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
         let (source, handle, reliance) = registered();
         let poller = Arc::new(Tickets::new());
@@ -201,7 +201,7 @@ fn who_lets_go_of_a_closed_reactor_leaves_no_reader_asleep() {
 /// Hunts: a source that is registered from afar as the reactor ends, is not told of the end, and takes itself for registered.
 #[cfg(feature = "futures-io")]
 #[test]
-fn who_registers_as_the_reactor_ends_is_told_or_sees_it() {
+fn a_registration_at_the_end_of_a_reactor_is_woken_or_sees_it() {
     check_bounded(3, || {
         let (source, handle) = (blocked(), Handle::new());
         let ends = {

@@ -320,7 +320,7 @@ fn what_does_not_fit_is_cut_off() {
 }
 
 #[test]
-fn a_message_for_nobody_is_refused_and_the_socket_goes_on() {
+fn a_message_without_a_receiver_is_refused_and_the_socket_goes_on() {
     everywhere(|| {
         let (socket, nobody) = (socket(), secluded());
         let there = nobody.local_addr().unwrap();
@@ -590,7 +590,7 @@ fn many_rounds_of_ping_pong() {
 /// A datagram socket is told of an error twice: by the call that fails, and by a message in a queue that only who asks for it
 /// empties. A poll speaks of the message for as long as it is there.
 #[test]
-fn an_error_that_nobody_fetches_keeps_no_receive_beyond_its_timeout() {
+fn an_unread_error_keeps_no_receive_beyond_its_timeout() {
     let promise = || {
         let nobody = secluded().local_addr().unwrap();
         let socket = socket();

@@ -389,7 +389,7 @@ fn shutdown_wakes_a_sleeping_sender_of_a_clone() {
 }
 
 #[test]
-fn a_receiver_that_is_dropped_wakes_those_who_send_to_it() {
+fn a_receiver_that_is_dropped_wakes_its_senders() {
     everywhere(|| {
         let folder = Folder::new();
         let (receiver, to) = bound(&folder, "one");

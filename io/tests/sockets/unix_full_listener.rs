@@ -1,4 +1,4 @@
-//! A listener of the Unix family whose queue is full, of which the system tells nobody when it has room.
+//! A listener of the Unix family whose queue is full, which has room again without an event.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -72,7 +72,7 @@ fn connect_waits_for_room_in_the_queue_of_the_listener() {
 }
 
 #[test]
-fn a_listener_that_is_dropped_refuses_those_who_wait_for_room() {
+fn a_listener_that_is_dropped_refuses_waiters_for_room() {
     everywhere(|| {
         let folder = Folder::new();
         let path = folder.file("sock");

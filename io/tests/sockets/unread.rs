@@ -1,4 +1,4 @@
-//! Whoever waits to write into a full socket of the Unix family ends when its peer reads no more, whatever type it is written
+//! A writer into a full socket of the Unix family ends when its peer reads no more, whatever type it writes
 //! through. The peer stays open, and the system tells no poll.
 
 use std::env;

@@ -448,7 +448,7 @@ fn a_reader_that_goes_away_is_told_whatever_is_copied() {
 }
 
 #[test]
-fn a_peer_that_resets_is_told_to_who_copies_from_it() {
+fn a_copy_from_a_peer_that_resets_fails() {
     everywhere(|| {
         let ((mut tcp, other), (_reader, mut writer)) = (pair(), pipe().unwrap());
         let peer = beside(move || {

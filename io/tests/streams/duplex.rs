@@ -125,7 +125,7 @@ fn a_dropped_end_is_an_end_for_the_other() {
 }
 
 #[test]
-fn a_dropped_end_wakes_who_waits() {
+fn a_dropped_end_wakes_its_waiters() {
     everywhere(|| {
         let (here, mut there) = duplex(1);
         let reader = beside(move || there.read(&mut [0]).unwrap());

@@ -38,7 +38,7 @@ fn options(read: bool, write: bool) -> OpenOptions {
 }
 
 #[test]
-fn of_two_readers_of_a_fifo_who_are_told_of_one_byte_the_other_can_leave() {
+fn of_two_readers_of_a_fifo_for_one_byte_the_other_can_leave() {
     in_tasks(|| {
         let folder = Folder::new();
         let path = folder.fifo();
@@ -55,7 +55,7 @@ fn of_two_readers_of_a_fifo_who_are_told_of_one_byte_the_other_can_leave() {
 }
 
 #[test]
-fn of_two_readers_of_a_terminal_who_are_told_of_one_line_the_other_can_leave() {
+fn of_two_readers_of_a_terminal_for_one_line_the_other_can_leave() {
     in_tasks(|| {
         let (mut master, terminal) = terminal();
         let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
@@ -71,7 +71,7 @@ fn of_two_readers_of_a_terminal_who_are_told_of_one_line_the_other_can_leave() {
 }
 
 #[test]
-fn of_two_writers_into_a_full_fifo_who_are_told_of_room_for_one_the_other_can_leave() {
+fn of_two_writers_into_a_full_fifo_with_room_for_one_the_other_can_leave() {
     in_tasks(|| {
         let folder = Folder::new();
         let path = folder.fifo();

@@ -1,4 +1,4 @@
-//! Locks on files exclude, and whoever waits for one holds up nobody else.
+//! Locks on files exclude, and a waiter for a lock holds up no other task.
 
 use std::io::Write;
 use std::path::Path;
@@ -106,7 +106,7 @@ fn a_lock_that_is_taken_after_a_wait_was_left_stays() {
 }
 
 #[test]
-fn whoever_has_the_lock_finds_a_thread_to_write_with_however_many_wait() {
+fn the_owner_of_a_lock_finds_a_thread_to_write_however_many_wait() {
     with_threads(4, || {
         let folder = Folder::new();
         let path = folder.file("file");

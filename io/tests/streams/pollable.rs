@@ -237,7 +237,7 @@ fn a_value_whose_descriptor_changes_is_told_so() {
 
 /// It closes its descriptor while it is awaited, and the number becomes somebody else's, who must not be disturbed.
 #[test]
-fn a_value_that_closes_its_descriptor_disturbs_nobody_else() {
+fn a_value_that_closes_its_descriptor_disturbs_no_other_owner() {
     struct Closes(std::sync::Mutex<Option<UnixStream>>, RawFd, &'static File);
     impl AsFd for Closes {
         fn as_fd(&self) -> BorrowedFd<'_> {

@@ -56,7 +56,7 @@ fn an_open_is_left_by_the_end_itself() {
 }
 
 #[test]
-fn nobody_is_named_who_has_left_an_open() {
+fn a_task_that_has_left_an_open_is_not_reported() {
     guarded(|| {
         let folder = Folder::new();
         let path = folder.fifo();

@@ -1,4 +1,4 @@
-//! A worker that computes, and so hears nothing: whoever waits on another one, for what it would hear of, is woken all the same.
+//! A worker that computes and hears no event: a waiter on another worker is woken all the same.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -137,7 +137,7 @@ fn tell_and_compute(wanted: &Wanted, waiting: JoinHandle<()>) {
 }
 
 #[test]
-fn who_comes_to_wait_while_the_former_worker_computes_is_woken() {
+fn a_wait_that_begins_while_the_former_worker_computes_is_woken() {
     of_everything(|wanted| {
         (wanted.wait_in_vain)();
         let waiting = wait_elsewhere(&wanted);
@@ -147,7 +147,7 @@ fn who_comes_to_wait_while_the_former_worker_computes_is_woken() {
 }
 
 #[test]
-fn who_waits_when_the_former_worker_begins_to_compute_is_woken() {
+fn a_waiter_is_woken_after_the_former_worker_begins_to_compute() {
     of_everything(|wanted| {
         (wanted.wait_in_vain)();
         let waiting = wait_elsewhere(&wanted);
@@ -157,7 +157,7 @@ fn who_waits_when_the_former_worker_begins_to_compute_is_woken() {
 }
 
 #[test]
-fn who_waits_where_a_task_of_the_stuck_worker_waited_before_is_woken() {
+fn a_waiter_after_a_task_of_the_stuck_worker_is_woken() {
     of_everything(|wanted| {
         let here = wait_here(&wanted);
         pause();
@@ -170,7 +170,7 @@ fn who_waits_where_a_task_of_the_stuck_worker_waited_before_is_woken() {
 }
 
 #[test]
-fn who_waits_where_a_task_of_the_stuck_worker_waits_since_is_woken() {
+fn a_waiter_beside_a_task_of_the_stuck_worker_is_woken() {
     of_everything(|wanted| {
         let elsewhere = wait_elsewhere(&wanted);
         pause();
@@ -209,7 +209,7 @@ fn either_of_two_workers_is_woken_while_the_other_computes_again_and_again() {
 /// The kernel tells no writer of a full Unix socket that it was shut down.
 #[cfg(target_os = "linux")]
 #[test]
-fn who_is_to_look_again_does_so_while_the_worker_of_another_writer_computes() {
+fn a_recheck_is_made_while_the_worker_of_another_writer_computes() {
     guarded(|| {
         runtime(2).run(|| {
             let (near, _far) = UnixStream::pair().unwrap();
