@@ -45,9 +45,10 @@ impl<F> Second<'_, F> {
 
 impl<F> Drop for Second<'_, F> {
     fn drop(&mut self) {
-        if self.slot.0.lock().is_some() {
-            self.owner.cancel();
+        if self.slot.0.lock().is_none() {
+            return;
         }
+        self.owner.cancel();
         // Where nothing unwinds the owner cannot end without the result: it finds the closure, and runs it.
         if cancel::CAN_UNWIND {
             drop_quietly(self.slot.take());
