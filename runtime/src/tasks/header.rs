@@ -28,7 +28,7 @@ use crate::tasks::join_state::Join;
 use crate::tasks::locals::{InheritedLocals, Locals};
 use crate::tasks::parking::Parking;
 use crate::tasks::refs::Refs;
-use crate::tasks::slow_path_flags::{Quirk, Quirks};
+use crate::tasks::slow_path_flags::{SlowPath, SlowPathFlags};
 use crate::tasks::switch_hook::{Hook, SwitchHook};
 use crate::timer::ring::Node;
 use crate::waiter::description::{self, WaitRecord, WaitsFor};
@@ -131,7 +131,7 @@ pub(crate) struct Header {
     pub(crate) marks: Marks,
     /// The timer is armed.
     pub(crate) timed: Cell<bool>,
-    pub(super) quirks: Quirks,
+    pub(super) slow_path: SlowPathFlags,
     pub(crate) unconstrained: Cell<bool>,
     /// Its stack comes from the reserve.
     pub(crate) on_reserve: Cell<bool>,
@@ -195,13 +195,13 @@ impl Header {
 
     #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
-        let (mut locals, quirks, marks) = (OnceCell::new(), Quirks::none(), Marks::new());
+        let (mut locals, slow_path, marks) = (OnceCell::new(), SlowPathFlags::none(), Marks::new());
         if let Some(traits) = &mut origin.traits {
             if let Some(inherited) = traits.inherited.take() {
                 let inherited = inherited.into_inner().unwrap_or_else(PoisonError::into_inner);
                 locals = Box::new(Locals::from(inherited)).into();
             }
-            quirks.set(Quirk::HOOKED, traits.on_switch.is_set());
+            slow_path.set(SlowPath::HOOKED, traits.on_switch.is_set());
             if traits.sheltered {
                 marks.set_sheltered();
             }
@@ -215,7 +215,7 @@ impl Header {
             started: Cell::new(false),
             marks,
             timed: Cell::new(false),
-            quirks,
+            slow_path,
             unconstrained: Cell::new(false),
             on_reserve: Cell::new(false),
             park: Parking::new(),
@@ -308,25 +308,25 @@ impl Header {
     /// Returns true if it was suspended while panics of it were under way.
     #[inline(always)]
     pub(crate) fn is_owed(&self) -> bool {
-        self.quirks.any(Quirk::OWED)
+        self.slow_path.any(SlowPath::OWED)
     }
 
     /// Sets how many panics are under way, now that the task is off its thread.
     pub(crate) fn set_owed(&self, panics: u32) {
         self.owed.set(panics);
-        self.quirks.set(Quirk::OWED, panics > 0);
+        self.slow_path.set(SlowPath::OWED, panics > 0);
     }
 
     /// Takes the number of panics that its thread has to count again before the task goes on.
     pub(crate) fn take_owed(&self) -> u32 {
-        self.quirks.set(Quirk::OWED, false);
+        self.slow_path.set(SlowPath::OWED, false);
         self.owed.replace(0)
     }
 
     /// Returns true if the running code must not suspend.
     #[inline(always)]
     pub(crate) fn is_forbidden(&self) -> bool {
-        self.quirks.any(Quirk::FORBIDDEN)
+        self.slow_path.any(SlowPath::FORBIDDEN)
     }
 
     /// Returns how many guards forbid the running code to suspend.
@@ -337,17 +337,17 @@ impl Header {
     /// Forbids the running code to suspend, until [`permit`](Header::permit) was called as often.
     pub(crate) fn forbid(&self) {
         self.forbidden.set(self.forbidden.get() + 1);
-        self.quirks.set(Quirk::FORBIDDEN, true);
+        self.slow_path.set(SlowPath::FORBIDDEN, true);
     }
 
     pub(crate) fn permit(&self) {
         self.forbidden.set(self.forbidden.get() - 1);
-        self.quirks.set(Quirk::FORBIDDEN, self.forbidden.get() > 0);
+        self.slow_path.set(SlowPath::FORBIDDEN, self.forbidden.get() > 0);
     }
 
     /// Sets the big stack that the task runs on, and returns the previous one. Null stands for the task's own stack.
     pub(crate) fn change_stack(&self, to: *const Coroutine) -> *const Coroutine {
-        self.quirks.set(Quirk::AWAY, !to.is_null());
+        self.slow_path.set(SlowPath::AWAY, !to.is_null());
         self.away.replace(to)
     }
 
@@ -378,12 +378,12 @@ impl Header {
 
     #[inline(always)]
     pub(crate) fn is_hooked(&self) -> bool {
-        self.quirks.any(Quirk::HOOKED)
+        self.slow_path.any(SlowPath::HOOKED)
     }
 
     /// Takes the hook away, for the end of the task.
     pub(crate) fn unhook(&self) -> Option<Hook> {
-        self.quirks.set(Quirk::HOOKED, false);
+        self.slow_path.set(SlowPath::HOOKED, false);
         self.traits.as_ref()?.on_switch.take()
     }
 

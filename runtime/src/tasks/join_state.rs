@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!             handle dropped
-//!   NOBODY ───────────────────▶ DETACHED
+//!   UNJOINED ─────────────────▶ DETACHED
 //!    │  ▲                           │
 //!    │  │ withdrawn                 │ finish: the runner drops the result
 //!    ▼  │                           ▼
@@ -33,7 +33,7 @@ use crate::base::primitive::{AtomicBool, AtomicPtr, Cell, Ordering, spin_loop, y
 use crate::waiter::kind::RawWake;
 use crate::waiter::select_token::Claim;
 
-const NOBODY: *mut Joiner = ptr::null_mut();
+const UNJOINED: *mut Joiner = ptr::null_mut();
 const DETACHED: *mut Joiner = ptr::without_provenance_mut(1);
 const DONE: *mut Joiner = ptr::without_provenance_mut(ENDED);
 const TAKEN: *mut Joiner = ptr::without_provenance_mut(ENDED | 1);
@@ -62,7 +62,7 @@ pub struct Joiner {
 #[must_use]
 pub(crate) enum JoinState {
     /// No waiter, or a joiner that was woken for something else.
-    Nobody,
+    Unjoined,
     Waiting(RawWake),
     /// A future, whose waker is now the runner's to call.
     Polled(Box<Waker>),
@@ -83,7 +83,7 @@ pub(crate) enum Detaching {
 
 impl Join {
     pub(crate) const fn new() -> Self {
-        Join(AtomicPtr::new(NOBODY))
+        Join(AtomicPtr::new(UNJOINED))
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -99,14 +99,14 @@ impl Join {
     /// Returns true while a joiner or a future waits for the end. A hint.
     pub(crate) fn is_awaited(&self) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
-        seen != NOBODY && seen != DETACHED && seen.addr() & ENDED == 0
+        seen != UNJOINED && seen != DETACHED && seen.addr() & ENDED == 0
     }
 
     /// Publishes the end. Called by the runner, once.
     pub(crate) fn finish(&self) -> JoinState {
         // Release: publishes the result. Acquire: pairs with `publish` and `detach`.
         match self.0.swap(DONE, Ordering::AcqRel) {
-            NOBODY => JoinState::Nobody,
+            UNJOINED => JoinState::Unjoined,
             DETACHED => JoinState::Detached,
             // SAFETY: a marked address is that of a box which was the word's until now.
             waker if is_waker(waker) => JoinState::Polled(unsafe { boxed(waker) }),
@@ -115,7 +115,7 @@ impl Join {
                 // which fails from now on, or until the wake taken here lands, or until the node is
                 // released.
                 let wake = unsafe { (*joiner).claim_wake() };
-                wake.map_or(JoinState::Nobody, JoinState::Waiting)
+                wake.map_or(JoinState::Unjoined, JoinState::Waiting)
             }
         }
     }
@@ -125,7 +125,7 @@ impl Join {
     /// Called by a handle that has withdrawn what it published.
     pub(crate) fn detach(&self) -> Detaching {
         // Release: gives up the stage. Acquire on failure: the result is ours.
-        match self.0.compare_exchange(NOBODY, DETACHED, Ordering::Release, Ordering::Acquire) {
+        match self.0.compare_exchange(UNJOINED, DETACHED, Ordering::Release, Ordering::Acquire) {
             Ok(_) => Detaching::Left,
             Err(TAKEN) => Detaching::Taken,
             Err(found) => {
@@ -148,7 +148,7 @@ impl Join {
     pub(crate) fn publish_waker(&self, waker: Box<Waker>) -> Result<(), Box<Waker>> {
         let marked = Box::into_raw(waker).cast::<Joiner>().map_addr(|address| address | WAKER);
         // Release: pairs with the Acquire in `finish`, which takes the box. Acquire on failure: DONE.
-        match self.0.compare_exchange(NOBODY, marked, Ordering::Release, Ordering::Acquire) {
+        match self.0.compare_exchange(UNJOINED, marked, Ordering::Release, Ordering::Acquire) {
             Ok(_) => Ok(()),
             // SAFETY: the box made above, which was not published.
             Err(_) => Err(unsafe { boxed(marked) }),
@@ -166,7 +166,7 @@ impl Join {
     #[cold]
     fn withdraw_seen(&self, marked: *mut Joiner) -> Option<Box<Waker>> {
         // Relaxed: the runner has not read the box. Acquire on failure: DONE.
-        let taken = self.0.compare_exchange(marked, NOBODY, Ordering::Relaxed, Ordering::Acquire);
+        let taken = self.0.compare_exchange(marked, UNJOINED, Ordering::Relaxed, Ordering::Acquire);
         // SAFETY: a marked address is that of a box which was the word's until now.
         taken.ok().map(|_| unsafe { boxed(marked) })
     }
@@ -176,7 +176,7 @@ impl Join {
         joiner.wake.set(Some(wake));
         let node = ptr::from_ref(joiner).cast_mut();
         // Release: pairs with the Acquire in `finish`, which reads the node. Acquire on failure: DONE.
-        let published = self.0.compare_exchange(NOBODY, node, Ordering::Release, Ordering::Acquire).is_ok();
+        let published = self.0.compare_exchange(UNJOINED, node, Ordering::Release, Ordering::Acquire).is_ok();
         if !published {
             // Dropped unused.
             joiner.wake.take();
@@ -190,7 +190,7 @@ impl Join {
     pub(crate) fn withdraw(&self, joiner: &Joiner) -> bool {
         let node = ptr::from_ref(joiner).cast_mut();
         // Acquire on failure: DONE. Relaxed otherwise: the node was never read.
-        self.0.compare_exchange(node, NOBODY, Ordering::Relaxed, Ordering::Acquire).is_ok()
+        self.0.compare_exchange(node, UNJOINED, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 
     /// Publishes a joiner that waits for several things; this one is its arm `arm`.

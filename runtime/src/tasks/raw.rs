@@ -170,7 +170,7 @@ unsafe fn complete<F, T, K: TaskHooks>(task: TaskRef, output: Result<T, JoinErro
     unsafe { *stage::<F, T, K>(task) = Stage::Output(output) };
     count_out(header);
     match join.finish() {
-        JoinState::Nobody => {}
+        JoinState::Unjoined => {}
         JoinState::Waiting(wake) => wake.wake(),
         JoinState::Polled(waker) => call_as(task, *waker),
         // The handle was dropped between `is_detached` and `finish`, and left the result to the

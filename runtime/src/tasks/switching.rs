@@ -4,7 +4,7 @@ use crate::base::abort::Bomb;
 use crate::coroutine::stop::Stop;
 use crate::tasks::bounds::Bound;
 use crate::tasks::header::Header;
-use crate::tasks::slow_path_flags::Quirk;
+use crate::tasks::slow_path_flags::SlowPath;
 use crate::tasks::switch_hook::{Switch, SwitchHook};
 
 impl Header {
@@ -14,7 +14,7 @@ impl Header {
     /// The caller runs in this very task.
     #[inline(always)]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
-        if self.quirks.any(Quirk::HOOKED.or(Quirk::AWAY)) {
+        if self.slow_path.any(SlowPath::HOOKED.or(SlowPath::AWAY)) {
             // SAFETY: by this function's contract.
             return unsafe { self.suspend_unusual(stop) };
         }

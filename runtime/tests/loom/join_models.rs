@@ -51,7 +51,7 @@ impl Model {
         // SAFETY: the task is not done.
         self.result.with_mut(|result| unsafe { *result = 7 });
         match self.join.finish() {
-            JoinState::Nobody => {}
+            JoinState::Unjoined => {}
             JoinState::Waiting(wake) => wake.wake(),
             JoinState::Polled(waker) => waker.wake(),
             // SAFETY: a handle that is gone has left the result.
