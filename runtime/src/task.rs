@@ -103,8 +103,6 @@ pub use crate::runtime::spawn_on::spawn_servant;
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
 pub use crate::tasks::join_error::JoinError;
-#[doc(hidden)]
-pub use crate::tasks::join_state::Joiner;
 pub use crate::tasks::shield::shield;
 pub use crate::tasks::switch_hook::Switch;
 pub use crate::tasks::task::{Task, current, try_current};

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub use crate::api::join_handle::JoinArm;
 pub use crate::api::sleep::{sleep_to, sleep_within};
 pub use crate::base::abort::take_back;
 pub use crate::base::spin_lock::{Lock, LockGuard};
@@ -17,11 +18,11 @@ pub use crate::sleep::cancel_points::{
     unwind_cancelled, unwinds_cancelled,
 };
 pub use crate::sleep::polled::Polled;
-pub use crate::sleep::queue::WaitQueue;
 pub use crate::sleep::queue::arm::{ArmPolicy, ArmRules, QueueArm};
 pub use crate::sleep::queue::lane::Lent;
 pub use crate::sleep::queue::wait::{Admit, Left, Outcome, Until};
 pub use crate::sleep::queue::waiters::Waiters;
+pub use crate::sleep::queue::{LockedQueue, WaitQueue};
 pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
 pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};
 pub use crate::tasks::cancel::CAN_UNWIND;

@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::primitive::{AtomicU64, Ordering};
-use crate::turn;
 use crate::wait::{
     self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
 };
@@ -148,7 +148,7 @@ impl AutoResetEvent {
     /// Dropped before its end, the future leaves the queue. A set that it was served meanwhile goes
     /// to the next waiter.
     pub async fn wait_async(&self) {
-        turn::charge().await;
+        budget::charge().await;
         if !self.try_wait() {
             self.queue
                 .wait_async(

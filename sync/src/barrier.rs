@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::turn;
+use crate::budget;
 use crate::wait::{self, Admit, Left, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
 /// Lets a given number of parties meet before any of them goes on, round after round.
@@ -111,7 +111,7 @@ impl Barrier {
     pub async fn wait_async(&self) -> BarrierWaitResult {
         let (outcome, ()) =
             self.round.wait_async(0, (), |come, (), waiters| self.arrive(come, waiters), depart).await;
-        turn::charge().await;
+        budget::charge().await;
         BarrierWaitResult { leader: outcome == Outcome::Done(()) }
     }
 

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::turn;
+use crate::budget;
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use ring::{Received, Ring, Sent};
@@ -274,7 +274,7 @@ impl<T> Sender<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn closed_async(&self) {
-        turn::charge().await;
+        budget::charge().await;
         self.ring.wait_closed_async().await;
     }
 
@@ -376,7 +376,7 @@ impl<T: Clone> Receiver<T> {
     /// # Errors
     /// As for [`recv`](Receiver::recv).
     pub async fn recv_async(&mut self) -> Result<T, RecvError> {
-        turn::charge().await;
+        budget::charge().await;
         taken(self.ring.receive_async(&mut self.next).await).map_err(|error| match error {
             TryRecvError::Closed => RecvError::Closed,
             TryRecvError::Lagged(missed) => RecvError::Lagged(missed),

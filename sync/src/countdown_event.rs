@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::turn;
 use crate::wait::{self, Until, WaitDescription};
 
 /// Gets set by a given number of signals, and stays set.
@@ -170,7 +170,7 @@ impl CountdownEvent {
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
         match self.is_set() {
-            true => turn::charge().await,
+            true => budget::charge().await,
             false => self.state.wait_async().await,
         }
     }

@@ -3,12 +3,12 @@
 mod auto_reset_event;
 mod barrier;
 pub mod broadcast;
+mod budget;
 pub mod channel;
 mod compile_fail;
 mod condvar;
 mod countdown;
 mod countdown_event;
-mod crowd;
 mod lazy_lock;
 mod manual_reset_event;
 mod mutex;
@@ -19,7 +19,6 @@ mod primitive;
 mod reentrant_mutex;
 mod rwlock;
 mod semaphore;
-mod turn;
 mod wait_group;
 pub mod watch;
 

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::primitive::{AtomicBool, Ordering};
-use crate::turn;
 use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
 
 static MANUAL_RESET: WaitDescription = WaitDescription::new("manual event");
@@ -108,7 +108,7 @@ impl ManualResetEvent {
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
         match self.is_set() {
-            true => turn::charge().await,
+            true => budget::charge().await,
             false => _ = self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await,
         }
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::turn;
+use crate::budget;
 use crate::wait::{self, Outcome, Until};
 
 mod raw;
@@ -252,7 +252,7 @@ impl Once {
     /// Waits for a completion as a future.
     pub(crate) async fn await_completion_async(&self, name: Name) {
         if self.is_completed() {
-            return turn::charge().await;
+            return budget::charge().await;
         }
         let mut completion = pin!(self.raw.wait_complete_async());
         // Asked at each poll: the initializer itself may poll during the wait.

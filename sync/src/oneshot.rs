@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::turn;
+use crate::budget;
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, TryRecvError};
 use state::{Channel, Side};
@@ -171,7 +171,7 @@ impl<T> Sender<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn closed_async(&mut self) {
-        turn::charge().await;
+        budget::charge().await;
         poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
@@ -346,7 +346,7 @@ impl<T> Future for Receiver<T> {
         if channel.poll(Side::Receiver, cx).is_pending() {
             return Poll::Pending;
         }
-        if turn::gives_way(&mut self.gave_way, cx) {
+        if budget::gives_way(&mut self.gave_way, cx) {
             return Poll::Pending;
         }
         Poll::Ready(self.take_outcome().ok_or(RecvError))

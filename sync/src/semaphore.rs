@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::primitive::{AtomicUsize, Ordering};
-use crate::turn;
 use crate::wait::{
     self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
 };
@@ -282,7 +282,7 @@ impl Semaphore {
     }
 
     async fn enter_async(&self, count: usize) {
-        turn::charge().await;
+        budget::charge().await;
         if !self.take(count) {
             self.queue
                 .wait_async(

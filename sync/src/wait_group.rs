@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::turn;
 use crate::wait::{self, Until, WaitDescription};
 
 /// Counts busy workers, and lets callers wait until there are none.
@@ -158,7 +158,7 @@ impl WaitGroup {
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
         match self.count() {
-            0 => turn::charge().await,
+            0 => budget::charge().await,
             _ => self.state.wait_async().await,
         }
     }

@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::rwlock::{RwLock, RwLockReadGuard};
-use crate::turn;
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, SendError};
 use versions::Versions;
@@ -312,7 +312,7 @@ impl<T> Sender<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn closed_async(&self) {
-        turn::charge().await;
+        budget::charge().await;
         self.shared.versions.wait_closed_async().await;
     }
 
@@ -466,7 +466,7 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As for [`changed`](Receiver::changed).
     pub async fn changed_async(&mut self) -> Result<(), RecvError> {
-        turn::charge().await;
+        budget::charge().await;
         self.shared.versions.wait_changed_async(&mut self.seen).await
     }
 
@@ -562,7 +562,7 @@ impl<T> Receiver<T> {
         &mut self,
         mut wanted: impl FnMut(&T) -> bool,
     ) -> Result<Ref<'_, T>, RecvError> {
-        turn::charge().await;
+        budget::charge().await;
         let Receiver { shared, seen } = self;
         let first = *seen;
         loop {

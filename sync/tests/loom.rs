@@ -10,6 +10,8 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
+#[path = "../src/budget.rs"]
+mod budget;
 /// The channel, but for the waits that belong to tasks.
 #[path = "../src/channel"]
 mod channel {
@@ -20,8 +22,8 @@ mod channel {
     mod futures;
     mod iter;
     mod operation;
-    pub(crate) mod outcome;
-    pub(crate) mod places;
+    mod outcome;
+    mod places;
     mod queue;
     mod receive_arm;
     mod receiver;
@@ -31,14 +33,15 @@ mod channel {
     mod sender;
     mod shared;
     mod sources;
-    pub(crate) mod state;
+    mod state;
     mod timers;
     mod wait_arm;
 
-    pub(crate) use arm::{Arm, Enlisted};
+    pub(crate) use arm::{Arm, Purpose};
     pub(crate) use receive_arm::RecvArm;
     pub(crate) use receiver::Receiver;
     pub(crate) use select::Select;
+    pub(crate) use send_arm::{Permit, SendArm};
     pub(crate) use sender::Sender;
 
     use crate::primitive::Arc;
@@ -50,8 +53,6 @@ mod channel {
 }
 #[path = "../src/countdown.rs"]
 mod countdown;
-#[path = "../src/crowd.rs"]
-mod crowd;
 /// The public types, for models that go through the public interface.
 #[path = "../src"]
 mod typed {
@@ -80,8 +81,6 @@ mod rwlock {
 }
 #[path = "../../runtime/tests/loom/payload.rs"]
 mod payload;
-#[path = "../src/turn.rs"]
-mod turn;
 #[expect(unused_imports, reason = "the bridge serves the runtime's models as well")]
 #[path = "../../runtime/tests/loom/wait.rs"]
 mod wait;

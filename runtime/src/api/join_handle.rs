@@ -1,5 +1,6 @@
 //! Waiting for the end of a task; the protocol is in `join_state.rs`.
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::sleep;
 use crate::scheduler::budget;
+use crate::sleep::any::{Arm, Enlisted, Link};
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
@@ -18,7 +20,7 @@ use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::{Detaching, Join, Joiner};
 use crate::tasks::task::Task;
 use crate::waiter::description::{WaitDescription, WaitRecord};
-use crate::waiter::kind::{RawWake, WakeHandle};
+use crate::waiter::kind::WakeHandle;
 use crate::waiter::select_token::Claim;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -206,13 +208,12 @@ impl<T> JoinHandle<T> {
         self.task.cancel();
     }
 
-    /// Forgets the waker that a poll has left. To be called before a joiner is published.
+    /// Forgets the waker that a poll has left. Comes before a joiner is published.
     ///
     /// # Panics
     /// Panics in the task itself, and in code that the task sleeps for.
-    #[doc(hidden)]
     #[track_caller]
-    pub fn prepare_join(&mut self) {
+    fn prepare_join(&mut self) {
         self.assert_another();
         drop(self.task.header().join.withdraw_waker());
     }
@@ -223,21 +224,17 @@ impl<T> JoinHandle<T> {
         assert!(own != Some(self.task.as_ref()), "{} joins itself", self.task);
     }
 
-    /// Publishes a joiner as arm `arm` of a select. Returns false if the task has ended.
+    /// Makes an arm of a select for the end of the task.
     ///
-    /// # Safety
-    /// No other caller waits for this task. `joiner` and `claim` stay in place until
-    /// [`withdraw_joiner`](JoinHandle::withdraw_joiner) has returned. Of all wakes of this sleep
-    /// only the wake that took the claim is used.
+    /// # Panics
+    /// Panics in the task itself, and in code that the task sleeps for.
     #[doc(hidden)]
-    pub unsafe fn enlist_joiner(&self, joiner: &Joiner, wake: RawWake, claim: &Claim, arm: usize) -> bool {
-        self.task.header().join.publish_for(joiner, wake, claim, arm)
-    }
-
-    /// Takes the joiner back, or waits until the end of the task has released it.
-    #[doc(hidden)]
-    pub fn withdraw_joiner(&self, joiner: &Joiner) {
-        self.task.header().join.withdraw_for(joiner);
+    #[track_caller]
+    pub fn arm(&mut self) -> JoinArm<'_> {
+        self.prepare_join();
+        let join = &self.task.header().join;
+        let link = Link::new(WaitRecord::new(&JOIN, ptr::from_ref(join).cast()));
+        JoinArm { join, joiner: Joiner::new(), waits: Cell::new(false), link }
     }
 
     #[inline(always)]
@@ -326,6 +323,47 @@ impl<T> Drop for JoinHandle<T> {
             // SAFETY: the task is done and its result was not taken, so it is the handle's.
             unsafe { (task.header().vtable.drop_output)(task) }
         }
+    }
+}
+
+/// Arm of a select that waits for the end of a task. It leaves the result to the handle.
+///
+/// It borrows the handle alone: a task has one joiner.
+#[doc(hidden)]
+pub struct JoinArm<'a> {
+    join: &'a Join,
+    joiner: Joiner,
+    /// True once the task knows the joiner.
+    waits: Cell<bool>,
+    link: Link,
+}
+
+impl JoinArm<'_> {
+    /// Returns true once the task has ended.
+    pub fn is_finished(&self) -> bool {
+        self.join.is_done()
+    }
+}
+
+// SAFETY: the end of the task takes the token before it uses the wake of its joiner, and lets go of the joiner before
+// `withdraw_for` returns.
+unsafe impl Arm for JoinArm<'_> {
+    unsafe fn enlist(&self, me: WakeHandle<'_>, token: &Claim, number: usize) -> Enlisted {
+        // SAFETY: only the waker that takes the token uses the wake.
+        let wake = unsafe { me.raw() };
+        // By the caller's contract arm and token stay until the joiner is withdrawn.
+        self.waits.set(self.join.publish_for(&self.joiner, wake, token, number));
+        if self.waits.get() { Enlisted::Waits } else { Enlisted::Ready }
+    }
+
+    unsafe fn withdraw(&self) {
+        if self.waits.take() {
+            self.join.withdraw_for(&self.joiner);
+        }
+    }
+
+    fn link(&self) -> &Link {
+        &self.link
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) mod lane;
 pub(crate) mod wait;
 pub(crate) mod waiters;
 
-use crate::base::spin_lock::Lock;
+use crate::base::spin_lock::{Lock, LockGuard};
 use crate::sleep::queue::lane::{Lane, Served};
 use crate::sleep::queue::waiters::Waiters;
 
@@ -117,9 +117,40 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     /// Runs `f` under the lock. Waiters that `f` serves are woken after the lock is released.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(&mut S, &mut Waiters<'_, T, LANES>) -> R) -> R {
+        self.lock_or_first(|| ()).with(f)
+    }
+
+    /// Takes the lock, for a fast path that looks at the state alone. Calls `held` first if the lock is taken.
+    #[inline(always)]
+    pub fn lock_or_first(&self, held: impl FnOnce()) -> LockedQueue<'_, S, T, LANES> {
+        LockedQueue { inner: self.inner.lock_or_first(held) }
+    }
+}
+
+/// A wait queue while its lock is held: for a handful of instructions, as by [`WaitQueue::with`].
+pub struct LockedQueue<'q, S, T, const LANES: usize> {
+    inner: LockGuard<'q, Inner<S, T, LANES>>,
+}
+
+impl<S, T, const LANES: usize> LockedQueue<'_, S, T, LANES> {
+    /// Returns the state.
+    #[inline(always)]
+    pub fn state(&mut self) -> &mut S {
+        &mut self.inner.state
+    }
+
+    /// Returns true if no lane has an entry. An arm of a select that was served elsewhere may still have one.
+    #[inline(always)]
+    pub fn has_no_entries(&self) -> bool {
+        self.inner.lanes.iter().all(Lane::is_bare)
+    }
+
+    /// Runs `f` and releases the lock. Waiters that `f` serves are woken after that.
+    #[inline]
+    pub fn with<R>(self, f: impl FnOnce(&mut S, &mut Waiters<'_, T, LANES>) -> R) -> R {
         // Dropped after the lock, also by a panic of `f`: that wakes.
         let mut served = Served::new();
-        let mut inner = self.inner.lock();
+        let mut inner = self.inner;
         let Inner { state, lanes } = &mut *inner;
         f(state, &mut Waiters::new(lanes, &mut served))
     }

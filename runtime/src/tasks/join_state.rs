@@ -50,7 +50,7 @@ const _: () = assert!(align_of::<Joiner>() > MARKS && align_of::<Waker>() > MARK
 pub(crate) struct Join(AtomicPtr<Joiner>);
 
 /// Links the waiter for a task's end. Lives on the waiter's stack.
-pub struct Joiner {
+pub(crate) struct Joiner {
     wake: Cell<Option<RawWake>>,
     /// The select token and the arm of this node, for a joiner that waits for several things.
     claim: Cell<(*const Claim, usize)>,
@@ -223,7 +223,7 @@ unsafe fn boxed(marked: *mut Joiner) -> Box<Waker> {
 
 impl Joiner {
     /// Makes an unpublished node.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Joiner { wake: Cell::new(None), claim: Cell::new((ptr::null(), 0)), released: AtomicBool::new(false) }
     }
 
@@ -253,11 +253,5 @@ impl Joiner {
             rounds += 1;
             if rounds.is_multiple_of(64) { yield_now() } else { spin_loop() }
         }
-    }
-}
-
-impl Default for Joiner {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -3,10 +3,10 @@
 //! ```text
 //!          ┌────────────────────────────────────────────────────────────────────────┐
 //!          ▼                                                                        │ nothing chosen
-//!   try each ──none──▶ enlist each, under one claim ──one is ready: close it────────┤
+//!   try each ──none──▶ enlist each, under one token ──one is ready: close it────────┤
 //!      │                        │ none                                              │
 //!      │ one                    ▼                                                   │
-//!      ▼                 sleep ──woken: the claim says for which──▶ accept ──none───┘
+//!      ▼                 sleep ──woken: the token says for which──▶ accept ──none───┘
 //!    chosen                                                            └─▶ chosen
 //! ```
 //!
@@ -19,16 +19,17 @@
 //! another list. The order of trial is random in each round, so that the two do not stay in step. Two biased selects try in the
 //! same order each round; only their timing parts them.
 
-use std::cell::Cell;
+#![forbid(unsafe_code)]
+
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::random::random_below;
 use fibra_runtime::time;
 
-use super::arm::{Arm, Enlisted};
+use super::arm::{Arm, Purpose};
 use super::timers::{earlier, is_late};
-use crate::wait::{self, Asleep, Claim, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use crate::wait::{self, Chosen, Until};
 
 /// How long a select may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,13 +63,6 @@ pub enum Order {
     Chance,
     /// The first one.
     Listed,
-}
-
-/// What a select does with an arm that is ready.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Act,
-    Watch,
 }
 
 /// Waits until one of `arms` is ready, and does its operation. Returns its number, or none in time.
@@ -117,104 +111,37 @@ where
         if late {
             return None;
         }
-        let until = UntilClaimed { arms, purpose, limit, claim: Claim::new(), enlisted: Cell::new(0) };
+        let places = arms.iter().filter_map(|(arm, number)| {
+            let place = arm.place(purpose)?;
+            Some((place, *number))
+        });
         let deadline = arms.iter().fold(limit.deadline(), |least, (arm, _)| earlier(least, arm.deadline()));
-        // A deadline of an arm is no limit of the select.
-        let why = match wait::CAN_UNWIND || limit.deadline().is_some() {
-            true => wait::sleep(&until, deadline),
-            false => wait::sleep_shielded(&until, deadline),
+        let chosen = match limit {
+            Limit::Now => wait::look_at_all(places),
+            // A deadline of an arm is no limit of the select: without unwinding a cancel does not end it.
+            Limit::Never if !wait::CAN_UNWIND => wait::wait_any(places, Until::shielded(deadline).spinning()),
+            Limit::At(_) | Limit::Never => wait::wait_any(places, Until::unwind(deadline).spinning()),
         };
-        arms[..until.enlisted.get()].iter().for_each(|(arm, _)| arm.departed());
-        if let Some(place) = until.claim.taken() {
-            let (arm, number) = &arms[place];
+        if let Chosen::Served(number) = chosen
+            && let Some((arm, _)) = arms.iter().find(|(_, other)| *other == number)
+        {
             let accepted = match purpose {
                 Purpose::Act => arm.accept(),
                 Purpose::Watch => arm.is_ready(),
             };
             if accepted {
-                return Some(*number);
+                return Some(number);
             }
-        } else if why == Waking::Cancelled {
-            wait::unwind_cancelled();
         }
         if limit != Limit::Now {
             // Partners may give up again and again, without a sleep that is a cancellation point.
             wait::cancellation_point();
         }
         late = match limit {
-            Limit::Now => until.enlisted.get() == arms.len(),
+            Limit::Now => chosen == Chosen::TimedOut,
             Limit::At(deadline) => is_late(deadline),
             Limit::Never => false,
         };
-    }
-}
-
-/// The sleep of a select, until its token is taken for one of its arms.
-struct UntilClaimed<'a, P> {
-    arms: &'a [(P, usize)],
-    purpose: Purpose,
-    limit: Limit,
-    claim: Claim,
-    /// How many of the arms were published.
-    enlisted: Cell<usize>,
-}
-
-impl<A, P> WaitStrategy for UntilClaimed<'_, P>
-where
-    A: Arm + ?Sized,
-    P: Deref<Target = A>,
-{
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        for (place, (arm, _)) in self.arms.iter().enumerate() {
-            // SAFETY: arms and claim are borrowed until the sleep is over, before which each is withdrawn; each sleep enlists
-            // an arm once. Of the wakes the one is used that took the claim, and `before_awake` looks for it.
-            let enlisted = unsafe {
-                match self.purpose {
-                    Purpose::Act => arm.enlist(me, &self.claim, place),
-                    Purpose::Watch => arm.watch(me, &self.claim, place),
-                }
-            };
-            match enlisted {
-                Enlisted::Waits => self.enlisted.set(place + 1),
-                Enlisted::Ready => return self.go_on(),
-            }
-        }
-        match self.limit {
-            // All waited at once: none was ready then.
-            Limit::Now => self.go_on(),
-            Limit::At(_) | Limit::Never => Asleep::Stay,
-        }
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        let claimed = self.claim.close().is_some();
-        for (arm, _) in &self.arms[..self.enlisted.get()] {
-            // SAFETY: it was published.
-            unsafe {
-                match self.purpose {
-                    Purpose::Act => arm.withdraw(),
-                    Purpose::Watch => arm.unwatch(),
-                }
-            }
-        }
-        match claimed && why != Waking::Notified {
-            true => Withdrawal::Served,
-            false => Withdrawal::Withdrawn,
-        }
-    }
-
-    fn may_spin(&self) -> bool {
-        true
-    }
-}
-
-impl<P> UntilClaimed<'_, P> {
-    /// Goes on without a sleep, unless a waker has taken the token.
-    fn go_on(&self) -> Asleep {
-        match self.claim.close() {
-            None => Asleep::Rouse,
-            Some(_) => Asleep::Stay,
-        }
     }
 }
 

@@ -3,14 +3,11 @@
 #![forbid(unsafe_code)]
 
 use std::future::pending;
-use std::pin::pin;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 use super::receiver::{Receiver, Source};
 use super::sender::Sender;
-use super::shared::UntilSent;
-use crate::turn;
-use crate::wait::Polled;
+use crate::budget;
 
 impl<T> Sender<T> {
     /// Sends a message as a future, which yields to its executor instead of blocking.
@@ -32,7 +29,7 @@ impl<T> Sender<T> {
     /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Ready(true));
     /// ```
     pub async fn send_async(&self, message: T) -> Result<(), SendError<T>> {
-        turn::charge().await;
+        budget::charge().await;
         let mut sent = self.channel().try_send(message);
         loop {
             let message = match sent {
@@ -40,9 +37,7 @@ impl<T> Sender<T> {
                 Err(TrySendError::Disconnected(message)) => return Err(SendError(message)),
                 Err(TrySendError::Full(message)) => message,
             };
-            let mut until = pin!(Polled::new(UntilSent::new(self.channel(), message)));
-            until.as_mut().await;
-            match until.strategy().unsent() {
+            match self.channel().send_once(message).await {
                 None => return Ok(()),
                 Some(message) => sent = self.channel().try_send(message),
             }
@@ -78,7 +73,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(receiving.as_mut().poll(&mut context), Poll::Ready(Ok(1)));
     /// ```
     pub async fn recv_async(&self) -> Result<T, RecvError> {
-        turn::charge().await;
+        budget::charge().await;
         loop {
             let channel = match &self.source {
                 Source::Senders(channel) => &channel.shared,
@@ -95,7 +90,7 @@ impl<T> Receiver<T> {
                 Err(TryRecvError::Disconnected) => return Err(RecvError),
                 Err(TryRecvError::Empty) => {}
             }
-            turn::wait_async(channel, (), |()| ()).await;
+            channel.await_message().await;
         }
     }
 }

@@ -1,76 +1,67 @@
-//! The entries of waiters in the lists of a channel.
-//!
-//! They are made of cells. The owner of the channel's lock writes to them, and after its wake the waiter.
+//! Waiters of a channel: the lanes of its queue, and the data of a waiter.
 
-use std::cell::Cell;
-use std::ptr::NonNull;
+#![forbid(unsafe_code)]
 
-use crate::wait::RawWake;
+use crate::wait::{Lent, Waiters};
 
-/// A waiting receiver's entry: the place for its message.
-pub(crate) struct Receiving<T> {
-    pub(crate) message: Cell<Option<T>>,
-}
+/// Receivers that block, and receive arms of selects. A sender gives them its message.
+pub(crate) const RECEIVERS: usize = 0;
+/// Senders with their message, and send arms of selects.
+pub(crate) const SENDERS: usize = 1;
+/// Futures that receive. They are notified of a message, and try again.
+pub(crate) const FUTURES: usize = 2;
+/// Selects that wait until an operation is ready. Every change that may make one ready tells them all.
+pub(crate) const WATCHERS: usize = 3;
 
-impl<T> Receiving<T> {
-    pub(crate) const fn new() -> Self {
-        Receiving { message: Cell::new(None) }
-    }
-}
+pub(crate) const LANES: usize = 4;
 
-/// A waiting sender's entry: the message, or for the arm of a select the place for its permit.
-pub(crate) struct Sending<T> {
-    pub(crate) message: Cell<Option<T>>,
-    pub(crate) grant: Cell<Option<Grant<T>>>,
-    /// True for an arm, which has no message before it is selected. Never changes.
-    pub(crate) is_arm: bool,
+/// The waiters of a channel, under its lock.
+pub(crate) type Waiting<'a, T> = Waiters<'a, Place<T>, LANES>;
+
+/// Data of a waiter.
+pub(crate) enum Place<T> {
+    /// Nothing: a receiver, a watcher, or a sender whose message was taken.
+    Empty,
+    /// The message of a waiting sender, or for a receiver that was served.
+    Message(T),
+    /// Nothing yet: the send arm of a select, which makes its message once it is selected.
+    Arm,
+    /// A send arm that is selected.
+    Granted(Grant<T>),
 }
 
 /// The right with which a send arm is selected.
 pub(crate) enum Grant<T> {
     /// A slot is reserved.
     Room,
-    /// A receiver waits for this message only.
-    Partner(Partner<T>),
+    /// A receiver waits for this message alone. The drop wakes the receiver, which tries again.
+    Partner(Lent<Place<T>>),
 }
 
-impl<T> Sending<T> {
-    pub(crate) const fn message(message: T) -> Self {
-        Sending { message: Cell::new(Some(message)), grant: Cell::new(None), is_arm: false }
+impl<T> Place<T> {
+    pub(crate) fn has_message(&self) -> bool {
+        matches!(self, Place::Message(_))
     }
 
-    pub(crate) const fn arm() -> Self {
-        Sending { message: Cell::new(None), grant: Cell::new(None), is_arm: true }
-    }
-}
-
-/// A receiver that was unlinked for a send arm: its place, and the right to wake it.
-///
-/// Until the wake the receiver stays, and no other thread touches the place. Dropped it wakes the receiver without a message;
-/// the receiver then tries again.
-pub(crate) struct Partner<T> {
-    place: NonNull<Receiving<T>>,
-    wake: Option<RawWake>,
-}
-
-impl<T> Partner<T> {
-    /// Makes a partner of the sleeper behind `wake`, which owns `place`.
-    pub(crate) fn new(place: NonNull<Receiving<T>>, wake: RawWake) -> Self {
-        Partner { place, wake: Some(wake) }
+    pub(crate) fn is_arm(&self) -> bool {
+        matches!(self, Place::Arm)
     }
 
-    /// Gives the receiver its message.
-    pub(crate) fn give(self, message: T) {
-        // SAFETY: the receiver's sleep lasts until its wake, which is still here; it was unlinked, so that no other thread
-        // touches its place.
-        unsafe { self.place.as_ref() }.message.set(Some(message));
+    /// Takes the message, if there is one.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<T> {
+        match self {
+            Place::Message(_) => std::mem::replace(self, Place::Empty).message(),
+            Place::Empty | Place::Arm | Place::Granted(_) => None,
+        }
     }
-}
 
-impl<T> Drop for Partner<T> {
-    fn drop(&mut self) {
-        if let Some(wake) = self.wake.take() {
-            wake.wake();
+    /// Returns the message, if there is one.
+    #[inline]
+    pub(crate) fn message(self) -> Option<T> {
+        match self {
+            Place::Message(message) => Some(message),
+            Place::Empty | Place::Arm | Place::Granted(_) => None,
         }
     }
 }

@@ -1,22 +1,25 @@
 //! The select arm that receives.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::mem;
 use std::time::Instant;
 
-use super::arm::{Arm, Enlisted};
+use super::arm::{Arm, Purpose};
 use super::error::RecvError;
 use super::operation::{Erased, Operation, Target};
-use super::places::Receiving;
+use super::places::Place;
 use super::receiver::{Receiver, Source};
-use crate::wait::list::Node;
-use crate::wait::{self, Claim, WakeHandle};
+use super::shared::{ChannelArm, Shared};
+use super::state::State;
+use crate::wait;
 
 /// The arm `recv(receiver)`. A sender puts the message into it.
 pub struct RecvArm<'a, T> {
     receiver: &'a Receiver<T>,
-    node: Node<Receiving<T>>,
-    watch: Node<Cell<u64>>,
+    /// None if the clock alone makes it ready.
+    place: Option<ChannelArm<'a, T>>,
     outcome: Cell<Option<Result<T, RecvError>>>,
     /// True if a select gave up at the last try.
     let_down: Cell<bool>,
@@ -26,11 +29,11 @@ pub struct RecvArm<'a, T> {
 
 impl<'a, T> RecvArm<'a, T> {
     /// Makes an arm for `receiver`.
+    #[inline]
     pub fn new(receiver: &'a Receiver<T>) -> Self {
         RecvArm {
             receiver,
-            node: Node::with(Receiving::new()),
-            watch: Node::with(Cell::new(0)),
+            place: receiver.channel().map(Shared::receive_arm),
             outcome: Cell::new(None),
             let_down: Cell::new(false),
             awaited: Cell::new(None),
@@ -69,32 +72,14 @@ impl<T> Arm for RecvArm<'_, T> {
         }
     }
 
-    unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
-        let Source::Senders(channel) = &self.receiver.source else { return unsent(self) };
-        let watched = {
-            let mut state = channel.shared.state();
-            if state.may_receive_for(claim) {
-                return Enlisted::Ready;
-            }
-            // SAFETY: by the caller's contract the node is in no list and stays until it is withdrawn, as the claim does,
-            // which lets one wake be used; all is touched under this lock only.
-            unsafe { state.await_message_for(&self.node, me.raw(), claim, number) }
-        };
-        if watched {
-            channel.shared.tell_send_watchers();
-        }
-        Enlisted::Waits
-    }
-
-    unsafe fn withdraw(&self) {
-        if let Source::Senders(channel) = &self.receiver.source {
-            // SAFETY: it was enlisted: the node is in this list or in none.
-            unsafe { channel.shared.state().withdraw_receiver(&self.node) };
-        }
+    fn place(&self, purpose: Purpose) -> Option<&dyn wait::Arm> {
+        let place = self.place.as_ref()?;
+        self.receiver.channel()?.aim_receive_arm(place, purpose);
+        Some(place)
     }
 
     fn accept(&self) -> bool {
-        let message = self.node.data().message.take();
+        let message = self.place.as_ref().and_then(|place| place.replace(Place::Empty).message());
         let given = message.is_some();
         self.outcome.set(message.map(Ok));
         given
@@ -102,33 +87,12 @@ impl<T> Arm for RecvArm<'_, T> {
 
     fn is_ready(&self) -> bool {
         match &self.receiver.source {
-            Source::Senders(channel) => {
-                let state = channel.shared.state();
-                match wait::may_suspend() {
-                    true => state.may_receive(),
-                    false => state.holds_message_past_arms(),
-                }
-            }
+            Source::Senders(channel) => channel.shared.look(match wait::may_suspend() {
+                true => State::may_receive,
+                false => State::holds_message_past_arms,
+            }),
             Source::Clock(timer) => timer.is_ready(),
             Source::Nobody => false,
-        }
-    }
-
-    unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
-        let Source::Senders(channel) = &self.receiver.source else { return unsent(self) };
-        let mut state = channel.shared.state();
-        if state.may_receive() {
-            return Enlisted::Ready;
-        }
-        // SAFETY: as in `enlist`.
-        unsafe { state.receive_watchers().join_for(&self.watch, me.raw(), claim, number) };
-        Enlisted::Waits
-    }
-
-    unsafe fn unwatch(&self) {
-        if let Source::Senders(channel) = &self.receiver.source {
-            // SAFETY: it was watched: the node is in this list or in none.
-            unsafe { channel.shared.state().receive_watchers().leave(&self.watch) };
         }
     }
 }
@@ -149,13 +113,5 @@ impl<T> Operation for RecvArm<'_, T> {
 
     fn renew(&self) -> Erased {
         Erased::new(RecvArm::new(self.receiver))
-    }
-}
-
-/// Enlists an arm of a timer, which publishes nothing: the select sleeps until the timer is due.
-fn unsent(arm: &impl Arm) -> Enlisted {
-    match arm.is_ready() {
-        true => Enlisted::Ready,
-        false => Enlisted::Waits,
     }
 }

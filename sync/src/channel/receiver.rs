@@ -13,6 +13,7 @@ use fibra_runtime::time;
 use super::counted::Counted;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::operation::Target;
+use super::shared::Shared;
 use super::timers::Timer;
 use crate::primitive::Arc;
 use crate::wait;
@@ -79,6 +80,14 @@ impl<T> Receiver<T> {
             return channel.shared.recv_slow(None).map_err(|_disconnected| RecvError);
         }
         self.recv_slow(None).map_err(|_disconnected| RecvError)
+    }
+
+    /// Returns the channel, if there are senders.
+    pub(super) fn channel(&self) -> Option<&Shared<T>> {
+        match &self.source {
+            Source::Senders(channel) => Some(&channel.shared),
+            Source::Clock(_) | Source::Nobody => None,
+        }
     }
 
     /// Names the channel, for an operation of a select that receives from it.
@@ -217,7 +226,7 @@ impl<T> Receiver<T> {
     /// ```
     pub fn len(&self) -> usize {
         match &self.source {
-            Source::Senders(channel) => channel.shared.state().len(),
+            Source::Senders(channel) => channel.shared.look(|state, _| state.len()),
             Source::Clock(timer) => usize::from(timer.is_ready()),
             Source::Nobody => 0,
         }
@@ -231,7 +240,7 @@ impl<T> Receiver<T> {
     /// Returns true if no message more has room, as always at a rendezvous.
     pub fn is_full(&self) -> bool {
         match &self.source {
-            Source::Senders(channel) => channel.shared.state().is_full(),
+            Source::Senders(channel) => channel.shared.look(|state, _| state.is_full()),
             Source::Clock(timer) => timer.is_ready(),
             Source::Nobody => true,
         }

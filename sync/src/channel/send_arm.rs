@@ -2,24 +2,24 @@
 //!
 //! It has no message before it is selected. Selected it gets a permit, which sends one message without waiting.
 
-use std::cell::Cell;
-use std::time::Instant;
+#![forbid(unsafe_code)]
 
-use super::arm::{Arm, Enlisted};
+use std::cell::Cell;
+
+use super::arm::{Arm, Purpose};
 use super::error::SendError;
 use super::operation::{Erased, Operation, Target};
 use super::outcome::Reserve;
-use super::places::{Grant, Sending};
+use super::places::{Grant, Place};
 use super::sender::Sender;
-use super::shared::Shared;
-use crate::wait::list::Node;
-use crate::wait::{Claim, WakeHandle};
+use super::shared::{ChannelArm, Shared};
+use super::state::State;
+use crate::wait;
 
 /// The arm `send(sender, _)`.
 pub struct SendArm<'a, T> {
     sender: &'a Sender<T>,
-    node: Node<Sending<T>>,
-    watch: Node<Cell<u64>>,
+    place: ChannelArm<'a, T>,
     outcome: Cell<Option<Permit<'a, T>>>,
 }
 
@@ -32,13 +32,9 @@ pub struct Permit<'a, T> {
 
 impl<'a, T> SendArm<'a, T> {
     /// Makes an arm for `sender`.
+    #[inline]
     pub fn new(sender: &'a Sender<T>) -> Self {
-        SendArm {
-            sender,
-            node: Node::with(Sending::arm()),
-            watch: Node::with(Cell::new(0)),
-            outcome: Cell::new(None),
-        }
+        SendArm { sender, place: sender.channel().send_arm(), outcome: Cell::new(None) }
     }
 
     /// Returns the right to send, after the arm was selected.
@@ -60,7 +56,7 @@ impl<T> Permit<'_, T> {
         match self.grant.take() {
             Some(Grant::Room) => self.channel.fulfil(message),
             Some(Grant::Partner(partner)) => {
-                partner.give(message);
+                partner.give(|place| *place = Place::Message(message));
                 Ok(())
             }
             None => Err(SendError(message)),
@@ -89,58 +85,19 @@ impl<T> Arm for SendArm<'_, T> {
         true
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
-        let channel = self.sender.channel();
-        let watched = {
-            let mut state = channel.state();
-            if state.may_reserve_for(claim) {
-                return Enlisted::Ready;
-            }
-            // SAFETY: by the caller's contract the node is in no list and stays until it is withdrawn, as the claim does,
-            // which lets one wake be used; all is touched under this lock only.
-            unsafe { state.await_room_for(&self.node, me.raw(), claim, number) }
-        };
-        if watched {
-            channel.tell_receive_watchers();
-        }
-        Enlisted::Waits
-    }
-
-    unsafe fn withdraw(&self) {
-        // SAFETY: it was enlisted: the node is in this list or in none.
-        unsafe { self.sender.channel().state().withdraw_sender(&self.node) };
+    fn place(&self, purpose: Purpose) -> Option<&dyn wait::Arm> {
+        self.sender.channel().aim_send_arm(&self.place, purpose);
+        Some(&self.place)
     }
 
     fn accept(&self) -> bool {
-        let grant = self.node.data().grant.take();
-        let granted = grant.is_some();
-        if granted {
-            self.keep(grant);
-        }
-        granted
+        let Place::Granted(grant) = self.place.replace(Place::Arm) else { return false };
+        self.keep(Some(grant));
+        true
     }
 
     fn is_ready(&self) -> bool {
-        self.sender.channel().state().may_reserve()
-    }
-
-    unsafe fn watch(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
-        let mut state = self.sender.channel().state();
-        if state.may_reserve() {
-            return Enlisted::Ready;
-        }
-        // SAFETY: as in `enlist`.
-        unsafe { state.send_watchers().join_for(&self.watch, me.raw(), claim, number) };
-        Enlisted::Waits
-    }
-
-    unsafe fn unwatch(&self) {
-        // SAFETY: it was watched: the node is in this list or in none.
-        unsafe { self.sender.channel().state().send_watchers().leave(&self.watch) };
+        self.sender.channel().look(State::may_reserve)
     }
 }
 

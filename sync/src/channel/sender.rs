@@ -173,7 +173,7 @@ impl<T> Sender<T> {
     /// assert!(sender.same_channel(&sender.clone()) && !receiver.is_empty());
     /// ```
     pub fn len(&self) -> usize {
-        self.channel().state().len()
+        self.channel().look(|state, _| state.len())
     }
 
     /// Returns true if no message is in the channel, as mostly at a rendezvous.
@@ -194,7 +194,7 @@ impl<T> Sender<T> {
     /// assert!(sender.same_channel(&sender.clone()) && receiver.same_channel(&receiver.clone()));
     /// ```
     pub fn is_full(&self) -> bool {
-        self.channel().state().is_full()
+        self.channel().look(|state, _| state.is_full())
     }
 
     /// Returns how many messages the channel holds at most. None if it is unbounded.

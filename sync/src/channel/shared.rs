@@ -11,6 +11,8 @@
 //! | `vacant` | a look found no message | a message was queued, or the end was found | a look, or a sleep that ends at once, since it looks under the lock |
 //! | `contended` | a side found the lock taken while messages lay in the channel | a side waits | a pause, or none |
 
+#![forbid(unsafe_code)]
+
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -20,19 +22,20 @@ use std::time::Instant;
 
 use fibra_runtime::clock;
 
+use super::arm::Purpose;
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
-use super::outcome::{Freed, Pairing, Put, Reserve, Take, Taken};
-use super::places::{Receiving, Sending};
-use super::queue::Block;
+use super::outcome::{Missing, Refused, Reserve, Sent};
+use super::places::{FUTURES, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
+use super::queue::{Block, Popped};
 use super::state::State;
 use super::timers::is_late;
-use crate::crowd::Crowd;
 use crate::primitive::{AtomicBool, Ordering};
-use crate::turn::Queue;
-use crate::wait::list::Node;
 use crate::wait::{
-    self, Asleep, Lock, LockGuard, Looks, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal,
+    self, Admit, ArmRules, Left, LockedQueue, Looks, Outcome, QueueArm, Until, WaitDescription, WaitQueue,
 };
+
+static SEND: WaitDescription = WaitDescription::new("channel send");
+static RECEIVE: WaitDescription = WaitDescription::new("channel receive");
 
 /// Least capacity for a back-off. With less room the peer soon waits for the side that backs off.
 const MANY: usize = 32;
@@ -42,7 +45,7 @@ const PAUSES: u32 = 32;
 
 /// The state of a channel, and the hints beside its lock.
 pub(super) struct Shared<T> {
-    state: Lock<State<T>>,
+    queue: ChannelQueue<T>,
     /// True if the last look found no message, and none is known to be queued since. A hint: a receiver then goes to sleep
     /// without a look, since the sleep looks.
     vacant: AtomicBool,
@@ -55,7 +58,7 @@ pub(super) struct Shared<T> {
 impl<T> Shared<T> {
     pub(super) fn new(capacity: Option<usize>) -> Self {
         Shared {
-            state: Lock::new(State::new(capacity)),
+            queue: WaitQueue::new(State::new(capacity)),
             vacant: AtomicBool::new(true),
             contended: AtomicBool::new(false),
             capacity,
@@ -71,14 +74,15 @@ impl<T> Shared<T> {
         self.capacity != Some(0)
     }
 
-    pub(super) fn state(&self) -> LockGuard<'_, State<T>> {
-        self.state.lock()
+    /// Looks at the state under the lock.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&State<T>, &Waiting<'_, T>) -> R) -> R {
+        self.queue.with(|state, waiting| look(state, waiting))
     }
 
-    /// Locks the state for one message. Backs off if the lock is contended.
-    #[inline]
-    fn enter(&self) -> LockGuard<'_, State<T>> {
-        self.state.lock_or_first(|| self.back_off())
+    /// Locks the queue for one message. Backs off if the lock is contended.
+    #[inline(always)]
+    fn enter(&self) -> LockedChannel<'_, T> {
+        self.queue.lock_or_first(|| self.back_off())
     }
 
     #[cold]
@@ -94,24 +98,42 @@ impl<T> Shared<T> {
     /// Backs off if the lock was contended and there is time. Returns true if that made `done`
     /// true.
     #[inline]
-    fn back_off_until(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
+    fn back_off_until(
+        &self,
+        deadline: Option<Instant>,
+        done: fn(&State<T>, &Waiting<'_, T>) -> bool,
+    ) -> bool {
         // Relaxed: a hint.
         self.contended.load(Ordering::Relaxed) && self.back_off_slow(deadline, done)
     }
 
     #[cold]
-    fn back_off_slow(&self, deadline: Option<Instant>, done: impl Fn(&State<T>) -> bool) -> bool {
+    fn back_off_slow(&self, deadline: Option<Instant>, done: fn(&State<T>, &Waiting<'_, T>) -> bool) -> bool {
         // Relaxed: a hint. The next wait needs a new one.
         self.contended.store(false, Ordering::Relaxed);
         deadline.is_none_or(|deadline| clock::now() < deadline)
-            && wait::back_off_until(Looks::Seldom, || done(&self.state.lock()))
+            && wait::back_off_until(Looks::Seldom, || self.look(done))
     }
 
     /// Sends without waiting.
-    #[inline]
+    #[inline(never)]
     pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let put = self.enter().put(message);
-        self.settle_put(put)
+        let mut queue = self.enter();
+        if queue.has_no_entries() && queue.state().is_open() {
+            let pushed = queue.state().push(message);
+            drop(queue);
+            return self.settle_put(pushed);
+        }
+        self.try_send_beside_waiters(queue, message)
+    }
+
+    #[inline(never)]
+    fn try_send_beside_waiters(
+        &self,
+        queue: LockedChannel<'_, T>,
+        message: T,
+    ) -> Result<(), TrySendError<T>> {
+        self.settle_put(queue.with(|state, waiting| state.put(message, waiting)))
     }
 
     /// Receives without waiting, for a receiver that sleeps next. Does not look where there is likely no message.
@@ -124,31 +146,25 @@ impl<T> Shared<T> {
         }
     }
 
-    #[inline]
-    fn settle_put(&self, put: Put<T>) -> Result<(), TrySendError<T>> {
+    #[inline(always)]
+    fn settle_put(&self, put: Result<Sent, Refused<T>>) -> Result<(), TrySendError<T>> {
         match put {
-            Put::Queued { watched } => {
+            Ok(Sent::Queued) => {
                 // Relaxed: a hint.
                 self.vacant.store(false, Ordering::Relaxed);
-                if watched {
-                    self.tell_receivers();
-                }
                 Ok(())
             }
-            Put::Handed(wake) => {
-                wake.wake();
-                Ok(())
-            }
-            Put::Full(message) => Err(TrySendError::Full(message)),
-            Put::Disconnected(message) => Err(TrySendError::Disconnected(message)),
-            Put::Cramped(message) => self.enlarge_and_send(message),
+            Ok(Sent::Handed) => Ok(()),
+            Err(Refused::Full(message)) => Err(TrySendError::Full(message)),
+            Err(Refused::Disconnected(message)) => Err(TrySendError::Disconnected(message)),
+            Err(Refused::Cramped(message)) => self.enlarge_and_send(message),
         }
     }
 
     #[cold]
     fn enlarge_and_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let block = Block::new();
-        let superfluous = self.state.lock().supply(block);
+        let superfluous = self.queue.with(|state, _| state.supply(block));
         drop(superfluous);
         self.try_send(message)
     }
@@ -171,16 +187,44 @@ impl<T> Shared<T> {
                     Err(TrySendError::Full(kept)) => message = kept,
                 }
             }
-            let until = UntilSent::new(self, message);
-            let why = wait::sleep(&until, deadline);
-            let Some(kept) = until.unsent() else { return Ok(()) };
-            match why {
-                Waking::Notified => {}
-                Waking::TimedOut => return Err(SendTimeoutError::Timeout(kept)),
-                Waking::Cancelled => wait::unwind_cancelled(),
+            let watched = Cell::new(false);
+            let (outcome, place) = self.queue.wait(
+                SENDERS,
+                Place::Message(message),
+                Until::unwind(deadline).spinning().described(&SEND),
+                |state, _, waiting| {
+                    watched.set(!waiting.is_empty(WATCHERS));
+                    admit_sender(state, waiting)
+                },
+                || self.tell_watchers_if(&watched),
+                |_, _, _, _| (),
+            );
+            match (place.message(), outcome) {
+                (None, _) => return Ok(()),
+                (Some(kept), Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(kept)),
+                (Some(kept), _) => message = kept,
             }
-            message = kept;
             may_send = true;
+        }
+    }
+
+    /// Waits, as a future, until the message is queued or received. Returns it if the sender is to try again.
+    pub(super) async fn send_once(&self, message: T) -> Option<T> {
+        let waits = self.queue.wait_async_then(
+            SENDERS,
+            Place::Message(message),
+            |state, _, waiting| admit_sender(state, waiting),
+            || self.tell_watchers(),
+            |_, _, _, _| (),
+        );
+        waits.await.1.message()
+    }
+
+    /// Tells watchers, if there are any, of a waiter that has arrived.
+    #[inline]
+    fn tell_watchers_if(&self, watched: &Cell<bool>) {
+        if watched.get() {
+            self.tell_watchers();
         }
     }
 
@@ -193,7 +237,10 @@ impl<T> Shared<T> {
     /// Variant of [`try_recv`](Shared::try_recv) that sets `let_down` if a select gave up.
     #[inline(always)]
     pub(super) fn try_recv_from_one(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
-        self.take().unwrap_or_else(|| self.try_recv_from_arm(let_down))
+        match self.take_or(State::take_from_sender) {
+            Err(Missing::Arm) => self.try_recv_from_arm(let_down),
+            taken => self.note(taken),
+        }
     }
 
     /// Receives where a select waits to send. It is a partner at a rendezvous only; elsewhere it waits for room.
@@ -213,45 +260,45 @@ impl<T> Shared<T> {
     /// Receives without waiting, and passes over selects that wait to send.
     #[cold]
     fn try_recv_past_arms(&self) -> Result<T, TryRecvError> {
-        let take = self.enter().take_past_arms();
-        self.settle_take(take).unwrap_or(Err(TryRecvError::Empty))
+        let taken = self.take_or(State::take_past_arms);
+        self.note(taken)
     }
 
     /// Receives for a future, without waiting. Notifies the next future if messages are left.
     pub(super) fn try_recv_async(&self) -> Result<T, TryRecvError> {
-        let received = self.take().unwrap_or_else(|| self.try_recv_past_arms());
+        let received = self.try_recv_past_arms();
         if received.is_ok() {
             self.notify_future();
         }
         received
     }
 
-    /// Takes the oldest message. None if a select waits first in the queue of senders.
+    /// Takes the oldest message from the queue, or `else_take` one from a sender.
     #[inline(always)]
-    fn take(&self) -> Option<Result<T, TryRecvError>> {
-        let take = self.enter().take();
-        self.settle_take(take)
+    fn take_or(
+        &self,
+        else_take: impl FnOnce(&mut State<T>, &mut Waiting<'_, T>) -> Result<T, Missing>,
+    ) -> Result<T, Missing> {
+        let mut queue = self.enter();
+        let Some(Popped { message, spent }) = queue.state().pop() else {
+            return queue.with(else_take);
+        };
+        match queue.has_no_entries() {
+            true => drop(queue),
+            false => pass_room_on(queue),
+        }
+        drop(spent);
+        Ok(message)
     }
 
+    /// Notes in the hint whether there may be messages.
     #[inline(always)]
-    fn settle_take(&self, take: Take<T>) -> Option<Result<T, TryRecvError>> {
-        Some(match take {
-            Take::Message(message, Taken { freed, spent }) => {
-                self.settle(freed);
-                drop(spent);
-                Ok(message)
-            }
-            Take::Empty => {
-                // Relaxed: a hint. The next look corrects a late one.
-                self.vacant.store(true, Ordering::Relaxed);
-                Err(TryRecvError::Empty)
-            }
-            Take::Disconnected => {
-                // Relaxed: a hint. At the end a look never leads to a sleep.
-                self.vacant.store(false, Ordering::Relaxed);
-                Err(TryRecvError::Disconnected)
-            }
-            Take::Arm => return None,
+    fn note(&self, taken: Result<T, Missing>) -> Result<T, TryRecvError> {
+        taken.map_err(|missing| {
+            let is_over = matches!(missing, Missing::Disconnected);
+            // Relaxed: a hint. The next look corrects a late one; at the end a look never leads to a sleep.
+            self.vacant.store(!is_over, Ordering::Relaxed);
+            if is_over { TryRecvError::Disconnected } else { TryRecvError::Empty }
         })
     }
 
@@ -259,7 +306,7 @@ impl<T> Shared<T> {
     #[inline(always)]
     pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         if self.back_off_until(deadline, State::may_receive) {
-            return self.recv_in_vain(Waking::Notified, deadline);
+            return self.recv_in_vain(Outcome::Served, deadline);
         }
         match self.recv_asleep(deadline) {
             Ok(message) => Ok(message),
@@ -267,22 +314,30 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sleeps once. Returns the message, or why the sleep ended without one.
+    /// Waits once. Returns the message, or how the wait ended without one.
     #[inline(always)]
-    fn recv_asleep(&self, deadline: Option<Instant>) -> Result<T, Waking> {
-        let until = UntilReceived::new(self);
-        let why = wait::sleep(&until, deadline);
-        until.received().ok_or(why)
+    fn recv_asleep(&self, deadline: Option<Instant>) -> Result<T, Outcome<()>> {
+        let watched = Cell::new(false);
+        let (outcome, place) = self.queue.wait(
+            RECEIVERS,
+            Place::Empty,
+            Until::unwind(deadline).spinning().described(&RECEIVE),
+            |state, _, waiting| {
+                watched.set(!waiting.is_empty(WATCHERS));
+                if state.may_receive(waiting) { Admit::Done(()) } else { Admit::Back }
+            },
+            || self.tell_watchers_if(&watched),
+            |_, _, _, _| (),
+        );
+        place.message().ok_or(outcome)
     }
 
     /// Waits on after a sleep that brought no message.
     #[cold]
-    fn recv_in_vain(&self, mut why: Waking, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+    fn recv_in_vain(&self, mut why: Outcome<()>, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         loop {
-            match why {
-                Waking::Notified => {}
-                Waking::TimedOut => return Err(RecvTimeoutError::Timeout),
-                Waking::Cancelled => wait::unwind_cancelled(),
+            if why == Outcome::TimedOut {
+                return Err(RecvTimeoutError::Timeout);
             }
             match self.try_recv() {
                 Ok(message) => {
@@ -308,271 +363,140 @@ impl<T> Shared<T> {
     /// Wakes a select that waits to send, and waits for its message. None if it gave up, or if none waits.
     #[cold]
     fn recv_from_arm(&self) -> Option<T> {
-        let until = UntilPaired { channel: self, place: Receiving::new(), owed: Cell::new(None) };
-        // Shielded: the select writes to this stack.
-        let _notified = wait::sleep_shielded(&until, None);
-        if let Some(sender) = until.owed.take() {
-            sender.wake();
+        let (_, place) = self.queue.wait(
+            RECEIVERS,
+            Place::Empty,
+            // The select writes to this stack.
+            Until::shielded(None).described(&RECEIVE),
+            |state, _, waiting| if state.has_arm(waiting) { Admit::Back } else { Admit::Done(()) },
+            // A select belongs to a task or a thread: its wake runs no waker.
+            || drop(self.queue.with(State::pair)),
+            |_, _, _, _| (),
+        );
+        place.message()
+    }
+
+    /// Waits, as a future, until there may be a message.
+    pub(super) async fn await_message(&self) {
+        let waits = self.queue.wait_async_then(
+            FUTURES,
+            Place::Empty,
+            |state, _, waiting| match state.holds_message_past_arms(waiting) {
+                true => Admit::Done(()),
+                false => Admit::Back,
+            },
+            // Arms and watchers belong to tasks and threads: their wakes run no code of a future.
+            || self.open_to_arms(),
+            |state, _, waiting, left| {
+                if left == Left::Served {
+                    state.notify_future(waiting);
+                }
+            },
+        );
+        waits.await;
+    }
+
+    fn open_to_arms(&self) {
+        if !self.has_slots() {
+            self.queue.with(State::open_to_arms);
         }
-        until.place.message.take()
     }
 
     /// Selects a send arm, if it need not wait.
     pub(super) fn reserve(&self) -> Reserve<T> {
-        self.state.lock().reserve()
+        self.queue.with(State::reserve)
     }
 
     /// Sends into a slot that was reserved.
     pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
-        let (put, freed) = self.state.lock().fulfil(message);
-        // First: the wake of a receiver may run a waker, which may drop a future that waits for the wake owed here.
-        self.settle(freed);
-        let sent = self.settle_put(put);
-        sent.map_err(|error| SendError(error.into_inner()))
+        let put = self.queue.with(|state, waiting| state.fulfil(message, waiting));
+        self.settle_put(put).map_err(|error| SendError(error.into_inner()))
     }
 
     /// Gives up a slot that was reserved.
     pub(super) fn release(&self) {
-        let freed = self.state.lock().release();
-        self.settle(freed);
-    }
-
-    /// Wakes after room came free.
-    #[inline(always)]
-    fn settle(&self, freed: Option<Freed>) {
-        if let Some(freed) = freed {
-            self.tell_freed(freed);
-        }
-    }
-
-    #[inline(never)]
-    fn tell_freed(&self, freed: Freed) {
-        if let Some(wake) = freed.wake {
-            wake.wake();
-        }
-        if freed.sending_watched {
-            self.tell_send_watchers();
-        }
-        if freed.receiving_watched {
-            self.notify_future();
-        }
-    }
-
-    /// Notifies one future and all watchers of a message.
-    #[cold]
-    fn tell_receivers(&self) {
-        self.notify_future();
-        self.tell_receive_watchers();
+        self.queue.with(State::release);
     }
 
     /// Notifies the first waiting future if there is a message for it.
     #[cold]
     fn notify_future(&self) {
-        let next = self.state.lock().next_future();
-        if let Some(wake) = next {
-            wake.wake();
-        }
+        self.queue.with(|state, waiting| state.notify_future(waiting));
     }
 
+    /// Notifies the present watchers. They are tasks and threads: no code of a future runs.
     #[cold]
-    pub(super) fn tell_receive_watchers(&self) {
-        self.tell(State::receive_watchers);
-    }
-
-    #[cold]
-    pub(super) fn tell_send_watchers(&self) {
-        self.tell(State::send_watchers);
-    }
-
-    /// Notifies the present watchers once each. A watcher that comes back meanwhile belongs to the next round.
-    fn tell(&self, watchers: fn(&mut State<T>) -> &mut Crowd) {
-        let ended = watchers(&mut self.state.lock()).end_round();
-        wait::wake_all(&self.state, |state| watchers(state).next(ended));
+    pub(super) fn tell_watchers(&self) {
+        self.queue.with(|_, waiting| waiting.serve_all(WATCHERS));
     }
 
     /// Closes the channel after the last sender. Receivers take what is left.
     pub(super) fn close(&self) {
-        self.state.lock().disconnect();
-        self.tell_end();
+        self.queue.with(State::disconnect);
     }
 
     /// Closes the channel after the last receiver. Drops the messages that were not received.
     pub(super) fn close_and_clear(&self) {
-        let unreceived = {
-            let mut state = self.state.lock();
-            state.disconnect();
+        drop(self.queue.with(|state, waiting| {
+            state.disconnect(waiting);
             state.take_unreceived()
-        };
-        self.tell_end();
-        drop(unreceived);
+        }));
     }
 
-    #[cold]
-    fn tell_end(&self) {
-        wait::wake_all(&self.state, State::next_to_tell);
-    }
-}
-
-/// The sleep of a sender, until its message is taken.
-pub(super) struct UntilSent<'a, T> {
-    channel: &'a Shared<T>,
-    node: Node<Sending<T>>,
-}
-
-// SAFETY: the node is only touched under the channel's lock, and by the owner of this when it is in no list; with `T` the
-// message in it may go to another thread.
-unsafe impl<T: Send> Send for UntilSent<'_, T> {}
-
-impl<'a, T> UntilSent<'a, T> {
-    pub(super) fn new(channel: &'a Shared<T>, message: T) -> Self {
-        UntilSent { channel, node: Node::with(Sending::message(message)) }
+    /// Makes the place of a receive arm of a select.
+    #[inline]
+    pub(super) fn receive_arm(&self) -> ChannelArm<'_, T> {
+        QueueArm::new(&self.queue, RECEIVERS, Place::Empty, &Self::RECEIVE).described(&RECEIVE)
     }
 
-    /// Returns the message if the wait was in vain.
-    pub(super) fn unsent(&self) -> Option<T> {
-        self.node.data().message.take()
-    }
-}
-
-impl<T> WaitStrategy for UntilSent<'_, T> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let watched = {
-            let mut state = self.channel.state.lock();
-            if state.may_send() {
-                return Asleep::Rouse;
-            }
-            // SAFETY: the node stays until the sleep is over, is in no list, and is only touched under this lock; its wake
-            // is taken out of it under the lock, and `before_awake` answers `Served` from then on.
-            unsafe { state.await_room(&self.node, me.raw()) }
-        };
-        if watched {
-            self.channel.tell_receive_watchers();
-        }
-        Asleep::Stay
+    /// Makes the place of a send arm of a select.
+    #[inline]
+    pub(super) fn send_arm(&self) -> ChannelArm<'_, T> {
+        QueueArm::new(&self.queue, SENDERS, Place::Arm, &Self::SEND).described(&SEND)
     }
 
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // SAFETY: the node is in this list or in none.
-        withdrawal(why, || unsafe { self.channel.state.lock().withdraw_sender(&self.node) })
-    }
-
-    fn may_spin(&self) -> bool {
-        true
-    }
-}
-
-/// The sleep of a receiver, until it is given a message.
-struct UntilReceived<'a, T> {
-    channel: &'a Shared<T>,
-    node: Node<Receiving<T>>,
-}
-
-// SAFETY: as for `UntilSent`.
-unsafe impl<T: Send> Send for UntilReceived<'_, T> {}
-
-impl<'a, T> UntilReceived<'a, T> {
-    fn new(channel: &'a Shared<T>) -> Self {
-        UntilReceived { channel, node: Node::with(Receiving::new()) }
-    }
-
-    /// Returns the message, if one was given.
-    fn received(&self) -> Option<T> {
-        self.node.data().message.take()
-    }
-}
-
-impl<T> WaitStrategy for UntilReceived<'_, T> {
-    #[inline(never)]
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        let watched = {
-            let mut state = self.channel.state.lock();
-            if state.may_receive() {
-                return Asleep::Rouse;
-            }
-            // SAFETY: as in `UntilSent`.
-            unsafe { state.await_message(&self.node, me.raw()) }
-        };
-        if watched {
-            self.channel.tell_send_watchers();
-        }
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // SAFETY: the node is in this list or in none.
-        withdrawal(why, || unsafe { self.channel.state.lock().withdraw_receiver(&self.node) })
-    }
-
-    fn may_spin(&self) -> bool {
-        true
-    }
-}
-
-fn withdrawal(why: Waking, withdraw: impl FnOnce() -> bool) -> Withdrawal {
-    match why == Waking::Notified || withdraw() {
-        true => Withdrawal::Withdrawn,
-        false => Withdrawal::Served,
-    }
-}
-
-/// The wait of a future that receives: it is notified, and tries again.
-impl<T> Queue for Shared<T> {
-    type Asks = ();
-
-    unsafe fn enlist(&self, node: &Node, wake: RawWake) -> bool {
-        let freed = {
-            let mut state = self.state.lock();
-            if state.holds_message_past_arms() {
-                return false;
-            }
-            // SAFETY: the caller's contract; the node is touched under this lock only.
-            unsafe { state.enlist_future(node, wake) }
-        };
-        // Arms and watchers belong to tasks and threads: their wakes run no code of a future.
-        self.settle(freed);
-        true
-    }
-
-    unsafe fn withdraw(&self, node: &Node) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.state.lock().withdraw_future(node) }
-    }
-
-    fn pass_on(&self, (): &()) {
-        self.notify_future();
-    }
-
-    fn departed(&self) {}
-}
-
-/// The sleep of a receiver while the select that it woke makes the message. It is in no list: the select has its wake.
-struct UntilPaired<'a, T> {
-    channel: &'a Shared<T>,
-    place: Receiving<T>,
-    /// The wake of a sender that has given its message. Not to be used in the hook: a waker may do anything, also wait.
-    owed: Cell<Option<RawWake>>,
-}
-
-impl<T> WaitStrategy for UntilPaired<'_, T> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: used once, by the partner, and the sleep is shielded and has no deadline: it lasts until then. Else it is
-        // dropped.
-        let pairing = self.channel.state.lock().pair(&self.place, unsafe { me.raw() });
-        match pairing {
-            // A select belongs to a task or a thread: its wake runs no waker.
-            Pairing::Lent(sender) => {
-                sender.wake();
-                Asleep::Stay
-            }
-            Pairing::Given(sender) => {
-                self.owed.set(Some(sender));
-                Asleep::Rouse
-            }
-            Pairing::Alone => Asleep::Rouse,
+    /// Lets a select receive by this arm, or watch for something to receive.
+    pub(super) fn aim_receive_arm<'a>(&'a self, arm: &ChannelArm<'a, T>, purpose: Purpose) {
+        match (purpose, self.has_slots()) {
+            (Purpose::Watch, _) => arm.move_to(WATCHERS, &Self::RECEIVE),
+            (Purpose::Act, true) => arm.move_to(RECEIVERS, &Self::RECEIVE),
+            (Purpose::Act, false) => arm.move_to(RECEIVERS, &Self::RECEIVE_AT_RENDEZVOUS),
         }
     }
 
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        Withdrawal::Withdrawn
+    /// Lets a select send by this arm, or watch for room.
+    pub(super) fn aim_send_arm<'a>(&'a self, arm: &ChannelArm<'a, T>, purpose: Purpose) {
+        match (purpose, self.has_slots()) {
+            (Purpose::Watch, _) => arm.move_to(WATCHERS, &Self::SEND),
+            (Purpose::Act, true) => arm.move_to(SENDERS, &Self::SEND),
+            (Purpose::Act, false) => arm.move_to(SENDERS, &Self::SEND_AT_RENDEZVOUS),
+        }
     }
+
+    const RECEIVE: Rules<T> = ArmRules::new(|state, _, waiting| state.may_receive(waiting));
+    const SEND: Rules<T> = ArmRules::new(|state, _, waiting| state.may_reserve(waiting));
+    // Elsewhere than at a rendezvous an arm waits for what is not there, and gives watchers nothing to do.
+    const RECEIVE_AT_RENDEZVOUS: Rules<T> = ArmRules { published: Self::TELL, ..Self::RECEIVE };
+    const SEND_AT_RENDEZVOUS: Rules<T> = ArmRules { published: Self::TELL, ..Self::SEND };
+    const TELL: fn(&ChannelQueue<T>) = |queue| _ = queue.with(|_, waiting| waiting.serve_all(WATCHERS));
+}
+
+type LockedChannel<'a, T> = LockedQueue<'a, State<T>, Place<T>, LANES>;
+
+type ChannelQueue<T> = WaitQueue<State<T>, Place<T>, LANES>;
+
+/// A place in a channel for an arm of a select.
+pub(super) type ChannelArm<'a, T> = QueueArm<'a, State<T>, Place<T>, LANES>;
+
+type Rules<T> = ArmRules<State<T>, Place<T>, LANES>;
+
+/// Gives a slot that came free to the waiters.
+#[inline(never)]
+fn pass_room_on<T>(queue: LockedChannel<'_, T>) {
+    queue.with(State::pass_room_on);
+}
+
+/// Has a sender wait, unless it may send.
+fn admit_sender<T>(state: &State<T>, waiting: &Waiting<'_, T>) -> Admit<()> {
+    if state.may_send(waiting) { Admit::Done(()) } else { Admit::Back }
 }

@@ -1,19 +1,21 @@
 //! The select arm that waits for an event, a semaphore or a token.
 
-use std::cell::Cell;
-use std::ptr;
-use std::time::Instant;
+#![forbid(unsafe_code)]
 
-use super::arm::{Arm, Enlisted};
+use std::cell::{Cell, OnceCell};
+use std::ptr;
+
+use super::arm::{Arm, Purpose};
 use super::operation::{Erased, Operation, Target};
 use super::selectable::Selectable;
 use super::selectable::sealed::Taken;
-use crate::wait::{Arm as _, Claim, WakeHandle};
+use crate::wait;
 
 /// The arm `wait(source)`. Its waker has taken for it what it waits for.
 pub struct WaitArm<'a, S: Selectable> {
     source: &'a S,
-    arm: S::Arm<'a>,
+    /// Made for a wait.
+    place: OnceCell<S::Arm<'a>>,
     /// True if the source was taken for it, and the arm is not completed yet.
     taken: Cell<bool>,
 }
@@ -34,7 +36,7 @@ impl<S: Selectable> SelectArm for S {}
 impl<'a, S: Selectable> WaitArm<'a, S> {
     /// Makes an arm for `source`.
     pub fn new(source: &'a S) -> Self {
-        WaitArm { source, arm: source.arm(), taken: Cell::new(false) }
+        WaitArm { source, place: OnceCell::new(), taken: Cell::new(false) }
     }
 
     /// Returns what was taken, after the arm was selected.
@@ -54,38 +56,14 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
         taken
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    unsafe fn enlist(&self, me: WakeHandle<'_>, claim: &Claim, number: usize) -> Enlisted {
-        // SAFETY: the caller's contract.
-        unsafe { self.arm.enlist(me, claim, number) }
-    }
-
-    unsafe fn withdraw(&self) {
-        // SAFETY: the caller's contract.
-        unsafe { self.arm.withdraw() }
-    }
-
-    fn departed(&self) {
-        self.arm.departed();
+    fn place(&self, _purpose: Purpose) -> Option<&dyn wait::Arm> {
+        Some(self.place.get_or_init(|| self.source.arm()))
     }
 
     fn accept(&self) -> bool {
         self.taken.set(true);
         true
     }
-
-    fn is_ready(&self) -> bool {
-        unreachable!("`ready` takes channels only")
-    }
-
-    unsafe fn watch(&self, _me: WakeHandle<'_>, _claim: &Claim, _number: usize) -> Enlisted {
-        unreachable!("`ready` takes channels only")
-    }
-
-    unsafe fn unwatch(&self) {}
 }
 
 impl<S: Selectable> Operation for WaitArm<'_, S> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use loom::thread;
 
 use crate::auto_reset_event::AutoResetEvent;
-use crate::channel::{Arm, Enlisted, Receiver, RecvArm, Select, Sender};
+use crate::channel::{Arm, Purpose, Receiver, RecvArm, Select, Sender};
 use crate::channel_end_models;
 use crate::gate_in_small::assert_no_wake_is_left;
 use crate::primitive::check_bounded;
-use crate::wait::{Claim, Sleeper, over};
+use crate::wait::{Claim, Enlisted, Sleeper, over};
 
 /// A channel for `capacity` messages.
 fn channel(capacity: usize) -> (Sender<u32>, Receiver<u32>) {
@@ -115,7 +115,7 @@ fn who_watches_is_told_of_the_end() {
     });
 }
 
-/// Hunts: two who watch, of whom one is told.
+/// Hunts: two watchers, of which one is told.
 #[test]
 fn all_who_watch_are_told() {
     check_bounded(3, || {
@@ -125,16 +125,17 @@ fn all_who_watch_are_told() {
             sender
         });
         let watches = [0, 1].map(|_| (RecvArm::new(&receiver), Claim::new(), Sleeper::new()));
-        let waits = watches.each_ref().map(|(arm, claim, sleeper)| {
+        let waits = watches.each_ref().map(|(arm, token, sleeper)| {
             let _ = sleeper.word.begin(false);
-            // SAFETY: the arm is watched nowhere, and arm and claim stay in place until its wake has landed.
-            unsafe { arm.watch(sleeper.handle(), claim, 0) == Enlisted::Waits }
+            let watcher = arm.place(Purpose::Watch).expect("a channel is watched");
+            // SAFETY: the arm is enlisted nowhere, and arm and token stay in place until its wake has landed.
+            unsafe { watcher.enlist(sleeper.handle(), token, 0) == Enlisted::Waits }
         });
-        for ((_, claim, sleeper), waits) in watches.iter().zip(waits) {
+        for ((_, token, sleeper), waits) in watches.iter().zip(waits) {
             if waits {
                 sleeper.leave_stack();
             }
-            assert_eq!(claim.taken(), waits.then_some(0));
+            assert_eq!(token.taken(), waits.then_some(0));
         }
         let sender = sends.join().unwrap();
         assert_eq!(receiver.try_recv(), Ok(7));

@@ -59,8 +59,8 @@ impl<S, T, const LANES: usize> ArmPolicy<S, T, LANES> for ArmRules<S, T, LANES> 
 /// A place in a wait queue for one arm of a select. [`wait_any`](crate::sleep::any::wait_any) waits for it.
 pub struct QueueArm<'q, S, T, const LANES: usize = 1, R = ArmRules<S, T, LANES>> {
     queue: &'q WaitQueue<S, T, LANES>,
-    lane: usize,
-    rules: &'q R,
+    lane: Cell<usize>,
+    rules: Cell<&'q R>,
     entry: Entry<T>,
     link: Link,
     /// Wakes that a hook owes: it must not wake.
@@ -69,12 +69,13 @@ pub struct QueueArm<'q, S, T, const LANES: usize = 1, R = ArmRules<S, T, LANES>>
 
 impl<'q, S, T, const LANES: usize, R> QueueArm<'q, S, T, LANES, R> {
     /// Makes an arm that waits in `lane` with `data`.
+    #[inline]
     pub const fn new(queue: &'q WaitQueue<S, T, LANES>, lane: usize, data: T, rules: &'q R) -> Self {
         assert!(lane < LANES, "a wait queue has no such lane");
         QueueArm {
             queue,
-            lane,
-            rules,
+            lane: Cell::new(lane),
+            rules: Cell::new(rules),
             entry: Entry::new(data),
             link: Link::new(WaitRecord::new(UNNAMED, ptr::from_ref(queue).cast())),
             owed: Cell::new(Served::new()),
@@ -85,6 +86,17 @@ impl<'q, S, T, const LANES: usize, R> QueueArm<'q, S, T, LANES, R> {
     pub const fn described(mut self, description: &'static WaitDescription) -> Self {
         self.link = Link::new(WaitRecord::new(description, ptr::from_ref(self.queue).cast()));
         self
+    }
+
+    /// Lets the next select wait in `lane` by `rules`.
+    ///
+    /// # Panics
+    /// While a select waits for the arm.
+    pub fn move_to(&self, lane: usize, rules: &'q R) {
+        assert!(lane < LANES, "a wait queue has no such lane");
+        assert!(!self.link.is_enlisted(), "an arm stays in its lane while a select waits");
+        self.lane.set(lane);
+        self.rules.set(rules);
     }
 
     /// Takes the data, as the waker has left it, and puts `next` in its place.
@@ -107,15 +119,15 @@ unsafe impl<S, T, const LANES: usize, R: ArmPolicy<S, T, LANES>> Arm for QueueAr
         // SAFETY: it is in no lane yet, so its waiter alone reaches the data.
         let data = unsafe { self.entry.data_mut() };
         let waiters = Waiters::new(lanes, &mut served).seen_by(token);
-        if self.rules.is_ready(state, data, &waiters) {
+        if self.rules.get().is_ready(state, data, &waiters) {
             return Enlisted::Ready;
         }
         self.entry.stand_for(token, number);
         // SAFETY: by the caller's contract the entry is in no lane and stays, as the token does, until it was withdrawn
         // or its wake has landed; the lock is held. One wake of the sleep is used: that of the arm that has the token.
-        unsafe { lanes[self.lane].push(&self.entry, me.raw(), false) };
+        unsafe { lanes[self.lane.get()].push(&self.entry, me.raw(), false) };
         drop(inner);
-        self.rules.published(self.queue);
+        self.rules.get().published(self.queue);
         Enlisted::Waits
     }
 
@@ -124,10 +136,10 @@ unsafe impl<S, T, const LANES: usize, R: ArmPolicy<S, T, LANES>> Arm for QueueAr
         let mut inner = self.queue.inner.lock();
         let Inner { state, lanes } = &mut *inner;
         // SAFETY: this lane is the one that the entry is pushed to; the lock is held.
-        if unsafe { lanes[self.lane].remove(&self.entry) } {
+        if unsafe { lanes[self.lane.get()].remove(&self.entry) } {
             let mut waiters = Waiters::new(lanes, &mut served);
             // SAFETY: it is in no lane, so its waiter alone reaches the data.
-            self.rules.left(state, unsafe { self.entry.data_mut() }, &mut waiters);
+            self.rules.get().left(state, unsafe { self.entry.data_mut() }, &mut waiters);
         }
         drop(inner);
         self.owed.set(served);

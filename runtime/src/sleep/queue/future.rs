@@ -21,7 +21,21 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
     ) -> (Outcome<R>, T) {
-        let waiting = Waiting::new(self, lane, data, Until::shielded(None), admit, || (), leave);
+        self.wait_async_then(lane, data, admit, || (), leave).await
+    }
+
+    /// Variant of [`wait_async`](WaitQueue::wait_async) with a closure for when the future is queued and the lock released.
+    ///
+    /// `published` must not wake futures.
+    pub async fn wait_async_then<R>(
+        &self,
+        lane: usize,
+        data: T,
+        admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
+        published: impl FnOnce(),
+        leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
+    ) -> (Outcome<R>, T) {
+        let waiting = Waiting::new(self, lane, data, Until::shielded(None), admit, published, leave);
         let mut sleep = pin!(Polled::new(Abandoned(waiting)));
         loop {
             let why = sleep.as_mut().await;

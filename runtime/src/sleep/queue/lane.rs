@@ -229,12 +229,27 @@ impl<T> Lane<T> {
         wanted: impl Fn(&T) -> bool,
         give: impl FnOnce(&mut T) -> R,
     ) -> Option<R> {
-        let entry = self.take_front_if(wanted)?;
-        // SAFETY: it is alive until its wake lands, by the contract of `push`.
-        let entry = unsafe { entry.as_ref() };
-        served.push(entry);
-        // SAFETY: it was just served under the lock.
-        Some(give(unsafe { entry.data_mut() }))
+        self.take_front_if(wanted).map(|entry| give(served.take_in(entry)))
+    }
+
+    /// Serves the longest waiter of those that are `wanted`; `give` may write to its data.
+    pub(super) fn serve_first<R>(
+        &mut self,
+        served: &mut Served<T>,
+        wanted: impl Fn(&T) -> bool,
+        give: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        loop {
+            let is_wanted = |entry: &&Entry<T>| {
+                // SAFETY: linked, and this lane stays borrowed.
+                unsafe { entry.is_open(ptr::null()) && wanted(entry.look()) }
+            };
+            let entry = NonNull::from(self.entries().find(is_wanted)?);
+            // SAFETY: it is linked in this lane.
+            if unsafe { self.take_out(entry.as_ref()) } {
+                return Some(give(served.take_in(entry)));
+            }
+        }
     }
 
     /// Serves the longest waiter later: takes it out, and leaves data and wake to the caller.
@@ -271,29 +286,34 @@ impl<T> Lane<T> {
                 if !wanted(unsafe { entry.look() }) {
                     return None;
                 }
-                // SAFETY: as above.
-                if unsafe { entry.claim() } {
-                    // The waiter of a requeued entry reads this under the lock of its first queue.
-                    if !entry.is_served() {
-                        entry.stage.set(Stage::Served);
-                    }
-                    // SAFETY: it is linked in this lane.
-                    unsafe { self.unlink(entry) };
-                    return Some(NonNull::from(entry));
-                }
             }
-            self.pass_over(entry);
+            // SAFETY: it is linked in this lane, and is not touched after but by a waker that it is handed to.
+            if unsafe { self.take_out(&*ptr::from_ref(entry)) } {
+                return Some(NonNull::from(entry));
+            }
         }
     }
 
-    /// Takes out an arm of a select that was served elsewhere. Its wake is not used.
-    #[cold]
-    fn pass_over(&mut self, entry: *const Entry<T>) {
-        // SAFETY: the caller has found it linked in this lane.
+    /// Unlinks an entry. Returns false if it is an arm of a select that was served elsewhere, whose wake is not used.
+    ///
+    /// # Safety
+    /// `entry` is linked in this lane.
+    #[inline]
+    unsafe fn take_out(&mut self, entry: &Entry<T>) -> bool {
+        // SAFETY: this function's contract, in both.
         unsafe {
-            (*entry).stage.set(Stage::Apart);
-            (*entry).wake.set(None);
-            self.unlink(&*entry);
+            let is_claimed = entry.claim();
+            self.unlink(entry);
+            match is_claimed {
+                // The waiter of a requeued entry reads this under the lock of its first queue.
+                true if entry.is_served() => {}
+                true => entry.stage.set(Stage::Served),
+                false => {
+                    entry.stage.set(Stage::Apart);
+                    entry.wake.set(None);
+                }
+            }
+            is_claimed
         }
     }
 
@@ -331,6 +351,15 @@ impl<T> Served<T> {
         self.first.is_null()
     }
 
+    /// Chains an entry that was just served under the lock, and returns its data.
+    fn take_in(&mut self, entry: NonNull<Entry<T>>) -> &mut T {
+        // SAFETY: it is alive until its wake lands, by the contract of `Lane::push`.
+        let entry = unsafe { entry.as_ref() };
+        self.push(entry);
+        // SAFETY: it was just served under the lock.
+        unsafe { entry.data_mut() }
+    }
+
     fn push(&mut self, entry: &Entry<T>) {
         entry.next.set(ptr::null());
         // SAFETY: an entry of the chain is alive until its wake lands, which is when the chain is dropped.
@@ -339,6 +368,14 @@ impl<T> Served<T> {
             Some(last) => last.next.set(entry),
         }
         self.last = entry;
+    }
+
+    fn land(&mut self) {
+        while let Some(wake) = self.pop() {
+            if let Some(waker) = wake.land() {
+                self.call_after_landing(waker);
+            }
+        }
     }
 
     /// Takes the first wake out of the chain. Its entry is not touched again.
@@ -400,12 +437,10 @@ impl<T> Drop for Lent<T> {
 }
 
 impl<T> Drop for Served<T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        while let Some(wake) = self.pop() {
-            if let Some(waker) = wake.land() {
-                self.call_after_landing(waker);
-            }
+        if !self.is_empty() {
+            self.land();
         }
     }
 }

@@ -68,6 +68,16 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
         self.serve_front_if(lane, |_| true, give)
     }
 
+    /// Serves the longest waiter of those that are `wanted`. `give` may write to its data.
+    pub fn serve_first<R>(
+        &mut self,
+        lane: usize,
+        wanted: impl Fn(&T) -> bool,
+        give: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        self.lanes[lane].serve_first(self.served, wanted, give)
+    }
+
     /// Serves waiters from the front on, as long as they are `wanted`. Returns how many.
     pub fn serve_while(&mut self, lane: usize, wanted: impl Fn(&T) -> bool) -> usize {
         let mut count = 0;

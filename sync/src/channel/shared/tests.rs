@@ -1,7 +1,6 @@
 //! A back-off before a wait does not change its outcome, and each watcher is notified once. Both
 //! depend on timing that no test from outside can bring about.
 
-use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -11,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use super::super::{Select, bounded};
 use super::*;
-use crate::wait::Polled;
 
 const CAPACITIES: [Option<usize>; 5] = [Some(0), Some(1), Some(3), Some(MANY), None];
 const ROUNDS: usize = 300;
@@ -109,37 +107,17 @@ fn contention_is_noted_only_in_a_channel_with_room_for_many_messages() {
 /// Futures that watch for messages, each of which is followed by another one as soon as it is told.
 struct Watchers {
     shared: Arc<Shared<()>>,
-    watching: Mutex<Vec<Pin<Box<Polled<Watching>>>>>,
+    watching: Mutex<Vec<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     told: AtomicUsize,
-}
-
-/// Waits until the watchers are told that there may be a message.
-struct Watching {
-    shared: Arc<Shared<()>>,
-    node: Node<Cell<u64>>,
-}
-
-// SAFETY: the node is only touched under the channel's lock.
-unsafe impl Send for Watching {}
-
-impl WaitStrategy for Watching {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: the node is in no list, is pinned with its future, and is only touched under this lock; its wake is taken
-        // out of it there, and `before_awake` answers `Served` from then on.
-        unsafe { self.shared.state().receive_watchers().join(&self.node, me.raw()) };
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // SAFETY: the node is in this list or in none.
-        withdrawal(why, || unsafe { self.shared.state().receive_watchers().leave(&self.node) })
-    }
 }
 
 impl Watchers {
     fn watch(self: &Arc<Self>) {
-        let watching = Watching { shared: Arc::clone(&self.shared), node: Node::with(Cell::new(0)) };
-        let mut watching = Box::pin(Polled::new(watching));
+        let shared = Arc::clone(&self.shared);
+        let mut watching = Box::pin(async move {
+            let waits = |_: &mut State<()>, _: &mut Place<()>, _: &mut Waiting<'_, ()>| Admit::<()>::Back;
+            shared.queue.wait_async(WATCHERS, Place::Empty, waits, |_, _, _, _| ()).await;
+        });
         let waker = Waker::from(Arc::clone(self));
         assert!(watching.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         self.watching.lock().unwrap().push(watching);
@@ -155,7 +133,6 @@ impl Wake for Watchers {
     }
 }
 
-/// More than are woken under one hold of the lock.
 const CROWD: usize = 100;
 
 #[test]
@@ -184,12 +161,12 @@ fn who_is_told_late_of_room_looks_again() {
             sender.try_send(2)
         })
     };
-    let is_watched = || !sender.channel().state().send_watchers().is_empty();
+    let is_watched = || sender.channel().look(|_, waiting| !waiting.is_empty(WATCHERS));
     while !is_watched() {
         thread::yield_now();
     }
-    // As if a receiver had made room that was filled since.
-    sender.channel().tell_send_watchers();
+    // As by one who made room that was filled since.
+    sender.channel().tell_watchers();
     while !is_watched() && !watching.is_finished() {
         thread::yield_now();
     }

@@ -1,0 +1,30 @@
+//! The budget of a polled task: a future yields once its task has used up its tick.
+
+#![forbid(unsafe_code)]
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use crate::wait;
+
+/// Counts an operation of a future, which yields once if the polling task has used up its tick.
+pub(crate) async fn charge() {
+    let mut gave_way = false;
+    poll_fn(|context| match gives_way(&mut gave_way, context) {
+        true => Poll::Pending,
+        false => Poll::Ready(()),
+    })
+    .await;
+}
+
+/// Counts an operation at its first poll. Returns true if the polling task has used up its tick.
+///
+/// Then it wakes its own task, and the poll must return pending. It never does so twice in a row,
+/// since a foreign executor does not know of ticks; `gave_way` remembers that.
+pub(crate) fn gives_way(gave_way: &mut bool, context: &Context<'_>) -> bool {
+    *gave_way = !*gave_way && wait::charge_poll();
+    if *gave_way {
+        context.waker().wake_by_ref();
+    }
+    *gave_way
+}
