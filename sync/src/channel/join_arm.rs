@@ -19,9 +19,6 @@ impl<'a> JoinArm<'a> {
     pub fn new<T>(handle: &'a mut JoinHandle<T>) -> Self {
         JoinArm(handle.arm())
     }
-
-    /// Ends the borrow.
-    pub fn end(self) {}
 }
 
 impl Arm for JoinArm<'_> {

@@ -255,13 +255,14 @@ macro_rules! __select {
     ) => {
         match ($($crate::__select!(@lend $case $($source)*),)*) {
             ($($arm,)*) => {
-                $(let $arm = $crate::__select!(@arm $case $arm);)*
+                // Without drop glue, so that the borrows end before the body runs. No outcome is left in an arm.
+                $(let $arm = ::core::mem::ManuallyDrop::new($crate::__select!(@arm $case $arm));)*
                 let chosen = $crate::channel::__private::select::<dyn $crate::channel::__private::Arm, &dyn $crate::channel::__private::Arm>(
-                    &mut [$((&$arm as &dyn $crate::channel::__private::Arm, $number)),*],
+                    &mut [$((&*$arm as &dyn $crate::channel::__private::Arm, $number)),*],
                     $crate::__select!(@limit $default),
                     $crate::channel::__private::Order::$order,
                 );
-                $crate::__select!(@done chosen [$($arm)*] $default
+                $crate::__select!(@done chosen $default
                     $(($case $number $arm $message $result $body))*)
             }
         }
@@ -291,42 +292,29 @@ macro_rules! __select {
     (@limit [() $body:tt]) => { $crate::channel::__private::Limit::Now };
     (@limit [($timeout:expr) $body:tt]) => { $crate::channel::__private::Limit::after($timeout) };
 
-    (@done $chosen:ident $all:tt $default:tt
+    (@done $chosen:ident $default:tt
         $(($case:tt $number:tt $arm:ident $message:tt ($result:pat) $body:tt))*
     ) => {
         $(if $chosen == ::core::option::Option::Some($number) {
             // What the pattern does not take stays until the body has run.
-            let result = $crate::__select!(@complete $case $arm $message $all);
+            let result = $crate::__select!(@complete $case $arm $message);
             let $result = result;
             $body
         } else)* {
-            $crate::__select!(@otherwise $default $all)
+            $crate::__select!(@otherwise $default)
         }
     };
 
-    (@complete send $arm:ident ($message:expr) $all:tt) => {{
+    (@complete send $arm:ident ($message:expr)) => {{
         let permit = $arm.permit();
-        $crate::__select!(@end $all);
         permit.send($message)
     }};
-    (@complete join $arm:ident () $all:tt) => { $crate::__select!(@end $all) };
-    (@complete join $arm:ident ($handle:ident) $all:tt) => {{
-        $crate::__select!(@end $all);
-        $handle.join()
-    }};
-    (@complete $case:tt $arm:ident () $all:tt) => {{
-        let result = $arm.complete();
-        $crate::__select!(@end $all);
-        result
-    }};
+    (@complete join $arm:ident ()) => { () };
+    (@complete join $arm:ident ($handle:ident)) => { $handle.join() };
+    (@complete $case:tt $arm:ident ()) => { $arm.complete() };
 
-    (@end [$($arm:ident)*]) => {{ $($arm.end();)* }};
-
-    (@otherwise [] $all:tt) => {
+    (@otherwise []) => {
         ::core::unreachable!("without a default one of the cases is chosen")
     };
-    (@otherwise [$timeout:tt $body:tt] $all:tt) => {{
-        $crate::__select!(@end $all);
-        $body
-    }};
+    (@otherwise [$timeout:tt $body:tt]) => { $body };
 }

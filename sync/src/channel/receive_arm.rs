@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::mem;
 use std::time::Instant;
 
@@ -11,15 +11,15 @@ use super::error::RecvError;
 use super::operation::{Erased, Operation, Target};
 use super::places::Place;
 use super::receiver::{Receiver, Source};
-use super::shared::{ChannelArm, Shared};
+use super::shared::ChannelArm;
 use super::state::State;
 use crate::wait;
 
 /// The arm `recv(receiver)`. A sender puts the message into it.
 pub struct RecvArm<'a, T> {
     receiver: &'a Receiver<T>,
-    /// None if the clock alone makes it ready.
-    place: Option<ChannelArm<'a, T>>,
+    /// Made for a wait.
+    place: OnceCell<ChannelArm<'a, T>>,
     outcome: Cell<Option<Result<T, RecvError>>>,
     /// True if a select gave up at the last try.
     let_down: Cell<bool>,
@@ -33,7 +33,7 @@ impl<'a, T> RecvArm<'a, T> {
     pub fn new(receiver: &'a Receiver<T>) -> Self {
         RecvArm {
             receiver,
-            place: receiver.channel().map(Shared::receive_arm),
+            place: OnceCell::new(),
             outcome: Cell::new(None),
             let_down: Cell::new(false),
             awaited: Cell::new(None),
@@ -44,9 +44,6 @@ impl<'a, T> RecvArm<'a, T> {
     pub fn complete(&self) -> Result<T, RecvError> {
         self.outcome.take().expect("only the arm that was chosen is completed")
     }
-
-    /// Ends the borrow.
-    pub fn end(self) {}
 }
 
 impl<T> Arm for RecvArm<'_, T> {
@@ -73,13 +70,14 @@ impl<T> Arm for RecvArm<'_, T> {
     }
 
     fn place(&self, purpose: Purpose) -> Option<&dyn wait::Arm> {
-        let place = self.place.as_ref()?;
-        self.receiver.channel()?.aim_receive_arm(place, purpose);
+        let channel = self.receiver.channel()?;
+        let place = self.place.get_or_init(|| channel.receive_arm());
+        channel.aim_receive_arm(place, purpose);
         Some(place)
     }
 
     fn accept(&self) -> bool {
-        let message = self.place.as_ref().and_then(|place| place.replace(Place::Empty).message());
+        let message = self.place.get().and_then(|place| place.replace(Place::Empty).message());
         let given = message.is_some();
         self.outcome.set(message.map(Ok));
         given

@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use super::arm::{Arm, Purpose};
 use super::error::SendError;
@@ -19,7 +19,8 @@ use crate::wait;
 /// The arm `send(sender, _)`.
 pub struct SendArm<'a, T> {
     sender: &'a Sender<T>,
-    place: ChannelArm<'a, T>,
+    /// Made for a wait.
+    place: OnceCell<ChannelArm<'a, T>>,
     outcome: Cell<Option<Permit<'a, T>>>,
 }
 
@@ -34,16 +35,13 @@ impl<'a, T> SendArm<'a, T> {
     /// Makes an arm for `sender`.
     #[inline]
     pub fn new(sender: &'a Sender<T>) -> Self {
-        SendArm { sender, place: sender.channel().send_arm(), outcome: Cell::new(None) }
+        SendArm { sender, place: OnceCell::new(), outcome: Cell::new(None) }
     }
 
     /// Returns the right to send, after the arm was selected.
     pub fn permit(&self) -> Permit<'a, T> {
         self.outcome.take().expect("only the arm that was chosen is completed")
     }
-
-    /// Ends the borrow.
-    pub fn end(self) {}
 
     fn keep(&self, grant: Option<Grant<T>>) {
         self.outcome.set(Some(Permit { channel: self.sender.channel(), grant }));
@@ -86,12 +84,16 @@ impl<T> Arm for SendArm<'_, T> {
     }
 
     fn place(&self, purpose: Purpose) -> Option<&dyn wait::Arm> {
-        self.sender.channel().aim_send_arm(&self.place, purpose);
-        Some(&self.place)
+        let channel = self.sender.channel();
+        let place = self.place.get_or_init(|| channel.send_arm());
+        channel.aim_send_arm(place, purpose);
+        Some(place)
     }
 
     fn accept(&self) -> bool {
-        let Place::Granted(grant) = self.place.replace(Place::Arm) else { return false };
+        let Some(Place::Granted(grant)) = self.place.get().map(|place| place.replace(Place::Arm)) else {
+            return false;
+        };
         self.keep(Some(grant));
         true
     }

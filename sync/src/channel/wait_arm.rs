@@ -44,9 +44,6 @@ impl<'a, S: Selectable> WaitArm<'a, S> {
         assert!(self.taken.take(), "only the arm that was chosen is completed");
         self.source.outcome(Taken(()))
     }
-
-    /// Ends the borrow.
-    pub fn end(self) {}
 }
 
 impl<S: Selectable> Arm for WaitArm<'_, S> {
