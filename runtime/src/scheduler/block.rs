@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
-use crate::scheduler::cancelled::Marked;
+use crate::scheduler::cancelled::Cancelled;
 use crate::scheduler::counters::Counters;
 use crate::scheduler::driver::Unpark;
 use crate::scheduler::inbox::Inbox;
@@ -26,7 +26,7 @@ pub(crate) struct Block {
     /// Started tasks of this worker that other threads woke, and tasks that were spawned for it.
     pub(crate) inbox: Inbox,
     /// Tasks whose cancel flags it is to check.
-    pub(crate) marked: Marked,
+    pub(crate) cancelled: Cancelled,
     /// Unstarted tasks that other workers placed here; thieves may take them as well.
     pub(crate) placed: Shared,
     /// The thieves' end of the stealable queue.
@@ -46,7 +46,7 @@ impl Block {
         Block {
             index,
             inbox: Inbox::new(),
-            marked: Marked::new(),
+            cancelled: Cancelled::new(),
             placed: queue::Shared::new(),
             thief,
             counters: CachePadded::default(),
@@ -97,16 +97,14 @@ impl Block {
         block.unpark_if_parked();
     }
 
-    /// Makes the home worker check a task's cancel flags, unless the task has ended or was sent
-    /// just now.
-    pub(crate) fn send_marked(home: *const Home, task: TaskRef) {
-        if !task.header().marks.note() {
-            return;
-        }
+    /// Sends a task to its home worker, which checks its cancel flags.
+    ///
+    /// The caller has noted the task (`home_worker.rs`).
+    pub(crate) fn send_cancelled(home: *const Home, task: TaskRef) {
         // SAFETY: the task had not ended when it was noted, and at its end its worker waits for
         // noted tasks to arrive. So the block is alive until the push, and by this count after it.
         let block = unsafe { counted(home) };
-        block.marked.push(task);
+        block.cancelled.push(task);
         block.unpark_if_parked();
     }
 

@@ -1,6 +1,6 @@
 //! Tasks whose cancel flags a worker is to check, sent by cancellers on other threads.
 //!
-//! `tasks/cancel_flags.rs` says which canceller sends a task, and how long the task and the worker
+//! `home_worker.rs` has the rules: which canceller sends a task, and how long the task and the worker
 //! stay alive for that. The push and the look at the
 //! [`ParkState`](crate::scheduler::park_state::ParkState) that follows it are a store-load pair
 //! with the worker's `begin_park` and its look in here, as for the inbox.
@@ -10,15 +10,16 @@
 use crate::base::primitive::{AtomicBool, Mutex, Ordering};
 use crate::tasks::header::TaskRef;
 
-pub(crate) struct Marked {
+/// Queues tasks for a check of their cancel flags.
+pub(crate) struct Cancelled {
     /// Some tasks are in there. Changed under the lock.
     any: AtomicBool,
     tasks: Mutex<Vec<TaskRef>>,
 }
 
-impl Marked {
+impl Cancelled {
     pub(crate) fn new() -> Self {
-        Marked { any: AtomicBool::new(false), tasks: Mutex::new(Vec::new()) }
+        Cancelled { any: AtomicBool::new(false), tasks: Mutex::new(Vec::new()) }
     }
 
     /// Sends a task.

@@ -9,6 +9,7 @@ pub(crate) mod current;
 pub(crate) mod driver;
 pub(crate) mod driver_here;
 pub(crate) mod ending;
+pub(crate) mod home_worker;
 pub(crate) mod idle;
 pub(crate) mod inbox;
 pub(crate) mod looks;

@@ -43,7 +43,7 @@ impl Worker {
         let startable = || !self.stealable.is_empty() || !self.block.placed.is_empty();
         !self.local.is_empty()
             || !self.block.inbox.is_empty()
-            || !self.block.marked.is_empty()
+            || !self.block.cancelled.is_empty()
             || (!self.is_starving() && startable())
     }
 

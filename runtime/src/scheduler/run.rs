@@ -13,8 +13,7 @@ use crate::scheduler::current;
 use crate::scheduler::panics;
 use crate::scheduler::tuning::{STARTS, TURN};
 use crate::scheduler::worker::{Round, Side, Worker};
-use crate::tasks::header::{Nature, TaskRef};
-use crate::waiter::word::{Fallen, Woke};
+use crate::tasks::header::TaskRef;
 
 impl Worker {
     /// Runs tasks until the runtime has ended.
@@ -50,9 +49,9 @@ impl Worker {
             cold_path();
             self.take_inbox();
         }
-        if !self.block.marked.is_empty() {
+        if !self.block.cancelled.is_empty() {
             cold_path();
-            self.heed_marked();
+            self.check_cancelled();
         }
         match self.next_in_round() {
             Some(task) => Some(task),
@@ -287,69 +286,10 @@ impl Worker {
         }
     }
 
-    /// Completes the sleep of a task that is off its stack, and handles wakes that came before.
-    fn settle(&self, task: TaskRef) {
-        let header = task.header();
-        let word = &header.waiter.word;
-        // A waker sends the task to this worker meanwhile, so it does not run before this worker's
-        // next pick.
-        if !word.is_down() {
-            cold_path();
-            let fallen = match header.nature {
-                Nature::Migratable => word.fall_asleep(),
-                _ => word.fall_asleep_at_home(),
-            };
-            if fallen == Fallen::Roused {
-                return self.make_ready(task);
-            }
-        }
-        if header.marks.any() {
-            cold_path();
-            self.look_at_marks(task);
-        }
-    }
-
-    /// Ends the sleep of a task that is off its stack here, if it is asleep and a cancel flag ends
-    /// that sleep.
-    #[cold]
-    pub(crate) fn look_at_marks(&self, task: TaskRef) {
-        let header = task.header();
-        let word = &header.waiter.word;
-        if header.is_marked(word.why().at_end) && word.cancel_at_home() == Woke::Queue {
-            self.make_ready(task);
-        }
-    }
-
-    /// Checks the tasks of this worker whose cancel flags other threads have set.
-    #[cold]
-    fn heed_marked(&self) {
-        for task in self.block.marked.take() {
-            // Before the check: a canceller that sets a flag from now on sends the task anew.
-            task.header().marks.take_note();
-            self.look_at_marks(task);
-        }
-    }
-
-    /// Waits until the canceller that noted an ended task has sent it.
-    ///
-    /// That takes a few instructions; then no other thread uses the task.
-    #[cold]
-    fn await_note(&self, task: TaskRef) {
-        loop {
-            self.heed_marked();
-            if !task.header().marks.is_noted() {
-                return;
-            }
-            thread::yield_now();
-        }
-    }
-
     #[inline(never)]
     fn finish(&self, task: TaskRef) {
         let header = task.header();
-        if header.waiter.word.is_at_home() && header.marks.end() {
-            self.await_note(task);
-        }
+        self.end_cancels(task);
         // SAFETY: the task is this worker's and has ended.
         self.take_back(task, unsafe { header.coroutine.take_stack() });
         // Before the task leaves the registry: from then on another task may have its address.

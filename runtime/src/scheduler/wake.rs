@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
+use crate::scheduler::home_worker::check_at_home;
 use crate::scheduler::worker::Worker;
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
@@ -42,7 +43,7 @@ impl TaskRef {
     fn rouse(self) {
         match self.header().waiter.word.cancel() {
             Woke::Queue => wake(self),
-            Woke::AtHome => heed_marks(self),
+            Woke::AtHome => check_at_home(self),
             Woke::Left => {}
         }
     }
@@ -90,22 +91,6 @@ pub(crate) fn notify(task: TaskRef) {
         if task.header().waiter.word.notify() == Woke::Queue {
             Block::deliver(task.header().home(), task);
         }
-    }
-}
-
-/// Makes the home worker of a task check its cancel flags.
-#[cold]
-pub(crate) fn heed_marks(task: TaskRef) {
-    let home = task.header().home();
-    let here = current::with_worker(|worker| {
-        let here = worker.is_home_of(home);
-        if here {
-            worker.look_at_marks(task);
-        }
-        here
-    });
-    if here != Some(true) {
-        Block::send_marked(home, task);
     }
 }
 

@@ -5,10 +5,11 @@
 //! | `run.rs` | the loop: the next task, its run, and what its stop means |
 //! | `start.rs` | the first run of a task: where, on which stack |
 //! | `rest.rs` | a worker without work: search, poll, park |
-//! | `polling.rs` | whether to poll before parking |
+//! | `polling.rs` | decides whether to poll before a park |
 //! | `looks.rs` | what a thief saw of the other workers' queues |
 //! | `block.rs` | what other threads may reach of a worker |
 //! | `inbox.rs` | tasks that other threads woke or spawned for it; pure, modelled |
+//! | `home_worker.rs` | wakes and cancels of tasks that stay on it |
 //! | `cancelled.rs` | tasks whose cancel flags it is to check; modelled |
 //! | `park_state.rs` | whether it has to be woken; pure, modelled |
 //! | `registry.rs` | the tasks bound to it |
@@ -22,7 +23,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::io;
-use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -42,7 +42,6 @@ use crate::scheduler::tuning;
 use crate::stack::pool;
 use crate::stack::pool::Pool;
 use crate::tasks::context::Context;
-use crate::tasks::header::Home;
 use crate::tasks::header::{Nature, TaskRef};
 use crate::timer::ring::NodeRef;
 use crate::timer::wheel::Wheel;
@@ -367,28 +366,6 @@ impl Worker {
         }
         cold_path();
         Block::deliver(home, task);
-    }
-
-    /// Notifies the present sleep of a task that the caller, on this worker's thread, has unlinked.
-    #[inline(always)]
-    pub(crate) fn notify(&self, task: TaskRef) {
-        let header = task.header();
-        let word = &header.waiter.word;
-        if word.is_at_home() && self.is_home_of(header.home()) {
-            if word.notify_at_home() == Woke::Queue {
-                self.make_ready(task);
-            }
-            return;
-        }
-        cold_path();
-        if word.notify() == Woke::Queue {
-            self.wake(task);
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_home_of(&self, home: *const Home) -> bool {
-        ptr::eq(self.block.as_home(), home)
     }
 
     /// Takes from the stealable queue, and counts it for thieves.

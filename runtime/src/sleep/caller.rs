@@ -127,7 +127,7 @@ pub fn others_are_asleep() -> bool {
     // parked. Or it was cancelled, and its worker does not know yet.
     let is_here = |block| current::with_worker(|worker| worker.is_home_of(block)) == Some(true);
     let is_at_rest = |block: &Arc<Block>| block.is_parked() || is_here(block.as_home());
-    let at_rest = shared.blocks.iter().all(|block| is_at_rest(block) && block.marked.is_empty());
+    let at_rest = shared.blocks.iter().all(|block| is_at_rest(block) && block.cancelled.is_empty());
     // A task seen asleep may have been woken by a task that was looked at later, which then fell
     // asleep itself. A task that is in one sleep at both looks slept all the while.
     at_rest

@@ -20,12 +20,8 @@
 //!   loads the wait word. The worker that takes the task off its stack sets ASLEEP in that word and
 //!   then loads these flags. All four are sequentially consistent; the proof is in the docs of
 //!   `waiter/word.rs`.
-//! * Once the task is known to stay on its home worker, a canceller elsewhere does not wake it. It
-//!   sends the task to that worker, which checks the flags itself. The first canceller to set NOTED
-//!   sends the task. A canceller that finds NOTED set has stored its flag before the pending check.
-//! * The sender may use the worker's block until it has sent the task. A canceller that finds ENDED
-//!   sends nothing. A worker that finds NOTED as it sets ENDED waits for the task to arrive, before
-//!   it lets go of the task and of itself.
+//! * Once the task is known to stay on its home worker, a canceller elsewhere sends it there. NOTED
+//!   and ENDED belong to that; `scheduler/home_worker.rs` has the rules.
 //! * FIRED says only that some scope's flag is up. The task clears it and then checks the flags of
 //!   its remaining scopes. A flag that goes up meanwhile is seen there, or its FIRED comes after
 //!   the clearing and stays.

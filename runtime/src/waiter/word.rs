@@ -33,13 +33,8 @@
 //!   are sequentially consistent, so at least one of the two sees the store of its counterpart. If
 //!   both missed, each load would precede the opposite store in the single total order, which is a
 //!   cycle.
-//! * AT_HOME saves two of the four locked instructions of a hand-over on one worker. Every waker
-//!   hands such a task to its home worker, which looks only once the task is off its stack.
-//!   Therefore the sleep begins with ASLEEP. A wake on the worker's own thread is a plain store,
-//!   because no other thread writes the word then: the timer fires there; a sleep has at most
-//!   one wake without an epoch, and then none with one; a canceller elsewhere leaves the word alone
-//!   and tells the worker. The first sleep begins without AT_HOME: its `fall_asleep` pairs with
-//!   cancellers that do not know yet that they have to tell the worker.
+//! * AT_HOME makes wakes on the home worker plain stores, and leaves cancels to that worker.
+//!   `scheduler/home_worker.rs` has the rules.
 //! * 56 bits of epoch last for 2,000 years at a million sleeps a second. 32 would wrap within the hour, and an I/O wake
 //!   that was held that long would wake an unrelated sleep.
 //!
@@ -214,7 +209,7 @@ impl Word {
 
     /// Wakes the present sleep with a plain store, on the home worker of a sleeper with AT_HOME.
     ///
-    /// No other thread writes the word then; see the module docs.
+    /// No other thread writes the word then.
     #[inline(always)]
     pub(crate) fn notify_at_home(&self) -> Woke {
         // Relaxed: the sleeper is on this thread.

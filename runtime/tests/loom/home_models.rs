@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::cancelled::Marked;
+use crate::cancelled::Cancelled;
 use crate::holders::Holders;
 use crate::park_state::{Found, ParkState};
 use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
@@ -230,8 +230,8 @@ fn a_plain_wake_from_afar_queues_twice() {
 /// As much of a block as it takes to cancel a task that stays on its worker, and the task.
 struct Block {
     header: Header,
-    /// Where the task is if the worker is to look at its marks.
-    marked: Marked,
+    /// Where the task is if the worker is to check its cancel flags.
+    cancelled: Cancelled,
     state: ParkState,
     driver: Tickets,
     holders: Holders,
@@ -270,12 +270,12 @@ impl Block {
     fn of(header: Header) -> Arc<Self> {
         let block = Block {
             header,
-            marked: Marked::new(),
+            cancelled: Cancelled::new(),
             state: ParkState::new(),
             driver: Tickets::new(),
             holders: Holders::new(),
         };
-        assert!(block.marked.is_empty() && !block.state.is_parked());
+        assert!(block.cancelled.is_empty() && !block.state.is_parked());
         Arc::new(block)
     }
 
@@ -306,19 +306,19 @@ impl Block {
 
     fn rouse(&self) {
         match self.sleeper().word.cancel() {
-            Woke::AtHome => self.send_marked(),
+            Woke::AtHome => self.send_cancelled(),
             woke => assert_eq!(woke, Woke::Left, "its worker alone ends its sleep by a cancel"),
         }
     }
 
-    /// As `Block::send_marked`.
-    fn send_marked(&self) {
+    /// As `check_at_home` and `Block::send_cancelled`.
+    fn send_cancelled(&self) {
         if !self.header.marks.note() {
             return;
         }
         self.holders.touch();
         self.holders.hold();
-        self.marked.push(TaskRef::of(&self.header));
+        self.cancelled.push(TaskRef::of(&self.header));
         self.holders.touch();
         if self.state.is_parked() && self.state.unpark() == Found::Parked {
             self.driver.put();
@@ -328,26 +328,26 @@ impl Block {
 
     /// By the worker, as all that follows: takes what was sent. True if that is the task, which is sent once at a time.
     fn take(&self) -> bool {
-        let tasks = self.marked.take();
+        let tasks = self.cancelled.take();
         assert!(tasks.len() <= 1, "sent once at a time");
         tasks.len() == 1
     }
 
-    /// As `Worker::heed_marked`.
-    fn heed_marked(&self, flaw: Flaw) {
+    /// As `Worker::check_cancelled`.
+    fn check_cancelled(&self, flaw: Flaw) {
         if self.take() {
             if flaw == Flaw::TakenLate {
-                self.look_at_marks();
+                self.check_cancel_flags();
             }
             self.header.marks.take_note();
             if flaw != Flaw::TakenLate {
-                self.look_at_marks();
+                self.check_cancel_flags();
             }
         }
     }
 
-    /// As `Worker::look_at_marks`.
-    fn look_at_marks(&self) {
+    /// As `Worker::check_cancel_flags`.
+    fn check_cancel_flags(&self) {
         let sleeper = self.sleeper();
         if self.header.is_marked(sleeper.word.why().at_end) {
             sleeper.settle(sleeper.word.cancel_at_home());
@@ -358,7 +358,7 @@ impl Block {
     fn settle(&self) {
         assert!(self.sleeper().fall_at_home(), "nobody notifies it");
         if self.header.marks.any() {
-            self.look_at_marks();
+            self.check_cancel_flags();
         }
     }
 
@@ -368,12 +368,12 @@ impl Block {
         let _ = sleeper.begin_at_once();
         self.settle();
         loop {
-            self.heed_marked(flaw);
+            self.check_cancelled(flaw);
             if sleeper.is_ready() {
                 break;
             }
             // As `Worker::park`.
-            if self.state.begin_park() && (flaw == Flaw::LooksEarly || self.marked.is_empty()) {
+            if self.state.begin_park() && (flaw == Flaw::LooksEarly || self.cancelled.is_empty()) {
                 self.driver.take();
             }
             self.state.end_park();
@@ -385,9 +385,9 @@ impl Block {
     /// As `Worker::finish`, after which the worker goes.
     fn finish(&self, flaw: Flaw) {
         if self.header.marks.end() && flaw != Flaw::Unawaited {
-            // As `Worker::await_note`.
+            // As `Worker::await_canceller`.
             loop {
-                self.heed_marked(flaw);
+                self.check_cancelled(flaw);
                 if !self.header.marks.is_noted() {
                     break;
                 }
@@ -416,12 +416,12 @@ fn a_wake_at_home_comes_beside_a_stale_wake_and_a_cancel() {
             let _ = sleeper.begin_at_once();
             assert!(sleeper.fall_at_home());
             if heeds_first {
-                block.heed_marked(Flaw::None);
+                block.check_cancelled(Flaw::None);
             }
             // As `Worker::notify`.
             sleeper.settle(sleeper.word.notify_at_home());
             let cancelled = sleeper.word.why().cancelled;
-            block.heed_marked(Flaw::None);
+            block.check_cancelled(Flaw::None);
             let why = sleeper.word.why();
             assert!(
                 why.notified && why.cancelled == cancelled,
@@ -430,7 +430,7 @@ fn a_wake_at_home_comes_beside_a_stale_wake_and_a_cancel() {
             sleeper.take_turn();
             waker.join().unwrap();
             canceller.join().unwrap();
-            block.heed_marked(Flaw::None);
+            block.check_cancelled(Flaw::None);
             sleeper.assert_even();
         });
     }
@@ -504,9 +504,9 @@ fn a_cancel_ends_the_first_sleep_and_not_a_shielded_one() {
         let word = &block.sleeper().word;
         let _ = word.begin_in_task(Heeded::Nothing, true);
         block.settle();
-        block.heed_marked(Flaw::None);
+        block.check_cancelled(Flaw::None);
         canceller.join().unwrap();
-        block.heed_marked(Flaw::None);
+        block.check_cancelled(Flaw::None);
         assert!(word.why().is_asleep());
         block.sleeper().assert_even();
     });
@@ -531,7 +531,7 @@ fn a_later_sleep_with(flaw: Flaw) {
     let canceller = block.spawn_cancel();
     block.sleep_until_cancelled(flaw);
     canceller.join().unwrap();
-    block.heed_marked(flaw);
+    block.check_cancelled(flaw);
     block.sleeper().assert_even();
 }
 
@@ -556,7 +556,7 @@ fn two_marks_with(flaw: Flaw) {
     block.sleep_until_cancelled(flaw);
     firer.join().unwrap();
     canceller.join().unwrap();
-    block.heed_marked(flaw);
+    block.check_cancelled(flaw);
     block.sleeper().assert_even();
 }
 
@@ -583,10 +583,10 @@ fn the_end_of_the_task(cancellers: usize, flaw: Flaw) {
     let block = Block::at_home();
     let cancellers: Vec<_> = (0..cancellers).map(|_| block.spawn_cancel()).collect();
     // Between two sleeps, as at the end.
-    block.heed_marked(flaw);
+    block.check_cancelled(flaw);
     block.finish(flaw);
     cancellers.into_iter().for_each(|canceller| canceller.join().unwrap());
-    assert!(flaw == Flaw::Unawaited || block.marked.is_empty(), "nothing is sent to who has gone");
+    assert!(flaw == Flaw::Unawaited || block.cancelled.is_empty(), "nothing is sent to who has gone");
     assert!(block.holders.is_freed(), "freed by the last");
     block.sleeper().assert_even();
 }

@@ -124,7 +124,7 @@ fn a_cancel_with(mark: Ordering, look: Ordering) {
             sleeper.settle(sleeper.word.cancel());
         })
     };
-    // As `Worker::settle` and `look_at_marks`.
+    // As `Worker::settle` and `check_cancel_flags`.
     assert_eq!(sleeper.word.fall_asleep(), Fallen::Asleep);
     if cancelled.load(look) {
         sleeper.settle(sleeper.word.cancel());
