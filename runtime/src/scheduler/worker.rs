@@ -23,6 +23,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::io;
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -231,8 +233,8 @@ impl Worker {
     }
 
     /// Returns a number that tells this worker from all others alive.
-    pub(crate) fn place(&self) -> usize {
-        Arc::as_ptr(&self.block).addr()
+    pub(crate) fn place(&self) -> NonZeroUsize {
+        NonNull::from(&*self.block).addr()
     }
 
     /// Returns true if there is another worker.

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::thread;
@@ -138,7 +138,7 @@ pub fn others_are_asleep() -> bool {
 
 /// Identifies a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Home(usize);
+pub struct Home(NonZeroUsize);
 
 /// Returns the worker of the calling task, or `None` off a worker.
 pub fn home() -> Option<Home> {

@@ -6,7 +6,8 @@
 
 use std::cell::Cell;
 use std::mem::offset_of;
-use std::ptr::{self, NonNull};
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
 use std::time::Instant;
 
 use fibra_runtime::clock;
@@ -28,18 +29,28 @@ static MUTEX: WaitDescription = WaitDescription::new("mutex")
 /// It is moved often, so its fields are words: a move of bytes between them reads what was just written in other parts.
 pub(crate) struct Waiter {
     /// The address of the owner that the waiter becomes.
-    owner: usize,
+    owner: NonZeroUsize,
     /// The worker on which the waiter runs.
     pub(crate) home: Option<Home>,
-    given: Given,
-    arrival: Arrival,
+    standing: Standing,
     /// Since when unlocks know it as bypassed, or as the first in the queue while a woken waiter is on its way.
     pub(crate) since: Cell<Option<Instant>>,
 }
 
-/// What a waiter got when it was served.
+/// What has become of a waiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
+enum Standing {
+    /// It was not woken, or has not come after its wake.
+    Waits,
+    /// It was woken and came too late.
+    Bypassed,
+    /// It was given the mutex.
+    Owns,
+}
+
+/// What a waiter got when it was served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Given {
     /// The mutex.
     Lock,
@@ -68,27 +79,24 @@ pub(crate) trait Policy {
 impl Waiter {
     /// Makes the data of a task or thread that is going to wait.
     pub(crate) fn new(owner: Owner, home: Option<Home>) -> Self {
-        Waiter {
-            owner: owner.as_ptr().expose_provenance(),
-            home,
-            given: Given::Wake,
-            arrival: Arrival::New,
-            since: Cell::new(None),
-        }
+        Waiter { owner: owner.expose_provenance(), home, standing: Standing::Waits, since: Cell::new(None) }
     }
 
     pub(crate) fn owner(&self) -> Owner {
-        NonNull::new(ptr::with_exposed_provenance_mut(self.owner)).expect("it was an owner")
+        NonNull::with_exposed_provenance(self.owner)
     }
 
     /// What the waiter was given, once it was served.
     pub(crate) fn given(&self) -> Given {
-        self.given
+        match self.standing {
+            Standing::Owns => Given::Lock,
+            Standing::Waits | Standing::Bypassed => Given::Wake,
+        }
     }
 
     /// Returns true if the waiter was woken, and came too late.
     pub(crate) fn is_bypassed(&self) -> bool {
-        self.arrival == Arrival::Woken
+        self.standing == Standing::Bypassed
     }
 }
 
@@ -123,7 +131,7 @@ impl Core {
         );
         let given = match outcome {
             Outcome::Done(()) => Some(Given::Lock),
-            Outcome::Served => Some(waiter.given),
+            Outcome::Served => Some(waiter.given()),
             Outcome::TimedOut | Outcome::Cancelled => None,
         };
         (given, waiter)
@@ -140,7 +148,7 @@ impl Core {
             }
             Arrival::Woken => {
                 if !waiter.is_bypassed() {
-                    waiter.arrival = arrival;
+                    waiter.standing = Standing::Bypassed;
                     waiter.since.set(None);
                 }
                 Admit::Front
@@ -167,19 +175,28 @@ impl Core {
     #[cold]
     pub(crate) fn release_to_queue(&self, policy: &impl Policy) {
         self.queue.with(|(), waiters| {
-            let Some(first) = waiters.front(0) else { return self.word.release(Queue::Empty) };
-            let (owner, home) = (first.owner(), first.home);
-            match policy.hand_off(first) {
-                HandOff::Direct => {
-                    waiters.serve_front(0, |waiter| waiter.given = Given::Lock);
-                    self.word.hand_over(owner, Self::queue(waiters));
-                    waiters.front(0).into_iter().for_each(|first| self.note_first(first));
+            let hand_off = Cell::new(HandOff::Wake);
+            let is_due = |first: &Waiter| {
+                hand_off.set(policy.hand_off(first));
+                hand_off.get() == HandOff::Direct || !self.is_one_on_its_way(first, policy)
+            };
+            let served = waiters.serve_front_if(0, is_due, |waiter| {
+                if hand_off.get() == HandOff::Direct {
+                    waiter.standing = Standing::Owns;
                 }
-                HandOff::Wake if self.is_one_on_its_way(first, policy) => self.word.release(Queue::Waiting),
-                HandOff::Wake => {
-                    waiters.serve_front(0, |waiter| waiter.given = Given::Wake);
-                    self.word.release_and_wake(Self::queue(waiters));
-                    if let Some(next) = waiters.front(0).filter(|next| !next.is_bypassed()) {
+                (waiter.owner(), waiter.home)
+            });
+            let next = waiters.front(0);
+            let queue = Queue::of(next);
+            match (served, hand_off.get()) {
+                (None, _) => self.word.release(queue),
+                (Some((owner, _)), HandOff::Direct) => {
+                    self.word.hand_over(owner, queue);
+                    next.into_iter().for_each(|first| self.note_first(first));
+                }
+                (Some((_, home)), HandOff::Wake) => {
+                    self.word.release_and_wake(queue);
+                    if let Some(next) = next.filter(|next| !next.is_bypassed()) {
                         // A waiter of the same worker does not come before the woken one. So it needs no clock yet.
                         let is_elsewhere = home.is_none() || next.home != home;
                         next.since.set(is_elsewhere.then(clock::now));
@@ -216,9 +233,7 @@ impl Core {
             // waiter.
             let mut count = match self.word.add_waiters() {
                 Moved::Wait => 0,
-                Moved::WakeFirst => {
-                    from.serve_front(0, |waiter| waiter.given = Given::Wake).map_or(0, |()| 1)
-                }
+                Moved::WakeFirst => from.serve_front(0, |_| ()).map_or(0, |()| 1),
             };
             while count < limit && from.requeue_front(0, waiters, 0) {
                 count += 1;
@@ -226,10 +241,6 @@ impl Core {
             self.changed(waiters);
             count
         })
-    }
-
-    fn queue(waiters: &Waiters<'_, Waiter, 1>) -> Queue {
-        if waiters.is_empty(0) { Queue::Empty } else { Queue::Waiting }
     }
 
     /// Notes what has become of the queue, after a change that is no unlock.

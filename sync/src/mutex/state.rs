@@ -116,6 +116,13 @@ pub(crate) enum Moved {
     WakeFirst,
 }
 
+impl Queue {
+    /// Whether there is a first waiter.
+    pub(crate) fn of<T>(first: Option<T>) -> Self {
+        if first.is_some() { Queue::Waiting } else { Queue::Empty }
+    }
+}
+
 impl Snapshot {
     /// The owner, if there is one.
     pub(crate) fn owner(self) -> Option<Owner> {
@@ -215,13 +222,20 @@ impl Word {
     }
 
     fn take_or(&self, me: Owner, arrival: Arrival, queue: impl Fn(Snapshot) -> Snapshot) -> Attempt {
+        let mut seen = self.look();
         loop {
-            let Attempt::Owned(_) = self.take(me, arrival) else { return Attempt::Taken };
-            let seen = self.look();
-            if let Some(owner) = seen.owner()
-                && self.exchange(seen, queue(seen).arrived(arrival), HINT).is_ok()
-            {
-                return Attempt::Owned(owner);
+            let (next, attempt) = match seen.owner() {
+                None => (seen.with_owner(me.as_ptr()), Attempt::Taken),
+                Some(owner) => (queue(seen), Attempt::Owned(owner)),
+            };
+            let next = next.arrived(arrival);
+            // Flags that are up already need no step: an owner with waiters unlocks under the lock of the queue.
+            if next == seen {
+                return attempt;
+            }
+            match self.exchange(seen, next, TAKE) {
+                Ok(()) => return attempt,
+                Err(now) => seen = now,
             }
         }
     }

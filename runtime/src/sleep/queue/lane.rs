@@ -10,6 +10,9 @@
 //!   Queued ───────────▶ Served, in a lane ─────────────▶ Served, chained ───────▶ Served, its waiter runs
 //!                       of another queue
 //!
+//!   Served or Apart ───────────▶ Taken: its waiter has the data
+//!                    take_data
+//!
 //!  Lane{head} ─▶ Entry ⇄ Entry ⇄ Entry ⇄ (head)      a ring, so that one pointer finds both ends
 //!  Served{first, last} ─▶ Entry ─▶ Entry             a chain, by `next` alone
 //! ```
@@ -19,6 +22,7 @@
 
 use std::iter::successors;
 use std::marker::PhantomPinned;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::task::Waker;
 
@@ -39,8 +43,8 @@ pub(super) struct Entry<T> {
     token: Cell<*const Claim>,
     /// The number of that arm.
     number: Cell<usize>,
-    /// `None` once its waiter has taken it back.
-    data: UnsafeCell<Option<T>>,
+    /// Initialized until the stage is `Taken`.
+    data: UnsafeCell<ManuallyDrop<T>>,
     /// Its neighbours point to it.
     _pinned: PhantomPinned,
 }
@@ -50,6 +54,7 @@ enum Stage {
     Apart,
     Queued,
     Served,
+    Taken,
 }
 
 impl<T> Entry<T> {
@@ -61,7 +66,7 @@ impl<T> Entry<T> {
             stage: Cell::new(Stage::Apart),
             token: Cell::new(ptr::null()),
             number: Cell::new(0),
-            data: UnsafeCell::new(Some(data)),
+            data: UnsafeCell::new(ManuallyDrop::new(data)),
             _pinned: PhantomPinned,
         }
     }
@@ -78,7 +83,13 @@ impl<T> Entry<T> {
         self.number.set(number);
     }
 
-    /// True unless it is the arm of a select that was served elsewhere, or of the select behind `own`.
+    /// True for an arm of a select.
+    #[inline(always)]
+    fn is_arm(&self) -> bool {
+        !self.token.get().is_null()
+    }
+
+    /// True unless the entry is an arm of a select that was served elsewhere, or of the select behind `own`.
     ///
     /// # Safety
     /// The entry is linked, under the lock.
@@ -101,33 +112,44 @@ impl<T> Entry<T> {
     /// The data, while only the caller reaches it.
     ///
     /// # Safety
-    /// The entry is in no lane, and the caller is its waiter or has just served it under the lock. The result is not
-    /// kept beyond that.
+    /// The entry is in no lane, its data was not taken, and the caller is its waiter or has just served it under the lock.
+    /// The result is not kept beyond that.
     #[expect(clippy::mut_from_ref, reason = "the contract keeps the borrow alone")]
+    #[inline(always)]
     pub(super) unsafe fn data_mut(&self) -> &mut T {
         // SAFETY: by this function's contract the borrow is the only one.
-        let data = unsafe { &mut *self.data.get() };
-        data.as_mut().expect("the data of an entry is there until its wait is over")
+        unsafe { &mut *self.data.get() }
     }
 
     /// Takes the data out.
     ///
     /// # Safety
-    /// The caller is the entry's waiter, and its wait is over.
+    /// The caller is the entry's waiter, its wait is over, and it takes the data once.
+    #[inline(always)]
     pub(super) unsafe fn take_data(&self) -> T {
-        // SAFETY: the wait is over, so only the waiter reaches the data.
-        let data = unsafe { &mut *self.data.get() };
-        data.take().expect("the data of an entry is taken once")
+        self.stage.set(Stage::Taken);
+        // SAFETY: the wait is over, so only the waiter reaches the data, and by the stage not again.
+        unsafe { ManuallyDrop::take(&mut *self.data.get()) }
     }
 
     /// The data of an entry in a lane.
     ///
     /// # Safety
     /// The entry is linked, and stays so while the result lives, under the lock.
+    #[inline(always)]
     unsafe fn look(&self) -> &T {
         // SAFETY: nothing writes to the data of a linked entry, by the contracts of `data_mut` and `take_data`.
-        let data = unsafe { &*self.data.get() };
-        data.as_ref().expect("a queued entry has data")
+        unsafe { &*self.data.get() }
+    }
+}
+
+impl<T> Drop for Entry<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.stage.get() != Stage::Taken {
+            // SAFETY: it was not taken, and is not used again.
+            unsafe { ManuallyDrop::drop(&mut *self.data.get()) };
+        }
     }
 }
 
@@ -166,6 +188,23 @@ impl<T> Lane<T> {
     pub(super) fn data(&self, own: *const Claim) -> impl Iterator<Item = &T> {
         // SAFETY: linked, and this lane stays borrowed.
         self.entries().filter(move |entry| unsafe { entry.is_open(own) }).map(|entry| unsafe { entry.look() })
+    }
+
+    /// The first of [`data`](Lane::data).
+    #[inline]
+    pub(super) fn front(&self, own: *const Claim) -> Option<&T> {
+        // SAFETY: a linked entry is alive by the contract of `push`.
+        let first = unsafe { self.head.as_ref() }?;
+        match first.is_arm() {
+            // SAFETY: linked, and this lane stays borrowed.
+            false => Some(unsafe { first.look() }),
+            true => self.front_among_arms(own),
+        }
+    }
+
+    #[cold]
+    fn front_among_arms(&self, own: *const Claim) -> Option<&T> {
+        self.data(own).next()
     }
 
     /// Links an entry in, at the back or `in_front`.
@@ -215,7 +254,6 @@ impl<T> Lane<T> {
         let is_queued = entry.stage.get() == Stage::Queued;
         if is_queued {
             entry.stage.set(Stage::Apart);
-            entry.wake.set(None);
             // SAFETY: it is queued, and by the contract in this lane.
             unsafe { self.unlink(entry) };
         }
@@ -223,6 +261,7 @@ impl<T> Lane<T> {
     }
 
     /// Serves the longest waiter, if it is `wanted`; `give` may write to its data.
+    #[inline]
     pub(super) fn serve_front_if<R>(
         &mut self,
         served: &mut Served<T>,
@@ -280,6 +319,7 @@ impl<T> Lane<T> {
         loop {
             // SAFETY: a linked entry is alive by the contract of `push`.
             let entry = unsafe { self.head.as_ref() }?;
+            let is_arm = entry.is_arm();
             // SAFETY: linked, and under the lock.
             if unsafe { entry.is_open(ptr::null()) } {
                 // SAFETY: as above.
@@ -308,10 +348,7 @@ impl<T> Lane<T> {
                 // The waiter of a requeued entry reads this under the lock of its first queue.
                 true if entry.is_served() => {}
                 true => entry.stage.set(Stage::Served),
-                false => {
-                    entry.stage.set(Stage::Apart);
-                    entry.wake.set(None);
-                }
+                false => entry.stage.set(Stage::Apart),
             }
             is_claimed
         }
@@ -319,6 +356,7 @@ impl<T> Lane<T> {
 
     /// # Safety
     /// `entry` is linked in this lane.
+    #[inline]
     unsafe fn unlink(&mut self, entry: &Entry<T>) {
         let (previous, next) = (entry.previous.get(), entry.next.get());
         if ptr::eq(next, entry) {
@@ -360,6 +398,7 @@ impl<T> Served<T> {
         unsafe { entry.data_mut() }
     }
 
+    #[inline]
     fn push(&mut self, entry: &Entry<T>) {
         entry.next.set(ptr::null());
         // SAFETY: an entry of the chain is alive until its wake lands, which is when the chain is dropped.
@@ -387,7 +426,7 @@ impl<T> Served<T> {
         entry.wake.take()
     }
 
-    /// Lands the remaining wakes, then calls the wakers of futures.
+    /// Lands the wakes, then calls the wakers of futures, `first` before all others.
     ///
     /// Such a waker may drop a future whose wake is in the chain, and that drop waits for the
     /// landing.

@@ -42,7 +42,7 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
     /// Returns the data of the longest waiter.
     #[inline]
     pub fn front(&self, lane: usize) -> Option<&T> {
-        self.iter(lane).next()
+        self.lanes[lane].front(self.own)
     }
 
     /// Walks the data of the waiters, longest waiter first.
