@@ -13,16 +13,14 @@
 //!
 //! Arms that were enlisted are chained through their [`Link`]s, so the wait trusts no iterator to name them twice.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::iter::successors;
 use std::marker::PhantomData;
 use std::mem::{offset_of, transmute};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 
 use crate::sleep::cancel_points::unwind_cancelled;
-use crate::sleep::queue::wait::Until;
+use crate::sleep::queue::wait::{Until, without_unwinding};
 use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::select_token::Claim;
@@ -46,7 +44,7 @@ pub unsafe trait Arm {
     /// Withdraws what `enlist` has published, if a waker has not taken it out. A hook of the sleep: it wakes nothing.
     ///
     /// # Safety
-    /// `enlist` was called for the present sleep, also if it panicked.
+    /// `enlist` was called for the present sleep.
     unsafe fn withdraw(&self);
 
     /// Wakes the waiters that the departure of the arm has served. Runs after the sleep.
@@ -106,8 +104,7 @@ pub enum Chosen {
 ///
 /// Each arm comes with the number that is returned for it.
 ///
-/// # Panics
-/// Panics if an arm occurs twice. Resumes a panic of a closure of an arm.
+/// A panic of an arm ends the process, and so does an arm that occurs twice.
 pub fn wait_any<'a>(arms: impl Iterator<Item = (&'a (dyn Arm + 'a), usize)>, until: Until) -> Chosen {
     let waiting = AnyOf::new(arms, until.spins(), true);
     let why = until.sleep(&waiting);
@@ -115,9 +112,6 @@ pub fn wait_any<'a>(arms: impl Iterator<Item = (&'a (dyn Arm + 'a), usize)>, unt
 }
 
 /// Looks at all arms at one moment, without a wait for any of them. One may be served at that moment.
-///
-/// # Panics
-/// As [`wait_any`] does.
 pub fn look_at_all<'a>(arms: impl Iterator<Item = (&'a (dyn Arm + 'a), usize)>) -> Chosen {
     let until = Until::shielded(None);
     let waiting = AnyOf::new(arms, false, false);
@@ -145,8 +139,6 @@ struct AnyOf<'a, I> {
     stays: bool,
     /// True if that has come to pass.
     has_seen_all: Cell<bool>,
-    /// A panic of a closure in a hook: a hook must not unwind.
-    panic: Cell<Option<Box<dyn Any + Send>>>,
     arms_life: PhantomData<&'a ()>,
 }
 
@@ -159,7 +151,6 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> AnyOf<'a, I> {
             spins,
             stays,
             has_seen_all: Cell::new(false),
-            panic: Cell::new(None),
             arms_life: PhantomData,
         }
     }
@@ -207,9 +198,6 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> AnyOf<'a, I> {
             next = link.next.take();
             arm.into_iter().for_each(Arm::departed);
         }
-        if let Some(panic) = self.panic.take() {
-            resume_unwind(panic);
-        }
         match (self.token.taken(), why) {
             (Some(number), _) => Chosen::Served(number),
             (None, Waking::Notified) if self.has_seen_all.get() => Chosen::TimedOut,
@@ -223,14 +211,10 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> AnyOf<'a, I> {
 
 impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> WaitStrategy for AnyOf<'a, I> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        match catch_unwind(AssertUnwindSafe(|| self.enlist_all(me))) {
-            Ok(true) if self.stays => Asleep::Stay,
-            Ok(all_wait) => {
+        match without_unwinding(|| self.enlist_all(me)) {
+            true if self.stays => Asleep::Stay,
+            all_wait => {
                 self.has_seen_all.set(all_wait);
-                self.go_on()
-            }
-            Err(panic) => {
-                self.panic.set(Some(panic));
                 self.go_on()
             }
         }
@@ -238,12 +222,8 @@ impl<'a, I: Iterator<Item = (&'a (dyn Arm + 'a), usize)>> WaitStrategy for AnyOf
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
         let is_taken = self.token.close().is_some();
-        for arm in self.enlisted() {
-            // SAFETY: `enlist` was called for it.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| unsafe { arm.withdraw() })) {
-                self.panic.set(Some(panic));
-            }
-        }
+        // SAFETY: `enlist` was called for each of them.
+        without_unwinding(|| self.enlisted().for_each(|arm| unsafe { arm.withdraw() }));
         match is_taken && why != Waking::Notified {
             true => Withdrawal::Served,
             false => Withdrawal::Withdrawn,

@@ -10,6 +10,8 @@ mod counted;
 mod ending;
 #[path = "../common/recorded.rs"]
 mod recorded;
+#[path = "../common/rerun.rs"]
+mod rerun;
 #[path = "../common/rest.rs"]
 mod rest;
 #[path = "../common/rounds.rs"]

@@ -184,7 +184,7 @@ impl Drop for Unwinding {
 
 /// Runs a hook. A panic in it ends the process, after its message.
 #[inline(always)]
-fn without_unwinding<R>(hook: impl FnOnce() -> R) -> R {
+pub(crate) fn without_unwinding<R>(hook: impl FnOnce() -> R) -> R {
     let unwinding = Unwinding;
     let result = hook();
     mem::forget(unwinding);
