@@ -44,5 +44,5 @@ pub use rwlock::{
     ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
     MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
-pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
+pub use semaphore::{OwnedSemaphorePermit, Permits, Semaphore, SemaphorePermit, TryAcquireError};
 pub use wait_group::{OwnedWorker, WaitGroup, Worker};

@@ -17,11 +17,10 @@
 #![forbid(unsafe_code)]
 
 mod owned;
+mod permits;
 
 use std::fmt;
-use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -31,13 +30,14 @@ use crate::primitive::{AtomicUsize, Ordering};
 use crate::wait::{
     self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
 };
+pub use permits::{OwnedSemaphorePermit, Permits, SemaphorePermit};
 
 static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 
 /// Limits how many tasks or threads do something at once.
 ///
 /// Dropping a permit gives it back. A permit may be sent to another task or thread, kept over any
-/// wait, or [forgotten](SemaphorePermit::forget). To guard a value use a mutex: it knows its owner,
+/// wait, or [forgotten](Permits::forget). To guard a value use a mutex: it knows its owner,
 /// and detects recursive locking.
 ///
 /// # Fairness
@@ -430,128 +430,4 @@ fn too_many_asked_for(count: usize) -> ! {
         "a request for {count} permits would wait for ever: no semaphore has more than {}",
         Semaphore::MAX_PERMITS
     )
-}
-
-/// Holds permits of a semaphore, and gives them back when it is dropped.
-#[must_use = "dropped at once it gives the permits back at once"]
-pub struct SemaphorePermit<'a> {
-    semaphore: &'a Semaphore,
-    count: usize,
-}
-
-/// Permits of a semaphore that they hold by a count, so that they may outlive the place where they were taken.
-#[must_use = "dropped at once it gives the permits back at once"]
-pub struct OwnedSemaphorePermit {
-    semaphore: Arc<Semaphore>,
-    count: usize,
-}
-
-impl<'a> SemaphorePermit<'a> {
-    pub(crate) fn new(semaphore: &'a Semaphore, count: usize) -> Self {
-        SemaphorePermit { semaphore, count }
-    }
-
-    /// How many permits these are.
-    pub fn num_permits(&self) -> usize {
-        self.count
-    }
-
-    /// Never gives the permits back: the semaphore has as many fewer from now on, until
-    /// [`add_permits`](Semaphore::add_permits).
-    pub fn forget(mut self) {
-        self.count = 0;
-    }
-
-    /// Takes the permits of `other` over.
-    ///
-    /// # Panics
-    /// Panics if they are another semaphore's.
-    #[track_caller]
-    pub fn merge(&mut self, mut other: Self) {
-        assert!(
-            std::ptr::eq(self.semaphore, other.semaphore),
-            "permits of different semaphores cannot be merged"
-        );
-        self.count += mem::take(&mut other.count);
-    }
-
-    /// Makes `count` of these permits a guard of their own. Returns `None` if these are fewer.
-    pub fn split(&mut self, count: usize) -> Option<Self> {
-        self.count = self.count.checked_sub(count)?;
-        Some(SemaphorePermit { semaphore: self.semaphore, count })
-    }
-
-    /// The semaphore that these are permits of.
-    pub fn semaphore(&self) -> &'a Semaphore {
-        self.semaphore
-    }
-}
-
-impl OwnedSemaphorePermit {
-    fn new(semaphore: Arc<Semaphore>, count: usize) -> Self {
-        OwnedSemaphorePermit { semaphore, count }
-    }
-
-    /// How many permits these are.
-    pub fn num_permits(&self) -> usize {
-        self.count
-    }
-
-    /// Never gives the permits back, as [`SemaphorePermit::forget`].
-    pub fn forget(mut self) {
-        self.count = 0;
-    }
-
-    /// Takes the permits of `other` over.
-    ///
-    /// # Panics
-    /// Panics if they are another semaphore's.
-    #[track_caller]
-    pub fn merge(&mut self, mut other: Self) {
-        assert!(
-            Arc::ptr_eq(&self.semaphore, &other.semaphore),
-            "permits of different semaphores cannot be merged"
-        );
-        self.count += mem::take(&mut other.count);
-    }
-
-    /// Makes `count` of these permits a guard of their own. Returns `None` if these are fewer.
-    pub fn split(&mut self, count: usize) -> Option<Self> {
-        self.count = self.count.checked_sub(count)?;
-        Some(OwnedSemaphorePermit { semaphore: Arc::clone(&self.semaphore), count })
-    }
-
-    /// The semaphore that these are permits of.
-    pub fn semaphore(&self) -> &Arc<Semaphore> {
-        &self.semaphore
-    }
-}
-
-impl Drop for SemaphorePermit<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.count > 0 {
-            self.semaphore.add_permits(self.count);
-        }
-    }
-}
-
-impl Drop for OwnedSemaphorePermit {
-    fn drop(&mut self) {
-        if self.count > 0 {
-            self.semaphore.add_permits(self.count);
-        }
-    }
-}
-
-impl fmt::Debug for SemaphorePermit<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SemaphorePermit").field("permits", &self.count).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for OwnedSemaphorePermit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedSemaphorePermit").field("permits", &self.count).finish_non_exhaustive()
-    }
 }
