@@ -147,7 +147,7 @@ impl<T> Drop for Entry<T> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.stage.get() != Stage::Taken {
-            // SAFETY: it was not taken, and is not used again.
+            // SAFETY: it was not taken, is not used again, and no other party reaches it.
             unsafe { ManuallyDrop::drop(&mut *self.data.get()) };
         }
     }
