@@ -27,13 +27,12 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -42,9 +41,10 @@ use fibra_runtime::time;
 use crate::budget;
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, TryRecvError};
-use state::{Channel, Side};
+use state::{Half, Side};
 
 pub mod error;
+#[expect(unsafe_code, reason = "the side that leaves second frees the channel")]
 mod state;
 
 /// Makes a channel for one value.
@@ -60,8 +60,8 @@ mod state;
 /// assert_eq!(thread.join().unwrap(), Ok("done"));
 /// ```
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let channel = Arc::new(Channel::new());
-    (Sender { channel: Some(Arc::clone(&channel)) }, Receiver { channel: Some(channel), gave_way: false })
+    let (sender, receiver) = state::pair();
+    (Sender { half: Some(sender) }, Receiver { half: Some(receiver), gave_way: false })
 }
 
 /// Sends the one value of a [`channel`].
@@ -69,7 +69,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// Dropped without a send it ends the receiver's wait.
 pub struct Sender<T> {
     /// None once it has sent.
-    channel: Option<Arc<Channel<T>>>,
+    half: Option<Half<T>>,
 }
 
 /// Receives the one value of a [`channel`].
@@ -77,7 +77,7 @@ pub struct Sender<T> {
 /// It is a future as well, for code that is `async`.
 pub struct Receiver<T> {
     /// None once the outcome was received.
-    channel: Option<Arc<Channel<T>>>,
+    half: Option<Half<T>>,
     /// True if its last poll gave way to other tasks.
     gave_way: bool,
 }
@@ -96,8 +96,8 @@ impl<T> Sender<T> {
     /// # Errors
     /// Gives the value back if the receiver is dropped or closed.
     pub fn send(mut self, value: T) -> Result<(), T> {
-        match self.channel.take() {
-            Some(channel) => channel.send(value),
+        match self.half.take() {
+            Some(half) => half.send(value),
             None => unreachable!("a send consumes the sender"),
         }
     }
@@ -113,7 +113,7 @@ impl<T> Sender<T> {
     /// assert!(sender.is_closed() && sender.closed_deadline(std::time::Instant::now()));
     /// ```
     pub fn is_closed(&self) -> bool {
-        self.channel().has_ended(Side::Receiver)
+        self.half().is_closed()
     }
 
     /// Waits until the receiver is dropped or closed.
@@ -177,17 +177,17 @@ impl<T> Sender<T> {
 
     /// Polls whether the receiver is dropped or closed, for hand-written futures.
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.channel().poll(Side::Sender, cx)
+        self.half().poll(Side::Sender, cx)
     }
 
     fn closed_to(&mut self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        self.channel().wait_closed(deadline)
+        self.half().wait_closed(deadline)
     }
 
-    fn channel(&self) -> &Channel<T> {
-        match &self.channel {
-            Some(channel) => channel,
+    fn half(&self) -> &Half<T> {
+        match &self.half {
+            Some(half) => half,
             None => unreachable!("a send consumes the sender"),
         }
     }
@@ -195,8 +195,8 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        if let Some(channel) = &self.channel {
-            channel.end(Side::Sender, |_| ());
+        if let Some(half) = self.half.take() {
+            half.hang_up();
         }
     }
 }
@@ -266,9 +266,10 @@ impl<T> Receiver<T> {
     #[inline(always)]
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
-        let Some(channel) = &self.channel else { return Err(RecvTimeoutError::Closed) };
-        let Some(outcome) = channel.receive(deadline) else { return Err(RecvTimeoutError::Timeout) };
-        self.channel = None;
+        if self.half.is_none() {
+            return Err(RecvTimeoutError::Closed);
+        }
+        let outcome = Half::receive(&mut self.half, deadline).ok_or(RecvTimeoutError::Timeout)?;
         outcome.ok_or(RecvTimeoutError::Closed)
     }
 
@@ -288,8 +289,8 @@ impl<T> Receiver<T> {
     /// assert_eq!((receiver.is_terminated(), receiver.try_recv()), (true, Err(TryRecvError::Closed)));
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        if let Some(channel) = &self.channel
-            && !channel.has_outcome()
+        if let Some(half) = &self.half
+            && !half.has_outcome()
         {
             return Err(TryRecvError::Empty);
         }
@@ -308,24 +309,24 @@ impl<T> Receiver<T> {
     /// assert!(receiver.is_empty());
     /// ```
     pub fn close(&mut self) {
-        if let Some(channel) = &self.channel {
-            channel.end(Side::Receiver, |_| ());
+        if let Some(half) = &self.half {
+            half.close();
         }
     }
 
     /// Returns true if the outcome was received, so that no value will come.
     pub fn is_terminated(&self) -> bool {
-        self.channel.is_none()
+        self.half.is_none()
     }
 
     /// Returns true if there is no value to receive now.
     pub fn is_empty(&self) -> bool {
-        self.channel.as_ref().is_none_or(|channel| !channel.has_value())
+        self.half.as_ref().is_none_or(|half| !half.has_value())
     }
 
     /// Leaves the channel, with the value if there is one.
     fn take_outcome(&mut self) -> Option<T> {
-        self.channel.take()?.leave()
+        self.half.take()?.take()
     }
 }
 
@@ -341,9 +342,8 @@ impl<T> Future for Receiver<T> {
     /// # Panics
     /// Panics if the outcome was received before.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let channel =
-            self.channel.as_ref().expect("a oneshot receiver was polled after its outcome was received");
-        if channel.poll(Side::Receiver, cx).is_pending() {
+        let half = self.half.as_ref().expect("a oneshot receiver was polled after its outcome was received");
+        if half.poll(Side::Receiver, cx).is_pending() {
             return Poll::Pending;
         }
         if budget::gives_way(&mut self.gave_way, cx) {

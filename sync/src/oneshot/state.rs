@@ -3,14 +3,17 @@
 //! Each side ends once: the sender with or without a value, the receiver when it wants none any
 //! more. The peer waits for that in the queue, or leaves a waker if it is polled. One lock guards
 //! the state. Values are dropped and wakers called after the unlock.
+//!
+//! The channel is one allocation, which the side that leaves second frees. A sender leaves as it ends.
+//! So a receiver that was served knows that it is the second: the unlock, which is the sender's last
+//! touch of the channel, comes before the wake.
 
-#![forbid(unsafe_code)]
-
-use std::mem;
+use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue};
+use crate::primitive::{AtomicUsize, Ordering};
+use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
 /// Names a side of the channel. Its number is the lane in which it waits for its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,44 +22,30 @@ pub(super) enum Side {
     Receiver,
 }
 
+/// The hold of one side on a channel. Leaving gives it up.
+pub(super) struct Half<T>(NonNull<Channel<T>>);
+
 /// Holds the value and the two sides. A waiting receiver is handed the value itself.
-pub(super) struct Channel<T>(WaitQueue<State<T>, Option<T>, 2>);
+struct Channel<T> {
+    /// The sides that have ended, and ONE_LEFT. Changes under the lock, and is read without it.
+    word: AtomicUsize,
+    queue: WaitQueue<State<T>, Option<T>, 2>,
+}
 
-pub(super) struct State<T> {
+struct State<T> {
     value: Option<T>,
-    sides: [Ends; 2],
+    /// The waker of each side, to be called when its peer ends.
+    wakers: [Option<Waker>; 2],
 }
 
-/// State of one side.
-struct Ends {
-    has_ended: bool,
-    /// To be called when the peer ends.
-    waker: Option<Waker>,
-}
+const BOTH_SIDES: usize = 0b11;
+const ONE_LEFT: usize = 0b100;
 
-impl<T> State<T> {
-    fn has_ended(&self, side: Side) -> bool {
-        self.sides[side as usize].has_ended
-    }
-
-    /// Ends the receiver if there is an outcome, and takes the value.
-    fn receive(&mut self) -> Option<Option<T>> {
-        if !self.is_over() {
-            return None;
-        }
-        self.sides[Side::Receiver as usize].has_ended = true;
-        Some(self.value.take())
-    }
-
-    fn take_waker(&mut self, side: Side) -> Option<Waker> {
-        self.sides[side as usize].waker.take()
-    }
-
-    /// Returns true if a side has ended, so neither waits any more.
-    fn is_over(&self) -> bool {
-        self.has_ended(Side::Sender) || self.has_ended(Side::Receiver)
-    }
-}
+// SAFETY: a half reaches the channel by shared references, and by its last touch frees it. The queue hands out `T` and
+// wakers to one thread at a time.
+unsafe impl<T: Send> Send for Half<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Half<T> {}
 
 impl Side {
     const fn other(self) -> Self {
@@ -65,17 +54,30 @@ impl Side {
             Side::Receiver => Side::Sender,
         }
     }
+
+    const fn bit(self) -> usize {
+        1 << self as usize
+    }
 }
 
-impl<T> Channel<T> {
-    pub(super) const fn new() -> Self {
-        let sides = [const { Ends { has_ended: false, waker: None } }; 2];
-        Channel(WaitQueue::new(State { value: None, sides }))
+/// Makes a channel: the halves of the sender and the receiver.
+pub(super) fn pair<T>() -> (Half<T>, Half<T>) {
+    let state = State { value: None, wakers: [None, None] };
+    let channel = Box::new(Channel { word: AtomicUsize::new(0), queue: WaitQueue::new(state) });
+    let channel = NonNull::from(Box::leak(channel));
+    (Half(channel), Half(channel))
+}
+
+impl<T> Half<T> {
+    fn channel(&self) -> &Channel<T> {
+        // SAFETY: this side has not left, so its peer has not freed the channel.
+        unsafe { self.0.as_ref() }
     }
 
-    /// Ends the sender with a value. Gives the value back if the receiver has ended.
-    pub(super) fn send(&self, value: T) -> Result<(), T> {
-        self.end(Side::Sender, |state| match state.has_ended(Side::Receiver) {
+    /// Sends the value and leaves. Gives the value back if the receiver has ended.
+    #[inline]
+    pub(super) fn send(self, value: T) -> Result<(), T> {
+        self.leave_after(Side::Sender, |state, is_closed| match is_closed {
             true => Err(value),
             false => {
                 state.value = Some(value);
@@ -84,95 +86,168 @@ impl<T> Channel<T> {
         })
     }
 
-    /// Waits for the value, and ends the receiver. Returns `None` if the deadline came first.
+    /// Leaves as the sender, without a value.
+    #[inline(never)]
+    pub(super) fn hang_up(self) {
+        self.leave_after(Side::Sender, |_, _| ());
+    }
+
+    /// Leaves as the receiver, with the value if one was sent.
+    #[inline(never)]
+    pub(super) fn take(self) -> Option<T> {
+        self.leave_after(Side::Receiver, |state, _| state.value.take())
+    }
+
+    /// Leaves as `side` after `act`, which learns whether the peer has ended. Wakes the peer.
     #[inline(always)]
-    pub(super) fn receive(&self, deadline: Option<Instant>) -> Option<Option<T>> {
-        let (outcome, unused) = self.0.with(|state, _| (state.receive(), state.take_waker(Side::Receiver)));
-        drop(unused);
-        match outcome {
-            Some(outcome) => Some(outcome),
-            None => self.wait(Side::Receiver, deadline, |state| state.receive()),
+    fn leave_after<R>(self, side: Side, act: impl FnOnce(&mut State<T>, bool) -> R) -> R {
+        let channel = self.channel();
+        let (result, wakers) = channel.queue.with(|state, waiters| {
+            let result = act(state, channel.has_ended(side.other()));
+            let is_first = channel.note(ONE_LEFT);
+            (result, is_first.then(|| channel.end(side, state, waiters)))
+        });
+        match wakers {
+            Some(wakers) => wakers.call(),
+            // SAFETY: both sides have left.
+            None => unsafe { self.free() },
         }
+        result
+    }
+
+    /// # Safety
+    /// Both sides have left.
+    unsafe fn free(self) {
+        // SAFETY: the channel came from a box, and no other half reaches it any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+
+    /// Ends the receiver, which stays.
+    pub(super) fn close(&self) {
+        let channel = self.channel();
+        channel.queue.with(|state, waiters| channel.end(Side::Receiver, state, waiters)).call();
+    }
+
+    /// Waits for the outcome, and leaves with it as the receiver. Returns `None` if the deadline came first.
+    ///
+    /// Takes the half out of its place once it has left.
+    #[inline]
+    pub(super) fn receive(place: &mut Option<Self>, deadline: Option<Instant>) -> Option<Option<T>> {
+        let channel = place.as_ref()?.channel();
+        let served = match channel.is_over() {
+            true => None,
+            false => match channel.wait(Side::Receiver, deadline) {
+                (Outcome::Served, given) => Some(given),
+                (Outcome::Done(()), _) => None,
+                (Outcome::TimedOut | Outcome::Cancelled, _) => return None,
+            },
+        };
+        let half = place.take()?;
+        let Some(given) = served else { return Some(half.take()) };
+        // SAFETY: the sender, which has served this side, left under the same lock. Its wake has come since.
+        unsafe { half.free() };
+        Some(given)
     }
 
     /// Waits until the receiver has ended. Returns false if the deadline came first.
     pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
-        let unused = self.0.with(|state, _| state.take_waker(Side::Sender));
-        drop(unused);
-        self.wait(Side::Sender, deadline, |state| state.has_ended(Side::Receiver).then_some(None)).is_some()
+        matches!(self.channel().wait(Side::Sender, deadline).0, Outcome::Done(()) | Outcome::Served)
     }
 
-    /// Ends the receiver, and takes the value if one was sent.
-    pub(super) fn leave(&self) -> Option<T> {
-        self.end(Side::Receiver, |state| state.value.take())
-    }
-
-    /// Ends a side after `act`, and wakes its peer.
-    pub(super) fn end<R>(&self, side: Side, act: impl FnOnce(&mut State<T>) -> R) -> R {
-        let (result, waker, unused) = self.0.with(|state, waiters| {
-            let result = act(state);
-            let [own, other] = [side, side.other()].map(|side| side as usize);
-            if mem::replace(&mut state.sides[own].has_ended, true) {
-                return (result, None, None);
-            }
-            waiters.serve_front(other, |given| *given = state.value.take());
-            (result, state.take_waker(side.other()), state.take_waker(side))
-        });
-        if let Some(waker) = waker {
-            wait::call_waker(waker);
-        }
-        drop(unused);
-        result
-    }
-
-    /// Returns true if `side` has ended.
-    #[inline]
-    pub(super) fn has_ended(&self, side: Side) -> bool {
-        self.0.with(|state, _| state.has_ended(side))
+    /// Returns true if the receiver has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.channel().has_ended(Side::Receiver)
     }
 
     /// Returns true if the receiver need not wait.
-    #[inline]
     pub(super) fn has_outcome(&self) -> bool {
-        self.0.with(|state, _| state.is_over())
+        self.channel().is_over()
     }
 
     /// Returns true if a value was sent and not taken.
     pub(super) fn has_value(&self) -> bool {
-        self.0.with(|state, _| state.value.is_some())
+        self.channel().queue.with(|state, _| state.value.is_some())
     }
 
-    /// Waits as `me` until there is an outcome, or the peer ends. Returns `None` at the deadline.
-    #[inline(always)]
-    fn wait(
-        &self,
-        me: Side,
-        deadline: Option<Instant>,
-        outcome: impl Fn(&mut State<T>) -> Option<Option<T>>,
-    ) -> Option<Option<T>> {
-        let (ended, given) = self.0.wait(
-            me as usize,
-            None,
-            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("oneshot") }),
-            |state, _, _| outcome(state).map_or(Admit::Back, Admit::Done),
-            || (),
-            |_, _, _, _| (),
-        );
-        match ended {
-            Outcome::Done(outcome) => Some(outcome),
-            Outcome::Served => Some(given),
-            Outcome::TimedOut | Outcome::Cancelled => None,
-        }
-    }
-
-    /// Polls as `me` whether the peer has ended; the end calls the waker of the last poll.
+    /// Polls as `me` whether a side has ended; the end of the peer calls the waker of the last poll.
     pub(super) fn poll(&self, me: Side, cx: &Context<'_>) -> Poll<()> {
+        let channel = self.channel();
         let waker = cx.waker().clone();
-        let (poll, former) = self.0.with(|state, _| match state.is_over() {
+        let (poll, former) = channel.queue.with(|state, _| match channel.is_over() {
             true => (Poll::Ready(()), Some(waker)),
-            false => (Poll::Pending, state.sides[me as usize].waker.replace(waker)),
+            false => (Poll::Pending, state.wakers[me as usize].replace(waker)),
         });
         drop(former);
         poll
+    }
+}
+
+/// Wakers to call and to drop once the lock is released.
+#[must_use]
+struct Wakers {
+    peer: Option<Waker>,
+    /// Its side waits no more.
+    unused: Option<Waker>,
+}
+
+impl Wakers {
+    fn call(self) {
+        if let Some(waker) = self.peer {
+            wait::call_waker(waker);
+        }
+        drop(self.unused);
+    }
+}
+
+impl<T> Channel<T> {
+    fn word(&self) -> usize {
+        // Acquire: pairs with the Release in `note`.
+        self.word.load(Ordering::Acquire)
+    }
+
+    fn has_ended(&self, side: Side) -> bool {
+        self.word() & side.bit() != 0
+    }
+
+    /// Returns true if a side has ended, so neither waits any more.
+    fn is_over(&self) -> bool {
+        self.word() & BOTH_SIDES != 0
+    }
+
+    /// Sets a bit, under the lock. Returns false if it was set already.
+    fn note(&self, bit: usize) -> bool {
+        let word = self.word();
+        // Release: pairs with the Acquire in `word`.
+        self.word.store(word | bit, Ordering::Release);
+        word & bit == 0
+    }
+
+    /// Ends a side and serves its peer, under the lock.
+    #[inline]
+    fn end(&self, side: Side, state: &mut State<T>, waiters: &mut Waiters<'_, Option<T>, 2>) -> Wakers {
+        let unused = state.wakers[side as usize].take();
+        if !self.note(side.bit()) {
+            return Wakers { peer: None, unused };
+        }
+        let peer = side.other() as usize;
+        waiters.serve_front(peer, |given| *given = state.value.take());
+        Wakers { peer: state.wakers[peer].take(), unused }
+    }
+
+    /// Waits as `me` until the peer ends. `Done` if a side has ended.
+    #[inline(always)]
+    fn wait(&self, me: Side, deadline: Option<Instant>) -> (Outcome<()>, Option<T>) {
+        let mut unused = None;
+        self.queue.wait(
+            me as usize,
+            None,
+            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("oneshot") }),
+            |state, _, _| {
+                unused = state.wakers[me as usize].take();
+                if self.is_over() { Admit::Done(()) } else { Admit::Back }
+            },
+            || (),
+            |_, _, _, _| (),
+        )
     }
 }
