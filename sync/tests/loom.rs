@@ -70,6 +70,12 @@ mod floors;
 mod gate_in_small;
 #[path = "loom/mutex.rs"]
 mod mutex;
+#[path = "../src/oneshot"]
+mod oneshot {
+    mod state;
+
+    pub(crate) use state::{Half, pair};
+}
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
 #[path = "../src/rwlock"]
@@ -112,6 +118,8 @@ mod gate_models;
 mod mutex_models;
 #[path = "loom/once_models.rs"]
 mod once_models;
+#[path = "loom/oneshot_models.rs"]
+mod oneshot_models;
 #[path = "loom/permits_models.rs"]
 mod permits_models;
 #[path = "loom/rwlock_models.rs"]

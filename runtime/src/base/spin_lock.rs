@@ -72,6 +72,18 @@ impl<T, B> Lock<T, B> {
         LockGuard { lock: self, not_sync: PhantomData }
     }
 
+    /// Returns true while the lock is held.
+    pub fn is_locked(&self) -> bool {
+        // Acquire: pairs with the Release in the guard's drop.
+        self.locked.load(Ordering::Acquire)
+    }
+
+    /// Returns the value, without locking: the caller is alone with the lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        // SAFETY: `&mut self` keeps this borrow alone.
+        unsafe { &mut *self.value.get() }
+    }
+
     #[cold]
     fn lock_slow(&self) {
         let mut rounds = 0_u32;

@@ -114,6 +114,16 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         WaitQueue { inner: Lock::new(Inner { state, lanes: [const { Lane::new() }; LANES] }) }
     }
 
+    /// Returns true while the lock is held.
+    pub fn is_locked(&self) -> bool {
+        self.inner.is_locked()
+    }
+
+    /// Returns the state, without locking: the caller is alone with the queue.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner.get_mut().state
+    }
+
     /// Runs `f` under the lock. Waiters that `f` serves are woken after the lock is released.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(&mut S, &mut Waiters<'_, T, LANES>) -> R) -> R {

@@ -17,13 +17,13 @@ use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue, Waite
 
 /// Names a side of the channel. Its number is the lane in which it waits for its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Sender,
     Receiver,
 }
 
 /// The hold of one side on a channel. Leaving gives it up.
-pub(super) struct Half<T>(NonNull<Channel<T>>);
+pub(crate) struct Half<T>(NonNull<Channel<T>>);
 
 /// Holds the value and the two sides. A waiting receiver is handed the value itself.
 struct Channel<T> {
@@ -61,7 +61,7 @@ impl Side {
 }
 
 /// Makes a channel: the halves of the sender and the receiver.
-pub(super) fn pair<T>() -> (Half<T>, Half<T>) {
+pub(crate) fn pair<T>() -> (Half<T>, Half<T>) {
     let state = State { value: None, wakers: [None, None] };
     let channel = Box::new(Channel { word: AtomicUsize::new(0), queue: WaitQueue::new(state) });
     let channel = NonNull::from(Box::leak(channel));
@@ -76,7 +76,7 @@ impl<T> Half<T> {
 
     /// Sends the value and leaves. Gives the value back if the receiver has ended.
     #[inline]
-    pub(super) fn send(self, value: T) -> Result<(), T> {
+    pub(crate) fn send(self, value: T) -> Result<(), T> {
         self.leave_after(Side::Sender, |state, is_closed| match is_closed {
             true => Err(value),
             false => {
@@ -88,13 +88,19 @@ impl<T> Half<T> {
 
     /// Leaves as the sender, without a value.
     #[inline(never)]
-    pub(super) fn hang_up(self) {
+    pub(crate) fn hang_up(self) {
         self.leave_after(Side::Sender, |_, _| ());
     }
 
     /// Leaves as the receiver, with the value if one was sent.
     #[inline(never)]
-    pub(super) fn take(self) -> Option<T> {
+    pub(crate) fn take(self) -> Option<T> {
+        let channel = self.channel();
+        // The sender leaves under the lock, and the unlock is its last touch: no lock is needed after that.
+        if channel.has_ended(Side::Sender) && !channel.queue.is_locked() {
+            // SAFETY: the sender has left, and this side does now.
+            return unsafe { self.last() }.queue.get_mut().value.take();
+        }
         self.leave_after(Side::Receiver, |state, _| state.value.take())
     }
 
@@ -110,20 +116,22 @@ impl<T> Half<T> {
         match wakers {
             Some(wakers) => wakers.call(),
             // SAFETY: both sides have left.
-            None => unsafe { self.free() },
+            None => drop(unsafe { self.last() }),
         }
         result
     }
 
+    /// Takes the channel over.
+    ///
     /// # Safety
     /// Both sides have left.
-    unsafe fn free(self) {
+    unsafe fn last(self) -> Box<Channel<T>> {
         // SAFETY: the channel came from a box, and no other half reaches it any more.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        unsafe { Box::from_raw(self.0.as_ptr()) }
     }
 
     /// Ends the receiver, which stays.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let channel = self.channel();
         channel.queue.with(|state, waiters| channel.end(Side::Receiver, state, waiters)).call();
     }
@@ -132,7 +140,7 @@ impl<T> Half<T> {
     ///
     /// Takes the half out of its place once it has left.
     #[inline]
-    pub(super) fn receive(place: &mut Option<Self>, deadline: Option<Instant>) -> Option<Option<T>> {
+    pub(crate) fn receive(place: &mut Option<Self>, deadline: Option<Instant>) -> Option<Option<T>> {
         let channel = place.as_ref()?.channel();
         let served = match channel.is_over() {
             true => None,
@@ -145,32 +153,32 @@ impl<T> Half<T> {
         let half = place.take()?;
         let Some(given) = served else { return Some(half.take()) };
         // SAFETY: the sender, which has served this side, left under the same lock. Its wake has come since.
-        unsafe { half.free() };
+        drop(unsafe { half.last() });
         Some(given)
     }
 
     /// Waits until the receiver has ended. Returns false if the deadline came first.
-    pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
+    pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         matches!(self.channel().wait(Side::Sender, deadline).0, Outcome::Done(()) | Outcome::Served)
     }
 
     /// Returns true if the receiver has ended.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.channel().has_ended(Side::Receiver)
     }
 
     /// Returns true if the receiver need not wait.
-    pub(super) fn has_outcome(&self) -> bool {
+    pub(crate) fn has_outcome(&self) -> bool {
         self.channel().is_over()
     }
 
     /// Returns true if a value was sent and not taken.
-    pub(super) fn has_value(&self) -> bool {
+    pub(crate) fn has_value(&self) -> bool {
         self.channel().queue.with(|state, _| state.value.is_some())
     }
 
     /// Polls as `me` whether a side has ended; the end of the peer calls the waker of the last poll.
-    pub(super) fn poll(&self, me: Side, cx: &Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&self, me: Side, cx: &Context<'_>) -> Poll<()> {
         let channel = self.channel();
         let waker = cx.waker().clone();
         let (poll, former) = channel.queue.with(|state, _| match channel.is_over() {
