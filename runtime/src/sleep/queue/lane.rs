@@ -319,7 +319,6 @@ impl<T> Lane<T> {
         loop {
             // SAFETY: a linked entry is alive by the contract of `push`.
             let entry = unsafe { self.head.as_ref() }?;
-            let is_arm = entry.is_arm();
             // SAFETY: linked, and under the lock.
             if unsafe { entry.is_open(ptr::null()) } {
                 // SAFETY: as above.
