@@ -183,7 +183,9 @@ impl Pool {
     /// Ends the cancelled tasks of the queues one by one. Other threads may take some: destructors may wait for
     /// other tasks.
     fn end_cancelled(&self, shared: &Shared) {
-        while let Some(task) = self.lock().take_cancelled() {
+        // The lock is released before a task ends: in the head of the loop it would be held meanwhile.
+        let take = || self.lock().take_cancelled();
+        while let Some(task) = take() {
             end_unrun(task, shared);
         }
     }
