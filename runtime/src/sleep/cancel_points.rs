@@ -203,7 +203,7 @@ pub fn checkpoint() {
 
 /// Does a [`checkpoint`] and returns whether a following spin has a chance.
 ///
-/// It does both in one access to the worker. The spin is [`spin_until`](crate::wait::spin_until).
+/// It does both in one access to the worker. The spin is [`back_off_until`](crate::wait::back_off_until).
 #[inline]
 pub fn checkpoint_before_spin() -> bool {
     let found = current::with_worker(|worker| {

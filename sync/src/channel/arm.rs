@@ -39,7 +39,7 @@ pub trait Arm {
     /// again.
     fn accept(&self) -> bool;
 
-    /// Returns true if [`try_now`](Arm::try_now) would do it. For [`Purpose::Watch`].
+    /// Returns true if [`try_now`](Arm::try_now) would do it. For an arm that only watches.
     fn is_ready(&self) -> bool {
         unreachable!("only operations of channels are watched")
     }
