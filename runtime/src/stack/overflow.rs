@@ -6,21 +6,18 @@
 //! All that the handler does is async-signal-safe: loads of atomics, formatting into an array, `write`, `abort`, and, to hand
 //! a fault on, `sigaction`, `pthread_sigmask` and `raise`.
 
-use std::fmt::{self, Write};
-use std::io::{self, Cursor};
+use std::io;
 use std::marker::PhantomData;
 use std::mem;
 use std::process;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::stack::overflow_line::Line;
 use crate::stack::sys;
 
 /// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
 const ROOM: usize = 64 * 1024;
-
-/// The most of a name that is reported, in characters.
-const NAME: usize = 120;
 
 /// Identifies the task that overflowed.
 #[derive(Clone, Copy, Debug)]
@@ -153,35 +150,10 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 }
 
 fn report_and_abort(overflow: &Overflow<'_>) {
-    let mut line = Cursor::new([0; 768]);
-    // What has no room is cut off.
-    _ = io::Write::write_fmt(&mut line, format_args!("{overflow}"));
-    let len = usize::try_from(line.position()).unwrap_or(0);
-    sys::write_to_stderr(&line.get_ref()[..len]);
+    let name = overflow.name.unwrap_or_default();
+    let line = Line::report(overflow.id, name.as_bytes(), overflow.stack_size);
+    sys::write_to_stderr(line.as_bytes());
     process::abort();
-}
-
-/// The line of the report.
-impl fmt::Display for Overflow<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("fibra: task ")?;
-        if let Some(name) = self.name {
-            f.write_char('\'')?;
-            name.chars().take(NAME).try_for_each(|c| f.write_char(if c.is_control() { '?' } else { c }))?;
-            f.write_str(if name.chars().nth(NAME).is_some() { "...' " } else { "' " })?;
-        }
-        let (size, unit) = match self.stack_size {
-            bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => (bytes >> 20, "MiB"),
-            bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => (bytes >> 10, "KiB"),
-            bytes => (bytes, "bytes"),
-        };
-        writeln!(
-            f,
-            "(id {}) overflowed its stack of {size} {unit}; \
-             raise it with task::Builder::stack_size or Runtime::builder().stack_size",
-            self.id
-        )
-    }
 }
 
 /// An action with an empty mask and no flags.

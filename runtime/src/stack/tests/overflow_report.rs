@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::stack::overflow::{self, Overflow};
+use crate::stack::overflow_line::Line;
 
 use crate::stack::tests;
 use crate::stack::tests::{SIZE, case, config, poke, stacks, stderr};
@@ -22,7 +23,8 @@ fn lookup(fault: usize, report: fn(&Overflow<'_>)) {
 }
 
 fn line(id: u64, name: Option<&str>, stack_size: usize) -> String {
-    Overflow { id, name, stack_size }.to_string()
+    String::from_utf8(Line::report(id, name.unwrap_or_default().as_bytes(), stack_size).as_bytes().to_vec())
+        .unwrap()
 }
 
 #[test]
