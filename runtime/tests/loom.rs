@@ -99,8 +99,6 @@ mod api {
 mod any_models;
 #[path = "loom/biased_models.rs"]
 mod biased_models;
-#[path = "loom/claim_models.rs"]
-mod claim_models;
 #[path = "loom/home_models.rs"]
 mod home_models;
 #[path = "loom/idle_models.rs"]

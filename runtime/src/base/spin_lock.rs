@@ -49,12 +49,6 @@ impl<T, B> Lock<T, B> {
         Lock { locked: AtomicBool::new(false), beside, value: UnsafeCell::new(value) }
     }
 
-    /// Returns the value beside the lock.
-    #[inline]
-    pub const fn what_is_beside(&self) -> &B {
-        &self.beside
-    }
-
     /// Locks, and spins while it is held. A caller must not hold it over a wait, a wake or user
     /// code.
     pub fn lock(&self) -> LockGuard<'_, T, B> {

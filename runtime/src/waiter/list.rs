@@ -11,7 +11,6 @@
 //!  linked: in the list, `wake` is Some
 //!  unlinked by a waker: `wake` was taken, the sleeper answers Served
 //!  unlinked by its sleeper: `wake` is dropped unused
-//!  passed over: its sleeper waits for several things and was taken for another; `wake` is dropped unused
 //! ```
 
 use std::iter::successors;
@@ -20,7 +19,6 @@ use std::ptr;
 
 use crate::base::primitive::Cell;
 use crate::waiter::kind::RawWake;
-use crate::waiter::select_token::Claim;
 
 /// Links one sleeper into a [`List`], and carries data for its wakers.
 ///
@@ -33,8 +31,6 @@ pub struct Node<T = ()> {
     previous: Cell<*const Node<T>>,
     next: Cell<*const Node<T>>,
     wake: Cell<Option<RawWake>>,
-    /// The select token and the arm of this node, for a sleeper that waits for several things.
-    claim: Cell<(*const Claim, usize)>,
     data: T,
     not_send: PhantomData<*const ()>,
 }
@@ -53,7 +49,6 @@ impl<T> Node<T> {
             previous: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
             wake: Cell::new(None),
-            claim: Cell::new((ptr::null(), 0)),
             data,
             not_send: PhantomData,
         }
@@ -99,30 +94,14 @@ impl<T> List<T> {
         self.nodes().count()
     }
 
-    /// Returns the data of the longest waiter.
-    pub fn front(&self) -> Option<&T> {
-        // SAFETY: a linked node is alive by the contract under which it was pushed, and no node is
-        // unlinked while this list is borrowed.
-        unsafe { self.head.as_ref() }.map(|node| &node.data)
-    }
-
-    /// Returns true if a sleeper other than the owner of `claim` is linked.
-    pub fn has_other_than(&self, claim: &Claim) -> bool {
-        self.nodes().any(|node| !ptr::eq(node.claim.get().0, claim))
-    }
-
-    /// Returns true if a linked sleeper is `wanted`.
-    pub fn has(&self, wanted: impl Fn(&T) -> bool) -> bool {
-        self.nodes().any(|node| wanted(&node.data))
-    }
-
     /// Iterates over the nodes in their order.
     fn nodes(&self) -> impl Iterator<Item = &Node<T>> {
-        // SAFETY: as in `front`.
+        // SAFETY: a linked node is alive by the contract under which it was pushed, and no node is
+        // unlinked while this list is borrowed.
         let first = unsafe { self.head.as_ref() };
         successors(first, |node| {
             let next = node.next.get();
-            // SAFETY: as in `front`.
+            // SAFETY: as above.
             (!ptr::eq(next, self.head)).then(|| unsafe { &*next })
         })
     }
@@ -133,35 +112,6 @@ impl<T> List<T> {
     /// `node` is in no list, stays alive and in place until it is unlinked, and this list, its nodes and their data are
     /// only touched under one lock, by threads that may touch such data.
     pub unsafe fn push_back(&mut self, node: &Node<T>, wake: RawWake) {
-        node.claim.set((ptr::null(), 0));
-        // SAFETY: the caller's contract.
-        unsafe { self.link(node, wake) }
-    }
-
-    /// Appends a sleeper that waits for several things; this node is its arm `arm`.
-    ///
-    /// # Safety
-    /// As for [`push_back`](List::push_back); and `claim` lives as long as the node is linked.
-    pub unsafe fn push_back_for(&mut self, node: &Node<T>, wake: RawWake, claim: &Claim, arm: usize) {
-        node.claim.set((claim, arm));
-        // SAFETY: the caller's contract.
-        unsafe { self.link(node, wake) }
-    }
-
-    /// Prepends a sleeper.
-    ///
-    /// # Safety
-    /// As for [`push_back`](List::push_back).
-    pub unsafe fn push_front(&mut self, node: &Node<T>, wake: RawWake) {
-        // SAFETY: the caller's contract.
-        unsafe { self.push_back(node, wake) };
-        // In a circular list the last node becomes the first one once `head` points to it.
-        self.head = node;
-    }
-
-    /// # Safety
-    /// As for `push_back`.
-    unsafe fn link(&mut self, node: &Node<T>, wake: RawWake) {
         node.wake.set(Some(wake));
         if self.head.is_null() {
             node.previous.set(node);
@@ -182,48 +132,10 @@ impl<T> List<T> {
 
     /// Unlinks the longest waiter and takes the right to wake it.
     pub fn pop_front(&mut self) -> Option<RawWake> {
-        self.pop_front_with(|_| ()).map(|(wake, ())| wake)
-    }
-
-    /// Unlinks the longest waiter, if it is `wanted`, and takes the right to wake it.
-    pub fn pop_front_if(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Option<RawWake> {
-        loop {
-            if !wanted(self.front()?) {
-                return None;
-            }
-            if let Some((wake, _)) = self.unlink_front() {
-                return Some(wake);
-            }
-        }
-    }
-
-    /// Unlinks the longest waiter, calls `give` with its data, and takes its wake.
-    pub fn pop_front_with<R>(&mut self, give: impl FnOnce(&T) -> R) -> Option<(RawWake, R)> {
-        loop {
-            if self.is_empty() {
-                return None;
-            }
-            if let Some((wake, node)) = self.unlink_front() {
-                // SAFETY: the node is alive until its wake lands, which is after this call.
-                return Some((wake, give(unsafe { &(*node).data })));
-            }
-        }
-    }
-
-    /// Unlinks the longest `wanted` waiter, calls `give`, and takes its wake.
-    pub fn pop_first_with<R>(
-        &mut self,
-        wanted: impl Fn(&T) -> bool,
-        give: impl FnOnce(&T) -> R,
-    ) -> Option<(RawWake, R)> {
-        loop {
-            let node = ptr::from_ref(self.nodes().find(|node| wanted(&node.data))?);
-            // SAFETY: it is linked in this list, hence alive.
-            if let Some(wake) = unsafe { self.take_out(&*node) } {
-                // SAFETY: the node is alive until its wake lands, which is after this call.
-                return Some((wake, give(unsafe { &(*node).data })));
-            }
-        }
+        // SAFETY: `head` is linked, hence alive until its wake lands or its sleeper has unlinked it under the lock.
+        let first = unsafe { self.head.as_ref() }?;
+        // SAFETY: as above.
+        unsafe { self.take_out(first) }
     }
 
     /// Unlinks all `wanted` waiters, in their order, and hands out their wakes.
@@ -245,52 +157,19 @@ impl<T> List<T> {
         }
     }
 
-    /// Moves the longest waiter, with its wake, to the end of another list.
-    ///
-    /// Returns false if this list is empty.
-    ///
-    /// # Safety
-    /// The caller holds the locks of both lists; the sleeper knows that its node may be in either.
-    pub unsafe fn shift_to(&mut self, other: &mut List<T>) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        if let Some((wake, node)) = self.unlink_front() {
-            // SAFETY: the node was linked, so it is alive, and it is now in no list; the rest is the caller's contract.
-            unsafe { other.push_back(&*node, wake) };
-        }
-        true
-    }
-
-    /// Unlinks the first node of a list that is not empty, and returns its wake.
-    ///
-    /// Returns `None` if its sleeper was taken for another arm.
-    fn unlink_front(&mut self) -> Option<(RawWake, *const Node<T>)> {
-        let node = self.head;
-        // SAFETY: `head` is linked, hence alive until its wake lands or its sleeper has unlinked it under the lock.
-        unsafe { self.take_out(&*node) }.map(|wake| (wake, node))
-    }
-
-    /// Unlinks a node and returns its wake, or `None` if its sleeper was taken for another arm.
+    /// Unlinks a node and returns its wake.
     ///
     /// # Safety
     /// `node` is linked in this list.
     unsafe fn take_out(&mut self, node: &Node<T>) -> Option<RawWake> {
         // SAFETY: the caller's contract.
         unsafe { self.unlink(node) };
-        let wake = node.wake.take()?;
-        let (claim, arm) = node.claim.get();
-        // SAFETY: a claim lives as long as its node is linked, and the lock is still held.
-        match unsafe { claim.as_ref() } {
-            Some(claim) if !claim.take(arm) => None,
-            _ => Some(wake),
-        }
+        node.wake.take()
     }
 
     /// Unlinks `node` and drops its right to wake.
     ///
-    /// Returns false if a waker was first. Its wake is then on its way, or it has passed the node
-    /// over.
+    /// Returns false if a waker was first. Its wake is then on its way.
     ///
     /// # Safety
     /// `node` is in this list or in none.
