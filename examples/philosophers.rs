@@ -1,7 +1,7 @@
 //! Five philosophers dine: no two neighbours eat at once, and none starves.
 //!
 //! Run `cargo run --release --example philosophers -- 10000 2`: each has ten thousand meals, on two workers.
-//! They dine twice. First a mutex protects the box office, which decides who waits; then the box office is
+//! They dine twice. First a mutex protects the box office, which decides which philosopher waits; then the box office is
 //! one atomic word. You see both times, and whether a replay of the log finds two neighbours that ate at
 //! once.
 //!

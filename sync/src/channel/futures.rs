@@ -83,7 +83,7 @@ impl<T> Receiver<T> {
                         panic!("the clock of a channel wakes no future: use one of the executor")
                     }
                 },
-                Source::Nobody => return pending().await,
+                Source::Never => return pending().await,
             };
             match channel.try_recv_async() {
                 Ok(message) => return Ok(message),

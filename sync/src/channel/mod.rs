@@ -178,5 +178,5 @@ pub fn tick(period: Duration) -> Receiver<Instant> {
 /// assert_eq!(channel::never::<i32>().try_recv(), Err(TryRecvError::Empty));
 /// ```
 pub const fn never<T>() -> Receiver<T> {
-    Receiver { source: Source::Nobody }
+    Receiver { source: Source::Never }
 }

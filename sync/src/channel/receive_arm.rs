@@ -65,7 +65,7 @@ impl<T> Arm for RecvArm<'_, T> {
                 self.awaited.set(timer.due());
                 self.awaited.get()
             }
-            Source::Senders(_) | Source::Nobody => None,
+            Source::Senders(_) | Source::Never => None,
         }
     }
 
@@ -90,7 +90,7 @@ impl<T> Arm for RecvArm<'_, T> {
                 false => State::holds_message_past_arms,
             }),
             Source::Clock(timer) => timer.is_ready(),
-            Source::Nobody => false,
+            Source::Never => false,
         }
     }
 }

@@ -51,7 +51,7 @@ pub struct Receiver<T> {
 pub(super) enum Source<T> {
     Senders(Arc<Counted<T>>),
     Clock(Arc<Timer<T>>),
-    Nobody,
+    Never,
 }
 
 // A message is received whole or not at all.
@@ -86,7 +86,7 @@ impl<T> Receiver<T> {
     pub(super) fn channel(&self) -> Option<&Shared<T>> {
         match &self.source {
             Source::Senders(channel) => Some(&channel.shared),
-            Source::Clock(_) | Source::Nobody => None,
+            Source::Clock(_) | Source::Never => None,
         }
     }
 
@@ -95,7 +95,7 @@ impl<T> Receiver<T> {
         Target::Receives(match &self.source {
             Source::Senders(channel) => Arc::as_ptr(channel).cast(),
             Source::Clock(timer) => Arc::as_ptr(timer).cast(),
-            Source::Nobody => ptr::null(),
+            Source::Never => ptr::null(),
         })
     }
 
@@ -110,7 +110,7 @@ impl<T> Receiver<T> {
         let received = match &self.source {
             Source::Senders(channel) => channel.shared.try_recv_from_one(Some(let_down)),
             Source::Clock(timer) => timer.try_recv(awaited),
-            Source::Nobody => Err(TryRecvError::Empty),
+            Source::Never => Err(TryRecvError::Empty),
         };
         match received {
             Ok(message) => Some(Ok(message)),
@@ -124,7 +124,7 @@ impl<T> Receiver<T> {
         match &self.source {
             Source::Senders(channel) => channel.shared.recv_slow(deadline),
             Source::Clock(timer) => timer.recv(deadline),
-            Source::Nobody => {
+            Source::Never => {
                 wait::sleep_within(deadline);
                 Err(RecvTimeoutError::Timeout)
             }
@@ -154,7 +154,7 @@ impl<T> Receiver<T> {
         let received = match &self.source {
             Source::Senders(channel) => channel.shared.try_recv(),
             Source::Clock(timer) => timer.try_recv(None),
-            Source::Nobody => Err(TryRecvError::Empty),
+            Source::Never => Err(TryRecvError::Empty),
         };
         if received.is_ok() {
             wait::charge();
@@ -228,7 +228,7 @@ impl<T> Receiver<T> {
         match &self.source {
             Source::Senders(channel) => channel.shared.look(|state, _| state.len()),
             Source::Clock(timer) => usize::from(timer.is_ready()),
-            Source::Nobody => 0,
+            Source::Never => 0,
         }
     }
 
@@ -242,7 +242,7 @@ impl<T> Receiver<T> {
         match &self.source {
             Source::Senders(channel) => channel.shared.look(|state, _| state.is_full()),
             Source::Clock(timer) => timer.is_ready(),
-            Source::Nobody => true,
+            Source::Never => true,
         }
     }
 
@@ -251,7 +251,7 @@ impl<T> Receiver<T> {
         match &self.source {
             Source::Senders(channel) => channel.shared.capacity(),
             Source::Clock(_) => Some(1),
-            Source::Nobody => Some(0),
+            Source::Never => Some(0),
         }
     }
 
@@ -260,7 +260,7 @@ impl<T> Receiver<T> {
         match (&self.source, &other.source) {
             (Source::Senders(one), Source::Senders(other)) => Arc::ptr_eq(one, other),
             (Source::Clock(one), Source::Clock(other)) => Arc::ptr_eq(one, other),
-            (Source::Nobody, Source::Nobody) => true,
+            (Source::Never, Source::Never) => true,
             _ => false,
         }
     }
@@ -274,7 +274,7 @@ impl<T> Clone for Receiver<T> {
                 Source::Senders(Arc::clone(channel))
             }
             Source::Clock(timer) => Source::Clock(Arc::clone(timer)),
-            Source::Nobody => Source::Nobody,
+            Source::Never => Source::Never,
         };
         Receiver { source }
     }

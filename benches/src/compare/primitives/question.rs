@@ -250,7 +250,7 @@ const CROWDS: &[Row<Question>] = &[
 const FREE: &[Row<Question>] = &[
     (When::One, ReentrantFree, "reentrant mutex", Size::ANY),
     (When::One, UpgradableFree, "upgradable read lock", Size::ANY),
-    (When::One, NotifyFree, "condition variable, notify nobody", Size::ANY),
+    (When::One, NotifyFree, "condition variable, notify without waiters", Size::ANY),
     (When::One, ManualEventFree, "manual-reset event, set and wait", Size::ANY),
     (When::One, OnceFree, "once, when done", Size::ANY),
     (When::One, CellFree, "once-cell, get when set", Size::ANY),

@@ -165,7 +165,7 @@ fn who_is_told_late_of_room_looks_again() {
     while !is_watched() {
         thread::yield_now();
     }
-    // As by one who made room that was filled since.
+    // As by a receiver whose room another sender has filled since.
     sender.channel().tell_watchers();
     while !is_watched() && !watching.is_finished() {
         thread::yield_now();
