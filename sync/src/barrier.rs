@@ -82,7 +82,7 @@ impl Barrier {
     /// ```
     /// # use std::time::Duration;
     /// let barrier = fibra_sync::Barrier::new(2);
-    /// assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none(), "nobody else came");
+    /// assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none(), "no other party came");
     /// std::thread::scope(|scope| {
     ///     let other = scope.spawn(|| barrier.wait().is_leader());
     ///     assert_ne!(barrier.wait().is_leader(), other.join().unwrap());

@@ -89,7 +89,7 @@
 /// }
 /// let (stop, printers) = (fibra_sync::ManualResetEvent::new(false), fibra_sync::Semaphore::new(1));
 /// select! {
-///     wait(stop) => unreachable!("nobody has set it"),
+///     wait(stop) => unreachable!("the event was never set"),
 ///     wait(printers) -> _printer => assert_eq!(printers.available_permits(), 0),
 /// }
 /// ```

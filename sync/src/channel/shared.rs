@@ -427,7 +427,7 @@ impl<T> Shared<T> {
     /// Notifies the present watchers. They are tasks and threads: no code of a future runs.
     #[cold]
     pub(super) fn tell_watchers(&self) {
-        self.queue.with(|_, waiting| waiting.serve_all(WATCHERS));
+        tell_watchers_of(&self.queue);
     }
 
     /// Closes the channel after the last sender. Receivers take what is left.
@@ -476,9 +476,8 @@ impl<T> Shared<T> {
     const RECEIVE: Rules<T> = ArmRules::new(|state, _, waiting| state.may_receive(waiting));
     const SEND: Rules<T> = ArmRules::new(|state, _, waiting| state.may_reserve(waiting));
     // Elsewhere than at a rendezvous an arm waits for what is not there, and gives watchers nothing to do.
-    const RECEIVE_AT_RENDEZVOUS: Rules<T> = ArmRules { published: Self::TELL, ..Self::RECEIVE };
-    const SEND_AT_RENDEZVOUS: Rules<T> = ArmRules { published: Self::TELL, ..Self::SEND };
-    const TELL: fn(&ChannelQueue<T>) = |queue| _ = queue.with(|_, waiting| waiting.serve_all(WATCHERS));
+    const RECEIVE_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers_of, ..Self::RECEIVE };
+    const SEND_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers_of, ..Self::SEND };
 }
 
 type LockedChannel<'a, T> = LockedQueue<'a, State<T>, Place<T>, LANES>;
@@ -494,6 +493,11 @@ type Rules<T> = ArmRules<State<T>, Place<T>, LANES>;
 #[inline(never)]
 fn pass_room_on<T>(queue: LockedChannel<'_, T>) {
     queue.with(State::pass_room_on);
+}
+
+/// Notifies the present watchers of a channel.
+fn tell_watchers_of<T>(queue: &ChannelQueue<T>) {
+    queue.with(|_, waiting| waiting.serve_all(WATCHERS));
 }
 
 /// Has a sender wait, unless it may send.

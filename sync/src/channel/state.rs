@@ -270,7 +270,7 @@ impl<T> State<T> {
 
     /// Opens the slot of a rendezvous, once a future waits, to the first send arm.
     pub(crate) fn open_to_arms(&mut self, waiting: &mut Waiting<'_, T>) {
-        if !self.has_slots && !waiting.is_empty(FUTURES) {
+        if !waiting.is_empty(FUTURES) {
             self.pass_room_on(waiting);
         }
     }
