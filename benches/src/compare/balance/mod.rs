@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `question.rs` | what is asked |
 //! | `work.rs` | what a task computes, and the count of what is left to do |
 //! | `even.rs` | what cannot be bettered: threads of the system, one for each worker, that have even shares |
 //! | `rayon.rs` | a library that spreads tasks that do not suspend |

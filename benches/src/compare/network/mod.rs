@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `question.rs` | what is asked |
 //! | `served.rs` | how a server is asked |
 //! | `migratable.rs` | fibra's echo server with tasks that migrate; the others are examples, or in `rival` |
 
@@ -19,10 +19,10 @@ use crate::rival::{echo, http};
 use crate::servers::Server;
 use crate::wire::Protocol;
 use question::{MANY, Question};
+use served::Served;
 
 /// The name of the yardstick.
 pub(super) const EVENT_LOOP: &str = "event loop";
-use served::Served;
 
 pub(super) const ENTRANTS: [Entrant<Question>; 8] = [
     Entrant::ours("fibra", |_| Served::start("echo_server", "http_server"), always),

@@ -1,4 +1,4 @@
-//! What is asked, and what fibra means to reach.
+//! What is asked.
 
 use std::time::Duration;
 

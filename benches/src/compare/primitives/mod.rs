@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `question.rs` | what is asked |
 //! | `cache_lines.rs` | what the machine itself needs |
 //! | `shares.rs` | what each of many tasks got of the same thing |
 //!

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `question.rs` | what is asked |
 //! | `blocking.rs` | tasks that block, in a tree |
 //! | `awaiting.rs` | tasks that wait by `await`, in a tree; tokio's timeout |
 //! | `fibra.rs` | fibra's scopes, and its spawns and joins to compare them with |

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `question.rs` | what is asked |
 //! | `bare.rs` | coroutines without a scheduler, which are asked to switch alone |
 //! | `parking_lot.rs` | threads that wait by that crate, which are asked to park alone |
 //!

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked, and what fibra means to reach |
+//! | `question.rs` | what is asked |
 //! | `lateness.rs` | what the sleepers tell |
 //!
 //! may has a thread for its timers, smol one for its reactor, and tokio and fibra a wheel in the worker: the
