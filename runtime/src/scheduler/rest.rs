@@ -50,7 +50,7 @@ impl Worker {
     /// Looks for work that any worker may run. Returns true if some came.
     fn search(&self) -> bool {
         if self.is_starving() {
-            self.feed_first();
+            self.feed_starved();
             return !self.local.is_empty();
         }
         self.shortage.set(None);

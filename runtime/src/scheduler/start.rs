@@ -246,16 +246,18 @@ impl Worker {
         others.for_each(|block| block.unpark_if_parked());
     }
 
-    /// Tries again for the first starved task, when a stack came back here, or now and then.
+    /// Tries again for the first starved task: when a stack came back here or was left by another
+    /// worker, and now and then.
     pub(crate) fn feed_starved(&self) {
-        if self.came_back.replace(false) || clock::now() >= self.next_feed.get() {
+        let may_find_one = self.came_back.replace(false) || self.stacks.borrow().may_find_one();
+        if may_find_one || clock::now() >= self.next_feed.get() {
             self.feed_first();
         }
     }
 
     /// Tries for the first starved task, and ends it before it ran when no stack came free for too
     /// long.
-    pub(crate) fn feed_first(&self) {
+    fn feed_first(&self) {
         let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
         if is_taken_back(task) {
             self.unstarve();

@@ -24,16 +24,16 @@ pub(crate) struct Pool {
     others: Vec<Cache>,
     stacks: Arc<Stacks>,
     number: usize,
-    /// The last take has failed.
-    waits: bool,
-    /// The next take fails, in favour of a pool that has waited for long.
+    /// The next take fails: this pool has just given its stacks to a pool that waits.
     stands_back: bool,
+    /// The count of answers before the last take that failed.
+    failed_at: usize,
 }
 
 impl Pool {
     pub(super) fn new(stacks: Arc<Stacks>, usual: Arc<Class>) -> Self {
         let (number, usual) = (stacks.number(), Cache::new(usual));
-        Self { usual, others: Vec::new(), stacks, number, waits: false, stands_back: false }
+        Self { usual, others: Vec::new(), stacks, number, stands_back: false, failed_at: 0 }
     }
 
     /// Takes a stack of the usual size, the warmest first.
@@ -68,15 +68,15 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
+        let answers = self.stacks.answers();
         let taken = match mem::take(&mut self.stands_back) {
             true => Err(self.stacks.limit_reached()),
             false => self.take_elsewhere(size),
         };
-        if taken.is_err() {
-            self.stacks.ask(self.number, self.waits);
-        }
-        self.waits = taken.is_err();
-        taken
+        taken.inspect_err(|_| {
+            self.failed_at = answers;
+            self.stacks.ask(self.number);
+        })
     }
 
     fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {
@@ -134,15 +134,18 @@ impl Pool {
         if !self.has_any() {
             return false;
         }
-        let by_other = self.stacks.asked_by_other(self.number);
-        if by_other.is_some() {
+        // This pool's own next take fails once: it is awake, and would be faster than the pool that waits.
+        self.stands_back = self.stacks.take_request(self.number);
+        if self.stands_back {
             self.empty();
+            self.stacks.count_answer();
         }
-        self.stacks.settle();
-        // Only for a pool that has asked twice: this pool may be faster, and then a stack does not
-        // travel for each task.
-        self.stands_back = by_other == Some(true);
-        by_other.is_some()
+        self.stands_back
+    }
+
+    /// Returns true if a pool has given its stacks away since the last take of this pool failed.
+    pub(crate) fn may_find_one(&self) -> bool {
+        self.stacks.answers() != self.failed_at
     }
 
     /// Returns the cache of a size, and the stacks that it serves.

@@ -8,7 +8,7 @@
 //!  takes from the exchange, or maps,
 //!  release: what it did not get
 //!  nothing left: asks, and tries       ────────▶ at its next give, tick or rest, if its pool has any: empties the
-//!  again in a moment                             pool, and leaves its own next take to a pool that has asked twice
+//!  again in a moment                             pool, and fails its own next take
 //! ```
 //!
 //! Only one request is remembered at a time, since a waiting pool asks again at each try.
@@ -73,8 +73,10 @@ pub(crate) struct Stacks {
     classes: Mutex<Vec<Arc<Class>>>,
     /// Stacks outside the exchanges, including those that a pool may still cut.
     outside: AtomicUsize,
-    /// Twice the number of the pool that asked last, and one more if it had asked before; 0 when it was answered.
+    /// The number of the pool that asked last; 0 when it was answered.
     asked: AtomicUsize,
+    /// Counts the requests that a pool has answered.
+    answers: AtomicUsize,
     /// The number of the last pool, from 1 on.
     pools: AtomicUsize,
 }
@@ -87,8 +89,8 @@ impl Stacks {
     /// `InvalidInput` where the configured size does not fit into the address space.
     pub(crate) fn new(mut config: Config) -> io::Result<Arc<Self>> {
         config.size = size::class_of(config.size, sys::page_size())?;
-        let [outside, asked, pools] = [0; 3].map(AtomicUsize::new);
-        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, asked, pools }))
+        let [outside, asked, answers, pools] = [0; 4].map(AtomicUsize::new);
+        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, asked, answers, pools }))
     }
 
     #[cfg(test)]
@@ -150,10 +152,10 @@ impl Stacks {
         self.pools.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Asks the other pools for their stacks: a take of that pool has failed, perhaps not for the first time.
-    pub(super) fn ask(&self, pool: usize, again: bool) {
+    /// Asks the other pools for their stacks: a take of that pool has failed.
+    pub(super) fn ask(&self, pool: usize) {
         // Relaxed: a hint that may come late or be lost; the stacks pass through the exchange's mutex.
-        self.asked.store(2 * pool + usize::from(again), Ordering::Relaxed);
+        self.asked.store(pool, Ordering::Relaxed);
     }
 
     /// Returns true if some pool waits for stacks.
@@ -163,17 +165,22 @@ impl Stacks {
         self.asked.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns whether the waiting pool has asked before; `None` if it is this pool.
-    pub(super) fn asked_by_other(&self, pool: usize) -> Option<bool> {
+    /// Returns true if the request is another pool's. Clears it in any case.
+    pub(super) fn take_request(&self, pool: usize) -> bool {
         // Relaxed: as in `ask`.
-        let asked = self.asked.load(Ordering::Relaxed);
-        (asked / 2 != pool).then_some(asked % 2 == 1)
+        let asked = self.asked.swap(0, Ordering::Relaxed);
+        asked != 0 && asked != pool
     }
 
-    /// Clears the request. Called by a pool that has emptied itself for it.
-    pub(super) fn settle(&self) {
-        // Relaxed: as in `ask`.
-        self.asked.store(0, Ordering::Relaxed);
+    /// Counts an answered request, after the stacks went to the exchange.
+    pub(super) fn count_answer(&self) {
+        // Relaxed: a hint; the worker that waits is woken after this.
+        self.answers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn answers(&self) -> usize {
+        // Relaxed: as in `count_answer`.
+        self.answers.load(Ordering::Relaxed)
     }
 
     pub(super) fn limit_reached(&self) -> io::Error {
